@@ -1,0 +1,38 @@
+"""The CPU: plain NumPy arrays."""
+
+import numpy as np
+
+from gradviz.backends.base import register
+from gradviz.backends.device import CPU, Device
+
+
+class CpuBackend:
+    """NumPy arrays in host memory."""
+
+    type = "cpu"
+    array_type = np.ndarray
+
+    def device_count(self) -> int:
+        """There is one CPU."""
+        return 1
+
+    def is_initialized(self) -> bool:
+        """The CPU is always there."""
+        return True
+
+    def device_of(self, array: np.ndarray) -> Device:
+        """Every NumPy array is on the CPU."""
+        del array
+        return CPU
+
+    def from_host(self, array: np.ndarray, device: Device) -> np.ndarray:
+        """A copy, as every other backend makes one."""
+        del device
+        return array.copy()
+
+    def to_host(self, array: np.ndarray) -> np.ndarray:
+        """A copy, as every other backend makes one."""
+        return array.copy()
+
+
+register(CpuBackend())

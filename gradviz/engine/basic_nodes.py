@@ -1,0 +1,122 @@
+"""The nodes that the engine itself needs: where a pass begins, and where it ends."""
+
+from collections.abc import Callable, Sequence
+
+from gradviz.backends.device import CPU, Device
+from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, InputMetadata, Node
+from gradviz.engine.ownership import fits, is_sole_reference, owns_its_memory
+from gradviz.engine.protocols import Gradient, Leaf
+from gradviz.engine.sync import LeafLock
+from gradviz.trace.probe import How
+
+
+class GraphRoot(Node):
+    """Where a pass with several roots begins: it hands each root its gradient.
+
+    Source: torch/csrc/autograd/functions/basic_ops.h, struct GraphRoot (X6).
+    """
+
+    __slots__ = ("gradients",)
+
+    def __init__(self, roots: Sequence[Edge], gradients: Sequence[Gradient]) -> None:
+        super().__init__(roots, input_metadata=())
+        self.gradients = gradients
+
+    def apply(self, *grads: Gradient) -> Sequence[Gradient]:
+        """The gradients of the roots, as the caller gave them."""
+        del grads
+        return self.gradients
+
+
+class AccumulateGrad(Node):
+    """Where a gradient ends: it is added to its leaf's ``.grad``.
+
+    Args:
+        leaf: What has the ``.grad``.
+        input_metadata: What the gradient must look like, None for anything.
+        device: Where the leaf is.
+
+    Attributes:
+        leaf: As given.
+        post_hooks: Called with the leaf after each update, in order; must return
+            None. Replaced as a whole, never changed in place.
+
+    Source: torch/csrc/autograd/functions/accumulate_grad.h (N1).
+    """
+
+    __slots__ = ("_mutex", "leaf", "post_hooks")
+
+    def __init__(
+        self,
+        leaf: Leaf,
+        input_metadata: InputMetadata | None = None,
+        device: Device = CPU,
+    ) -> None:
+        self._initialise((), (input_metadata,), device, MAX_SEQUENCE_NR)
+        self.leaf = leaf
+        self.post_hooks: tuple[Callable[[Leaf], None], ...] = ()
+        # Several passes may reach one leaf at once. The one lock under which a
+        # gradient's own `+` runs: it guards this leaf and nothing of the engine, and
+        # it is reentrant, for that `+` may be code that comes back here.
+        self._mutex = LeafLock()
+
+    def __call__(self, inputs: list[Gradient]) -> Sequence[Gradient]:
+        """Accumulate; there is nothing to hand on."""
+        self.accumulate(inputs)
+        return ()
+
+    def accumulate(self, inputs: list[Gradient]) -> How:
+        """Add ``inputs[0]`` to the leaf's ``.grad``.
+
+        With gradient mode off an existing ``.grad`` is changed in place, so that who
+        holds it sees the sum; with it on (``create_graph``) it is replaced.
+
+        Raises:
+            RuntimeError: The leaf is no leaf any more, or a hook returned something.
+        """
+        if inputs[0] is None or not self.leaf.requires_grad:
+            return How.UNDEFINED
+        # With post hooks the engine keeps what it gave us, for them to see (E4).
+        others = 1 if self.hooks is not None and self.hooks.post else 0
+        with self._mutex:
+            how = self._update(inputs, others)
+        for hook in self.post_hooks:
+            if hook(self.leaf) is not None:
+                raise RuntimeError(
+                    "Tensor post accumulate grad hooks should return None."
+                )
+        return how
+
+    def _update(self, inputs: list[Gradient], others: int) -> How:
+        leaf = self.leaf
+        if GRAD_ENABLED.get():
+            if leaf.grad is None:
+                leaf.grad = self.copied(inputs[0])
+                return How.COPIED
+            leaf.grad = leaf.grad + self.wrapped(inputs[0])
+            return How.OUT_OF_PLACE
+        if leaf.grad is None:
+            if is_sole_reference(inputs, 0, others=others) and owns_its_memory(
+                inputs[0]
+            ):
+                leaf.grad = self.wrapped(inputs[0])
+                return How.STOLEN
+            leaf.grad = self.copied(inputs[0])
+            return How.COPIED
+        if fits(leaf.grad, inputs[0]):
+            stored = leaf.grad
+            stored += inputs[0]
+            leaf.grad = stored
+            return How.IN_PLACE
+        leaf.grad = leaf.grad + self.wrapped(inputs[0])
+        return How.OUT_OF_PLACE
+
+    def wrapped(self, gradient: Gradient) -> Gradient:
+        """What the leaf stores for a gradient: itself, unless a subclass wraps it."""
+        return gradient
+
+    def copied(self, gradient: Gradient) -> Gradient:
+        """A copy to store, of a gradient that others may see."""
+        copy = getattr(gradient, "copy", None)
+        return self.wrapped(gradient if copy is None else copy())

@@ -1,0 +1,96 @@
+"""How a pass ends: its callbacks, its outcome, and telling the thread that waits."""
+
+from gradviz.engine.device_queues import DeviceQueues
+from gradviz.engine.discovery import cycle_message
+from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.graph_task import GraphTask, NodeTask, wake_up
+from gradviz.engine.thread_state import ThreadState
+from gradviz.trace.probe import Push
+
+
+def mark_as_completed_and_run_post_processing(
+    state: ThreadState, queues: DeviceQueues, graph_task: GraphTask
+) -> None:
+    """End a pass whose last task has been counted; the thread that counted it.
+
+    That happens once a pass, so unlike PyTorch there is no race to be the one (P1).
+
+    Source: torch/csrc/autograd/engine.cpp,
+    GraphTask::mark_as_completed_and_run_post_processing.
+    """
+    if not graph_task.has_error.value:
+        try:
+            if state is graph_task.home:
+                exec_post_processing(state, graph_task)
+            else:
+                graph_task.context.copy().run(exec_post_processing, state, graph_task)
+        except BaseException as error:  # noqa: BLE001 - the caller gets it, whatever it is
+            graph_task.set_error(error, None)
+        finally:
+            state.in_user_code = False
+    if graph_task.probe and not graph_task.has_error.value:
+        graph_task.probe.task_completed(graph_task.id)
+    if state.worker_device == graph_task.owner:
+        graph_task.is_done = True
+    else:
+        push_wake_up(queues, graph_task, ends_task=True)
+
+
+def exec_post_processing(state: ThreadState, graph_task: GraphTask) -> None:
+    """Check that nothing is missing, and run the final callbacks.
+
+    A callback may queue further callbacks, and may call `execute` (P2, G7).
+
+    Raises:
+        RuntimeError: Some node never got all its gradients.
+        BaseException: Whatever a callback raises; the rest are not run (P4).
+
+    Source: torch/csrc/autograd/engine.cpp, GraphTask::exec_post_processing.
+    """
+    if graph_task.not_ready:
+        waiting = tuple(graph_task.not_ready)
+        graph_task.not_ready.clear()
+        raise RuntimeError(cycle_message(waiting[0], waiting))
+    if not graph_task.final_callbacks:
+        return
+    outer, state.graph_task = state.graph_task, graph_task
+    token = GRAD_ENABLED.set(graph_task.create_graph)
+    state.in_user_code = True
+    try:
+        # By index: the list may grow while it is walked.
+        for index, callback in enumerate(graph_task.final_callbacks):
+            if graph_task.probe:
+                graph_task.probe.callback_run(graph_task.id, index)
+            callback()
+    finally:
+        state.graph_task = outer
+        GRAD_ENABLED.reset(token)
+
+
+def push_wake_up(
+    queues: DeviceQueues, graph_task: GraphTask, *, ends_task: bool
+) -> None:
+    """Make the consumer of the owner's queue look up; any other thread, no mutex.
+
+    That thread may be asleep in `pop`. If `ends_task`, the pass is complete and the
+    wake-up says so. Otherwise the pass has failed, and the wake-up is one more of its
+    outstanding tasks, so that it cannot be left behind in the queue (M5).
+    """
+    queue = queues.queue_at(graph_task, graph_task.owner)
+    task: NodeTask = wake_up(graph_task, ends_task=ends_task)
+    with graph_task.mutex:
+        if not ends_task:
+            graph_task.outstanding_tasks += 1
+        if graph_task.probe:
+            graph_task.probe.task_pushed(
+                graph_task.id,
+                -1,
+                queue.id,
+                graph_task.reentrant_depth,
+                0,
+                len(queue) + 1,
+                graph_task.outstanding_tasks,
+                -1,
+                Push.WAKE_UP,
+            )
+        queue.push(task)

@@ -1,0 +1,59 @@
+"""Which queue a node goes to."""
+
+from collections.abc import Callable, Iterator
+
+from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
+from gradviz.engine.node import Node
+from gradviz.engine.ready_queue import ReadyQueue
+from gradviz.engine.schedule import Schedule
+from gradviz.engine.sync import Sync
+
+
+class DeviceQueues:
+    """One queue for each device index, shared by all passes of an engine.
+
+    Note [Allocating devices to threads]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    Devices of different kinds with the same index share a queue and its thread, as in
+    PyTorch: `sim:0` and `cuda:0` both use number 0. A queue is made before its thread
+    starts and before any node can be pushed to it; the list only grows, under the
+    engine's start lock, so reading it needs none.
+
+    Source: torch/csrc/autograd/engine.cpp, Engine::ready_queue (L4, L12).
+    """
+
+    def __init__(self, sync: Sync, schedule: Callable[[], Schedule]) -> None:
+        self._sync = sync
+        self._schedule = schedule
+        self._queues: list[ReadyQueue[NodeTask]] = []
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    def __iter__(self) -> Iterator[ReadyQueue[NodeTask]]:
+        return iter(tuple(self._queues))
+
+    def new_caller_queue(self) -> ReadyQueue[NodeTask]:
+        """A queue for a thread that calls `execute`."""
+        return ReadyQueue(self._sync, self._schedule, CPU_DEVICE)
+
+    def grow(self) -> ReadyQueue[NodeTask]:
+        """Add the queue of the next device index."""
+        queue: ReadyQueue[NodeTask] = ReadyQueue(
+            self._sync, self._schedule, len(self._queues)
+        )
+        self._queues.append(queue)
+        return queue
+
+    def queue_of(self, graph_task: GraphTask, node: Node) -> ReadyQueue[NodeTask]:
+        """Where `node` is to wait: by its device, not by its gradients' (C5)."""
+        device = node.device
+        if device.runs_on_caller or not graph_task.uses_device_threads:
+            return graph_task.cpu_ready_queue
+        return self._queues[device.index]
+
+    def queue_at(self, graph_task: GraphTask, device: int) -> ReadyQueue[NodeTask]:
+        """The queue of a device index; -1 is the pass's own CPU queue."""
+        if device == CPU_DEVICE:
+            return graph_task.cpu_ready_queue
+        return self._queues[device]

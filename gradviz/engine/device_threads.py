@@ -1,0 +1,86 @@
+"""One thread for each device index, and how they begin and end."""
+
+import os
+from typing import Final
+
+from gradviz.engine.device_queues import DeviceQueues
+from gradviz.engine.graph_task import NodeTask, shutdown
+from gradviz.engine.ready_queue import ReadyQueue
+from gradviz.engine.sync import Empty, Local, Mailbox, Sync
+from gradviz.engine.thread_state import ThreadState
+from gradviz.engine.worker import thread_main
+from gradviz.trace import probe as trace
+from gradviz.trace.probe import Role
+
+#: Environment variable with the seconds that `stop` waits at most.
+SHUTDOWN_WAIT_LIMIT: Final = "GRADVIZ_SHUTDOWN_WAIT_LIMIT"
+
+
+class DeviceThreads:
+    """Starts the device threads when they are first needed, and stops them.
+
+    A process that uses no device has no such thread, and may fork.
+
+    Source: torch/csrc/autograd/engine.cpp, Engine::start_device_threads (L3-L7).
+    """
+
+    def __init__(
+        self, sync: Sync, states: Local[ThreadState], queues: DeviceQueues
+    ) -> None:
+        self._sync = sync
+        self._states = states
+        self._queues = queues
+        self._start_lock = sync.lock()
+        self._started: Mailbox[int] = sync.mailbox()
+        self._exited: Mailbox[int] = sync.mailbox()
+
+    def ensure(self, num_devices: int) -> None:
+        """Start threads until there is one for each of `num_devices` indices.
+
+        Returns only when they run, so that a process which exits right after never
+        waits for a thread that has not begun (L4).
+        """
+        if len(self._queues) >= num_devices:
+            return
+        with self._start_lock:
+            while len(self._queues) < num_devices:
+                queue = self._queues.grow()
+                self._sync.spawn(
+                    lambda queue=queue: self._thread_init(queue),  # type: ignore[misc]
+                    f"gv_autograd_{queue.device}",
+                )
+                self._started.get()
+
+    def stop(self) -> None:
+        """End the threads, and wait for them within one deadline (L7).
+
+        If some queue still holds work they are left to themselves: they are daemons.
+        """
+        limit = float(os.environ.get(SHUTDOWN_WAIT_LIMIT, "10"))
+        if limit <= 0 or any(len(queue) for queue in self._queues):
+            return
+        for queue in self._queues:
+            queue.push(shutdown())
+        deadline_ns = self._sync.now_ns() + int(limit * 1e9)
+        for _ in self._queues:
+            left = max(0.0, (deadline_ns - self._sync.now_ns()) / 1e9)
+            try:
+                self._exited.get(timeout=left)
+            except Empty:
+                return
+
+    def _thread_init(self, queue: ReadyQueue[NodeTask]) -> None:
+        """Source: torch/csrc/autograd/engine.cpp, Engine::thread_init (L5)."""
+        state = self._states.get()
+        state.worker_device = queue.device
+        state.ready_queue = queue
+        state.in_user_code = False
+        if listener := trace.current:
+            listener.thread_started(queue.device, Role.DEVICE)
+        self._started.put(queue.device)
+        try:
+            thread_main(self._sync, state, self._queues, None)
+        finally:
+            if listener := trace.current:
+                listener.thread_exited(queue.device, Role.DEVICE)
+            self._exited.put(queue.device)

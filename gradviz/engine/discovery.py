@@ -1,0 +1,167 @@
+"""What a pass consists of: which nodes, how many gradients each waits for, which run.
+
+Pure functions of the graph: they read nodes and edges and return values. The graphs
+may be a million nodes deep, so every walk keeps its own stack.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gradviz.backends.device import CPU, Device
+from gradviz.engine.graph_task import Capture, ExecInfo
+from gradviz.engine.node import Edge, Node
+
+
+class Dependencies(NamedTuple):
+    """What a walk over the graph found.
+
+    Attributes:
+        counts: Node -> edges that lead to it. The root has no entry.
+        devices: The devices besides the CPU that nodes run on.
+    """
+
+    counts: dict[Node, int]
+    devices: set[Device]
+
+
+def min_topological_nr(outputs: Sequence[Edge]) -> int:
+    """The smallest topological number among the outputs, 0 if there are none.
+
+    A node with a smaller one cannot lead to any output, so no walk goes there (X7).
+    Source: torch/csrc/autograd/engine.cpp, compute_min_topological_nr.
+    """
+    return min((node.topological_nr for node, _ in outputs if node), default=0)
+
+
+def compute_dependencies(root: Node, min_topological_nr: int) -> Dependencies:
+    """Count the edges that lead to each node reachable from `root` (X8).
+
+    Raises:
+        RuntimeError: An edge leads back to `root`: the graph is no backward graph.
+
+    Source: torch/csrc/autograd/engine.cpp, Engine::compute_dependencies.
+    """
+    counts: dict[Node, int] = {}
+    devices: set[Device] = {root.device}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.topological_nr < min_topological_nr:
+            continue
+        for next_node, _ in node.next_edges:
+            if next_node is None:
+                continue
+            if next_node in counts:
+                counts[next_node] += 1
+            else:
+                counts[next_node] = 1
+                stack.append(next_node)
+                if next_node.device is not CPU:
+                    devices.add(next_node.device)
+    devices.discard(CPU)
+    if root in counts:
+        raise RuntimeError(cycle_message(root))
+    return Dependencies(counts, devices)
+
+
+def compute_exec_info(
+    root: Node,
+    outputs: Sequence[Edge],
+    *,
+    accumulate_grad: bool,
+    min_topological_nr: int,
+) -> dict[Node, ExecInfo]:
+    """Decide which nodes must run so that the outputs get their gradients (I2-I4).
+
+    See Note [Exec info]. A node is needed if it leads to an output. One depth-first
+    walk suffices: when a node is left for good, all it leads to has been decided. The
+    outputs themselves are walked through as well, since one may lie beyond another.
+
+    Source: torch/csrc/autograd/engine.cpp, GraphTask::init_to_execute.
+    """
+    infos: dict[Node, ExecInfo] = {}
+    for output_index, (node, input_nr) in enumerate(outputs):
+        assert node is not None
+        info = infos.setdefault(node, ExecInfo())
+        if accumulate_grad:
+            info.is_needed = True
+        else:
+            info.captures.append(Capture(input_nr, output_index))
+    infos.setdefault(root, ExecInfo())
+
+    seen: set[Node] = set()
+    path = [(root, iter(root.next_edges))]
+    while path:
+        node, edges = path[-1]
+        for child, _ in edges:
+            if child is None:
+                continue
+            if child in seen:
+                _inherit_need(infos, node, child)
+            else:
+                seen.add(child)
+                if child.topological_nr >= min_topological_nr:
+                    path.append((child, iter(child.next_edges)))
+                    break
+        else:
+            path.pop()
+            if path:
+                _inherit_need(infos, path[-1][0], node)
+    return infos
+
+
+def _inherit_need(infos: dict[Node, ExecInfo], parent: Node, child: Node) -> None:
+    """Mark `parent` as needed if `child` takes part."""
+    info = infos.get(child)
+    if info is not None and info.should_execute:
+        infos.setdefault(parent, ExecInfo()).is_needed = True
+
+
+def find_cycle(nodes: Sequence[Node]) -> tuple[Node, ...]:
+    """A cycle among `nodes`, first node first; empty if there is none."""
+    allowed = set(nodes)
+    finished: set[Node] = set()
+    for start in nodes:
+        if start in finished:
+            continue
+        path = [start]
+        on_path = {start}
+        edges = [iter(start.next_edges)]
+        while path:
+            for child, _ in edges[-1]:
+                if child in on_path:
+                    return tuple(path[path.index(child) :])
+                if child is not None and child in allowed and child not in finished:
+                    path.append(child)
+                    on_path.add(child)
+                    edges.append(iter(child.next_edges))
+                    break
+            else:
+                edges.pop()
+                on_path.discard(path[-1])
+                finished.add(path.pop())
+    return ()
+
+
+def cycle_message(root: Node, nodes: Sequence[Node] = ()) -> str:
+    """What to tell the user whose graph is none, with the cycle spelled out."""
+    cycle = find_cycle(list(nodes) or _reachable(root))
+    if not cycle:
+        return "could not compute gradients for some functions"
+    names = " -> ".join(repr(node) for node in (*cycle, cycle[0]))
+    return (
+        f"could not compute gradients for some functions: the graph has a cycle, "
+        f"{names}. A backward graph must lead from outputs to inputs only; look at "
+        f"the next_edges of these nodes."
+    )
+
+
+def _reachable(root: Node) -> list[Node]:
+    found = [root]
+    known = {root}
+    for node in found:  # grows while it is walked
+        for child, _ in node.next_edges:
+            if child is not None and child not in known:
+                known.add(child)
+                found.append(child)
+    return found

@@ -1,0 +1,449 @@
+"""The engine: from roots and their gradients to a finished backward pass."""
+
+import contextlib
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from gradviz.backends.base import backend_of, num_device_threads
+from gradviz.engine.basic_nodes import GraphRoot
+from gradviz.engine.device_queues import DeviceQueues
+from gradviz.engine.device_threads import DeviceThreads
+from gradviz.engine.discovery import (
+    compute_dependencies,
+    compute_exec_info,
+    min_topological_nr,
+)
+from gradviz.engine.evaluation import push
+from gradviz.engine.grad_mode import GRAD_ENABLED, is_multithreading_enabled
+from gradviz.engine.graph_task import CPU_DEVICE, NO_DEVICE, GraphTask, wake_up
+from gradviz.engine.node import Edge, Node
+from gradviz.engine.protocols import Gradient
+from gradviz.engine.schedule import PyTorchSchedule, Schedule
+from gradviz.engine.sync import THREADS, Empty, Flag, Local, Sync
+from gradviz.engine.thread_pool import ThreadPool
+from gradviz.engine.thread_state import ThreadState
+from gradviz.engine.validation import validate_outputs
+from gradviz.engine.worker import QUIESCE_SECONDS, thread_main
+from gradviz.errors import EngineError
+from gradviz.trace import probe as trace
+from gradviz.trace.probe import Probe, Role
+
+#: Reentrant calls nested on one thread before the pool takes over (L1).
+MAX_DEPTH: Final = 60
+
+_FORKED = (
+    "Unable to handle autograd's threading in combination with fork-based "
+    "multiprocessing: the parent process had already started engine threads, which "
+    "a fork does not copy. Start the child with the 'spawn' method instead."
+)
+_CREATE_GRAPH = (
+    "Using backward() with create_graph=True will create a reference cycle between "
+    "the parameter and its gradient which can cause a memory leak. We recommend using "
+    "autograd.grad when creating the graph to avoid this. If you have to use this "
+    "function, make sure to reset the .grad fields of your parameters to None after "
+    "use to break the cycle and avoid the leak."
+)
+
+
+class Engine:
+    """Runs backward passes; any thread may call it at any time.
+
+    Engines are independent of each other. Most programs use the one that
+    `default_engine` returns.
+
+    Args:
+        schedule: Makes the policy of each queue; see `gradviz.engine.schedule`.
+        sync: Where threads and locks come from; tests pass their own.
+
+    Source: torch/csrc/autograd/engine.h, struct Engine.
+    """
+
+    def __init__(
+        self,
+        *,
+        schedule: Callable[[], Schedule] = PyTorchSchedule,
+        sync: Sync = THREADS,
+    ) -> None:
+        self._sync = sync
+        self._queues = DeviceQueues(sync, schedule)
+        self._states: Local[ThreadState] = sync.local(ThreadState)
+        self._device_threads = DeviceThreads(sync, self._states, self._queues)
+        self._pool = ThreadPool(sync, self._states, self._queues)
+        self._stopped = sync.flag()
+        self._warned = sync.flag()
+        #: The process whose threads these are; None before the first one starts.
+        self._process_id: int | None = None
+        # The threads refer to the parts above and never to the engine itself, so an
+        # engine that nobody uses any more is collected, and its threads end.
+        self._finalizer = weakref.finalize(
+            self, _stop, self._stopped, self._device_threads, self._pool
+        )
+
+    def execute(
+        self,
+        roots: Sequence[Edge | tuple[Node, int]],
+        inputs: Sequence[Gradient],
+        *,
+        keep_graph: bool = False,
+        create_graph: bool = False,
+        accumulate_grad: bool = True,
+        outputs: Sequence[Edge | tuple[Node, int]] = (),
+    ) -> tuple[Gradient, ...]:
+        """Run a backward pass and return when it has ended.
+
+        The calling thread does the CPU's share of the work itself; devices have
+        threads of their own. May be called from inside a node (reentrant backward).
+
+        Args:
+            roots: Where the pass begins.
+            inputs: The gradient of each root.
+            keep_graph: Keep saved tensors, so that the graph can be used again.
+            create_graph: Record a graph of this pass, to differentiate it again.
+            accumulate_grad: True for ``backward``: outputs, if any, restrict what
+                runs. False for ``grad``: the outputs' gradients are returned.
+            outputs: The edges whose gradients are wanted; none means all leaves.
+
+        Returns:
+            For ``grad`` one gradient for each output, None where none arrived; an
+            empty tuple for ``backward``.
+
+        Raises:
+            ValueError: ``grad`` without outputs.
+            RuntimeError: A gradient does not fit its root; the graph has a cycle; the
+                process was forked while engine threads were running.
+            EngineError: The engine was stopped, or the call comes from a signal
+                handler or finaliser that interrupted the engine.
+            BaseException: Whatever a node, hook or callback raised: the same object.
+
+        Source: torch/csrc/autograd/engine.cpp, Engine::execute (X1-X11).
+        """
+        state = self._check_callable()
+        roots = _edges(roots, "roots")
+        outputs = _edges(outputs, "outputs")
+        gradients = validate_outputs(roots, inputs, str)
+        if accumulate_grad and create_graph:
+            self._warn_of_cycle()
+        if not accumulate_grad and not outputs:
+            raise ValueError("grad requires non-empty inputs.")
+        root, buffer = _root_and_inputs(roots, gradients)
+        del gradients
+        graph_task = self._prepare(
+            state,
+            root,
+            tuple(node for node, _ in roots if node is not None),
+            outputs,
+            keep_graph=keep_graph,
+            create_graph=create_graph,
+            accumulate_grad=accumulate_grad,
+        )
+        self._execute_with_graph_task(state, graph_task, root, buffer)
+        if graph_task.error is not None:
+            _raise_error_of(graph_task)
+        return tuple(graph_task.captured_gradients)
+
+    def queue_callback(self, callback: Callable[[], None]) -> None:
+        """Have `callback` run when the current pass has run its last node (P3).
+
+        Raises:
+            RuntimeError: The calling thread is in no backward pass.
+        """
+        graph_task = self._states.get().graph_task
+        if graph_task is None:
+            raise RuntimeError(
+                "Final callbacks can only be installed during backward pass."
+            )
+        graph_task.final_callbacks.append(callback)
+
+    def stop(self) -> None:
+        """End the engine's threads; idempotent, bounded in time (L7).
+
+        A stopped engine refuses to execute.
+        """
+        self._finalizer()
+
+    # --- introspection, for the calling thread --------------------------------
+
+    @property
+    def current_graph_task(self) -> GraphTask | None:
+        """The pass whose node the calling thread runs."""
+        return self._states.get().graph_task
+
+    @property
+    def current_node(self) -> Node | None:
+        """The node that the calling thread runs (K7)."""
+        return self._states.get().node
+
+    def is_checkpoint_valid(self) -> bool:
+        """Whether all passes on this thread's stack run unrestricted (K1)."""
+        return self._states.get().is_checkpoint_valid
+
+    @property
+    def num_pool_threads(self) -> int:
+        """Threads made for deep reentrancy so far."""
+        return self._pool.num_threads
+
+    # --- one call ---------------------------------------------------------------
+
+    def _check_callable(self) -> ThreadState:
+        process_id = self._process_id
+        if process_id is not None and process_id != self._sync.process_id():
+            raise RuntimeError(_FORKED)
+        if self._stopped.value:
+            raise EngineError("the engine was stopped; make a new Engine")
+        state = self._states.get()
+        if not state.in_user_code:
+            raise EngineError(
+                "backward was called from a signal handler or a finaliser that "
+                "interrupted the engine on this thread; it cannot run there. Set a "
+                "flag instead, and call backward from the program itself."
+            )
+        return state
+
+    def _prepare(
+        self,
+        state: ThreadState,
+        root: Node,
+        graph_roots: Sequence[Node],
+        outputs: Sequence[Edge],
+        *,
+        keep_graph: bool,
+        create_graph: bool,
+        accumulate_grad: bool,
+    ) -> GraphTask:
+        """Make the GraphTask, and find out what it consists of."""
+        if state.ready_queue is None:
+            state.ready_queue = self._queues.new_caller_queue()
+        is_reentrant = state.worker_device != NO_DEVICE
+        parent = state.graph_task
+        probe = trace.current
+        graph_task = GraphTask(
+            self._sync,
+            keep_graph=keep_graph,
+            create_graph=create_graph,
+            reentrant_depth=state.total_depth + 1 if is_reentrant else 0,
+            cpu_ready_queue=state.ready_queue,
+            graph_roots=graph_roots,
+            owner=state.worker_device if is_reentrant else CPU_DEVICE,
+            home=state,
+            uses_device_threads=is_multithreading_enabled(),
+            probe=probe,
+        )
+        smallest = min_topological_nr(outputs)
+        dependencies, devices = compute_dependencies(root, smallest)
+        graph_task.dependencies = dependencies
+        if outputs:
+            graph_task.exec_info = compute_exec_info(
+                root,
+                outputs,
+                accumulate_grad=accumulate_grad,
+                min_topological_nr=smallest,
+            )
+            if not accumulate_grad:
+                graph_task.captured_gradients = [None] * len(outputs)
+        if graph_task.uses_device_threads:
+            num_devices = max((device.index + 1 for device in devices), default=0)
+            for device in devices:
+                backend_of(device)  # raises if there is no such device
+            self._start_threads(max(num_devices, num_device_threads()))
+        if probe:
+            self._report_begin(
+                probe, graph_task, parent, root, len(graph_roots), len(outputs)
+            )
+        return graph_task
+
+    def _execute_with_graph_task(
+        self,
+        state: ThreadState,
+        graph_task: GraphTask,
+        root: Node,
+        buffer: list[Gradient],
+    ) -> None:
+        """Push the root, and work until the pass is done (RE1-RE4).
+
+        Source: torch/csrc/autograd/engine.cpp, Engine::execute_with_graph_task.
+        """
+        with self._entered(state, graph_task):
+            try:
+                with graph_task.mutex:
+                    push(state, self._queues, graph_task, root, buffer, None)
+                if state.current_depth > MAX_DEPTH:
+                    self._remember_process()
+                    self._pool.run(graph_task)
+                else:
+                    thread_main(self._sync, state, self._queues, graph_task)
+            except BaseException as error:
+                self._abandon(state, graph_task, error)
+                raise
+            if not graph_task.is_done:
+                self._abandon(state, graph_task, None)
+
+    @contextlib.contextmanager
+    def _entered(self, state: ThreadState, graph_task: GraphTask) -> Iterator[None]:
+        """The calling thread's state inside a call, put back on every way out (R7)."""
+        worker_device = state.worker_device
+        is_reentrant = worker_device != NO_DEVICE
+        probe = graph_task.probe
+        outer_mode = GRAD_ENABLED.get()
+        outer = state.total_depth, state.current_depth
+        try:
+            state.worker_device = graph_task.owner
+            if is_reentrant:
+                state.total_depth += 1
+                state.current_depth += 1
+                if probe:
+                    probe.reentrant_entered(graph_task.id, graph_task.reentrant_depth)
+            elif probe:
+                probe.thread_started(CPU_DEVICE, Role.CALLER)
+            state.in_user_code = False
+            yield
+        finally:
+            state.total_depth, state.current_depth = outer
+            state.worker_device = worker_device
+            state.in_user_code = True
+            GRAD_ENABLED.set(outer_mode)
+            if is_reentrant:
+                if probe:
+                    probe.reentrant_left(graph_task.id, graph_task.reentrant_depth)
+            else:
+                state.is_interrupted = False
+                if probe:
+                    probe.thread_exited(CPU_DEVICE, Role.CALLER)
+
+    def _abandon(
+        self, state: ThreadState, graph_task: GraphTask, error: BaseException | None
+    ) -> None:
+        """Give up a pass whose tasks can no longer be counted.
+
+        Either an error struck the engine's own code on this thread (see
+            Note [Interrupted engine code]), or the pass failed and a node of it on
+            another thread does not end. No further node of it starts; those that run
+            are waited for, within limits. The thread gets a fresh queue.
+        """
+        if error is not None:
+            graph_task.set_error(error, None)
+            with graph_task.mutex:
+                is_busy = graph_task.num_helpers > 0
+            if is_busy:
+                # A stand-in from the pool must let go of our queue, too.
+                graph_task.cpu_ready_queue.push(wake_up(graph_task, ends_task=True))
+                with contextlib.suppress(Empty):
+                    graph_task.quiet.get(timeout=QUIESCE_SECONDS)
+        if state.ready_queue is not None and state.ready_queue.device == CPU_DEVICE:
+            state.ready_queue = None
+            state.is_interrupted = True
+
+    # --- threads ----------------------------------------------------------------
+
+    def _start_threads(self, num_devices: int) -> None:
+        if num_devices:
+            self._remember_process()
+            self._device_threads.ensure(num_devices)
+
+    def _remember_process(self) -> None:
+        """From here on a fork would leave threads behind (L9)."""
+        if self._process_id is None:
+            self._process_id = self._sync.process_id()
+
+    def _warn_of_cycle(self) -> None:
+        if not self._warned.value:
+            self._warned.value = True
+            warnings.warn(_CREATE_GRAPH, UserWarning, stacklevel=4)
+
+    def _report_begin(
+        self,
+        probe: Probe,
+        graph_task: GraphTask,
+        parent: GraphTask | None,
+        root: Node,
+        num_roots: int,
+        num_outputs: int,
+    ) -> None:
+        probe.task_begun(
+            graph_task.id,
+            parent=-1 if parent is None else parent.id,
+            reentrant_depth=graph_task.reentrant_depth,
+            owner=graph_task.owner,
+            num_roots=num_roots,
+            num_outputs=num_outputs,
+            keep_graph=graph_task.keep_graph,
+            create_graph=graph_task.create_graph,
+        )
+        for queue in (graph_task.cpu_ready_queue, *self._queues):
+            probe.queue_defined(queue.id, queue.name, queue.device)
+        probe.nodes_defined((root, *graph_task.dependencies))
+        probe.dependencies_counted(
+            graph_task.id,
+            len(graph_task.dependencies) + 1,
+            sum(graph_task.dependencies.values()),
+        )
+
+
+def _edges(edges: Sequence[Edge | tuple[Node, int]], what: str) -> tuple[Edge, ...]:
+    """Check that each edge leads to an input that exists."""
+    for index, (node, input_nr) in enumerate(edges):
+        if not isinstance(node, Node):
+            raise TypeError(
+                f"{what}[{index}] leads to {type(node).__name__}: expected a Node"
+            )
+        if not 0 <= input_nr < max(node.num_inputs, 1):
+            raise IndexError(
+                f"{what}[{index}] leads to input {input_nr} of {node!r}, which has "
+                f"{node.num_inputs}"
+            )
+    return tuple(Edge(*edge) for edge in edges)
+
+
+def _root_and_inputs(
+    roots: Sequence[Edge], gradients: Sequence[Gradient]
+) -> tuple[Node, list[Gradient]]:
+    """The node where the pass begins, and what it is given (X6, X10).
+
+    One root begins itself. Several are begun by a `GraphRoot`, so that they enter
+    their queues by their priorities, and not in the order in which they were named.
+    """
+    if len(roots) == 1:
+        node, input_nr = roots[0]
+        if node is not None:
+            inputs: list[Gradient] = [None] * node.num_inputs
+            inputs[input_nr] = gradients[0]
+            return node, inputs
+    return GraphRoot(roots, gradients), []
+
+
+def _raise_error_of(graph_task: GraphTask) -> None:
+    """Raise the pass's error, the very object, without a cycle through its traceback.
+
+    The traceback will refer to this frame, so the frame must not refer to the error.
+    """
+    error = graph_task.error
+    graph_task.error = None
+    try:
+        assert error is not None
+        raise error
+    finally:
+        del error, graph_task
+
+
+def _stop(stopped: Flag, threads: DeviceThreads, pool: ThreadPool) -> None:
+    stopped.value = True
+    threads.stop()
+    pool.stop()
+
+
+_default: Engine | None = None
+
+
+def default_engine() -> Engine:
+    """The engine that all who do not bring their own share (L2)."""
+    global _default
+    if _default is None:
+        _default = Engine()
+    return _default
+
+
+def set_default_engine(engine: Engine) -> None:
+    """Make `engine` the shared one; passes that run stay with theirs (L2)."""
+    global _default
+    _default = engine

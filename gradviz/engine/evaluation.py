@@ -1,0 +1,220 @@
+"""Running one node: its inputs, its hooks, its checks, and handing on its gradients.
+
+Everything here happens on the thread that popped the task. What it reads of the node
+is constant; what it changes of the pass is guarded by the GraphTask's mutex.
+"""
+
+from collections.abc import Callable, Sequence
+
+from gradviz.engine.basic_nodes import AccumulateGrad
+from gradviz.engine.device_queues import DeviceQueues
+from gradviz.engine.graph_task import GraphTask, NodeTask
+from gradviz.engine.hooks import call_post_hooks, call_pre_hooks, call_tensor_pre_hooks
+from gradviz.engine.input_buffer import InputBuffer, add
+from gradviz.engine.node import Node
+from gradviz.engine.protocols import Gradient, size_bytes
+from gradviz.engine.thread_state import ThreadState
+from gradviz.engine.validation import validate_outputs
+from gradviz.trace.probe import How, Push
+
+
+def evaluate_function(
+    state: ThreadState,
+    queues: DeviceQueues,
+    graph_task: GraphTask,
+    node: Node,
+    inputs: InputBuffer,
+) -> None:
+    """Run `node` and hand its gradients on.
+
+    Args:
+        state: The calling thread's.
+        queues: Where nodes that become ready are pushed.
+        graph_task: The pass.
+        node: What to run.
+        inputs: The only reference to its gradients; emptied once the node has run.
+
+    Raises:
+        BaseException: Whatever the node, a hook or a check raises.
+
+    Source: torch/csrc/autograd/engine.cpp, Engine::evaluate_function (E1-E10).
+    """
+    if graph_task.exec_info and not _prepare(graph_task, node, inputs):
+        return
+    probe = graph_task.probe
+    num_bytes = sum(map(size_bytes, inputs)) if probe else 0
+    outputs = call_function(graph_task, node, inputs)
+    inputs.clear()
+    if probe:
+        probe.buffer_freed(graph_task.id, node.id, num_bytes)
+    if not graph_task.keep_graph:
+        node.release_variables()
+    if outputs:
+        state.in_user_code = False
+        hand_on(state, queues, graph_task, node, outputs)
+
+
+def _prepare(graph_task: GraphTask, node: Node, inputs: InputBuffer) -> bool:
+    """Take the captures of a restricted pass; see Note [Exec info].
+
+    A node that will run has its hooks called then, so what is captured here is raw; one
+    that will not run has its tensor hooks called here, so what is captured has gone
+    through them (I5).
+
+    Returns:
+        Whether the node is to run.
+    """
+    info = graph_task.exec_info[node]
+    captured = inputs
+    if not info.is_needed:
+        captured = call_tensor_pre_hooks(graph_task, node, inputs)
+    for capture in info.captures:
+        with graph_task.mutex:
+            gradient = captured[capture.input_nr]
+            graph_task.captured_gradients[capture.output_index] = gradient
+            if graph_task.probe:
+                graph_task.probe.capture_taken(
+                    graph_task.id, node.id, capture.output_index
+                )
+    return info.is_needed
+
+
+def call_function(
+    graph_task: GraphTask, node: Node, inputs: InputBuffer
+) -> Sequence[Gradient]:
+    """Call the node between its hooks, and check what it returns.
+
+    Source: torch/csrc/autograd/engine.cpp, call_function (E2).
+    """
+    if node.hooks is not None:
+        inputs = call_tensor_pre_hooks(graph_task, node, inputs)
+        inputs = call_pre_hooks(graph_task, node, inputs)
+    if not graph_task.keep_graph:
+        node.will_release_variables()
+    # Post hooks see what the node was given; hooks that are registered while it runs
+    # are called as well, and see nothing (C7).
+    given: Sequence[Gradient] = [None] * len(inputs)
+    if node.hooks is not None and node.hooks.post:
+        given = tuple(inputs)
+    if graph_task.probe and isinstance(node, AccumulateGrad):
+        how = node.accumulate(inputs)
+        graph_task.probe.gradient_accumulated(graph_task.id, node.id, how)
+        outputs: Sequence[Gradient] = ()
+    else:
+        outputs = node(inputs)
+    if node.next_edges or outputs:
+        outputs = validate_outputs(node.next_edges, outputs, _in_context(node))
+    if node.hooks is not None and node.hooks.post:
+        outputs = call_post_hooks(graph_task, node, outputs, given)
+    return outputs
+
+
+def hand_on(
+    state: ThreadState,
+    queues: DeviceQueues,
+    graph_task: GraphTask,
+    node: Node,
+    outputs: Sequence[Gradient],
+) -> None:
+    """Put each output into the buffer of its receiver, and push who is ready.
+
+    Edge by edge in their order, so that receivers of equal priority enter their queue
+    in PyTorch's order.
+
+    Note [Adding outside the lock]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    Two gradients for one place are added with a ``+`` that may be anybody's code and
+    may take long: nothing to do under the mutex, as PyTorch does it. So whoever finds
+    the place taken takes that gradient out, adds the two outside, and tries again; a
+    third thread may meanwhile have put its own there, and then that is added as well.
+    An edge counts as arrived only when its gradient stays in the buffer. Until then at
+    least one edge is missing, so the receiver cannot run while anyone still adds.
+
+    Raises:
+        RuntimeError: An edge leads to a node that this pass does not know.
+    """
+    for (receiver, input_nr), gradient in zip(node.next_edges, outputs, strict=True):
+        if receiver is None:
+            continue
+        if graph_task.exec_info and not graph_task.should_execute(receiver):
+            with graph_task.mutex:
+                graph_task.count_down(receiver)
+            continue
+        how = How.UNDEFINED if gradient is None else How.FIRST
+        while True:
+            with graph_task.mutex:
+                taken = graph_task.put(receiver, input_nr, gradient)
+                if taken is None:
+                    _arrive(state, queues, graph_task, node, receiver, input_nr, how)
+                    break
+            state.in_user_code = True
+            how = add(taken, 0, gradient, copies=graph_task.create_graph)
+            state.in_user_code = False
+            gradient = taken.pop()  # noqa: PLW2901 - the sum goes where it was to go
+
+
+def _arrive(
+    state: ThreadState,
+    queues: DeviceQueues,
+    graph_task: GraphTask,
+    producer: Node,
+    receiver: Node,
+    input_nr: int,
+    how: How,
+) -> None:
+    """Count an edge as arrived, and push its receiver if that was the last.
+
+    Called under the GraphTask's mutex.
+    """
+    remaining = graph_task.count_down(receiver)
+    if graph_task.probe:
+        gradient = graph_task.not_ready[receiver][input_nr]
+        graph_task.probe.gradient_buffered(
+            graph_task.id,
+            receiver.id,
+            producer.id,
+            input_nr,
+            remaining,
+            size_bytes(gradient),
+            how,
+        )
+    if remaining == 0:
+        inputs = graph_task.not_ready.pop(receiver)
+        push(state, queues, graph_task, receiver, inputs, producer)
+
+
+def push(
+    state: ThreadState,
+    queues: DeviceQueues,
+    graph_task: GraphTask,
+    node: Node,
+    inputs: InputBuffer,
+    producer: Node | None,
+) -> None:
+    """Push a node that has all its gradients to the queue of its device.
+
+    Called under the GraphTask's mutex, by the thread of `state`.
+    """
+    queue = queues.queue_of(graph_task, node)
+    graph_task.outstanding_tasks += 1
+    if graph_task.probe:
+        graph_task.probe.task_pushed(
+            graph_task.id,
+            node.id,
+            queue.id,
+            graph_task.reentrant_depth,
+            node.sequence_nr,
+            len(queue) + 1,
+            graph_task.outstanding_tasks,
+            -1 if producer is None else producer.id,
+            Push.ROOT if producer is None else Push.NODE,
+        )
+    task = NodeTask(graph_task, node, inputs, graph_task.priority + node.sequence_nr)
+    if queue is state.ready_queue:
+        queue.push_own(task)
+    else:
+        queue.push(task)
+
+
+def _in_context(node: Node) -> Callable[[str], str]:
+    return lambda message: f"Function {node.name} returned an {message}"

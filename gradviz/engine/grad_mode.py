@@ -1,0 +1,27 @@
+"""Whether operations build a graph: on in the forward pass, off in most backwards.
+
+Context variables rather than thread-locals: a new thread starts with the default, as
+in PyTorch, and besides that a coroutine keeps its own setting across an ``await``.
+"""
+
+from contextvars import ContextVar
+from typing import Final
+
+#: Whether operations record nodes. Inside a backward it equals ``create_graph``.
+GRAD_ENABLED: Final = ContextVar("gradviz.grad_enabled", default=True)
+
+#: Whether work for devices may leave the calling thread.
+#: Source: c10/core/AutogradState.h, multithreading_enabled (K5).
+MULTITHREADING_ENABLED: Final = ContextVar(
+    "gradviz.multithreading_enabled", default=True
+)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations record nodes in this context."""
+    return GRAD_ENABLED.get()
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether a backward begun here may use the device threads."""
+    return MULTITHREADING_ENABLED.get()

@@ -1,0 +1,326 @@
+"""One backward pass: what is still to come, what has arrived, how it ended."""
+
+import contextvars
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from gradviz.engine.input_buffer import InputBuffer
+from gradviz.engine.node import Node
+from gradviz.engine.protocols import Gradient
+from gradviz.engine.ready_queue import ReadyQueue
+from gradviz.engine.schedule import (
+    DEPTH_SHIFT,
+    SHUTDOWN_PRIORITY,
+    WAKE_UP_PRIORITY,
+)
+from gradviz.engine.sync import Mailbox, Sync
+from gradviz.trace.probe import Probe, Push
+
+#: Values of `worker_device` that are no device's index.
+#: Source: torch/csrc/autograd/graph_task.h (L1).
+NO_DEVICE: Final = -2
+CPU_DEVICE: Final = -1
+
+_graph_task_ids: Final = itertools.count()
+
+
+class Capture(NamedTuple):
+    """One gradient that the call returns: input `input_nr` of the node it is at.
+
+    Attributes:
+        input_nr: Which gradient of the node's.
+        output_index: Its place in what `Engine.execute` returns.
+    """
+
+    input_nr: int
+    output_index: int
+
+
+class ExecInfo:
+    """What a restricted pass wants of one node.
+
+    Note [Exec info]
+    ~~~~~~~~~~~~~~~~
+    A pass without outputs runs everything it can reach, and has no exec info at all.
+    A pass with outputs has an entry for each node that matters: `is_needed` if it must
+    run because it leads to an output (or is one, for ``backward(inputs=...)``),
+    `captures` if its gradients are results. A node without an entry, or with neither,
+    is not even given its gradients.
+
+    Written before the pass begins, by one thread; only read after that.
+
+    Source: torch/csrc/autograd/graph_task.h, struct ExecInfo (I1-I6).
+    """
+
+    __slots__ = ("captures", "is_needed")
+
+    def __init__(self) -> None:
+        self.is_needed = False
+        self.captures: list[Capture] = []
+
+    @property
+    def should_execute(self) -> bool:
+        """Whether the node takes part in the pass at all."""
+        return self.is_needed or bool(self.captures)
+
+
+class GraphTask:
+    """All that one call of `Engine.execute` has to remember.
+
+    Note [Ownership of a GraphTask]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    A pass belongs to the thread that called `execute`. That thread (or, beyond the
+    reentrancy limit, the pool thread that stands in for it) consumes the queue of the
+    device `owner` and leaves when it finds `is_done`. Whichever thread finishes the
+    last task completes the pass; if it is not the consumer of the owner's queue, it
+    pushes a wake-up there, whose arrival sets `is_done`. So `is_done` is only ever
+    touched by the consumer of one queue, and needs no lock.
+
+    A failed pass ends the same way: its tasks are still popped and counted, but not
+    executed. When the call raises, none of its tasks is left in any queue and none of
+    its nodes is running. PyTorch returns at once instead and leaves the rest behind.
+
+    Attributes:
+        id: Unique in this process, from 0.
+        keep_graph: Whether saved tensors survive the pass. Constant.
+        create_graph: Gradient mode inside the pass. Constant.
+        reentrant_depth: 0, or one more than the pass it was called from. Constant.
+        cpu_ready_queue: Where its work for the CPU goes. Constant.
+        graph_roots: The nodes it begins at. Constant.
+        owner: `worker_device` of the calling thread. Set before the first push.
+        home: The calling thread's state, compared by identity only. Constant.
+        uses_device_threads: False runs everything on `cpu_ready_queue`. Constant.
+        context: The caller's context variables. Constant; threads run in copies.
+        probe: Who listens, None for nobody. Constant.
+        exec_info: See Note [Exec info]. Constant once the pass has begun.
+        dependencies: Node -> incoming edges still to come; 0 stays in the table, so
+            that its keys are the nodes of the graph. Guarded by `mutex`.
+        not_ready: Node -> the gradients that have come. Guarded by `mutex`.
+        captured_gradients: The results. Guarded by `mutex`.
+        outstanding_tasks: Tasks queued or running. Guarded by `mutex`.
+        num_helpers: Nodes running on threads other than `home`. Guarded by `mutex`.
+        error: The first error. Guarded by `mutex`, readable without once `is_done`.
+        has_error: A `Flag`, set with `error` and never reset.
+        final_callbacks: Run when the last node has. Appending is atomic.
+        is_done: See above; belongs to the consumer of the owner's queue.
+        baton: Where a stand-in from the pool reports back.
+
+    Source: torch/csrc/autograd/graph_task.h, struct GraphTask.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "baton",
+        "captured_gradients",
+        "context",
+        "cpu_ready_queue",
+        "create_graph",
+        "dependencies",
+        "error",
+        "exec_info",
+        "final_callbacks",
+        "graph_roots",
+        "has_error",
+        "home",
+        "id",
+        "is_done",
+        "keep_graph",
+        "mutex",
+        "not_ready",
+        "num_helpers",
+        "outstanding_tasks",
+        "owner",
+        "priority",
+        "probe",
+        "quiet",
+        "reentrant_depth",
+        "uses_device_threads",
+    )
+
+    def __init__(  # noqa: PLR0913 - what a pass is made of
+        self,
+        sync: Sync,
+        *,
+        keep_graph: bool,
+        create_graph: bool,
+        reentrant_depth: int,
+        cpu_ready_queue: "ReadyQueue[NodeTask]",
+        graph_roots: Sequence[Node],
+        owner: int,
+        home: object,
+        uses_device_threads: bool,
+        probe: Probe | None,
+    ) -> None:
+        self.id = next(_graph_task_ids)
+        self.keep_graph = keep_graph
+        self.create_graph = create_graph
+        self.reentrant_depth = reentrant_depth
+        self.priority = reentrant_depth << DEPTH_SHIFT
+        self.cpu_ready_queue = cpu_ready_queue
+        self.graph_roots = graph_roots
+        self.owner = owner
+        self.home = home
+        self.uses_device_threads = uses_device_threads
+        self.context = contextvars.copy_context()
+        self.probe = probe
+        self.exec_info: dict[Node, ExecInfo] = {}
+        self.mutex = sync.lock()
+        self.dependencies: dict[Node, int] = {}
+        self.not_ready: dict[Node, InputBuffer] = {}
+        self.captured_gradients: list[Gradient] = []
+        self.outstanding_tasks = 0
+        self.num_helpers = 0
+        self.error: BaseException | None = None
+        self.has_error = sync.flag()
+        self.final_callbacks: list[Callable[[], None]] = []
+        self.is_done = False
+        self.baton: Mailbox[None] = sync.mailbox()
+        self.quiet: Mailbox[None] = sync.mailbox()
+
+    def should_execute(self, node: Node) -> bool:
+        """Whether `node` takes part in this pass."""
+        if not self.exec_info:
+            return True
+        info = self.exec_info.get(node)
+        return info is not None and info.should_execute
+
+    def put(
+        self, receiver: Node, input_nr: int, gradient: Gradient
+    ) -> list[Gradient] | None:
+        """Put a gradient into the buffer of its receiver; under `mutex`.
+
+        Returns:
+            None if it is there now. A list with the only reference to the gradient
+            that was there, taken out, if the place was not free.
+        """
+        buffer = self.not_ready.get(receiver)
+        if buffer is None:
+            buffer = [None] * len(receiver.input_metadata)
+            self.not_ready[receiver] = buffer
+        if gradient is None:
+            return None
+        if buffer[input_nr] is None:
+            buffer[input_nr] = gradient
+            return None
+        taken = [buffer[input_nr]]
+        buffer[input_nr] = None
+        return taken
+
+    def count_down(self, receiver: Node) -> int:
+        """Count one edge to `receiver` as arrived; under `mutex`.
+
+        Returns:
+            How many are still to come.
+
+        Raises:
+            RuntimeError: More arrive than there are edges.
+        """
+        remaining = self.dependencies.get(receiver, 0) - 1
+        if remaining < 0:
+            raise RuntimeError(f"dependency not found for {receiver.name}")
+        self.dependencies[receiver] = remaining
+        return remaining
+
+    def set_error(self, error: BaseException, node: Node | None) -> bool:
+        """Make `error` the outcome of the pass, unless there is one already.
+
+        Any thread, without `mutex`.
+
+        Returns:
+            Whether it was the first.
+        """
+        with self.mutex:
+            is_first = self.error is None
+            if is_first:
+                self.error = error
+                self.has_error.value = True
+                if self.probe:
+                    self.probe.task_failed(
+                        self.id, -1 if node is None else node.id, describe(error)
+                    )
+        return is_first
+
+    def begin_help(self) -> bool:
+        """Say that a thread other than `home` is about to run a node.
+
+        Returns:
+            False if the pass has failed: then the node must not start. Decided under
+            the mutex, so that no node starts after `home` has found `num_helpers` 0
+            in a pass that has failed.
+        """
+        with self.mutex:
+            if self.has_error.value:
+                return False
+            self.num_helpers += 1
+        return True
+
+    def end_help(self) -> None:
+        """Say that the node which `begin_help` announced has run."""
+        with self.mutex:
+            self.num_helpers -= 1
+            is_quiet = self.num_helpers == 0 and self.has_error.value
+        if is_quiet:
+            self.quiet.put(None)
+
+    def finish_one(self) -> bool:
+        """Count one task as done; any thread, without `mutex`.
+
+        Returns:
+            Whether it was the last: the caller then completes the pass.
+        """
+        with self.mutex:
+            self.outstanding_tasks -= 1
+            return self.outstanding_tasks == 0
+
+    def __repr__(self) -> str:
+        return f"<GraphTask #{self.id}>"
+
+
+class NodeTask:
+    """One entry of a ready queue: a node to run and the gradients it is given.
+
+    Attributes:
+        graph_task: The pass it belongs to; None for a shutdown.
+        node: None for a wake-up and a shutdown.
+        inputs: The gradients, one for each input of `node`.
+        priority: See Note [Priority in a ready queue].
+        what: What kind of task.
+        ends_task: For a wake-up: whether it says that the pass is complete.
+
+    Source: torch/csrc/autograd/engine.h, struct NodeTask (Q1).
+    """
+
+    __slots__ = ("ends_task", "graph_task", "inputs", "node", "priority", "what")
+
+    def __init__(
+        self,
+        graph_task: GraphTask | None,
+        node: Node | None,
+        inputs: list[Gradient],
+        priority: int,
+        what: Push = Push.NODE,
+        ends_task: bool = False,
+    ) -> None:
+        self.graph_task = graph_task
+        self.node = node
+        self.inputs = inputs
+        self.priority = priority
+        self.what = what
+        self.ends_task = ends_task
+
+
+def wake_up(graph_task: GraphTask, *, ends_task: bool) -> NodeTask:
+    """A task that only makes the owner's consumer look up (M5)."""
+    return NodeTask(graph_task, None, [], WAKE_UP_PRIORITY, Push.WAKE_UP, ends_task)
+
+
+def shutdown() -> NodeTask:
+    """A task that ends the thread that pops it (Q6)."""
+    return NodeTask(None, None, [], SHUTDOWN_PRIORITY, Push.SHUTDOWN)
+
+
+def describe(error: BaseException) -> str:
+    """An error in one line, as traces keep it."""
+    text = str(error).split("\n", 1)[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,111 @@
+"""Calling a node's hooks, and checking what they return."""
+
+from collections.abc import Sequence
+
+from gradviz.engine.graph_task import GraphTask
+from gradviz.engine.node import Node
+from gradviz.engine.protocols import Gradient
+from gradviz.trace.probe import Hook
+
+
+def call_tensor_pre_hooks(
+    graph_task: GraphTask, node: Node, inputs: list[Gradient]
+) -> list[Gradient]:
+    """Run the hooks of the node's outputs, then those that retain their gradients.
+
+    They run for undefined gradients too, which they see as None (E3).
+    Source: torch/csrc/autograd/engine.cpp, call_tensor_pre_hooks.
+    """
+    hooks = node.hooks
+    if hooks is None:
+        return inputs
+    tensor_pre, retains_grad = hooks.tensor_pre, tuple(hooks.retains_grad.items())
+    for index, (input_nr, hook) in enumerate(tensor_pre):
+        _report(graph_task, node, Hook.TENSOR_PRE, index)
+        _replace(hook, inputs, input_nr, hook(inputs[input_nr]))
+    for index, (input_nr, hook) in enumerate(retains_grad):
+        _report(graph_task, node, Hook.RETAINS_GRAD, index)
+        _replace(hook, inputs, input_nr, hook(inputs[input_nr]))
+    return inputs
+
+
+def call_pre_hooks(
+    graph_task: GraphTask, node: Node, inputs: list[Gradient]
+) -> list[Gradient]:
+    """Run the hooks that see all gradients before the node does.
+
+    Source: torch/csrc/autograd/engine.cpp, call_pre_hooks.
+    """
+    hooks = node.hooks
+    if hooks is None:
+        return inputs
+    for index, hook in enumerate(hooks.pre):
+        _report(graph_task, node, Hook.PRE, index)
+        result = hook(tuple(inputs))
+        if result is not None:
+            inputs = list(_checked(hook, inputs, result))
+    return inputs
+
+
+def call_post_hooks(
+    graph_task: GraphTask,
+    node: Node,
+    outputs: Sequence[Gradient],
+    inputs: Sequence[Gradient],
+) -> Sequence[Gradient]:
+    """Run the hooks that see what the node returned and what it was given.
+
+    Source: torch/csrc/autograd/engine.cpp, call_post_hooks.
+    """
+    hooks = node.hooks
+    if hooks is None:
+        return outputs
+    for index, hook in enumerate(hooks.post):
+        _report(graph_task, node, Hook.POST, index)
+        result = hook(tuple(outputs), tuple(inputs))
+        if result is not None:
+            outputs = _checked(hook, outputs, result)
+    return outputs
+
+
+def _report(graph_task: GraphTask, node: Node, kind: Hook, index: int) -> None:
+    if graph_task.probe:
+        graph_task.probe.hook_called(graph_task.id, node.id, kind, index)
+
+
+def _replace(
+    hook: object, inputs: list[Gradient], input_nr: int, result: Gradient
+) -> None:
+    if result is not None:
+        _check_value(hook, inputs[input_nr], result)
+        inputs[input_nr] = result
+
+
+def _checked(
+    hook: object, before: Sequence[Gradient], result: object
+) -> Sequence[Gradient]:
+    """What a hook returned for several gradients, always as a sequence (G16)."""
+    after = result if isinstance(result, (tuple, list)) else (result,)
+    if len(after) != len(before):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values "
+            f"(got {len(after)}, but expected {len(before)})"
+        )
+    for old, new in zip(before, after, strict=True):
+        _check_value(hook, old, new)
+    return after
+
+
+def _check_value(hook: object, before: Gradient, after: Gradient) -> None:
+    if before is None or after is None or not hasattr(before, "shape"):
+        return
+    if not hasattr(after, "shape"):
+        raise TypeError(
+            f"expected Variable, but hook returned '{type(after).__name__}'"
+        )
+    if before.shape != after.shape:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+
+
+def _name(hook: object) -> str:
+    return getattr(hook, "__name__", type(hook).__name__)

@@ -1,0 +1,220 @@
+"""The backward graph: nodes, the edges between them, and what an input expects.
+
+A node takes one gradient for each output of the operation that it stands for, and
+returns one for each of that operation's inputs; edge number *i* says which input of
+which node the *i*-th of them goes to. Nodes know nothing of threads or queues.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from gradviz.backends.device import CPU, Device
+from gradviz.engine.protocols import Gradient
+from gradviz.engine.sync import ThreadLocal
+from gradviz.trace import probe
+
+#: The sequence_nr of every AccumulateGrad: before everything else that is ready.
+#: Source: torch/csrc/autograd/functions/accumulate_grad.cpp (Q4).
+MAX_SEQUENCE_NR: Final = 2**64 - 1
+
+_node_ids: Final = itertools.count()
+
+
+class _SequenceNr(ThreadLocal):
+    """Counts the nodes that this thread has made (Q8)."""
+
+    def __init__(self) -> None:
+        self.next = itertools.count().__next__
+
+
+_sequence_nr: Final = _SequenceNr()
+
+
+def set_sequence_nr(value: int) -> None:
+    """Give the next node that this thread makes the number `value` (Q8)."""
+    _sequence_nr.next = itertools.count(value).__next__
+
+
+class Edge(NamedTuple):
+    """Where one gradient goes: an input of a node, or nowhere.
+
+    Attributes:
+        node: The node that receives the gradient, None where none is wanted.
+        input_nr: Which of that node's inputs.
+    """
+
+    node: "Node | None"
+    input_nr: int = 0
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether a gradient flows here at all."""
+        return self.node is not None
+
+
+class InputMetadata(NamedTuple):
+    """What a node expects at one of its inputs.
+
+    Attributes:
+        shape: Shape of the gradient.
+        dtype: The array library's dtype; the engine only compares and passes it on.
+            None accepts any (PyTorch: ``grad_dtype``).
+        device: Where the gradient must be.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    device: Device = CPU
+
+
+PreHook = Callable[[Sequence[Gradient]], Sequence[Gradient] | None]
+PostHook = Callable[[Sequence[Gradient], Sequence[Gradient]], Sequence[Gradient] | None]
+TensorHook = Callable[[Gradient], Gradient | None]
+
+
+class NodeHooks:
+    """The hooks of one node, each list in order of registration.
+
+    Most nodes have none, so a node makes this object at its first hook. Lists are
+    replaced, never changed in place: a batch that is running keeps what it started
+    with (E3), and no lock is needed to read one.
+
+    Attributes:
+        tensor_pre: ``(input_nr, hook)``; run first, for undefined gradients too.
+        retains_grad: input_nr -> hook; run after them, at most one an input.
+        pre: Called with all gradients, may replace them.
+        post: Called with what the node returned and what it was given.
+    """
+
+    __slots__ = ("post", "pre", "retains_grad", "tensor_pre")
+
+    def __init__(self) -> None:
+        self.tensor_pre: tuple[tuple[int, TensorHook], ...] = ()
+        self.retains_grad: dict[int, TensorHook] = {}
+        self.pre: tuple[PreHook, ...] = ()
+        self.post: tuple[PostHook, ...] = ()
+
+
+class Node:
+    """One operation of the backward graph: gradients in, gradients out.
+
+    Subclass it and write `apply`::
+
+        class Square(Node):
+            def __init__(self, x, next_edges):
+                super().__init__(next_edges)
+                self.x = x
+
+            def apply(self, grad):
+                return (2 * self.x * grad,)
+
+    A node may take part in any number of backward passes, at the same time too.
+
+    Args:
+        next_edges: One edge for each gradient that `apply` returns.
+        input_metadata: What each input expects, None for anything; its length is the
+            number of inputs.
+        device: Where the node runs: on the device's thread, or on the caller's if it
+            is the CPU.
+
+    Attributes:
+        id: Unique in this process; what traces call the node by.
+        sequence_nr: How many nodes this thread had made before; later nodes run first.
+        topological_nr: Length of the longest path to a leaf.
+        next_edges: Where the gradients go.
+        input_metadata: See above.
+        device: See above.
+        hooks: None until the first hook is registered.
+
+    Source: torch/csrc/autograd/function.h, struct Node.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "device",
+        "hooks",
+        "id",
+        "input_metadata",
+        "next_edges",
+        "sequence_nr",
+        "topological_nr",
+    )
+
+    topological_nr: int
+
+    def __init__(
+        self,
+        next_edges: Iterable[Edge | tuple["Node | None", int]] = (),
+        input_metadata: Sequence[InputMetadata | None] = (None,),
+        device: Device = CPU,
+    ) -> None:
+        self._initialise(
+            tuple(Edge(*edge) for edge in next_edges),
+            input_metadata,
+            device,
+            _sequence_nr.next(),
+        )
+
+    def _initialise(
+        self,
+        next_edges: tuple[Edge, ...],
+        input_metadata: Sequence[InputMetadata | None],
+        device: Device,
+        sequence_nr: int,
+    ) -> None:
+        self.id = next(_node_ids)
+        self.sequence_nr = sequence_nr
+        self.next_edges = next_edges
+        self.input_metadata = input_metadata
+        self.device = device
+        self.hooks: NodeHooks | None = None
+        topological_nr = 0
+        for node, _ in next_edges:
+            if node is not None and node.topological_nr >= topological_nr:
+                topological_nr = node.topological_nr + 1
+        self.topological_nr = topological_nr
+        if (listener := probe.current) is not None:
+            listener.node_created(self)
+
+    def apply(self, *grads: Gradient) -> Sequence[Gradient]:
+        """The gradients of the operation's inputs, given those of its outputs.
+
+        Called by the engine on the thread of the node's device, with gradient mode
+        set to the pass's ``create_graph``. Must be safe to call from several threads
+        at once.
+
+        Args:
+            *grads: One for each input; None where no gradient arrived.
+
+        Returns:
+            One for each of `next_edges`; None where there is none.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define apply()")
+
+    def __call__(self, inputs: list[Gradient]) -> Sequence[Gradient]:
+        """What the engine calls; `inputs` is the buffer's own list.
+
+        A subclass overrides this instead of `apply` if it wants to know whether the
+        engine holds the last reference to a gradient.
+        """
+        return self.apply(*inputs)
+
+    @property
+    def name(self) -> str:
+        """How traces and messages call this node: its class's name."""
+        return type(self).__name__
+
+    @property
+    def num_inputs(self) -> int:
+        """How many gradients the node takes."""
+        return len(self.input_metadata)
+
+    def will_release_variables(self) -> None:
+        """Called before the node runs for the last time, if the graph is not kept."""
+
+    def release_variables(self) -> None:
+        """Let go of saved tensors; called after a pass that does not keep the graph."""
+
+    def __repr__(self) -> str:
+        return f"<{self.name} #{self.id}>"

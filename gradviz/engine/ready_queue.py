@@ -1,0 +1,88 @@
+"""A queue of tasks that are ready to run, with many producers and one consumer.
+
+It knows nothing of graphs: what a task is, and when the loop ends, is not its affair.
+"""
+
+import itertools
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar, cast
+
+from gradviz.engine.schedule import Prioritised, Schedule
+from gradviz.engine.sync import Empty, Mailbox, Sync
+
+T = TypeVar("T", bound=Prioritised)
+
+_queue_ids: Final = itertools.count()
+
+
+class ReadyQueue(Generic[T]):
+    """A mailbox in front, a schedule behind.
+
+    Note [One consumer]
+    ~~~~~~~~~~~~~~~~~~~
+    Exactly one thread consumes a queue at a time; that role passes on only through a
+    mailbox (when the reentrancy pool takes over, and when it gives back), so there is
+    always a happens-before edge between one consumer and the next. Hence the schedule
+    needs no lock: producers drop tasks into the mailbox, the consumer moves them into
+    its schedule before it decides. What the consumer itself makes ready goes straight
+    to the schedule: no lock, no wake-up, the common case of a pass on one device.
+
+    Everything that is in the mailbox when `pop` decides takes part in the decision,
+    so the order is that of PyTorch's queue behind its mutex.
+
+    Attributes:
+        id: Unique in this process; what traces call the queue by.
+        device: Index of the device it serves, -1 for a caller's.
+    """
+
+    __slots__ = ("_mailbox", "_schedule", "device", "id")
+
+    def __init__(
+        self, sync: Sync, schedule: Callable[[], Schedule], device: int
+    ) -> None:
+        self.id = next(_queue_ids)
+        self.device = device
+        self._mailbox: Mailbox[T] = sync.mailbox()
+        self._schedule = schedule()
+
+    @property
+    def name(self) -> str:
+        """How traces and messages call the queue."""
+        return f"device {self.device}" if self.device >= 0 else f"caller {self.id}"
+
+    def push(self, task: T) -> None:
+        """Add a task; any thread."""
+        self._mailbox.put(task)
+
+    def push_own(self, task: T) -> None:
+        """Add a task; the consumer only."""
+        self._schedule.push(task)
+
+    def pop(self, timeout: float | None = None) -> T:
+        """Take the task that should run now, sleeping until there is one.
+
+        The consumer only.
+
+        Args:
+            timeout: How many seconds to sleep at most; None is for ever.
+
+        Raises:
+            Empty: No task came in time.
+        """
+        schedule, mailbox = self._schedule, self._mailbox
+        if not len(schedule):
+            schedule.push(mailbox.get(timeout=timeout))
+        while not mailbox.empty():
+            schedule.push(mailbox.get())
+        return cast("T", schedule.pop())
+
+    def would_wait(self) -> bool:
+        """Whether `pop` would sleep now; the consumer only."""
+        return not len(self._schedule) and self._mailbox.empty()
+
+    def __len__(self) -> int:
+        """How many tasks wait; approximate for anyone but the consumer."""
+        return len(self._schedule) + self._mailbox.qsize()
+
+
+__all__ = ["Empty", "ReadyQueue"]

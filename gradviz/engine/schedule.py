@@ -1,0 +1,117 @@
+"""Which of the ready tasks runs next.
+
+A schedule is a collection with one opinion: `pop` returns the task that should run
+now. It belongs to the one thread that consumes its queue, so nothing here locks.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+
+class Prioritised(Protocol):
+    """What a schedule knows of a task."""
+
+    @property
+    def priority(self) -> int:
+        """Larger runs first; see Note [Priority in a ready queue]."""
+
+
+class Schedule(Protocol):
+    """A policy, and the tasks that wait under it."""
+
+    def push(self, task: Prioritised) -> None:
+        """Add a task."""
+
+    def pop(self) -> Prioritised:
+        """Take out the task that should run now; there is at least one."""
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[Prioritised]: ...
+
+
+# Note [Priority in a ready queue]
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# PyTorch compares tasks in this order: shutdown first, then wake-ups (tasks without a
+# node), then the larger reentrant depth, then the larger sequence_nr. All of that is
+# one integer here: `depth << 64 | sequence_nr` for a node, and two numbers above
+# every depth for the others.
+#
+# Deeper first, so that a backward inside a backward is never starved by the outer one
+# that waits for it. Later sequence_nr first, so that the pass unwinds the forward.
+#
+# Ties are common: every AccumulateGrad has the largest sequence_nr there is. Among
+# equals PyTorch's order is that of a C++ binary heap, which is neither first-in nor
+# last-in first-out; `PyTorchSchedule` repeats its moves exactly.
+# Source: torch/csrc/autograd/engine.h, ReadyQueue::CompareNodeTaskTime (Q2-Q4).
+
+DEPTH_SHIFT: Final = 64
+WAKE_UP_PRIORITY: Final = 1 << 128
+SHUTDOWN_PRIORITY: Final = 1 << 129
+
+
+class PyTorchSchedule:
+    """PyTorch's order, ties included: `std::push_heap` and `std::pop_heap`.
+
+    Differs from `heapq` in which of two equal tasks comes first, and only in that.
+    """
+
+    __slots__ = ("_heap",)
+
+    def __init__(self) -> None:
+        self._heap: list[Prioritised] = []
+
+    def push(self, task: Prioritised) -> None:
+        """Add a task."""
+        heap = self._heap
+        heap.append(task)
+        if len(heap) > 1:
+            self._sift_up(len(heap) - 1, task)
+
+    def pop(self) -> Prioritised:
+        """Take out the task with the largest priority."""
+        heap = self._heap
+        last = heap.pop()
+        if not heap:
+            return last
+        top = heap[0]
+        self._refill(last)
+        return top
+
+    def _refill(self, task: Prioritised) -> None:
+        """Fill the empty top, for which `task` was taken from the end.
+
+        The hole sinks to a leaf by always swapping with the larger child (the right
+        one of equals), and then `task` rises from there, as libstdc++ does it.
+        """
+        heap = self._heap
+        size = len(heap)
+        hole = 0
+        child = 2
+        while child < size:
+            if heap[child].priority < heap[child - 1].priority:
+                child -= 1
+            heap[hole] = heap[child]
+            hole = child
+            child = 2 * hole + 2
+        if child == size:  # only a left child
+            heap[hole] = heap[child - 1]
+            hole = child - 1
+        self._sift_up(hole, task)
+
+    def _sift_up(self, hole: int, task: Prioritised) -> None:
+        heap = self._heap
+        priority = task.priority
+        while hole > 0:
+            parent = (hole - 1) >> 1
+            above = heap[parent]
+            if above.priority >= priority:
+                break
+            heap[hole] = above
+            hole = parent
+        heap[hole] = task
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __iter__(self) -> Iterator[Prioritised]:
+        return iter(tuple(self._heap))

@@ -1,0 +1,175 @@
+"""The seam: every thread, lock, mailbox and clock the engine uses comes from here.
+
+Nothing else in `gradviz.engine` imports `threading`, `queue` or `time` for its
+concurrency. In production the seam is a thin pass-through to the C implementations.
+A test passes another `Sync` to the engine and thereby decides which thread runs next,
+at every point where two threads can meet.
+
+Note [Shared fields go through the seam]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+A scheduler that switches threads only at the seam sees only the races that cross it.
+So each field that two threads touch is either guarded by a lock made here, or is a
+`Flag` made here. A plain attribute shared without either would hide its races from
+every test; each shared field's comment says which of the two it is.
+"""
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Generic, Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Lock(Protocol):
+    """A mutex, used only as a context manager."""
+
+    def __enter__(self) -> bool: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+
+class Mailbox(Protocol[T]):
+    """An unbounded queue that any thread may put into.
+
+    Note [Mailboxes instead of conditions]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    PyTorch guards each ready queue with a mutex and a condition variable. In Python a
+    signal handler may raise between any two bytecodes, and a finaliser may run inside
+    any allocation: both can strike while a `threading.Condition` holds its lock or
+    has half updated its waiters, and then the next backward hangs. `SimpleQueue` is
+    one C call that either happened or did not, and `put` is documented as reentrant,
+    so a signal handler or finaliser that pushes cannot deadlock with its own thread.
+    """
+
+    def put(self, item: T, /) -> None:
+        """Add an item; any thread, signal handlers and finalisers too."""
+
+    def get(self, block: bool = True, timeout: float | None = None) -> T:
+        """Take the oldest item, waiting for one; raises `Empty` after `timeout`."""
+
+    def empty(self) -> bool:
+        """Whether nothing is there at this moment."""
+
+    def qsize(self) -> int:
+        """How many are there at this moment."""
+
+
+#: Raised by `Mailbox.get` when nothing came in time.
+Empty = queue.Empty
+
+#: State of the thread that is no engine's: the count of nodes it has made.
+ThreadLocal = threading.local
+
+#: The lock of a leaf, which belongs to no engine either. Nothing of the engine happens
+#: while it is held, so no schedule of a test could tell it from none.
+LeafLock = threading.RLock
+
+
+class Flag:
+    """A boolean that one thread sets and others read without a lock.
+
+    Attributes:
+        value: False until someone sets it. Reading and writing are atomic.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = False
+
+
+class Local(Generic[T]):
+    """One `T` a thread, made by `factory` when that thread first asks."""
+
+    def __init__(self, factory: Callable[[], T]) -> None:
+        self._factory = factory
+        self._local = threading.local()
+
+    def get(self) -> T:
+        """The calling thread's own."""
+        try:
+            own: T = self._local.own
+        except AttributeError:
+            own = self._local.own = self._factory()
+        return own
+
+    def set(self, own: T) -> None:
+        """Replace the calling thread's own."""
+        self._local.own = own
+
+
+class Sync(Protocol):
+    """Where the engine takes its concurrency from."""
+
+    def lock(self) -> Lock:
+        """A new mutex, not reentrant."""
+
+    def mailbox(self) -> Mailbox[T]:
+        """A new, empty mailbox."""
+
+    def flag(self) -> Flag:
+        """A new flag, False."""
+
+    def local(self, factory: Callable[[], T]) -> Local[T]:
+        """A new thread-local value."""
+
+    def spawn(self, target: Callable[[], None], name: str) -> None:
+        """Start a daemon thread.
+
+        Raises:
+            RuntimeError: The system refuses another thread.
+        """
+
+    def now_ns(self) -> int:
+        """A clock that never goes back, in nanoseconds."""
+
+    def process_id(self) -> int:
+        """The process: another number after a fork."""
+
+
+class Threads:
+    """The seam in production: Python's own threads."""
+
+    # Stacks of engine threads are the platform's default (8 MiB on Linux, 512 KiB on
+    # macOS); the engine itself never recurses with the depth of a graph.
+
+    def lock(self) -> Lock:
+        """A `threading.Lock`."""
+        return threading.Lock()
+
+    def mailbox(self) -> Mailbox[T]:
+        """A `queue.SimpleQueue`."""
+        return queue.SimpleQueue()
+
+    def flag(self) -> Flag:
+        """A plain attribute."""
+        return Flag()
+
+    def local(self, factory: Callable[[], T]) -> Local[T]:
+        """A `threading.local`."""
+        return Local(factory)
+
+    def spawn(self, target: Callable[[], None], name: str) -> None:
+        """A daemon thread: it never keeps the process alive."""
+        threading.Thread(target=target, name=name, daemon=True).start()
+
+    def now_ns(self) -> int:
+        """`time.monotonic_ns`."""
+        return time.monotonic_ns()
+
+    def process_id(self) -> int:
+        """`os.getpid`."""
+        return os.getpid()
+
+
+#: The seam that engines use unless told otherwise.
+THREADS = Threads()

@@ -1,0 +1,52 @@
+"""What the engine remembers of each thread."""
+
+from gradviz.engine.graph_task import NO_DEVICE, GraphTask, NodeTask
+from gradviz.engine.node import Node
+from gradviz.engine.ready_queue import ReadyQueue
+
+
+class ThreadState:
+    """One thread's part in one engine; touched by that thread only.
+
+    Attributes:
+        worker_device: Index of the device whose queue the thread consumes, -1 for the
+            CPU; `NO_DEVICE` while it is in no backward. A call of `execute` on a
+            thread that has one is reentrant (RE1).
+        ready_queue: The queue it consumes; made at its first backward and kept (L11).
+        current_depth: Reentrant calls nested on this thread.
+        total_depth: The same over all threads that led here.
+        graph_task: The pass whose node it runs (K2).
+        node: That node (K7).
+        is_checkpoint_valid: Whether every pass on this thread's stack runs without
+            exec info (K1).
+        in_user_code: Whether a node, hook or callback is running, so that a call of
+            `execute` comes from there, and not from a signal handler or a finaliser
+            that struck inside the engine. See Note [Interrupted engine code].
+        is_interrupted: An error struck the engine's own code in a nested call, so the
+            loops below it on this thread must end too.
+
+    Source: torch/csrc/autograd/engine.cpp, its thread-locals (L10).
+    """
+
+    __slots__ = (
+        "current_depth",
+        "graph_task",
+        "in_user_code",
+        "is_checkpoint_valid",
+        "is_interrupted",
+        "node",
+        "ready_queue",
+        "total_depth",
+        "worker_device",
+    )
+
+    def __init__(self) -> None:
+        self.worker_device = NO_DEVICE
+        self.ready_queue: ReadyQueue[NodeTask] | None = None
+        self.current_depth = 0
+        self.total_depth = 0
+        self.graph_task: GraphTask | None = None
+        self.node: Node | None = None
+        self.is_checkpoint_valid = True
+        self.in_user_code = True
+        self.is_interrupted = False

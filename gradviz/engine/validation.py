@@ -1,0 +1,143 @@
+"""Whether gradients are what their receivers expect, and making them so.
+
+A gradient may be larger than expected (broadcasting in the forward pass): it is summed.
+It may have another dtype: it is cast. Anything else is an error, in PyTorch's words.
+"""
+
+from collections.abc import Callable, Sequence
+
+from gradviz.backends.base import copy_to, device_of
+from gradviz.engine.node import Edge, InputMetadata
+from gradviz.engine.protocols import Gradient
+
+
+def validate_outputs(
+    edges: Sequence[Edge],
+    gradients: Sequence[Gradient],
+    format_error: Callable[[str], str],
+) -> Sequence[Gradient]:
+    """Check gradients against the inputs that they go to.
+
+    Args:
+        edges: Where each gradient goes.
+        gradients: What a node returned, or what the caller gave for the roots.
+        format_error: Puts a message into its context.
+
+    Returns:
+        `gradients`, or a list of them with some reduced, cast or moved.
+
+    Raises:
+        RuntimeError: Wrong number, shape, dtype or device.
+        TypeError: `gradients` is no sequence.
+
+    Source: torch/csrc/autograd/engine.cpp, validate_outputs (V1-V8).
+    """
+    if type(gradients) is not tuple and not isinstance(gradients, (tuple, list)):
+        raise TypeError(
+            format_error(
+                f"invalid result: expected a tuple or list with one gradient for each "
+                f"of its {len(edges)} next_edges, but got {type(gradients).__name__}"
+            )
+        )
+    if len(gradients) != len(edges):
+        raise RuntimeError(
+            format_error(
+                f"invalid number of gradients - expected {len(edges)}, "
+                f"but got {len(gradients)}"
+            )
+        )
+    changed: list[Gradient] | None = None
+    for index, (node, input_nr) in enumerate(edges):
+        gradient = gradients[index]
+        if gradient is None or node is None:
+            continue
+        metadata = node.input_metadata[input_nr]
+        if metadata is None or _is_as_expected(gradient, metadata):
+            continue
+        if changed is None:
+            changed = list(gradients)
+        changed[index] = _conform(gradient, metadata, index, format_error)
+    return gradients if changed is None else changed
+
+
+def _is_as_expected(gradient: Gradient, metadata: InputMetadata) -> bool:
+    """Whether there is nothing to do: asked of every gradient, so kept quick."""
+    return (
+        getattr(gradient, "shape", None) == metadata[0]
+        and (gradient.dtype is metadata[1] or gradient.dtype == metadata[1])
+        and device_of(gradient) is metadata[2]
+    )
+
+
+def _conform(
+    gradient: Gradient,
+    metadata: InputMetadata,
+    index: int,
+    format_error: Callable[[str], str],
+) -> Gradient:
+    """Reduce, cast and move `gradient`, or say why that is impossible."""
+    if not hasattr(gradient, "shape") or not hasattr(gradient, "dtype"):
+        raise TypeError(
+            format_error(
+                f"invalid gradient at index {index} - expected an array of shape "
+                f"{list(metadata.shape)} but got {type(gradient).__name__}"
+            )
+        )
+    if gradient.shape != metadata.shape:
+        if not is_expandable_to(metadata.shape, gradient.shape):
+            raise RuntimeError(
+                format_error(
+                    f"invalid gradient at index {index} - got "
+                    f"{list(gradient.shape)} but expected shape compatible with "
+                    f"{list(metadata.shape)}"
+                )
+            )
+        gradient = sum_to(gradient, metadata.shape)
+    gradient = _cast(gradient, metadata)
+    device = device_of(gradient)
+    if device is not metadata.device:
+        if gradient.shape != ():
+            raise RuntimeError(
+                format_error(
+                    f"invalid gradient at index {index} - expected device "
+                    f"{metadata.device} but got {device}"
+                )
+            )
+        gradient = copy_to(gradient, metadata.device)
+    return gradient
+
+
+def _cast(gradient: Gradient, metadata: InputMetadata) -> Gradient:
+    if metadata.dtype is None or gradient.dtype == metadata.dtype:
+        return gradient
+    if _is_complex(gradient.dtype) and not _is_complex(metadata.dtype):
+        raise RuntimeError(
+            "Expected isFloatingType(grad.scalar_type()) || "
+            "(input_is_complex == grad_is_complex) to be true, but got false.  "
+            "(Could this error message be improved?  If so, please report an "
+            "enhancement request to PyTorch.)"
+        )
+    return gradient.astype(metadata.dtype)
+
+
+def _is_complex(dtype: object) -> bool:
+    return getattr(dtype, "kind", None) == "c"
+
+
+def is_expandable_to(shape: tuple[int, ...], desired: tuple[int, ...]) -> bool:
+    """Whether broadcasting turns `shape` into `desired`."""
+    if len(shape) > len(desired):
+        return False
+    tail = desired[len(desired) - len(shape) :]
+    return all(size in (1, wanted) for size, wanted in zip(shape, tail, strict=True))
+
+
+def sum_to(gradient: Gradient, shape: tuple[int, ...]) -> Gradient:
+    """Sum `gradient` over the axes that broadcasting from `shape` added or widened."""
+    num_added = len(gradient.shape) - len(shape)
+    axes = tuple(range(num_added)) + tuple(
+        axis + num_added
+        for axis, size in enumerate(shape)
+        if size == 1 and gradient.shape[axis + num_added] != 1
+    )
+    return gradient.sum(axis=axes, keepdims=True).reshape(shape)

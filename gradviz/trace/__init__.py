@@ -1,0 +1,1 @@
+"""Traces: what producers report, how it is kept, and how it is read back."""

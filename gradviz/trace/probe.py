@@ -1,0 +1,384 @@
+"""What producers call: the one class through which anything is reported.
+
+A producer (engine, ops, tensors, backends) holds a :class:`Probe` or ``None`` and
+knows nothing else of traces. Every method is one thing that can happen; together they
+are the complete list. Each does nothing here, so a listener overrides what it wants.
+
+What a producer promises:
+
+* Arguments are integers (ids, counts, nanoseconds, members of the enums below) or
+  short strings, never tensors: a trace keeps no gradient alive.
+* A change made under a lock is reported under that lock, so that the order in the
+  trace is the order in which things happened.
+* Nothing is computed, copied or synchronised merely in order to report it.
+
+What a listener promises: to return quickly, never to raise, and never to call back
+into the engine. The recorder of `gradviz.trace.recorder` keeps that promise; other
+listeners are wrapped in a guard when they are installed (see `Guard`).
+
+A site in a producer is two lines, and costs about ten nanoseconds when nobody listens::
+
+    if probe := graph_task.probe:
+        probe.node_started(graph_task.id, node.id)
+"""
+
+import contextlib
+import enum
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Protocol
+
+
+class Push(enum.IntEnum):
+    """What kind of task was pushed to a ready queue."""
+
+    NODE = 0
+    ROOT = 1
+    WAKE_UP = 2
+    SHUTDOWN = 3
+
+
+class How(enum.IntEnum):
+    """How a gradient reached its place."""
+
+    FIRST = 0
+    IN_PLACE = 1
+    OUT_OF_PLACE = 2
+    STOLEN = 3
+    COPIED = 4
+    UNDEFINED = 5
+
+
+class Skip(enum.IntEnum):
+    """Why a node was popped and not executed."""
+
+    ERROR = 0
+    NOT_NEEDED = 1
+    EXPIRED = 2
+
+
+class Role(enum.IntEnum):
+    """What a thread does for the engine."""
+
+    CALLER = 0
+    DEVICE = 1
+    POOL = 2
+
+
+class Hook(enum.IntEnum):
+    """Which of a node's hooks was called."""
+
+    TENSOR_PRE = 0
+    RETAINS_GRAD = 1
+    PRE = 2
+    POST = 3
+    POST_ACCUMULATE_GRAD = 4
+    CAPTURE = 5
+
+
+class MetadataLike(Protocol):
+    """What a trace records of one input of a node."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> object: ...
+    @property
+    def device(self) -> object: ...
+
+
+class EdgeLike(Protocol):
+    """An edge to a node; `node` is None where no gradient flows."""
+
+    @property
+    def node(self) -> "NodeLike | None": ...
+    @property
+    def input_nr(self) -> int: ...
+
+
+class NodeLike(Protocol):
+    """What a trace records of a node. `engine.Node` satisfies it."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def sequence_nr(self) -> int: ...
+    @property
+    def topological_nr(self) -> int: ...
+    @property
+    def next_edges(self) -> Sequence[EdgeLike]: ...
+    @property
+    def input_metadata(self) -> Sequence[MetadataLike | None]: ...
+    @property
+    def device(self) -> object: ...
+
+
+class Probe:
+    """Everything that can happen, one method each; does nothing.
+
+    Every method is called by the thread on which the thing happened. `task` is the id
+    of a GraphTask, `node` that of a Node, `queue` that of a ReadyQueue; -1 is none.
+    """
+
+    __slots__ = ()
+
+    # --- graph ----------------------------------------------------------------
+
+    def node_created(self, node: NodeLike) -> None:
+        """The forward pass made a node; its edges may still be missing."""
+
+    def nodes_defined(self, nodes: Iterable[NodeLike]) -> None:
+        """These nodes are about to take part in a backward pass.
+
+        Called once a GraphTask, after `task_begun`, with every node of its graph.
+        """
+
+    def tensor_saved(self, node: int, size_bytes: int) -> None:
+        """A node kept a tensor for its backward."""
+
+    # --- task -----------------------------------------------------------------
+
+    def task_begun(  # noqa: PLR0913 - an event has the fields it has
+        self,
+        task: int,
+        *,
+        parent: int,
+        reentrant_depth: int,
+        owner: int,
+        num_roots: int,
+        num_outputs: int,
+        keep_graph: bool,
+        create_graph: bool,
+    ) -> None:
+        """A backward pass began; `owner` is a device index, -1 for the caller."""
+
+    def dependencies_counted(self, task: int, num_nodes: int, num_edges: int) -> None:
+        """The graph was walked and every incoming edge counted."""
+
+    def task_completed(self, task: int) -> None:
+        """Every node ran and the callbacks returned."""
+
+    def task_failed(self, task: int, node: int, error: str) -> None:
+        """The pass ends with this error, the first one; `node` raised it, or -1."""
+
+    def callback_run(self, task: int, index: int) -> None:
+        """A final callback is about to run."""
+
+    def capture_taken(self, task: int, node: int, output_index: int) -> None:
+        """A gradient became a result of the call."""
+
+    # --- queue ----------------------------------------------------------------
+
+    def task_pushed(  # noqa: PLR0913 - an event has the fields it has
+        self,
+        task: int,
+        node: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+        pushed_by: int,
+        what: Push,
+    ) -> None:
+        """A task entered a queue.
+
+        Args:
+            task: The GraphTask it belongs to.
+            node: The node to run, -1 for a wake-up.
+            queue: The queue's id.
+            reentrant_depth: Depth of the GraphTask, the first part of the priority.
+            sequence_nr: The second part of the priority.
+            queue_length: Tasks in the queue, this one included; approximate where
+                another thread pops at the same time.
+            outstanding: Tasks of the GraphTask queued or running, this one included.
+            pushed_by: The node whose evaluation made it ready, -1 for none.
+            what: What kind of task.
+        """
+
+    def task_popped(self, task: int, node: int, queue: int, queue_length: int) -> None:
+        """A task left a queue, which then held `queue_length` others."""
+
+    def queue_waited(self, queue: int, waited_ns: int) -> None:
+        """A thread found its queue empty and slept that long."""
+
+    # --- node -----------------------------------------------------------------
+
+    def node_started(self, task: int, node: int) -> None:
+        """A thread begins to evaluate a node."""
+
+    def node_completed(self, task: int, node: int) -> None:
+        """The node ran and its gradients were handed on."""
+
+    def node_failed(self, task: int, node: int, error: str) -> None:
+        """The node, or one of its hooks or checks, raised."""
+
+    def node_skipped(self, task: int, node: int, reason: Skip) -> None:
+        """A popped node was not executed."""
+
+    def hook_called(self, task: int, node: int, hook: Hook, index: int) -> None:
+        """A hook is about to be called: the `index`-th of its kind."""
+
+    # --- buffer ---------------------------------------------------------------
+
+    def gradient_buffered(  # noqa: PLR0913 - an event has the fields it has
+        self,
+        task: int,
+        node: int,
+        producer: int,
+        input_nr: int,
+        remaining: int,
+        size_bytes: int,
+        how: How,
+    ) -> None:
+        """A gradient from `producer` reached input `input_nr` of `node`.
+
+        `remaining` counts the incoming edges that `node` still waits for.
+        """
+
+    def gradient_accumulated(self, task: int, node: int, how: How) -> None:
+        """AccumulateGrad `node` put a gradient into its leaf's ``.grad``."""
+
+    def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
+        """The gradients that `node` was given were let go."""
+
+    # --- worker ---------------------------------------------------------------
+
+    def thread_started(self, device: int, role: Role) -> None:
+        """This thread begins to work for the engine."""
+
+    def thread_exited(self, device: int, role: Role) -> None:
+        """This thread no longer works for the engine."""
+
+    def reentrant_entered(self, task: int, depth: int) -> None:
+        """A backward began inside a backward, on this thread."""
+
+    def reentrant_left(self, task: int, depth: int) -> None:
+        """That inner backward returned or raised."""
+
+    def pool_thread_spawned(self, num_threads: int) -> None:
+        """The reentrancy pool grew to `num_threads`."""
+
+    def queue_defined(self, queue: int, name: str, device: int) -> None:
+        """A ready queue exists, for the device of this index (-1: a caller's)."""
+
+    # --- user -----------------------------------------------------------------
+
+    def mark(self, text: str) -> None:
+        """The user's program said where it is."""
+
+    def step_begun(self, step: int) -> None:
+        """A training step of the user's program begins."""
+
+
+class Guard(Probe):
+    """Listens for a listener that may fail: its first error silences it.
+
+    A backward must never be harmed by who watches it. The first exception drops the
+    listener for good and is told once, as a warning; whatever it missed is its loss.
+    """
+
+    __slots__ = ("__dict__", "_listener")
+
+    def __init__(self, listener: Probe) -> None:
+        self._listener = listener
+        for name in METHODS:
+            if getattr(type(listener), name) is not getattr(Probe, name):
+                setattr(self, name, self._guarded(name))
+
+    def _guarded(self, name: str) -> Callable[..., None]:
+        method = getattr(self._listener, name)
+
+        def call(*args: object, **kwargs: object) -> None:
+            try:
+                method(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is not ours
+                self._drop(name, error)
+
+        return call
+
+    def _drop(self, name: str, error: Exception) -> None:
+        for method in METHODS:
+            self.__dict__.pop(method, None)
+        with contextlib.suppress(Exception):  # a warning filter may raise
+            warnings.warn(
+                f"a gradviz listener failed and was dropped: "
+                f"{type(self._listener).__name__}.{name} raised {error!r}; "
+                f"the backward pass goes on, what the listener recorded is incomplete",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+class Tee(Probe):
+    """Passes everything on to several listeners, in the order of their arrival."""
+
+    __slots__ = ("__dict__", "listeners")
+
+    def __init__(self, listeners: Sequence[Probe]) -> None:
+        self.listeners = tuple(listeners)
+        for name in METHODS:
+            calls = tuple(getattr(listener, name) for listener in self.listeners)
+            setattr(self, name, self._all(calls))
+
+    @staticmethod
+    def _all(calls: tuple[Callable[..., None], ...]) -> Callable[..., None]:
+        def call(*args: object, **kwargs: object) -> None:
+            for one in calls:
+                one(*args, **kwargs)
+
+        return call
+
+
+METHODS: Final = tuple(
+    name
+    for name, value in vars(Probe).items()
+    if callable(value) and not name.startswith("_")
+)
+
+#: Whom a new GraphTask reports to; None when nobody listens. Replaced as a whole by
+#: `install` and `uninstall`, never mutated, so that reading it needs no lock.
+current: Probe | None = None
+
+_installed: tuple[Probe, ...] = ()
+
+
+def install(listener: Probe) -> None:
+    """Make `listener` hear of everything that begins from now on.
+
+    Not thread-safe against another `install`: recordings begin and end on the thread
+    that owns them.
+    """
+    _publish((*_installed, listener))
+
+
+def uninstall(listener: Probe) -> None:
+    """Stop new work from reporting to `listener`; unknown listeners are ignored.
+
+    A backward that began before still holds its probe and reports to its end.
+    """
+    _publish(tuple(one for one in _installed if one is not listener))
+
+
+@contextlib.contextmanager
+def installed(listener: Probe) -> Iterator[Probe]:
+    """Install `listener` for a block."""
+    install(listener)
+    try:
+        yield listener
+    finally:
+        uninstall(listener)
+
+
+def _publish(listeners: tuple[Probe, ...]) -> None:
+    global _installed, current
+    _installed = listeners
+    match listeners:
+        case ():
+            current = None
+        case (only,):
+            current = only
+        case _:
+            current = Tee(listeners)

@@ -3,8 +3,10 @@
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.discovery import cycle_message
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.graph_task import GraphTask, NodeTask, wake_up
+from gradviz.engine.graph_task import GraphTask, NodeTask, WakeUp
+from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.thread_state import ThreadState
+from gradviz.errors import EngineError
 from gradviz.trace.probe import Push
 
 
@@ -33,7 +35,7 @@ def mark_as_completed_and_run_post_processing(
     if state.worker_device == graph_task.owner:
         graph_task.is_done = True
     else:
-        push_wake_up(queues, graph_task, ends_task=True)
+        push_wake_up(queues, graph_task, ends_pass=True)
 
 
 def exec_post_processing(state: ThreadState, graph_task: GraphTask) -> None:
@@ -68,18 +70,18 @@ def exec_post_processing(state: ThreadState, graph_task: GraphTask) -> None:
 
 
 def push_wake_up(
-    queues: DeviceQueues, graph_task: GraphTask, *, ends_task: bool
+    queues: DeviceQueues, graph_task: GraphTask, *, ends_pass: bool
 ) -> None:
     """Make the consumer of the owner's queue look up; any other thread, no mutex.
 
-    That thread may be asleep in `pop`. If `ends_task`, the pass is complete and the
+    That thread may be asleep in `pop`. If `ends_pass`, the pass is complete and the
     wake-up says so. Otherwise the pass has failed, and the wake-up is one more of its
     outstanding tasks, so that it cannot be left behind in the queue (M5).
     """
     queue = queues.queue_at(graph_task, graph_task.owner)
-    task: NodeTask = wake_up(graph_task, ends_task=ends_task)
+    task = WakeUp(graph_task, ends_pass=ends_pass)
     with graph_task.mutex:
-        if not ends_task:
+        if not ends_pass:
             graph_task.outstanding_tasks += 1
         if graph_task.probe:
             graph_task.probe.task_pushed(
@@ -94,3 +96,29 @@ def push_wake_up(
                 Push.WAKE_UP,
             )
         queue.push(task)
+
+
+def tear(
+    state: ThreadState,
+    queues: DeviceQueues,
+    queue: ReadyQueue[NodeTask],
+    error: BaseException,
+) -> None:
+    """Fail every pass that the calling device thread may have miscounted (F11).
+
+    `error` struck the engine's own code on this thread. The tasks in its queue, and
+    the pass it worked for, are lost; see Note [Interrupted engine code].
+    """
+    lost = {task.graph_task for task in queue.clear()} | {state.graph_task}
+    state.graph_task, state.node = None, None
+    for graph_task in lost:
+        if graph_task is None or not graph_task.outstanding_tasks:
+            continue
+        failure = EngineError(
+            f"the thread of device {queue.device} was struck by "
+            f"{type(error).__name__} in the engine's own code; the pass cannot go on"
+        )
+        failure.__cause__ = error
+        graph_task.is_torn.value = True
+        graph_task.set_error(failure, None)
+        push_wake_up(queues, graph_task, ends_pass=True)

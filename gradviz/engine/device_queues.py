@@ -37,13 +37,13 @@ class DeviceQueues:
         """A queue for a thread that calls `execute`."""
         return ReadyQueue(self._sync, self._schedule, CPU_DEVICE)
 
-    def grow(self) -> ReadyQueue[NodeTask]:
-        """Add the queue of the next device index."""
-        queue: ReadyQueue[NodeTask] = ReadyQueue(
-            self._sync, self._schedule, len(self._queues)
-        )
+    def new_device_queue(self) -> ReadyQueue[NodeTask]:
+        """A queue for the next device index; `add` it once its thread is there."""
+        return ReadyQueue(self._sync, self._schedule, len(self._queues))
+
+    def add(self, queue: ReadyQueue[NodeTask]) -> None:
+        """Let nodes be pushed to a device's queue."""
         self._queues.append(queue)
-        return queue
 
     def queue_of(self, graph_task: GraphTask, node: Node) -> ReadyQueue[NodeTask]:
         """Where `node` is to wait: by its device, not by its gradients' (C5)."""

@@ -3,8 +3,9 @@
 import os
 from typing import Final
 
+from gradviz.engine.completion import tear
 from gradviz.engine.device_queues import DeviceQueues
-from gradviz.engine.graph_task import NodeTask, shutdown
+from gradviz.engine.graph_task import NodeTask, Shutdown
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import Empty, Local, Mailbox, Sync
 from gradviz.engine.thread_state import ThreadState
@@ -44,12 +45,14 @@ class DeviceThreads:
             return
         with self._start_lock:
             while len(self._queues) < num_devices:
-                queue = self._queues.grow()
-                self._sync.spawn(
-                    lambda queue=queue: self._thread_init(queue),  # type: ignore[misc]
-                    f"gv_autograd_{queue.device}",
-                )
-                self._started.get()
+                self._start(self._queues.new_device_queue())
+
+    def _start(self, queue: ReadyQueue[NodeTask]) -> None:
+        name = f"gv_autograd_{queue.device}"
+        self._sync.spawn(lambda: self._thread_init(queue), name)
+        # Only now, so that a refused thread leaves no queue that nobody consumes.
+        self._queues.add(queue)
+        self._started.get()
 
     def stop(self) -> None:
         """End the threads, and wait for them within one deadline (L7).
@@ -60,7 +63,7 @@ class DeviceThreads:
         if limit <= 0 or any(len(queue) for queue in self._queues):
             return
         for queue in self._queues:
-            queue.push(shutdown())
+            queue.push(Shutdown())
         deadline_ns = self._sync.now_ns() + int(limit * 1e9)
         for _ in self._queues:
             left = max(0.0, (deadline_ns - self._sync.now_ns()) / 1e9)
@@ -78,9 +81,19 @@ class DeviceThreads:
         if listener := trace.current:
             listener.thread_started(queue.device, Role.DEVICE)
         self._started.put(queue.device)
+        while not self._work(state, queue):
+            pass
+        if listener := trace.current:
+            listener.thread_exited(queue.device, Role.DEVICE)
+        self._exited.put(queue.device)
+
+    def _work(self, state: ThreadState, queue: ReadyQueue[NodeTask]) -> bool:
+        """Run the loop; returns whether it ended by a shutdown, as it should."""
         try:
             thread_main(self._sync, state, self._queues, None)
-        finally:
-            if listener := trace.current:
-                listener.thread_exited(queue.device, Role.DEVICE)
-            self._exited.put(queue.device)
+        except BaseException as error:  # noqa: BLE001 - the thread must not die
+            state.in_user_code = False
+            state.is_interrupted = False
+            tear(state, self._queues, queue, error)
+            return False
+        return True

@@ -17,7 +17,12 @@ from gradviz.engine.discovery import (
 )
 from gradviz.engine.evaluation import push
 from gradviz.engine.grad_mode import GRAD_ENABLED, is_multithreading_enabled
-from gradviz.engine.graph_task import CPU_DEVICE, NO_DEVICE, GraphTask, wake_up
+from gradviz.engine.graph_task import (
+    CPU_DEVICE,
+    NO_DEVICE,
+    GraphTask,
+    WakeUp,
+)
 from gradviz.engine.node import Edge, Node
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.schedule import PyTorchSchedule, Schedule
@@ -25,12 +30,12 @@ from gradviz.engine.sync import THREADS, Empty, Flag, Local, Sync
 from gradviz.engine.thread_pool import ThreadPool
 from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.validation import validate_outputs
-from gradviz.engine.worker import QUIESCE_SECONDS, thread_main
+from gradviz.engine.worker import thread_main
 from gradviz.errors import EngineError
 from gradviz.trace import probe as trace
 from gradviz.trace.probe import Probe, Role
 
-#: Reentrant calls nested on one thread before the pool takes over (L1).
+#: Reentrant calls nested on one thread, unless an engine is told otherwise (L1).
 MAX_DEPTH: Final = 60
 
 _FORKED = (
@@ -55,6 +60,7 @@ class Engine:
 
     Args:
         schedule: Makes the policy of each queue; see `gradviz.engine.schedule`.
+        max_depth: Reentrant calls nested on one thread before the pool takes over.
         sync: Where threads and locks come from; tests pass their own.
 
     Source: torch/csrc/autograd/engine.h, struct Engine.
@@ -64,8 +70,10 @@ class Engine:
         self,
         *,
         schedule: Callable[[], Schedule] = PyTorchSchedule,
+        max_depth: int = MAX_DEPTH,
         sync: Sync = THREADS,
     ) -> None:
+        self._max_depth = max_depth
         self._sync = sync
         self._queues = DeviceQueues(sync, schedule)
         self._states: Local[ThreadState] = sync.local(ThreadState)
@@ -122,7 +130,7 @@ class Engine:
         state = self._check_callable()
         roots = _edges(roots, "roots")
         outputs = _edges(outputs, "outputs")
-        gradients = validate_outputs(roots, inputs, str)
+        gradients = validate_outputs(roots, inputs)
         if accumulate_grad and create_graph:
             self._warn_of_cycle()
         if not accumulate_grad and not outputs:
@@ -216,7 +224,6 @@ class Engine:
         if state.ready_queue is None:
             state.ready_queue = self._queues.new_caller_queue()
         is_reentrant = state.worker_device != NO_DEVICE
-        parent = state.graph_task
         probe = trace.current
         graph_task = GraphTask(
             self._sync,
@@ -227,6 +234,7 @@ class Engine:
             graph_roots=graph_roots,
             owner=state.worker_device if is_reentrant else CPU_DEVICE,
             home=state,
+            parent=state.graph_task,
             uses_device_threads=is_multithreading_enabled(),
             probe=probe,
         )
@@ -248,9 +256,7 @@ class Engine:
                 backend_of(device)  # raises if there is no such device
             self._start_threads(max(num_devices, num_device_threads()))
         if probe:
-            self._report_begin(
-                probe, graph_task, parent, root, len(graph_roots), len(outputs)
-            )
+            self._report_begin(probe, graph_task, root, len(graph_roots), len(outputs))
         return graph_task
 
     def _execute_with_graph_task(
@@ -268,7 +274,7 @@ class Engine:
             try:
                 with graph_task.mutex:
                     push(state, self._queues, graph_task, root, buffer, None)
-                if state.current_depth > MAX_DEPTH:
+                if state.current_depth > self._max_depth:
                     self._remember_process()
                     self._pool.run(graph_task)
                 else:
@@ -276,7 +282,7 @@ class Engine:
             except BaseException as error:
                 self._abandon(state, graph_task, error)
                 raise
-            if not graph_task.is_done:
+            if not graph_task.is_done or graph_task.is_torn.value:
                 self._abandon(state, graph_task, None)
 
     @contextlib.contextmanager
@@ -286,8 +292,10 @@ class Engine:
         is_reentrant = worker_device != NO_DEVICE
         probe = graph_task.probe
         outer_mode = GRAD_ENABLED.get()
-        outer = state.total_depth, state.current_depth
+        depths = state.total_depth, state.current_depth
+        outer = state.graph_task, state.node, state.are_outer_unrestricted
         try:
+            state.are_outer_unrestricted = state.is_checkpoint_valid
             state.worker_device = graph_task.owner
             if is_reentrant:
                 state.total_depth += 1
@@ -299,7 +307,8 @@ class Engine:
             state.in_user_code = False
             yield
         finally:
-            state.total_depth, state.current_depth = outer
+            state.total_depth, state.current_depth = depths
+            state.graph_task, state.node, state.are_outer_unrestricted = outer
             state.worker_device = worker_device
             state.in_user_code = True
             GRAD_ENABLED.set(outer_mode)
@@ -316,23 +325,28 @@ class Engine:
     ) -> None:
         """Give up a pass whose tasks can no longer be counted.
 
-        Either an error struck the engine's own code on this thread (see
-            Note [Interrupted engine code]), or the pass failed and a node of it on
-            another thread does not end. No further node of it starts; those that run
-            are waited for, within limits. The thread gets a fresh queue.
+        An error struck the engine's own code, on this thread or on another one of
+        its pass (Note [Interrupted engine code]), or the pass failed and a node of it
+        on another thread does not end. No further node of it starts; those that run
+        are waited for, within limits. The thread gets a fresh queue.
         """
         if error is not None:
             graph_task.set_error(error, None)
-            with graph_task.mutex:
-                is_busy = graph_task.num_helpers > 0
-            if is_busy:
-                # A stand-in from the pool must let go of our queue, too.
-                graph_task.cpu_ready_queue.push(wake_up(graph_task, ends_task=True))
-                with contextlib.suppress(Empty):
-                    graph_task.quiet.get(timeout=QUIESCE_SECONDS)
-        if state.ready_queue is not None and state.ready_queue.device == CPU_DEVICE:
-            state.ready_queue = None
+            # A stand-in from the pool must let go of our queue.
+            graph_task.cpu_ready_queue.push(WakeUp(graph_task, ends_pass=True))
+        with graph_task.mutex:
+            is_busy = graph_task.num_helpers > 0
+        timeout = graph_task.time_left(self._sync.now_ns())
+        if is_busy and timeout:
+            with contextlib.suppress(Empty):
+                graph_task.quiet.get(timeout=timeout)
+        if error is not None:
             state.is_interrupted = True
+            if graph_task.parent is not None:
+                # Should the node that called us swallow the error: its pass is lost.
+                graph_task.parent.set_error(error, None)
+        if state.worker_device == CPU_DEVICE and state.current_depth == 0:
+            state.ready_queue = None
 
     # --- threads ----------------------------------------------------------------
 
@@ -355,14 +369,13 @@ class Engine:
         self,
         probe: Probe,
         graph_task: GraphTask,
-        parent: GraphTask | None,
         root: Node,
         num_roots: int,
         num_outputs: int,
     ) -> None:
         probe.task_begun(
             graph_task.id,
-            parent=-1 if parent is None else parent.id,
+            parent=-1 if graph_task.parent is None else graph_task.parent.id,
             reentrant_depth=graph_task.reentrant_depth,
             owner=graph_task.owner,
             num_roots=num_roots,

@@ -4,8 +4,9 @@ Everything here happens on the thread that popped the task. What it reads of the
 is constant; what it changes of the pass is guarded by the GraphTask's mutex.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from gradviz.backends.device import CPU
 from gradviz.engine.basic_nodes import AccumulateGrad
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.graph_task import GraphTask, NodeTask
@@ -39,7 +40,7 @@ def evaluate_function(
 
     Source: torch/csrc/autograd/engine.cpp, Engine::evaluate_function (E1-E10).
     """
-    if graph_task.exec_info and not _prepare(graph_task, node, inputs):
+    if graph_task.exec_info and not _capture(graph_task, node, inputs):
         return
     probe = graph_task.probe
     num_bytes = sum(map(size_bytes, inputs)) if probe else 0
@@ -54,7 +55,7 @@ def evaluate_function(
         hand_on(state, queues, graph_task, node, outputs)
 
 
-def _prepare(graph_task: GraphTask, node: Node, inputs: InputBuffer) -> bool:
+def _capture(graph_task: GraphTask, node: Node, inputs: InputBuffer) -> bool:
     """Take the captures of a restricted pass; see Note [Exec info].
 
     A node that will run has its hooks called then, so what is captured here is raw; one
@@ -89,11 +90,9 @@ def call_function(
     if node.hooks is not None:
         inputs = call_tensor_pre_hooks(graph_task, node, inputs)
         inputs = call_pre_hooks(graph_task, node, inputs)
-    if not graph_task.keep_graph:
-        node.will_release_variables()
     # Post hooks see what the node was given; hooks that are registered while it runs
     # are called as well, and see nothing (C7).
-    given: Sequence[Gradient] = [None] * len(inputs)
+    given: Sequence[Gradient] = ()
     if node.hooks is not None and node.hooks.post:
         given = tuple(inputs)
     if graph_task.probe and isinstance(node, AccumulateGrad):
@@ -102,9 +101,10 @@ def call_function(
         outputs: Sequence[Gradient] = ()
     else:
         outputs = node(inputs)
-    if node.next_edges or outputs:
-        outputs = validate_outputs(node.next_edges, outputs, _in_context(node))
+    if outputs or node.next_edges:
+        outputs = validate_outputs(node.next_edges, outputs, node)
     if node.hooks is not None and node.hooks.post:
+        given = given or (None,) * node.num_inputs
         outputs = call_post_hooks(graph_task, node, outputs, given)
     return outputs
 
@@ -133,24 +133,17 @@ def hand_on(
     Raises:
         RuntimeError: An edge leads to a node that this pass does not know.
     """
-    for (receiver, input_nr), gradient in zip(node.next_edges, outputs, strict=True):
+    for (receiver, input_nr), output in zip(node.next_edges, outputs):  # noqa: B905 - validated
         if receiver is None:
             continue
-        if graph_task.exec_info and not graph_task.should_execute(receiver):
-            with graph_task.mutex:
-                graph_task.count_down(receiver)
-            continue
-        how = How.UNDEFINED if gradient is None else How.FIRST
-        while True:
-            with graph_task.mutex:
-                taken = graph_task.put(receiver, input_nr, gradient)
-                if taken is None:
-                    _arrive(state, queues, graph_task, node, receiver, input_nr, how)
-                    break
+        gradient, how = output, How.FIRST
+        while taken := _arrive(
+            state, queues, graph_task, node, receiver, input_nr, gradient, how
+        ):
             state.in_user_code = True
             how = add(taken, 0, gradient, copies=graph_task.create_graph)
             state.in_user_code = False
-            gradient = taken.pop()  # noqa: PLW2901 - the sum goes where it was to go
+            gradient = taken.pop()
 
 
 def _arrive(
@@ -160,27 +153,61 @@ def _arrive(
     producer: Node,
     receiver: Node,
     input_nr: int,
+    gradient: Gradient,
+    how: How,
+) -> list[Gradient] | None:
+    """Put a gradient into its place, if that is free, and count its edge.
+
+    Returns:
+        None if the gradient has arrived. Otherwise a list with the gradient that was
+        in its place, taken out and held by nobody else: add the two, and try again.
+    """
+    not_ready = graph_task.not_ready
+    with graph_task.mutex:
+        remaining = graph_task.dependencies.get(receiver, 0) - 1
+        if remaining < 0:
+            raise RuntimeError(f"dependency not found for {receiver.name}")
+        if graph_task.exec_info and not graph_task.should_execute(receiver):
+            graph_task.dependencies[receiver] = remaining
+            return None
+        buffer = not_ready.pop(receiver, None)
+        if buffer is None:
+            buffer = [None] * len(receiver.input_metadata)
+        elif gradient is not None and buffer[input_nr] is not None:
+            not_ready[receiver] = buffer
+            taken = [buffer[input_nr]]
+            buffer[input_nr] = None
+            return taken
+        if gradient is not None:
+            buffer[input_nr] = gradient
+        graph_task.dependencies[receiver] = remaining
+        if graph_task.probe:
+            _report_arrival(graph_task, producer, receiver, input_nr, gradient, how)
+        if remaining:
+            not_ready[receiver] = buffer
+        else:
+            push(state, queues, graph_task, receiver, buffer, producer)
+    return None
+
+
+def _report_arrival(
+    graph_task: GraphTask,
+    producer: Node,
+    receiver: Node,
+    input_nr: int,
+    gradient: Gradient,
     how: How,
 ) -> None:
-    """Count an edge as arrived, and push its receiver if that was the last.
-
-    Called under the GraphTask's mutex.
-    """
-    remaining = graph_task.count_down(receiver)
     if graph_task.probe:
-        gradient = graph_task.not_ready[receiver][input_nr]
         graph_task.probe.gradient_buffered(
             graph_task.id,
             receiver.id,
             producer.id,
             input_nr,
-            remaining,
+            graph_task.dependencies[receiver],
             size_bytes(gradient),
-            how,
+            How.UNDEFINED if gradient is None else how,
         )
-    if remaining == 0:
-        inputs = graph_task.not_ready.pop(receiver)
-        push(state, queues, graph_task, receiver, inputs, producer)
 
 
 def push(
@@ -195,7 +222,11 @@ def push(
 
     Called under the GraphTask's mutex, by the thread of `state`.
     """
-    queue = queues.queue_of(graph_task, node)
+    queue = (
+        graph_task.cpu_ready_queue
+        if node.device is CPU
+        else queues.queue_of(graph_task, node)
+    )
     graph_task.outstanding_tasks += 1
     if graph_task.probe:
         graph_task.probe.task_pushed(
@@ -214,7 +245,3 @@ def push(
         queue.push_own(task)
     else:
         queue.push(task)
-
-
-def _in_context(node: Node) -> Callable[[str], str]:
-    return lambda message: f"Function {node.name} returned an {message}"

@@ -15,12 +15,15 @@ from gradviz.engine.schedule import (
     WAKE_UP_PRIORITY,
 )
 from gradviz.engine.sync import Mailbox, Sync
-from gradviz.trace.probe import Probe, Push
+from gradviz.trace.probe import Probe
 
 #: Values of `worker_device` that are no device's index.
 #: Source: torch/csrc/autograd/graph_task.h (L1).
 NO_DEVICE: Final = -2
 CPU_DEVICE: Final = -1
+
+#: How long a failed pass waits for its nodes that run on other threads.
+QUIESCE_NS: Final = 5_000_000_000
 
 _graph_task_ids: Final = itertools.count()
 
@@ -90,6 +93,7 @@ class GraphTask:
         graph_roots: The nodes it begins at. Constant.
         owner: `worker_device` of the calling thread. Set before the first push.
         home: The calling thread's state, compared by identity only. Constant.
+        parent: The pass whose node made the call, None for a fresh call. Constant.
         uses_device_threads: False runs everything on `cpu_ready_queue`. Constant.
         context: The caller's context variables. Constant; threads run in copies.
         probe: Who listens, None for nobody. Constant.
@@ -102,8 +106,11 @@ class GraphTask:
         num_helpers: Nodes running on threads other than `home`. Guarded by `mutex`.
         error: The first error. Guarded by `mutex`, readable without once `is_done`.
         has_error: A `Flag`, set with `error` and never reset.
+        is_torn: A `Flag`: an error struck the engine's own code on a device thread
+            that worked for the pass, so its tasks can no longer be counted.
         final_callbacks: Run when the last node has. Appending is atomic.
         is_done: See above; belongs to the consumer of the owner's queue.
+        deadline_ns: See `time_left`; likewise.
         baton: Where a stand-in from the pool reports back.
 
     Source: torch/csrc/autograd/graph_task.h, struct GraphTask.
@@ -116,6 +123,7 @@ class GraphTask:
         "context",
         "cpu_ready_queue",
         "create_graph",
+        "deadline_ns",
         "dependencies",
         "error",
         "exec_info",
@@ -125,12 +133,14 @@ class GraphTask:
         "home",
         "id",
         "is_done",
+        "is_torn",
         "keep_graph",
         "mutex",
         "not_ready",
         "num_helpers",
         "outstanding_tasks",
         "owner",
+        "parent",
         "priority",
         "probe",
         "quiet",
@@ -149,6 +159,7 @@ class GraphTask:
         graph_roots: Sequence[Node],
         owner: int,
         home: object,
+        parent: "GraphTask | None",
         uses_device_threads: bool,
         probe: Probe | None,
     ) -> None:
@@ -161,6 +172,7 @@ class GraphTask:
         self.graph_roots = graph_roots
         self.owner = owner
         self.home = home
+        self.parent = parent
         self.uses_device_threads = uses_device_threads
         self.context = contextvars.copy_context()
         self.probe = probe
@@ -173,8 +185,10 @@ class GraphTask:
         self.num_helpers = 0
         self.error: BaseException | None = None
         self.has_error = sync.flag()
+        self.is_torn = sync.flag()
         self.final_callbacks: list[Callable[[], None]] = []
         self.is_done = False
+        self.deadline_ns: int | None = None
         self.baton: Mailbox[None] = sync.mailbox()
         self.quiet: Mailbox[None] = sync.mailbox()
 
@@ -184,28 +198,6 @@ class GraphTask:
             return True
         info = self.exec_info.get(node)
         return info is not None and info.should_execute
-
-    def put(
-        self, receiver: Node, input_nr: int, gradient: Gradient
-    ) -> list[Gradient] | None:
-        """Put a gradient into the buffer of its receiver; under `mutex`.
-
-        Returns:
-            None if it is there now. A list with the only reference to the gradient
-            that was there, taken out, if the place was not free.
-        """
-        buffer = self.not_ready.get(receiver)
-        if buffer is None:
-            buffer = [None] * len(receiver.input_metadata)
-            self.not_ready[receiver] = buffer
-        if gradient is None:
-            return None
-        if buffer[input_nr] is None:
-            buffer[input_nr] = gradient
-            return None
-        taken = [buffer[input_nr]]
-        buffer[input_nr] = None
-        return taken
 
     def count_down(self, receiver: Node) -> int:
         """Count one edge to `receiver` as arrived; under `mutex`.
@@ -240,6 +232,15 @@ class GraphTask:
                         self.id, -1 if node is None else node.id, describe(error)
                     )
         return is_first
+
+    def time_left(self, now_ns: int) -> float:
+        """How many seconds a failed pass may still wait for its nodes elsewhere.
+
+        The time begins with the first call. The consumer of the owner's queue only.
+        """
+        if self.deadline_ns is None:
+            self.deadline_ns = now_ns + QUIESCE_NS
+        return max(0.0, (self.deadline_ns - now_ns) / 1e9)
 
     def begin_help(self) -> bool:
         """Say that a thread other than `home` is about to run a node.
@@ -285,13 +286,14 @@ class NodeTask:
         node: None for a wake-up and a shutdown.
         inputs: The gradients, one for each input of `node`.
         priority: See Note [Priority in a ready queue].
-        what: What kind of task.
-        ends_task: For a wake-up: whether it says that the pass is complete.
+        ends_pass: Whether its arrival says that the pass is complete.
 
     Source: torch/csrc/autograd/engine.h, struct NodeTask (Q1).
     """
 
-    __slots__ = ("ends_task", "graph_task", "inputs", "node", "priority", "what")
+    __slots__ = ("graph_task", "inputs", "node", "priority")
+
+    ends_pass = False
 
     def __init__(
         self,
@@ -299,25 +301,30 @@ class NodeTask:
         node: Node | None,
         inputs: list[Gradient],
         priority: int,
-        what: Push = Push.NODE,
-        ends_task: bool = False,
     ) -> None:
         self.graph_task = graph_task
         self.node = node
         self.inputs = inputs
         self.priority = priority
-        self.what = what
-        self.ends_task = ends_task
 
 
-def wake_up(graph_task: GraphTask, *, ends_task: bool) -> NodeTask:
+class WakeUp(NodeTask):
     """A task that only makes the owner's consumer look up (M5)."""
-    return NodeTask(graph_task, None, [], WAKE_UP_PRIORITY, Push.WAKE_UP, ends_task)
+
+    __slots__ = ("ends_pass",)
+
+    def __init__(self, graph_task: GraphTask, *, ends_pass: bool) -> None:
+        super().__init__(graph_task, None, [], WAKE_UP_PRIORITY)
+        self.ends_pass = ends_pass
 
 
-def shutdown() -> NodeTask:
+class Shutdown(NodeTask):
     """A task that ends the thread that pops it (Q6)."""
-    return NodeTask(None, None, [], SHUTDOWN_PRIORITY, Push.SHUTDOWN)
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(None, None, [], SHUTDOWN_PRIORITY)
 
 
 def describe(error: BaseException) -> str:

@@ -31,6 +31,11 @@ class _SequenceNr(ThreadLocal):
 _sequence_nr: Final = _SequenceNr()
 
 
+def next_sequence_nr() -> int:
+    """Number a node that this thread makes (Q8)."""
+    return _sequence_nr.next()
+
+
 def set_sequence_nr(value: int) -> None:
     """Give the next node that this thread makes the number `value` (Q8)."""
     _sequence_nr.next = itertools.count(value).__next__
@@ -153,7 +158,7 @@ class Node:
             tuple(Edge(*edge) for edge in next_edges),
             input_metadata,
             device,
-            _sequence_nr.next(),
+            next_sequence_nr(),
         )
 
     def _initialise(
@@ -209,9 +214,6 @@ class Node:
     def num_inputs(self) -> int:
         """How many gradients the node takes."""
         return len(self.input_metadata)
-
-    def will_release_variables(self) -> None:
-        """Called before the node runs for the last time, if the graph is not kept."""
 
     def release_variables(self) -> None:
         """Let go of saved tensors; called after a pass that does not keep the graph."""

@@ -16,7 +16,8 @@ from gradviz.engine.protocols import Gradient
 # interpreter with deferred counts), `_COUNTS_ARE_EXACT` is False and every gradient is
 # copied: slower, never wrong.
 
-_COUNTS_ARE_EXACT: Final = sys.getrefcount([object()][0]) == 2
+_one_reference: Final = [object()]
+_COUNTS_ARE_EXACT: Final = sys.getrefcount(_one_reference[0]) == 2
 
 
 def is_sole_reference(

@@ -5,7 +5,7 @@ It knows nothing of graphs: what a task is, and when the loop ends, is not its a
 
 import itertools
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar
 
 from gradviz.engine.schedule import Prioritised, Schedule
 from gradviz.engine.sync import Empty, Mailbox, Sync
@@ -35,7 +35,7 @@ class ReadyQueue(Generic[T]):
         device: Index of the device it serves, -1 for a caller's.
     """
 
-    __slots__ = ("_mailbox", "_schedule", "device", "id")
+    __slots__ = ("_mailbox", "_make_schedule", "_schedule", "device", "id", "push_own")
 
     def __init__(
         self, sync: Sync, schedule: Callable[[], Schedule], device: int
@@ -43,7 +43,11 @@ class ReadyQueue(Generic[T]):
         self.id = next(_queue_ids)
         self.device = device
         self._mailbox: Mailbox[T] = sync.mailbox()
+        self._make_schedule = schedule
         self._schedule = schedule()
+        #: Adds a task; the consumer only. The schedule's own method: made ready and
+        #: popped by the same thread, a task costs no more than its place in the heap.
+        self.push_own: Callable[[T], None] = self._schedule.push
 
     @property
     def name(self) -> str:
@@ -53,10 +57,6 @@ class ReadyQueue(Generic[T]):
     def push(self, task: T) -> None:
         """Add a task; any thread."""
         self._mailbox.put(task)
-
-    def push_own(self, task: T) -> None:
-        """Add a task; the consumer only."""
-        self._schedule.push(task)
 
     def pop(self, timeout: float | None = None) -> T:
         """Take the task that should run now, sleeping until there is one.
@@ -70,11 +70,30 @@ class ReadyQueue(Generic[T]):
             Empty: No task came in time.
         """
         schedule, mailbox = self._schedule, self._mailbox
-        if not len(schedule):
-            schedule.push(mailbox.get(timeout=timeout))
-        while not mailbox.empty():
-            schedule.push(mailbox.get())
-        return cast("T", schedule.pop())
+        while True:
+            while not mailbox.empty():
+                schedule.push(mailbox.get())
+            try:
+                return schedule.pop()  # type: ignore[return-value]  # only T were pushed
+            except IndexError:
+                schedule.push(mailbox.get(timeout=timeout))
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Sleep until there is a task; the consumer only.
+
+        Raises:
+            Empty: No task came in time.
+        """
+        self._schedule.push(self._mailbox.get(timeout=timeout))
+
+    def clear(self) -> list[T]:
+        """Take out every task, for a queue whose order was torn; the consumer only."""
+        tasks: list[T] = list(self._schedule)  # type: ignore[arg-type]  # only T
+        while not self._mailbox.empty():
+            tasks.append(self._mailbox.get())
+        self._schedule = self._make_schedule()
+        self.push_own = self._schedule.push
+        return tasks
 
     def would_wait(self) -> bool:
         """Whether `pop` would sleep now; the consumer only."""

@@ -23,7 +23,11 @@ class Schedule(Protocol):
         """Add a task."""
 
     def pop(self) -> Prioritised:
-        """Take out the task that should run now; there is at least one."""
+        """Take out the task that should run now.
+
+        Raises:
+            IndexError: There is none.
+        """
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Prioritised]: ...
@@ -68,7 +72,11 @@ class PyTorchSchedule:
             self._sift_up(len(heap) - 1, task)
 
     def pop(self) -> Prioritised:
-        """Take out the task with the largest priority."""
+        """Take out the task with the largest priority.
+
+        Raises:
+            IndexError: There is none.
+        """
         heap = self._heap
         last = heap.pop()
         if not heap:

@@ -17,8 +17,8 @@ class ThreadState:
         total_depth: The same over all threads that led here.
         graph_task: The pass whose node it runs (K2).
         node: That node (K7).
-        is_checkpoint_valid: Whether every pass on this thread's stack runs without
-            exec info (K1).
+        are_outer_unrestricted: Whether every pass on this thread's stack, below the
+            one whose node it runs, has no exec info.
         in_user_code: Whether a node, hook or callback is running, so that a call of
             `execute` comes from there, and not from a signal handler or a finaliser
             that struck inside the engine. See Note [Interrupted engine code].
@@ -29,10 +29,10 @@ class ThreadState:
     """
 
     __slots__ = (
+        "are_outer_unrestricted",
         "current_depth",
         "graph_task",
         "in_user_code",
-        "is_checkpoint_valid",
         "is_interrupted",
         "node",
         "ready_queue",
@@ -47,6 +47,13 @@ class ThreadState:
         self.total_depth = 0
         self.graph_task: GraphTask | None = None
         self.node: Node | None = None
-        self.is_checkpoint_valid = True
+        self.are_outer_unrestricted = True
         self.in_user_code = True
         self.is_interrupted = False
+
+    @property
+    def is_checkpoint_valid(self) -> bool:
+        """Whether every pass on this thread's stack runs without exec info (K1)."""
+        return self.are_outer_unrestricted and not (
+            self.graph_task is not None and self.graph_task.exec_info
+        )

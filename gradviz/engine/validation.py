@@ -4,24 +4,24 @@ A gradient may be larger than expected (broadcasting in the forward pass): it is
 It may have another dtype: it is cast. Anything else is an error, in PyTorch's words.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from gradviz.backends.base import copy_to, device_of
-from gradviz.engine.node import Edge, InputMetadata
+from gradviz.engine.node import Edge, InputMetadata, Node
 from gradviz.engine.protocols import Gradient
 
 
 def validate_outputs(
     edges: Sequence[Edge],
     gradients: Sequence[Gradient],
-    format_error: Callable[[str], str],
+    function: Node | None = None,
 ) -> Sequence[Gradient]:
     """Check gradients against the inputs that they go to.
 
     Args:
         edges: Where each gradient goes.
         gradients: What a node returned, or what the caller gave for the roots.
-        format_error: Puts a message into its context.
+        function: The node that returned them; None for what the caller gave.
 
     Returns:
         `gradients`, or a list of them with some reduced, cast or moved.
@@ -34,16 +34,18 @@ def validate_outputs(
     """
     if type(gradients) is not tuple and not isinstance(gradients, (tuple, list)):
         raise TypeError(
-            format_error(
+            _message(
+                function,
                 f"invalid result: expected a tuple or list with one gradient for each "
-                f"of its {len(edges)} next_edges, but got {type(gradients).__name__}"
+                f"of its {len(edges)} next_edges, but got {type(gradients).__name__}",
             )
         )
     if len(gradients) != len(edges):
         raise RuntimeError(
-            format_error(
+            _message(
+                function,
                 f"invalid number of gradients - expected {len(edges)}, "
-                f"but got {len(gradients)}"
+                f"but got {len(gradients)}",
             )
         )
     changed: list[Gradient] | None = None
@@ -52,44 +54,45 @@ def validate_outputs(
         if gradient is None or node is None:
             continue
         metadata = node.input_metadata[input_nr]
-        if metadata is None or _is_as_expected(gradient, metadata):
+        if metadata is None:
+            continue
+        shape, dtype, device = metadata
+        # Nearly always there is nothing to do, so that is found out first, and fast.
+        if (
+            getattr(gradient, "shape", None) == shape
+            and gradient.dtype == dtype
+            and device_of(gradient) is device
+        ):
             continue
         if changed is None:
             changed = list(gradients)
-        changed[index] = _conform(gradient, metadata, index, format_error)
+        changed[index] = _conform(gradient, metadata, index, function)
     return gradients if changed is None else changed
-
-
-def _is_as_expected(gradient: Gradient, metadata: InputMetadata) -> bool:
-    """Whether there is nothing to do: asked of every gradient, so kept quick."""
-    return (
-        getattr(gradient, "shape", None) == metadata[0]
-        and (gradient.dtype is metadata[1] or gradient.dtype == metadata[1])
-        and device_of(gradient) is metadata[2]
-    )
 
 
 def _conform(
     gradient: Gradient,
     metadata: InputMetadata,
     index: int,
-    format_error: Callable[[str], str],
+    function: Node | None,
 ) -> Gradient:
     """Reduce, cast and move `gradient`, or say why that is impossible."""
     if not hasattr(gradient, "shape") or not hasattr(gradient, "dtype"):
         raise TypeError(
-            format_error(
+            _message(
+                function,
                 f"invalid gradient at index {index} - expected an array of shape "
-                f"{list(metadata.shape)} but got {type(gradient).__name__}"
+                f"{list(metadata.shape)} but got {type(gradient).__name__}",
             )
         )
     if gradient.shape != metadata.shape:
         if not is_expandable_to(metadata.shape, gradient.shape):
             raise RuntimeError(
-                format_error(
+                _message(
+                    function,
                     f"invalid gradient at index {index} - got "
                     f"{list(gradient.shape)} but expected shape compatible with "
-                    f"{list(metadata.shape)}"
+                    f"{list(metadata.shape)}",
                 )
             )
         gradient = sum_to(gradient, metadata.shape)
@@ -98,13 +101,18 @@ def _conform(
     if device is not metadata.device:
         if gradient.shape != ():
             raise RuntimeError(
-                format_error(
+                _message(
+                    function,
                     f"invalid gradient at index {index} - expected device "
-                    f"{metadata.device} but got {device}"
+                    f"{metadata.device} but got {device}",
                 )
             )
         gradient = copy_to(gradient, metadata.device)
     return gradient
+
+
+def _message(function: Node | None, text: str) -> str:
+    return text if function is None else f"Function {function.name} returned an {text}"
 
 
 def _cast(gradient: Gradient, metadata: InputMetadata) -> Gradient:

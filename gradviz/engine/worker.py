@@ -23,7 +23,7 @@ makes a fresh one. `is_interrupted` carries the news through the user code betwe
 nested loop and the ones below it.
 """
 
-from typing import Final
+import contextlib
 
 from gradviz.engine.completion import (
     mark_as_completed_and_run_post_processing,
@@ -33,14 +33,13 @@ from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.evaluation import evaluate_function
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.graph_task import GraphTask, NodeTask, describe
+from gradviz.engine.input_buffer import InputBuffer
+from gradviz.engine.node import Node
 from gradviz.engine.ready_queue import Empty, ReadyQueue
 from gradviz.engine.sync import Sync
 from gradviz.engine.thread_state import ThreadState
 from gradviz.trace import probe as trace
-from gradviz.trace.probe import Skip
-
-#: How long a failed pass waits for its nodes that run on other threads, in seconds.
-QUIESCE_SECONDS: Final = 5.0
+from gradviz.trace.probe import Probe, Skip
 
 
 def thread_main(
@@ -51,7 +50,7 @@ def thread_main(
 ) -> None:
     """Run tasks until `graph_task` is done; for ever, if it is None.
 
-    A pass that has failed is given `QUIESCE_SECONDS` for its nodes on other threads;
+    A pass that has failed is given `QUIESCE_NS` for its nodes on other threads;
     after that the loop ends although they still run.
 
     Args:
@@ -68,24 +67,27 @@ def thread_main(
     """
     queue = state.ready_queue
     assert queue is not None
-    deadline_ns = 0
+    timeout: float | None = None
     while graph_task is None or not graph_task.is_done:
-        timeout = None
         if graph_task is not None and graph_task.has_error.value:
-            deadline_ns = deadline_ns or sync.now_ns() + int(QUIESCE_SECONDS * 1e9)
-            timeout = max(0.0, (deadline_ns - sync.now_ns()) / 1e9)
+            timeout = graph_task.time_left(sync.now_ns())
+        if trace.current is not None and queue.would_wait():
+            _report_wait(sync, queue, timeout)
         try:
-            task = _pop(sync, queue, timeout)
+            task = queue.pop(timeout)
         except Empty:
-            return
+            return  # the pass has failed, and a node of it on another thread hangs
         popped = task.graph_task
         if popped is None:
             return  # a shutdown
-        if task.ends_task:
+        if popped.probe:
+            _report_pop(popped.probe, popped, task.node, queue)
+        if task.ends_pass:
             popped.is_done = True
             continue
         if task.node is not None:
-            _run(state, queues, popped, task)
+            run = _evaluate if state is popped.home else _help
+            run(state, queues, popped, task.node, task.inputs)
         # The task, and with it the gradients, is let go before it is counted as done:
         # who waits for the pass finds no reference of ours left (M4).
         del task
@@ -93,57 +95,65 @@ def thread_main(
             mark_as_completed_and_run_post_processing(state, queues, popped)
 
 
-def _pop(sync: Sync, queue: ReadyQueue[NodeTask], timeout: float | None) -> NodeTask:
-    """Take the next task, and report how long the thread slept for it."""
-    if trace.current is None:
-        task = queue.pop(timeout)
-    elif queue.would_wait():
-        began_ns = sync.now_ns()
-        task = queue.pop(timeout)
-        if (listener := trace.current) is not None:
-            listener.queue_waited(queue.id, sync.now_ns() - began_ns)
-    else:
-        task = queue.pop(timeout)
-    if task.graph_task is not None and (probe := task.graph_task.probe):
-        node_id = -1 if task.node is None else task.node.id
-        probe.task_popped(task.graph_task.id, node_id, queue.id, len(queue))
-    return task
-
-
-def _run(
-    state: ThreadState, queues: DeviceQueues, graph_task: GraphTask, task: NodeTask
+def _report_pop(
+    probe: Probe, graph_task: GraphTask, node: Node | None, queue: ReadyQueue[NodeTask]
 ) -> None:
-    """Run the node of a task, unless its pass has failed."""
-    if state is graph_task.home:
-        if graph_task.has_error.value:
-            _skip(state, graph_task, task)
-        else:
-            _evaluate(state, queues, graph_task, task)
-    elif graph_task.begin_help():
-        try:
-            graph_task.context.copy().run(_evaluate, state, queues, graph_task, task)
-        finally:
-            graph_task.end_help()
-    else:
-        _skip(state, graph_task, task)
+    node_id = -1 if node is None else node.id
+    probe.task_popped(graph_task.id, node_id, queue.id, len(queue))
+
+
+def _report_wait(
+    sync: Sync, queue: ReadyQueue[NodeTask], timeout: float | None
+) -> None:
+    """Sleep until the queue holds something, and report for how long."""
+    began_ns = sync.now_ns()
+    with contextlib.suppress(Empty):  # `pop` will find out as well
+        queue.wait(timeout)
+    if (listener := trace.current) is not None:
+        listener.queue_waited(queue.id, sync.now_ns() - began_ns)
+
+
+def _help(
+    state: ThreadState,
+    queues: DeviceQueues,
+    graph_task: GraphTask,
+    node: Node,
+    inputs: InputBuffer,
+) -> None:
+    """Run a node of a pass that another thread called for.
+
+    In a copy of the caller's context, since a context cannot be entered twice (C22).
+    """
+    if not graph_task.begin_help():
+        _skip(state, graph_task, node, inputs)
+        return
+    try:
+        context = graph_task.context.copy()
+        context.run(_evaluate, state, queues, graph_task, node, inputs)
+    finally:
+        graph_task.end_help()
 
 
 def _evaluate(
-    state: ThreadState, queues: DeviceQueues, graph_task: GraphTask, task: NodeTask
+    state: ThreadState,
+    queues: DeviceQueues,
+    graph_task: GraphTask,
+    node: Node,
+    inputs: InputBuffer,
 ) -> None:
-    """Run the node of a task; its error becomes the pass's."""
-    node = task.node
-    assert node is not None
+    """Run a node, unless its pass has failed; its error becomes the pass's."""
+    if graph_task.has_error.value:
+        _skip(state, graph_task, node, inputs)
+        return
     if GRAD_ENABLED.get() is not graph_task.create_graph:
         GRAD_ENABLED.set(graph_task.create_graph)
-    outer = state.graph_task, state.node, state.is_checkpoint_valid
     state.graph_task, state.node = graph_task, node
     probe = graph_task.probe
     if probe:
         probe.node_started(graph_task.id, node.id)
     state.in_user_code = True
     try:
-        evaluate_function(state, queues, graph_task, node, task.inputs)
+        evaluate_function(state, queues, graph_task, node, inputs)
     except BaseException as error:
         if state.is_interrupted or not state.in_user_code:
             raise  # see Note [Interrupted engine code]
@@ -152,22 +162,18 @@ def _evaluate(
             probe.node_failed(graph_task.id, node.id, describe(error))
         graph_task.set_error(error, node)
         if state is not graph_task.home:
-            push_wake_up(queues, graph_task, ends_task=False)
+            push_wake_up(queues, graph_task, ends_pass=False)
     else:
         if probe:
             probe.node_completed(graph_task.id, node.id)
-    finally:
-        state.in_user_code = False
-        state.graph_task, state.node, state.is_checkpoint_valid = outer
 
 
-def _skip(state: ThreadState, graph_task: GraphTask, task: NodeTask) -> None:
-    """Let go of a task whose pass has failed (R3)."""
-    if graph_task.probe and task.node is not None:
-        graph_task.probe.node_skipped(graph_task.id, task.node.id, Skip.ERROR)
+def _skip(
+    state: ThreadState, graph_task: GraphTask, node: Node, inputs: InputBuffer
+) -> None:
+    """Let go of a node's gradients, as its pass has failed (R3)."""
+    if graph_task.probe:
+        graph_task.probe.node_skipped(graph_task.id, node.id, Skip.ERROR)
     state.in_user_code = True  # dropping a gradient may run a finaliser
-    task.inputs.clear()
+    inputs.clear()
     state.in_user_code = False
-
-
-__all__ = ["QUIESCE_SECONDS", "thread_main"]

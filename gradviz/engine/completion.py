@@ -30,8 +30,7 @@ def mark_as_completed_and_run_post_processing(
             graph_task.set_error(error, None)
         finally:
             state.in_user_code = False
-    if graph_task.probe and not graph_task.has_error.value:
-        graph_task.probe.task_completed(graph_task.id)
+    graph_task.complete()
     if state.worker_device == graph_task.owner:
         graph_task.is_done = True
     else:
@@ -50,7 +49,7 @@ def exec_post_processing(state: ThreadState, graph_task: GraphTask) -> None:
     Source: torch/csrc/autograd/engine.cpp, GraphTask::exec_post_processing.
     """
     if graph_task.not_ready:
-        waiting = tuple(graph_task.not_ready)
+        waiting = [node for node, left in graph_task.dependencies.items() if left]
         graph_task.not_ready.clear()
         raise RuntimeError(cycle_message(waiting[0], waiting))
     if not graph_task.final_callbacks:

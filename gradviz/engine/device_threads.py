@@ -1,8 +1,5 @@
 """One thread for each device index, and how they begin and end."""
 
-import os
-from typing import Final
-
 from gradviz.engine.completion import tear
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.graph_task import NodeTask, Shutdown
@@ -12,9 +9,6 @@ from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.worker import thread_main
 from gradviz.trace import probe as trace
 from gradviz.trace.probe import Role
-
-#: Environment variable with the seconds that `stop` waits at most.
-SHUTDOWN_WAIT_LIMIT: Final = "GRADVIZ_SHUTDOWN_WAIT_LIMIT"
 
 
 class DeviceThreads:
@@ -54,17 +48,13 @@ class DeviceThreads:
         self._queues.add(queue)
         self._started.get()
 
-    def stop(self) -> None:
-        """End the threads, and wait for them within one deadline (L7).
+    def stop(self, deadline_ns: int) -> None:
+        """End the threads, and wait for them until `deadline_ns`: one for all (L7).
 
-        If some queue still holds work they are left to themselves: they are daemons.
+        Called when no pass is under way, so that none is left without its thread.
         """
-        limit = float(os.environ.get(SHUTDOWN_WAIT_LIMIT, "10"))
-        if limit <= 0 or any(len(queue) for queue in self._queues):
-            return
         for queue in self._queues:
             queue.push(Shutdown())
-        deadline_ns = self._sync.now_ns() + int(limit * 1e9)
         for _ in self._queues:
             left = max(0.0, (deadline_ns - self._sync.now_ns()) / 1e9)
             try:

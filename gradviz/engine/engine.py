@@ -1,6 +1,7 @@
 """The engine: from roots and their gradients to a finished backward pass."""
 
 import contextlib
+import os
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -8,6 +9,7 @@ from typing import Final
 
 from gradviz.backends.base import backend_of, num_device_threads
 from gradviz.engine.basic_nodes import GraphRoot
+from gradviz.engine.completion import push_wake_up
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.device_threads import DeviceThreads
 from gradviz.engine.discovery import (
@@ -21,12 +23,12 @@ from gradviz.engine.graph_task import (
     CPU_DEVICE,
     NO_DEVICE,
     GraphTask,
-    WakeUp,
 )
 from gradviz.engine.node import Edge, Node
+from gradviz.engine.passes import Passes
+from gradviz.engine.policies import Policy, PyTorchOrder, policy_named
 from gradviz.engine.protocols import Gradient
-from gradviz.engine.schedule import PyTorchSchedule, Schedule
-from gradviz.engine.sync import THREADS, Empty, Flag, Local, Sync
+from gradviz.engine.sync import THREADS, Empty, Local, Sync
 from gradviz.engine.thread_pool import ThreadPool
 from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.validation import validate_outputs
@@ -34,6 +36,9 @@ from gradviz.engine.worker import thread_main
 from gradviz.errors import EngineError
 from gradviz.trace import probe as trace
 from gradviz.trace.probe import Probe, Role
+
+#: Environment variable with the seconds that `Engine.stop` takes at most.
+SHUTDOWN_WAIT_LIMIT: Final = "GRADVIZ_SHUTDOWN_WAIT_LIMIT"
 
 #: Reentrant calls nested on one thread, unless an engine is told otherwise (L1).
 MAX_DEPTH: Final = 60
@@ -59,7 +64,8 @@ class Engine:
     `default_engine` returns.
 
     Args:
-        schedule: Makes the policy of each queue; see `gradviz.engine.schedule`.
+        schedule: The order of execution: ``"pytorch"``, ``"fifo"``, ``"random:SEED"``
+            or a policy of `gradviz.engine.policies`.
         max_depth: Reentrant calls nested on one thread before the pool takes over.
         sync: Where threads and locks come from; tests pass their own.
 
@@ -69,24 +75,25 @@ class Engine:
     def __init__(
         self,
         *,
-        schedule: Callable[[], Schedule] = PyTorchSchedule,
+        schedule: str | Policy = "pytorch",
         max_depth: int = MAX_DEPTH,
         sync: Sync = THREADS,
     ) -> None:
         self._max_depth = max_depth
         self._sync = sync
-        self._queues = DeviceQueues(sync, schedule)
+        self._policy = policy_named(schedule) if isinstance(schedule, str) else schedule
+        self._queues = DeviceQueues(sync, self._policy.schedule)
         self._states: Local[ThreadState] = sync.local(ThreadState)
         self._device_threads = DeviceThreads(sync, self._states, self._queues)
         self._pool = ThreadPool(sync, self._states, self._queues)
-        self._stopped = sync.flag()
+        self._passes = Passes(sync)
         self._warned = sync.flag()
         #: The process whose threads these are; None before the first one starts.
         self._process_id: int | None = None
         # The threads refer to the parts above and never to the engine itself, so an
         # engine that nobody uses any more is collected, and its threads end.
         self._finalizer = weakref.finalize(
-            self, _stop, self._stopped, self._device_threads, self._pool
+            self, _stop, sync, self._passes, self._device_threads, self._pool, 0.0
         )
 
     def execute(
@@ -167,9 +174,14 @@ class Engine:
     def stop(self) -> None:
         """End the engine's threads; idempotent, bounded in time (L7).
 
-        A stopped engine refuses to execute.
+        Passes under way are waited for, and then the threads, all within the seconds
+        that the environment variable GRADVIZ_SHUTDOWN_WAIT_LIMIT names (10 if it is
+        not set). What does not end in time is left alone: the threads are daemons. A
+        stopped engine refuses to execute.
         """
-        self._finalizer()
+        if self._finalizer.detach() is not None:
+            limit = float(os.environ.get(SHUTDOWN_WAIT_LIMIT, "10"))
+            _stop(self._sync, self._passes, self._device_threads, self._pool, limit)
 
     # --- introspection, for the calling thread --------------------------------
 
@@ -198,8 +210,6 @@ class Engine:
         process_id = self._process_id
         if process_id is not None and process_id != self._sync.process_id():
             raise RuntimeError(_FORKED)
-        if self._stopped.value:
-            raise EngineError("the engine was stopped; make a new Engine")
         state = self._states.get()
         if not state.in_user_code:
             raise EngineError(
@@ -255,6 +265,15 @@ class Engine:
             for device in devices:
                 backend_of(device)  # raises if there is no such device
             self._start_threads(max(num_devices, num_device_threads()))
+        if not isinstance(self._policy, PyTorchOrder):
+            self._policy.begin(
+                graph_task.id,
+                [
+                    (node, self._queues.queue_of(graph_task, node).id)
+                    for node in (root, *dependencies)
+                    if graph_task.should_execute(node) or node is root
+                ],
+            )
         if probe:
             self._report_begin(probe, graph_task, root, len(graph_roots), len(outputs))
         return graph_task
@@ -272,6 +291,7 @@ class Engine:
         """
         with self._entered(state, graph_task):
             try:
+                self._passes.begin(graph_task)
                 with graph_task.mutex:
                     push(state, self._queues, graph_task, root, buffer, None)
                 if state.current_depth > self._max_depth:
@@ -307,6 +327,7 @@ class Engine:
             state.in_user_code = False
             yield
         finally:
+            self._passes.end(graph_task)
             state.total_depth, state.current_depth = depths
             state.graph_task, state.node, state.are_outer_unrestricted = outer
             state.worker_device = worker_device
@@ -333,7 +354,7 @@ class Engine:
         if error is not None:
             graph_task.set_error(error, None)
             # A stand-in from the pool must let go of our queue.
-            graph_task.cpu_ready_queue.push(WakeUp(graph_task, ends_pass=True))
+            push_wake_up(self._queues, graph_task, ends_pass=True)
         with graph_task.mutex:
             is_busy = graph_task.num_helpers > 0
         timeout = graph_task.time_left(self._sync.now_ns())
@@ -439,10 +460,18 @@ def _raise_error_of(graph_task: GraphTask) -> None:
         del error, graph_task
 
 
-def _stop(stopped: Flag, threads: DeviceThreads, pool: ThreadPool) -> None:
-    stopped.value = True
-    threads.stop()
-    pool.stop()
+def _stop(
+    sync: Sync, passes: Passes, threads: DeviceThreads, pool: ThreadPool, limit: float
+) -> None:
+    """End the threads within `limit` seconds, if no pass needs them by then.
+
+    At the end of the process and for an engine that was collected `limit` is 0: who
+    is still in a backward then is a daemon thread, and nobody waits for it.
+    """
+    deadline_ns = sync.now_ns() + int(limit * 1e9)
+    if passes.stop(deadline_ns):
+        threads.stop(deadline_ns)
+        pool.stop()
 
 
 _default: Engine | None = None

@@ -105,6 +105,7 @@ class GraphTask:
         outstanding_tasks: Tasks queued or running. Guarded by `mutex`.
         num_helpers: Nodes running on threads other than `home`. Guarded by `mutex`.
         error: The first error. Guarded by `mutex`, readable without once `is_done`.
+        is_complete: Whether it ended without one. Guarded by `mutex`.
         has_error: A `Flag`, set with `error` and never reset.
         is_torn: A `Flag`: an error struck the engine's own code on a device thread
             that worked for the pass, so its tasks can no longer be counted.
@@ -132,6 +133,7 @@ class GraphTask:
         "has_error",
         "home",
         "id",
+        "is_complete",
         "is_done",
         "is_torn",
         "keep_graph",
@@ -159,7 +161,7 @@ class GraphTask:
         graph_roots: Sequence[Node],
         owner: int,
         home: object,
-        parent: "GraphTask | None",
+        parent: "GraphTask | None" = None,
         uses_device_threads: bool,
         probe: Probe | None,
     ) -> None:
@@ -184,6 +186,7 @@ class GraphTask:
         self.outstanding_tasks = 0
         self.num_helpers = 0
         self.error: BaseException | None = None
+        self.is_complete = False
         self.has_error = sync.flag()
         self.is_torn = sync.flag()
         self.final_callbacks: list[Callable[[], None]] = []
@@ -220,10 +223,10 @@ class GraphTask:
         Any thread, without `mutex`.
 
         Returns:
-            Whether it was the first.
+            Whether it was the first, and came before the pass was complete.
         """
         with self.mutex:
-            is_first = self.error is None
+            is_first = self.error is None and not self.is_complete
             if is_first:
                 self.error = error
                 self.has_error.value = True
@@ -232,6 +235,13 @@ class GraphTask:
                         self.id, -1 if node is None else node.id, describe(error)
                     )
         return is_first
+
+    def complete(self) -> None:
+        """Say that the pass has ended well, unless it has failed (P1)."""
+        with self.mutex:
+            self.is_complete = self.error is None
+            if self.is_complete and self.probe:
+                self.probe.task_completed(self.id)
 
     def time_left(self, now_ns: int) -> float:
         """How many seconds a failed pass may still wait for its nodes elsewhere.

@@ -95,8 +95,8 @@ class ReadyQueue(Generic[T]):
         self.push_own = self._schedule.push
         return tasks
 
-    def would_wait(self) -> bool:
-        """Whether `pop` would sleep now; the consumer only."""
+    def is_empty(self) -> bool:
+        """Whether nothing waits here; the consumer only."""
         return not len(self._schedule) and self._mailbox.empty()
 
     def __len__(self) -> int:

@@ -71,7 +71,7 @@ def thread_main(
     while graph_task is None or not graph_task.is_done:
         if graph_task is not None and graph_task.has_error.value:
             timeout = graph_task.time_left(sync.now_ns())
-        if trace.current is not None and queue.would_wait():
+        if trace.current is not None and queue.is_empty():
             _report_wait(sync, queue, timeout)
         try:
             task = queue.pop(timeout)
@@ -93,6 +93,7 @@ def thread_main(
         del task
         if popped.finish_one():
             mark_as_completed_and_run_post_processing(state, queues, popped)
+        del popped  # a device's thread that sleeps keeps no pass alive
 
 
 def _report_pop(
@@ -127,11 +128,14 @@ def _help(
     if not graph_task.begin_help():
         _skip(state, graph_task, node, inputs)
         return
+    outer = state.graph_task, state.node
     try:
         context = graph_task.context.copy()
         context.run(_evaluate, state, queues, graph_task, node, inputs)
     finally:
         graph_task.end_help()
+    # Not if that raised: `tear` wants to know which pass was struck.
+    state.graph_task, state.node = outer
 
 
 def _evaluate(

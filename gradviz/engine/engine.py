@@ -24,14 +24,17 @@ from gradviz.engine.graph_task import (
     NO_DEVICE,
     GraphTask,
 )
+from gradviz.engine.inspection import describe_state
 from gradviz.engine.node import Edge, Node
 from gradviz.engine.passes import Passes
 from gradviz.engine.policies import Policy, PyTorchOrder, policy_named
+from gradviz.engine.prediction import Position, predicted_order
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.sync import THREADS, Empty, Local, Sync
 from gradviz.engine.thread_pool import ThreadPool
 from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.validation import validate_outputs
+from gradviz.engine.watchdog import Watchdog
 from gradviz.engine.worker import thread_main
 from gradviz.errors import EngineError
 from gradviz.trace import probe as trace
@@ -83,10 +86,13 @@ class Engine:
         self._sync = sync
         self._policy = policy_named(schedule) if isinstance(schedule, str) else schedule
         self._queues = DeviceQueues(sync, self._policy.schedule)
-        self._states: Local[ThreadState] = sync.local(ThreadState)
+        #: The state of each thread that has called, or works for, this engine.
+        self._threads: weakref.WeakSet[ThreadState] = weakref.WeakSet()
+        self._states: Local[ThreadState] = sync.local(_registering(self._threads))
         self._device_threads = DeviceThreads(sync, self._states, self._queues)
         self._pool = ThreadPool(sync, self._states, self._queues)
         self._passes = Passes(sync)
+        self._watchdog: Watchdog | None = None
         self._warned = sync.flag()
         #: The process whose threads these are; None before the first one starts.
         self._process_id: int | None = None
@@ -147,7 +153,7 @@ class Engine:
         graph_task = self._prepare(
             state,
             root,
-            tuple(node for node, _ in roots if node is not None),
+            roots,
             outputs,
             keep_graph=keep_graph,
             create_graph=create_graph,
@@ -179,6 +185,7 @@ class Engine:
         not set). What does not end in time is left alone: the threads are daemons. A
         stopped engine refuses to execute.
         """
+        self.watch(0, str)
         if self._finalizer.detach() is not None:
             limit = float(os.environ.get(SHUTDOWN_WAIT_LIMIT, "10"))
             _stop(self._sync, self._passes, self._device_threads, self._pool, limit)
@@ -198,6 +205,50 @@ class Engine:
     def is_checkpoint_valid(self) -> bool:
         """Whether all passes on this thread's stack run unrestricted (K1)."""
         return self._states.get().is_checkpoint_valid
+
+    def current_execution_order(self) -> tuple[Position, ...]:
+        """The order of the calling thread's pass; see `predicted_order`.
+
+        Can be asked for at any time during the pass, by its nodes and hooks.
+
+        Raises:
+            RuntimeError: The calling thread is in no backward pass.
+        """
+        graph_task = self.current_graph_task
+        if graph_task is None:
+            raise RuntimeError(
+                "current_execution_order should only be called during the backward pass"
+            )
+        return predicted_order(
+            graph_task.roots,
+            outputs=graph_task.outputs,
+            accumulate_grad=not graph_task.captured_gradients,
+            schedule=self._policy.schedule,
+        )
+
+    def dump_state(self) -> str:
+        """Passes, queues, unmet dependencies and stacks, in words; any thread.
+
+        Takes no lock, so that it works on an engine that hangs.
+        """
+        return describe_state(
+            self._passes.under_way(), self._queues, tuple(self._threads)
+        )
+
+    def watch(self, seconds: float, write: Callable[[str], object]) -> None:
+        """Have standstills reported from now on; replaces an earlier watchdog.
+
+        Args:
+            seconds: How long nothing must happen in any pass; 0 ends the watch.
+            write: Given the report, on a thread of its own.
+        """
+        if self._watchdog is not None:
+            self._watchdog.stop()
+            self._watchdog = None
+        if seconds > 0:
+            self._watchdog = Watchdog(
+                self._sync, self._passes, seconds, _reporter(weakref.ref(self), write)
+            )
 
     @property
     def num_pool_threads(self) -> int:
@@ -223,7 +274,7 @@ class Engine:
         self,
         state: ThreadState,
         root: Node,
-        graph_roots: Sequence[Node],
+        roots: Sequence[Edge],
         outputs: Sequence[Edge],
         *,
         keep_graph: bool,
@@ -241,7 +292,8 @@ class Engine:
             create_graph=create_graph,
             reentrant_depth=state.total_depth + 1 if is_reentrant else 0,
             cpu_ready_queue=state.ready_queue,
-            graph_roots=graph_roots,
+            roots=roots,
+            outputs=outputs,
             owner=state.worker_device if is_reentrant else CPU_DEVICE,
             home=state,
             parent=state.graph_task,
@@ -275,7 +327,7 @@ class Engine:
                 ],
             )
         if probe:
-            self._report_begin(probe, graph_task, root, len(graph_roots), len(outputs))
+            self._report_begin(probe, graph_task, root, len(roots), len(outputs))
         return graph_task
 
     def _execute_with_graph_task(
@@ -320,6 +372,7 @@ class Engine:
             if is_reentrant:
                 state.total_depth += 1
                 state.current_depth += 1
+                state.calls.append((state.graph_task, state.node))
                 if probe:
                     probe.reentrant_entered(graph_task.id, graph_task.reentrant_depth)
             elif probe:
@@ -334,6 +387,7 @@ class Engine:
             state.in_user_code = True
             GRAD_ENABLED.set(outer_mode)
             if is_reentrant:
+                state.calls.pop()
                 if probe:
                     probe.reentrant_left(graph_task.id, graph_task.reentrant_depth)
             else:
@@ -458,6 +512,35 @@ def _raise_error_of(graph_task: GraphTask) -> None:
         raise error
     finally:
         del error, graph_task
+
+
+def _registering(
+    threads: "weakref.WeakSet[ThreadState]",
+) -> Callable[[], ThreadState]:
+    """A factory of thread states that remembers what it has made."""
+
+    def make() -> ThreadState:
+        state = ThreadState()
+        threads.add(state)
+        return state
+
+    return make
+
+
+def _reporter(
+    engine: "weakref.ref[Engine]", write: Callable[[str], object]
+) -> Callable[[float], None]:
+    """What a watchdog calls; it keeps no engine alive."""
+
+    def report(seconds: float) -> None:
+        target = engine()
+        if target is not None:
+            write(
+                f"gradviz: no backward pass made progress for {seconds:g} s\n"
+                f"{target.dump_state()}"
+            )
+
+    return report
 
 
 def _stop(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from gradviz.engine.input_buffer import InputBuffer
-from gradviz.engine.node import Node
+from gradviz.engine.node import Edge, Node
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.schedule import (
@@ -90,7 +90,8 @@ class GraphTask:
         create_graph: Gradient mode inside the pass. Constant.
         reentrant_depth: 0, or one more than the pass it was called from. Constant.
         cpu_ready_queue: Where its work for the CPU goes. Constant.
-        graph_roots: The nodes it begins at. Constant.
+        roots: Where it begins. Constant.
+        outputs: What restricts it. Constant.
         owner: `worker_device` of the calling thread. Set before the first push.
         home: The calling thread's state, compared by identity only. Constant.
         parent: The pass whose node made the call, None for a fresh call. Constant.
@@ -129,7 +130,6 @@ class GraphTask:
         "error",
         "exec_info",
         "final_callbacks",
-        "graph_roots",
         "has_error",
         "home",
         "id",
@@ -140,6 +140,7 @@ class GraphTask:
         "mutex",
         "not_ready",
         "num_helpers",
+        "outputs",
         "outstanding_tasks",
         "owner",
         "parent",
@@ -147,6 +148,7 @@ class GraphTask:
         "probe",
         "quiet",
         "reentrant_depth",
+        "roots",
         "uses_device_threads",
     )
 
@@ -158,7 +160,8 @@ class GraphTask:
         create_graph: bool,
         reentrant_depth: int,
         cpu_ready_queue: "ReadyQueue[NodeTask]",
-        graph_roots: Sequence[Node],
+        roots: Sequence[Edge] = (),
+        outputs: Sequence[Edge] = (),
         owner: int,
         home: object,
         parent: "GraphTask | None" = None,
@@ -171,7 +174,8 @@ class GraphTask:
         self.reentrant_depth = reentrant_depth
         self.priority = reentrant_depth << DEPTH_SHIFT
         self.cpu_ready_queue = cpu_ready_queue
-        self.graph_roots = graph_roots
+        self.roots = roots
+        self.outputs = outputs
         self.owner = owner
         self.home = home
         self.parent = parent
@@ -216,6 +220,10 @@ class GraphTask:
             raise RuntimeError(f"dependency not found for {receiver.name}")
         self.dependencies[receiver] = remaining
         return remaining
+
+    def remaining(self) -> tuple[int, ...]:
+        """How many edges each node still waits for; takes no lock."""
+        return tuple(self.dependencies.values())
 
     def set_error(self, error: BaseException, node: Node | None) -> bool:
         """Make `error` the outcome of the pass, unless there is one already.

@@ -88,7 +88,7 @@ class ReadyQueue(Generic[T]):
 
     def clear(self) -> list[T]:
         """Take out every task, for a queue whose order was torn; the consumer only."""
-        tasks: list[T] = list(self._schedule)  # type: ignore[arg-type]  # only T
+        tasks = self.snapshot()
         while not self._mailbox.empty():
             tasks.append(self._mailbox.get())
         self._schedule = self._make_schedule()
@@ -98,6 +98,10 @@ class ReadyQueue(Generic[T]):
     def is_empty(self) -> bool:
         """Whether nothing waits here; the consumer only."""
         return not len(self._schedule) and self._mailbox.empty()
+
+    def snapshot(self) -> list[T]:
+        """What the consumer has seen of its tasks, in no order; any thread."""
+        return list(self._schedule)  # type: ignore[arg-type]  # only T were pushed
 
     def __len__(self) -> int:
         """How many tasks wait; approximate for anyone but the consumer."""

@@ -15,10 +15,11 @@ every test; each shared field's comment says which of the two it is.
 
 import os
 import queue
+import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -72,6 +73,17 @@ ThreadLocal = threading.local
 #: The lock of a leaf, which belongs to no engine either. Nothing of the engine happens
 #: while it is held, so no schedule of a test could tell it from none.
 LeafLock = threading.RLock
+
+
+def current_thread() -> tuple[str, int]:
+    """Name and identifier of the calling thread, for people."""
+    thread = threading.current_thread()
+    return thread.name, threading.get_ident()
+
+
+def frame_of_thread(identifier: int) -> FrameType | None:
+    """Where a thread is now, None if it has ended."""
+    return sys._current_frames().get(identifier)
 
 
 class Flag:

@@ -3,6 +3,7 @@
 from gradviz.engine.graph_task import NO_DEVICE, GraphTask, NodeTask
 from gradviz.engine.node import Node
 from gradviz.engine.ready_queue import ReadyQueue
+from gradviz.engine.sync import current_thread
 
 
 class ThreadState:
@@ -24,18 +25,26 @@ class ThreadState:
             that struck inside the engine. See Note [Interrupted engine code].
         is_interrupted: An error struck the engine's own code in a nested call, so the
             loops below it on this thread must end too.
+        calls: For each reentrant call on this thread, the pass and the node that made
+            it, outermost first.
+        thread_name: For people.
+        thread_id: For looking up its stack.
 
     Source: torch/csrc/autograd/engine.cpp, its thread-locals (L10).
     """
 
     __slots__ = (
+        "__weakref__",
         "are_outer_unrestricted",
+        "calls",
         "current_depth",
         "graph_task",
         "in_user_code",
         "is_interrupted",
         "node",
         "ready_queue",
+        "thread_id",
+        "thread_name",
         "total_depth",
         "worker_device",
     )
@@ -50,6 +59,8 @@ class ThreadState:
         self.are_outer_unrestricted = True
         self.in_user_code = True
         self.is_interrupted = False
+        self.calls: list[tuple[GraphTask | None, Node | None]] = []
+        self.thread_name, self.thread_id = current_thread()
 
     @property
     def is_checkpoint_valid(self) -> bool:

@@ -1,0 +1,98 @@
+"""What an engine is doing, in words: for a pass that hangs, or seems to.
+
+Everything here only looks, without locks, at things that may change meanwhile: it
+must work on an engine whose locks are all taken. What it says is therefore as of
+about now.
+"""
+
+import traceback
+from collections.abc import Iterable, Sequence
+
+from gradviz.engine.graph_task import GraphTask, NodeTask
+from gradviz.engine.ready_queue import ReadyQueue
+from gradviz.engine.sync import frame_of_thread
+from gradviz.engine.thread_state import ThreadState
+
+_MAX_LISTED = 10
+
+
+def describe_state(
+    passes: Sequence[GraphTask],
+    queues: Iterable[ReadyQueue[NodeTask]],
+    states: Iterable[ThreadState],
+) -> str:
+    """Passes under way, queues, unmet dependencies, threads with their stacks."""
+    lines = [f"{len(passes)} passes under way"]
+    for graph_task in passes:
+        lines += _pass_lines(graph_task)
+    seen: dict[int, ReadyQueue[NodeTask]] = {queue.id: queue for queue in queues}
+    for graph_task in passes:
+        queue = graph_task.cpu_ready_queue
+        seen[queue.id] = queue
+    lines.append(f"{len(seen)} queues")
+    for queue in seen.values():
+        names = [repr(task.node) for task in queue.snapshot() if task.node]
+        lines.append(f"  {queue.name}: {len(queue)} tasks{_listed(names)}")
+    for state in states:
+        lines += _thread_lines(state)
+    return "\n".join(lines) + "\n"
+
+
+def progress(passes: Sequence[GraphTask]) -> tuple[tuple[int, int, int], ...]:
+    """A value that changes whenever one of the passes does."""
+    return tuple(
+        (graph_task.id, graph_task.outstanding_tasks, sum(graph_task.remaining()))
+        for graph_task in passes
+    )
+
+
+def _pass_lines(graph_task: GraphTask) -> list[str]:
+    home = graph_task.home
+    thread = home.thread_name if isinstance(home, ThreadState) else "?"
+    parent = "" if graph_task.parent is None else f", inside {graph_task.parent!r}"
+    lines = [
+        f"  {graph_task!r}: called by {thread}{parent}",
+        (
+            f"    depth {graph_task.reentrant_depth}; "
+            f"{graph_task.outstanding_tasks} tasks queued or running, "
+            f"{graph_task.num_helpers} of them on other threads"
+        ),
+    ]
+    if graph_task.error is not None:
+        lines.append(f"    has failed: {graph_task.error!r}")
+    unmet = [
+        f"{node!r} waits for {graph_task.dependencies.get(node, 0)} more gradients"
+        for node in tuple(graph_task.not_ready)
+    ]
+    lines += [f"    {line}" for line in unmet[:_MAX_LISTED]]
+    if len(unmet) > _MAX_LISTED:
+        lines.append(f"    and {len(unmet) - _MAX_LISTED} more")
+    return lines
+
+
+def _thread_lines(state: ThreadState) -> list[str]:
+    frame = frame_of_thread(state.thread_id)
+    if frame is None or (state.graph_task is None and not state.calls):
+        return []
+    lines = [f"thread {state.thread_name}"]
+    for graph_task, node in state.calls:
+        lines.append(f"  {node!r} of {graph_task!r} called backward, which waits;")
+    if state.node is not None:
+        lines.append(f"  runs {state.node!r} of {state.graph_task!r}")
+    outer = {graph_task for graph_task, _ in state.calls}
+    if state.graph_task in outer and state.in_user_code:
+        lines.append(
+            "  that node belongs to a pass whose own node waits below it on this "
+            "thread: if the one needs a lock that the other holds, they wait for each "
+            "other for ever. Do not hold a lock across a backward inside a backward."
+        )
+    for entry in traceback.format_stack(frame):
+        lines += [f"    {line}" for line in entry.rstrip().splitlines()]
+    return lines
+
+
+def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    more = f" and {len(names) - _MAX_LISTED} more" * (len(names) > _MAX_LISTED)
+    return f": {', '.join(names[:_MAX_LISTED])}{more}"

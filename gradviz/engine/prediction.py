@@ -1,0 +1,127 @@
+"""In which order a pass will run, and why, without running it."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from gradviz.backends.device import CPU
+from gradviz.engine.discovery import (
+    compute_dependencies,
+    compute_exec_info,
+    min_topological_nr,
+)
+from gradviz.engine.graph_task import ExecInfo
+from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, Node
+from gradviz.engine.schedule import PyTorchSchedule, Schedule
+
+
+class Position(NamedTuple):
+    """One node's place in the predicted order.
+
+    Attributes:
+        node: Which.
+        reason: Why it comes here and not later.
+    """
+
+    node: Node
+    reason: str
+
+
+class _Ready(NamedTuple):
+    """A node in the simulated queue."""
+
+    node: Node
+    priority: int
+
+
+def predicted_order(
+    roots: Sequence[Edge | tuple[Node, int]],
+    *,
+    outputs: Sequence[Edge | tuple[Node, int]] = (),
+    accumulate_grad: bool = True,
+    schedule: Callable[[], Schedule] = PyTorchSchedule,
+) -> tuple[Position, ...]:
+    """The order in which a pass would run its nodes on one thread.
+
+    That is the order of execution wherever one queue decides it: on the CPU, on one
+    device, or with multithreading disabled. Of several devices it is the order of
+    each, as far as the others do not delay it. Nodes that a reentrant backward would
+    run are not known before it does.
+
+    Args:
+        roots: Where the pass begins, as for `Engine.execute`.
+        outputs: What restricts it, likewise.
+        accumulate_grad: Likewise.
+        schedule: Makes the policy.
+
+    Returns:
+        The nodes that would be run or captured, without the GraphRoot that begins a
+        pass with several roots.
+
+    Source: torch/csrc/autograd/engine.cpp, get_current_graph_task_execution_order.
+    Differs: counts dependencies from the graph and not from the running pass, so that
+    it can be asked for at any time (T5, C2).
+    """
+    starts = [Edge(*edge) for edge in roots]
+    targets = [Edge(*edge) for edge in outputs]
+    root: Node = _Roots(starts)
+    smallest = min_topological_nr(targets)
+    waiting = compute_dependencies(root, smallest).counts
+    infos: dict[Node, ExecInfo] = {}
+    if targets:
+        infos = compute_exec_info(
+            root,
+            targets,
+            accumulate_grad=accumulate_grad,
+            min_topological_nr=smallest,
+        )
+    return tuple(_simulate(root, waiting, infos, schedule()))[1:]
+
+
+def _simulate(
+    root: Node, waiting: dict[Node, int], infos: dict[Node, ExecInfo], queue: Schedule
+) -> list[Position]:
+    """Run the queue with nothing in it but names."""
+    order = []
+    queue.push(_Ready(root, root.sequence_nr))
+    while len(queue):
+        ready = queue.pop()
+        assert isinstance(ready, _Ready)
+        node = ready.node
+        order.append(Position(node, _reason(node, queue)))
+        if infos and not infos[node].is_needed:
+            continue
+        for receiver, _ in node.next_edges:
+            if receiver is None:
+                continue
+            waiting[receiver] -= 1
+            info = infos.get(receiver)
+            if infos and (info is None or not info.should_execute):
+                continue
+            if waiting[receiver] == 0:
+                queue.push(_Ready(receiver, receiver.sequence_nr))
+    return order
+
+
+def _reason(node: Node, others: Schedule) -> str:
+    """Why `node` runs before those that are ready too; see Q2-Q4."""
+    if not len(others):
+        return "nothing else is ready"
+    priorities = [other.priority for other in others]
+    num_equal = priorities.count(node.sequence_nr)
+    if node.sequence_nr == MAX_SEQUENCE_NR:
+        why = "leaves come before all other nodes"
+    elif all(priority <= node.sequence_nr for priority in priorities):
+        why = f"of {len(priorities) + 1} ready it was made last in the forward pass"
+    else:
+        why = f"the policy chose it out of {len(priorities) + 1}"
+    if num_equal:
+        why += f"; {num_equal} equal to it follow in the order of the heap"
+    return why
+
+
+class _Roots(Node):
+    """Stands for the beginning of a pass; never executed."""
+
+    def __init__(self, roots: Sequence[Edge]) -> None:
+        # Not numbered like a node that the program makes: asking changes nothing.
+        self._initialise(tuple(roots), (), CPU, 0)

@@ -1,11 +1,12 @@
 """The interface of a backend, and the table of those that are there."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from gradviz.backends.device import CALLER_TYPES, CPU, Device
 
 Array = Any  # an array of some library: NumPy's, CuPy's, a simulated device's
+ArrayTypes: TypeAlias = tuple[type, ...]
 
 
 class Backend(Protocol):
@@ -13,11 +14,11 @@ class Backend(Protocol):
 
     Attributes:
         type: The part of a device's name before the colon.
-        array_type: The class of its arrays. They answer NumPy's functions and ufuncs
-            (NEP 13 and 18), so that an op is written once, in NumPy's words.
+        array_types: The classes of its arrays. They answer NumPy's functions and
+            ufuncs (NEP 13 and 18), so that an op is written once, in NumPy's words.
     """
 
-    array_type: type
+    array_types: ArrayTypes
     type: str
 
     def device_count(self) -> int:
@@ -38,12 +39,17 @@ class Backend(Protocol):
 
 _by_type: dict[str, Backend] = {}
 _by_array: dict[type, Backend] = {}
+#: Where all arrays of a class are, for backends that have but one device.
+_only_device: dict[type, Device] = {}
 
 
 def register(backend: Backend) -> None:
     """Make a backend known under its type, replacing one of the same type."""
     _by_type[backend.type] = backend
-    _by_array[backend.array_type] = backend
+    _by_array.update(dict.fromkeys(backend.array_types, backend))
+    if backend.type in CALLER_TYPES:
+        only_device = Device(backend.type)
+        _only_device.update(dict.fromkeys(backend.array_types, only_device))
 
 
 def backends() -> Iterator[Backend]:
@@ -73,6 +79,9 @@ def backend_of(device: Device) -> Backend:
 
 def device_of(array: object) -> Device | None:
     """Where an array or tensor is, None for what is neither."""
+    only_device = _only_device.get(type(array))
+    if only_device is not None:
+        return only_device
     backend = _by_array.get(type(array))
     if backend is not None:
         return backend.device_of(array)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gradviz.backends.base import register
+from gradviz.backends.base import ArrayTypes, register
 from gradviz.backends.device import CPU, Device
 
 
@@ -10,7 +10,8 @@ class CpuBackend:
     """NumPy arrays in host memory."""
 
     type = "cpu"
-    array_type = np.ndarray
+    # What NumPy's functions return in place of an array without dimensions counts too.
+    array_types: ArrayTypes = (np.ndarray, *set(np.sctypeDict.values()))
 
     def device_count(self) -> int:
         """There is one CPU."""
@@ -31,8 +32,8 @@ class CpuBackend:
         return array.copy()
 
     def to_host(self, array: np.ndarray) -> np.ndarray:
-        """A copy, as every other backend makes one."""
-        return array.copy()
+        """A copy, as every other backend makes one; of a NumPy scalar a 0-d array."""
+        return np.array(array)
 
 
 register(CpuBackend())

@@ -1,7 +1,7 @@
 """Names of places where arrays live: ``cpu``, ``sim:0``, ``cuda:1``."""
 
 import re
-from typing import Final, Self
+from typing import Final
 
 _NAME: Final = re.compile(r"([a-z][a-z0-9_]*)(?::(\d+))?")
 
@@ -27,7 +27,11 @@ class Device:
 
     _known: "dict[tuple[str, int], Device]" = {}  # noqa: RUF012 - filled by __new__
 
-    def __new__(cls, type: str, index: int = 0) -> Self:  # noqa: A002 - PyTorch's name
+    def __new__(  # noqa: PYI034 - interned: there are no subclasses
+        cls,
+        type: str,  # noqa: A002 - PyTorch's name
+        index: int = 0,
+    ) -> "Device":
         """The one device of that type and index."""
         runs_on_caller = type in CALLER_TYPES
         key = (type, -1 if runs_on_caller else index)

@@ -1,5 +1,7 @@
 """How a pass ends: its callbacks, its outcome, and telling the thread that waits."""
 
+from collections.abc import Iterable
+
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.discovery import cycle_message
 from gradviz.engine.grad_mode import GRAD_ENABLED
@@ -101,17 +103,20 @@ def tear(
     state: ThreadState,
     queues: DeviceQueues,
     queue: ReadyQueue[NodeTask],
+    passes: Iterable[GraphTask],
     error: BaseException,
 ) -> None:
-    """Fail every pass that the calling device thread may have miscounted (F11).
+    """Fail the passes whose tasks the calling device thread may have lost (F11).
 
-    `error` struck the engine's own code on this thread. The tasks in its queue, and
-    the pass it worked for, are lost; see Note [Interrupted engine code].
+    `error` struck the engine's own code on this thread, so a task may have left the
+    queue and never be counted; see Note [Interrupted engine code]. Which one cannot
+    be known, so every pass that has work for this device fails.
     """
-    lost = {task.graph_task for task in queue.clear()} | {state.graph_task}
     state.graph_task, state.node = None, None
-    for graph_task in lost:
-        if graph_task is None or not graph_task.outstanding_tasks:
+    state.in_user_code = state.is_interrupted = False
+    queue.clear()
+    for graph_task in passes:
+        if queue.device not in graph_task.devices and queue.device != graph_task.owner:
             continue
         failure = EngineError(
             f"the thread of device {queue.device} was struck by "

@@ -3,6 +3,7 @@
 from gradviz.engine.completion import tear
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.graph_task import NodeTask, Shutdown
+from gradviz.engine.passes import Passes
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import Empty, Local, Mailbox, Sync
 from gradviz.engine.thread_state import ThreadState
@@ -20,11 +21,16 @@ class DeviceThreads:
     """
 
     def __init__(
-        self, sync: Sync, states: Local[ThreadState], queues: DeviceQueues
+        self,
+        sync: Sync,
+        states: Local[ThreadState],
+        queues: DeviceQueues,
+        passes: Passes,
     ) -> None:
         self._sync = sync
         self._states = states
         self._queues = queues
+        self._passes = passes
         self._start_lock = sync.lock()
         self._started: Mailbox[int] = sync.mailbox()
         self._exited: Mailbox[int] = sync.mailbox()
@@ -82,8 +88,6 @@ class DeviceThreads:
         try:
             thread_main(self._sync, state, self._queues, None)
         except BaseException as error:  # noqa: BLE001 - the thread must not die
-            state.in_user_code = False
-            state.is_interrupted = False
-            tear(state, self._queues, queue, error)
+            tear(state, self._queues, queue, self._passes.under_way(), error)
             return False
         return True

@@ -4,10 +4,11 @@ import contextlib
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from gradviz.backends.base import backend_of, num_device_threads
+from gradviz.backends.device import Device
 from gradviz.engine.basic_nodes import GraphRoot
 from gradviz.engine.completion import push_wake_up
 from gradviz.engine.device_queues import DeviceQueues
@@ -89,9 +90,11 @@ class Engine:
         #: The state of each thread that has called, or works for, this engine.
         self._threads: weakref.WeakSet[ThreadState] = weakref.WeakSet()
         self._states: Local[ThreadState] = sync.local(_registering(self._threads))
-        self._device_threads = DeviceThreads(sync, self._states, self._queues)
-        self._pool = ThreadPool(sync, self._states, self._queues)
         self._passes = Passes(sync)
+        self._device_threads = DeviceThreads(
+            sync, self._states, self._queues, self._passes
+        )
+        self._pool = ThreadPool(sync, self._states, self._queues)
         self._watchdog: Watchdog | None = None
         self._warned = sync.flag()
         #: The process whose threads these are; None before the first one starts.
@@ -150,16 +153,15 @@ class Engine:
             raise ValueError("grad requires non-empty inputs.")
         root, buffer = _root_and_inputs(roots, gradients)
         del gradients
-        graph_task = self._prepare(
-            state,
-            root,
-            roots,
-            outputs,
-            keep_graph=keep_graph,
-            create_graph=create_graph,
-            accumulate_grad=accumulate_grad,
+        graph_task = self._new_graph_task(
+            state, roots, outputs, keep_graph=keep_graph, create_graph=create_graph
         )
-        self._execute_with_graph_task(state, graph_task, root, buffer)
+        self._passes.begin(graph_task)
+        try:
+            self._prepare(graph_task, root, accumulate_grad=accumulate_grad)
+            self._execute_with_graph_task(state, graph_task, root, buffer)
+        finally:
+            self._passes.end(graph_task)
         if graph_task.error is not None:
             _raise_error_of(graph_task)
         return tuple(graph_task.captured_gradients)
@@ -270,23 +272,19 @@ class Engine:
             )
         return state
 
-    def _prepare(
+    def _new_graph_task(
         self,
         state: ThreadState,
-        root: Node,
         roots: Sequence[Edge],
         outputs: Sequence[Edge],
         *,
         keep_graph: bool,
         create_graph: bool,
-        accumulate_grad: bool,
     ) -> GraphTask:
-        """Make the GraphTask, and find out what it consists of."""
         if state.ready_queue is None:
             state.ready_queue = self._queues.new_caller_queue()
         is_reentrant = state.worker_device != NO_DEVICE
-        probe = trace.current
-        graph_task = GraphTask(
+        return GraphTask(
             self._sync,
             keep_graph=keep_graph,
             create_graph=create_graph,
@@ -298,8 +296,14 @@ class Engine:
             home=state,
             parent=state.graph_task,
             uses_device_threads=is_multithreading_enabled(),
-            probe=probe,
+            probe=trace.current,
         )
+
+    def _prepare(
+        self, graph_task: GraphTask, root: Node, *, accumulate_grad: bool
+    ) -> None:
+        """Find out what the pass consists of, and have its threads ready."""
+        outputs = graph_task.outputs
         smallest = min_topological_nr(outputs)
         dependencies, devices = compute_dependencies(root, smallest)
         graph_task.dependencies = dependencies
@@ -313,10 +317,8 @@ class Engine:
             if not accumulate_grad:
                 graph_task.captured_gradients = [None] * len(outputs)
         if graph_task.uses_device_threads:
-            num_devices = max((device.index + 1 for device in devices), default=0)
-            for device in devices:
-                backend_of(device)  # raises if there is no such device
-            self._start_threads(max(num_devices, num_device_threads()))
+            self._start_threads(devices)
+            graph_task.devices = frozenset(device.index for device in devices)
         if not isinstance(self._policy, PyTorchOrder):
             self._policy.begin(
                 graph_task.id,
@@ -326,9 +328,8 @@ class Engine:
                     if graph_task.should_execute(node) or node is root
                 ],
             )
-        if probe:
-            self._report_begin(probe, graph_task, root, len(roots), len(outputs))
-        return graph_task
+        if graph_task.probe:
+            self._report_begin(graph_task.probe, graph_task, root)
 
     def _execute_with_graph_task(
         self,
@@ -343,7 +344,6 @@ class Engine:
         """
         with self._entered(state, graph_task):
             try:
-                self._passes.begin(graph_task)
                 with graph_task.mutex:
                     push(state, self._queues, graph_task, root, buffer, None)
                 if state.current_depth > self._max_depth:
@@ -380,7 +380,6 @@ class Engine:
             state.in_user_code = False
             yield
         finally:
-            self._passes.end(graph_task)
             state.total_depth, state.current_depth = depths
             state.graph_task, state.node, state.are_outer_unrestricted = outer
             state.worker_device = worker_device
@@ -425,7 +424,13 @@ class Engine:
 
     # --- threads ----------------------------------------------------------------
 
-    def _start_threads(self, num_devices: int) -> None:
+    def _start_threads(self, devices: Collection[Device]) -> None:
+        """Have a thread for each device in use, and for each of `devices`."""
+        for device in devices:
+            backend_of(device)  # raises if there is no such device
+        num_devices = max(
+            num_device_threads(), *(device.index + 1 for device in devices), 0
+        )
         if num_devices:
             self._remember_process()
             self._device_threads.ensure(num_devices)
@@ -445,16 +450,14 @@ class Engine:
         probe: Probe,
         graph_task: GraphTask,
         root: Node,
-        num_roots: int,
-        num_outputs: int,
     ) -> None:
         probe.task_begun(
             graph_task.id,
             parent=-1 if graph_task.parent is None else graph_task.parent.id,
             reentrant_depth=graph_task.reentrant_depth,
             owner=graph_task.owner,
-            num_roots=num_roots,
-            num_outputs=num_outputs,
+            num_roots=len(graph_task.roots),
+            num_outputs=len(graph_task.outputs),
             keep_graph=graph_task.keep_graph,
             create_graph=graph_task.create_graph,
         )

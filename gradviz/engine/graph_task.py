@@ -95,6 +95,7 @@ class GraphTask:
         owner: `worker_device` of the calling thread. Set before the first push.
         home: The calling thread's state, compared by identity only. Constant.
         parent: The pass whose node made the call, None for a fresh call. Constant.
+        devices: Indices of the devices that its nodes run on. Constant once begun.
         uses_device_threads: False runs everything on `cpu_ready_queue`. Constant.
         context: The caller's context variables. Constant; threads run in copies.
         probe: Who listens, None for nobody. Constant.
@@ -127,6 +128,7 @@ class GraphTask:
         "create_graph",
         "deadline_ns",
         "dependencies",
+        "devices",
         "error",
         "exec_info",
         "final_callbacks",
@@ -182,6 +184,7 @@ class GraphTask:
         self.uses_device_threads = uses_device_threads
         self.context = contextvars.copy_context()
         self.probe = probe
+        self.devices: frozenset[int] = frozenset()
         self.exec_info: dict[Node, ExecInfo] = {}
         self.mutex = sync.lock()
         self.dependencies: dict[Node, int] = {}

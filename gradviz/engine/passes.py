@@ -1,5 +1,7 @@
 """Which passes are under way in an engine, and whether it takes new ones."""
 
+import weakref
+
 from gradviz.engine.graph_task import GraphTask
 from gradviz.engine.sync import Empty, Mailbox, Sync
 from gradviz.errors import EngineError
@@ -17,9 +19,10 @@ class Passes:
     def __init__(self, sync: Sync) -> None:
         self._sync = sync
         self._lock = sync.lock()
-        #: Guarded by `_lock`; see `under_way` for reading it without.
-        self._under_way: dict[int, GraphTask] = {}
-        self._is_stopped = False
+        #: Task id -> pass. Entries are made under `_lock` and deleted without it. Weak,
+        #: so that a pass whose `end` was interrupted is not under way for ever.
+        self._under_way: dict[int, weakref.ref[GraphTask]] = {}
+        self._is_stopped = sync.flag()
         self._idle: Mailbox[None] = sync.mailbox()
 
     def begin(self, graph_task: GraphTask) -> None:
@@ -30,16 +33,19 @@ class Passes:
                 still under way may begin all the same, or that one could not end.
         """
         with self._lock:
-            if self._is_stopped and graph_task.parent is None:
+            if self._is_stopped.value and graph_task.parent is None:
                 raise EngineError("the engine was stopped; make a new Engine")
-            self._under_way[graph_task.id] = graph_task
+            self._under_way[graph_task.id] = weakref.ref(graph_task)
 
     def end(self, graph_task: GraphTask) -> None:
-        """A pass has returned or raised; a pass that never began is no error."""
-        with self._lock:
-            self._under_way.pop(graph_task.id, None)
-            is_idle = self._is_stopped and not self._under_way
-        if is_idle:
+        """A pass has returned or raised.
+
+        Takes no lock: it runs on the way out of an interrupted call, too. It deletes
+        first and looks at `_is_stopped` then; `stop` does it the other way round, so
+        at least one of the two sees what the other has done.
+        """
+        self._under_way.pop(graph_task.id, None)
+        if self._is_stopped.value and not self._under_way:
             self._idle.put(None)
 
     def stop(self, deadline_ns: int) -> bool:
@@ -49,18 +55,17 @@ class Passes:
             Whether none is under way any more.
         """
         with self._lock:
-            self._is_stopped = True
-            if not self._under_way:
-                return True
-        try:
-            self._idle.get(timeout=max(0.0, (deadline_ns - self._sync.now_ns()) / 1e9))
-        except Empty:
-            return False
+            self._is_stopped.value = True
+        while self.under_way():
+            left = max(0.0, (deadline_ns - self._sync.now_ns()) / 1e9)
+            try:
+                self._idle.get(timeout=left)
+            except Empty:
+                return not self.under_way()
         return True
 
     def under_way(self) -> tuple[GraphTask, ...]:
-        """Those that have begun and not returned, oldest first; takes no lock.
-
-        For looking at an engine that may hang: copying a dict's values is one step.
-        """
-        return tuple(self._under_way.values())
+        """Those that have begun and not returned, oldest first; takes no lock."""
+        # Copying a dict's values is one step, whatever other threads do.
+        found = [entry() for entry in tuple(self._under_way.values())]
+        return tuple(graph_task for graph_task in found if graph_task is not None)

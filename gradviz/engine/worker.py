@@ -133,9 +133,8 @@ def _help(
         context = graph_task.context.copy()
         context.run(_evaluate, state, queues, graph_task, node, inputs)
     finally:
+        state.graph_task, state.node = outer  # a thread that sleeps keeps no pass alive
         graph_task.end_help()
-    # Not if that raised: `tear` wants to know which pass was struck.
-    state.graph_task, state.node = outer
 
 
 def _evaluate(

@@ -383,6 +383,7 @@ class Engine:
             state.total_depth, state.current_depth = depths
             state.graph_task, state.node, state.are_outer_unrestricted = outer
             state.worker_device = worker_device
+            state.has_count = True
             state.in_user_code = True
             GRAD_ENABLED.set(outer_mode)
             if is_reentrant:
@@ -425,15 +426,17 @@ class Engine:
     # --- threads ----------------------------------------------------------------
 
     def _start_threads(self, devices: Collection[Device]) -> None:
-        """Have a thread for each device in use, and for each of `devices`."""
+        """Have a thread for each device in use, if a pass needs any at all (L3, L4).
+
+        A process whose graphs stay on the CPU starts no thread, and may fork.
+        """
+        if not devices:
+            return
         for device in devices:
             backend_of(device)  # raises if there is no such device
-        num_devices = max(
-            num_device_threads(), *(device.index + 1 for device in devices), 0
-        )
-        if num_devices:
-            self._remember_process()
-            self._device_threads.ensure(num_devices)
+        self._remember_process()
+        needed = max(device.index + 1 for device in devices)
+        self._device_threads.ensure(max(needed, num_device_threads()))
 
     def _remember_process(self) -> None:
         """From here on a fork would leave threads behind (L9)."""

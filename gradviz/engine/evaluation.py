@@ -52,6 +52,7 @@ def evaluate_function(
         node.release_variables()
     if outputs:
         state.in_user_code = False
+        state.has_count = True
         hand_on(state, queues, graph_task, node, outputs)
 
 
@@ -170,7 +171,7 @@ def _arrive(
         if graph_task.exec_info and not graph_task.should_execute(receiver):
             graph_task.dependencies[receiver] = remaining
             return None
-        buffer = not_ready.pop(receiver, None)
+        buffer = not_ready.pop(receiver, None) if not_ready else None
         if buffer is None:
             buffer = [None] * len(receiver.input_metadata)
         elif gradient is not None and buffer[input_nr] is not None:
@@ -227,7 +228,11 @@ def push(
         if node.device is CPU
         else queues.queue_of(graph_task, node)
     )
-    graph_task.outstanding_tasks += 1
+    is_own = queue is state.ready_queue
+    if is_own and state.has_count and producer is not None:
+        state.has_count = False  # see Note [Passing on a count]
+    else:
+        graph_task.outstanding_tasks += 1
     if graph_task.probe:
         graph_task.probe.task_pushed(
             graph_task.id,
@@ -241,7 +246,7 @@ def push(
             Push.ROOT if producer is None else Push.NODE,
         )
     task = NodeTask(graph_task, node, inputs, graph_task.priority + node.sequence_nr)
-    if queue is state.ready_queue:
+    if is_own:
         queue.push_own(task)
     else:
         queue.push(task)

@@ -211,6 +211,11 @@ class Node:
         return type(self).__name__
 
     @property
+    def next_functions(self) -> tuple[Edge, ...]:
+        """PyTorch's name of `next_edges`."""
+        return self.next_edges
+
+    @property
     def num_inputs(self) -> int:
         """How many gradients the node takes."""
         return len(self.input_metadata)

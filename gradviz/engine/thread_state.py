@@ -20,6 +20,8 @@ class ThreadState:
         node: That node (K7).
         are_outer_unrestricted: Whether every pass on this thread's stack, below the
             one whose node it runs, has no exec info.
+        has_count: Whether the task that it runs still counts as outstanding; see
+            Note [Passing on a count].
         in_user_code: Whether a node, hook or callback is running, so that a call of
             `execute` comes from there, and not from a signal handler or a finaliser
             that struck inside the engine. See Note [Interrupted engine code].
@@ -39,6 +41,7 @@ class ThreadState:
         "calls",
         "current_depth",
         "graph_task",
+        "has_count",
         "in_user_code",
         "is_interrupted",
         "node",
@@ -57,6 +60,7 @@ class ThreadState:
         self.graph_task: GraphTask | None = None
         self.node: Node | None = None
         self.are_outer_unrestricted = True
+        self.has_count = True
         self.in_user_code = True
         self.is_interrupted = False
         self.calls: list[tuple[GraphTask | None, Node | None]] = []

@@ -56,13 +56,17 @@ def validate_outputs(
         metadata = node.input_metadata[input_nr]
         if metadata is None:
             continue
-        shape, dtype, device = metadata
         # Nearly always there is nothing to do, so that is found out first, and fast.
-        if (
-            getattr(gradient, "shape", None) == shape
-            and gradient.dtype == dtype
-            and device_of(gradient) is device
-        ):
+        shape, dtype, device = metadata
+        try:
+            is_as_expected = (
+                gradient.shape == shape
+                and (gradient.dtype is dtype or gradient.dtype == dtype)
+                and device_of(gradient) is device
+            )
+        except AttributeError:
+            is_as_expected = False  # not an array: `_conform` says so
+        if is_as_expected:
             continue
         if changed is None:
             changed = list(gradients)

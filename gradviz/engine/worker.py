@@ -41,6 +41,16 @@ from gradviz.engine.thread_state import ThreadState
 from gradviz.trace import probe as trace
 from gradviz.trace.probe import Probe, Skip
 
+# Note [Passing on a count]
+# ~~~~~~~~~~~~~~~~~~~~~~~~~
+# Every task of a pass counts as outstanding from its push until it has been run, under
+# the pass's mutex. A node that makes another one ready *on its own thread* need not
+# count: nothing else can run that one before this thread comes back to its queue, so
+# the task that ends now simply passes its count on to it (`ThreadState.has_count` says
+# whether it still has it). A chain thus runs from its root to its leaf with one count
+# that never changes. To another thread's queue a count must not be passed on: that
+# thread might end the pass while this one still hands on gradients.
+
 
 def thread_main(
     sync: Sync,
@@ -85,13 +95,14 @@ def thread_main(
         if task.ends_pass:
             popped.is_done = True
             continue
+        state.has_count = True
         if task.node is not None:
             run = _evaluate if state is popped.home else _help
             run(state, queues, popped, task.node, task.inputs)
         # The task, and with it the gradients, is let go before it is counted as done:
         # who waits for the pass finds no reference of ours left (M4).
         del task
-        if popped.finish_one():
+        if state.has_count and popped.finish_one():
             mark_as_completed_and_run_post_processing(state, queues, popped)
         del popped  # a device's thread that sleeps keeps no pass alive
 

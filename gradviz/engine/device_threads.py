@@ -50,9 +50,10 @@ class DeviceThreads:
     def _start(self, queue: ReadyQueue[NodeTask]) -> None:
         name = f"gv_autograd_{queue.device}"
         self._sync.spawn(lambda: self._thread_init(queue), name)
-        # Only now, so that a refused thread leaves no queue that nobody consumes.
-        self._queues.add(queue)
         self._started.get()
+        # Only now: who finds the queue there need not wait, and a thread that the
+        # system refused leaves no queue that nobody consumes.
+        self._queues.add(queue)
 
     def stop(self, deadline_ns: int) -> None:
         """End the threads, and wait for them until `deadline_ns`: one for all (L7).

@@ -156,8 +156,8 @@ class Engine:
         graph_task = self._new_graph_task(
             state, roots, outputs, keep_graph=keep_graph, create_graph=create_graph
         )
-        self._passes.begin(graph_task)
         try:
+            self._passes.begin(graph_task)
             self._prepare(graph_task, root, accumulate_grad=accumulate_grad)
             self._execute_with_graph_task(state, graph_task, root, buffer)
         finally:

@@ -237,7 +237,7 @@ class GraphTask:
             Whether it was the first, and came before the pass was complete.
         """
         with self.mutex:
-            is_first = self.error is None and not self.is_complete
+            is_first = not (self.has_error.value or self.is_complete)
             if is_first:
                 self.error = error
                 self.has_error.value = True
@@ -250,7 +250,7 @@ class GraphTask:
     def complete(self) -> None:
         """Say that the pass has ended well, unless it has failed (P1)."""
         with self.mutex:
-            self.is_complete = self.error is None
+            self.is_complete = not self.has_error.value
             if self.is_complete and self.probe:
                 self.probe.task_completed(self.id)
 

@@ -23,8 +23,6 @@ makes a fresh one. `is_interrupted` carries the news through the user code betwe
 nested loop and the ones below it.
 """
 
-import contextlib
-
 from gradviz.engine.completion import (
     mark_as_completed_and_run_post_processing,
     push_wake_up,
@@ -81,9 +79,9 @@ def thread_main(
     while graph_task is None or not graph_task.is_done:
         if graph_task is not None and graph_task.has_error.value:
             timeout = graph_task.time_left(sync.now_ns())
-        if trace.current is not None and queue.is_empty():
-            _report_wait(sync, queue, timeout)
         try:
+            if trace.current is not None and queue.is_empty():
+                _report_wait(sync, queue, timeout)
             task = queue.pop(timeout)
         except Empty:
             return  # the pass has failed, and a node of it on another thread hangs
@@ -117,12 +115,17 @@ def _report_pop(
 def _report_wait(
     sync: Sync, queue: ReadyQueue[NodeTask], timeout: float | None
 ) -> None:
-    """Sleep until the queue holds something, and report for how long."""
+    """Sleep until the queue holds something, and report for how long.
+
+    Raises:
+        Empty: Nothing came in time.
+    """
     began_ns = sync.now_ns()
-    with contextlib.suppress(Empty):  # `pop` will find out as well
+    try:
         queue.wait(timeout)
-    if (listener := trace.current) is not None:
-        listener.queue_waited(queue.id, sync.now_ns() - began_ns)
+    finally:
+        if (listener := trace.current) is not None:
+            listener.queue_waited(queue.id, sync.now_ns() - began_ns)
 
 
 def _help(
@@ -178,6 +181,7 @@ def _evaluate(
         if state is not graph_task.home:
             push_wake_up(queues, graph_task, ends_pass=False)
     else:
+        state.in_user_code = False
         if probe:
             probe.node_completed(graph_task.id, node.id)
 

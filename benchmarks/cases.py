@@ -1,0 +1,144 @@
+"""The programs that are timed, each written once for every library it can run on.
+
+A case is a function that takes a library (`gradviz`, `torch`) and returns a contestant.
+HIPS autograd has another way of writing programs, so its chain stands by itself.
+"""
+
+import threading
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.timing import Contestant, timed
+
+
+class Case(NamedTuple):
+    """One thing to measure.
+
+    Attributes:
+        title: For the table.
+        make: Takes a library, returns a contestant.
+        units: How many nodes or ops a run has, to print a time for one.
+        budget: The ratio to PyTorch that is promised; None where none is.
+    """
+
+    title: str
+    make: Callable[[Any], Contestant]
+    units: int
+    budget: float | None
+
+
+def as_tensor(library: ModuleType, array: np.ndarray, *, wants_grad: bool) -> Any:
+    """`array` as a tensor of `library`."""
+    tensor = library.tensor(array)
+    return tensor.requires_grad_() if wants_grad else tensor
+
+
+def chain(library: ModuleType, *, forward: bool) -> Contestant:
+    """2,000 `sin` on 4 numbers: nearly nothing but the engine."""
+    x = as_tensor(library, np.arange(4.0), wants_grad=True)
+    seed = as_tensor(library, np.ones(4), wants_grad=False)
+
+    def run() -> float:
+        result = []
+
+        def ahead() -> None:
+            y = x
+            for _ in range(2000):
+                y = y.sin()
+            result.append(y)
+
+        seconds = timed(ahead)
+        y = result.pop()
+        backward = timed(lambda: y.backward(seed))
+        return seconds if forward else backward
+
+    return run
+
+
+def wide(library: ModuleType) -> Contestant:
+    """1,000 branches of two ops from one leaf into one sum: fan-out and fan-in."""
+    x = as_tensor(library, np.arange(4.0), wants_grad=True)
+    seed = as_tensor(library, np.ones(4), wants_grad=False)
+
+    def run() -> float:
+        x.grad = None
+        branches = [x.sin() * 2.0 for _ in range(1000)]
+        while len(branches) > 1:
+            branches = [
+                a + b for a, b in zip(branches[::2], branches[1::2], strict=False)
+            ] + (branches[-1:] if len(branches) % 2 else [])
+        return timed(lambda: branches[0].backward(seed))
+
+    return run
+
+
+def mlp(library: ModuleType, *, batch: int, width: int, layers: int) -> Contestant:
+    """Forward and backward of an MLP with tanh, float32."""
+    source = np.random.default_rng(0)
+
+    def array(*shape: int) -> np.ndarray:
+        return (source.standard_normal(shape) / np.sqrt(width)).astype(np.float32)
+
+    x = as_tensor(library, array(batch, width), wants_grad=False)
+    weights = [
+        as_tensor(library, array(width, width), wants_grad=True) for _ in range(layers)
+    ]
+    biases = [as_tensor(library, array(width), wants_grad=True) for _ in range(layers)]
+
+    def step() -> None:
+        h = x
+        for weight, bias in zip(weights, biases, strict=True):
+            h = (h @ weight + bias).tanh()
+        h.sum().backward()
+        for parameter in (*weights, *biases):
+            parameter.grad = None
+
+    return lambda: timed(step)
+
+
+def callers(library: ModuleType) -> Contestant:
+    """Four threads, each with ten chains of 200 `sin`, at the same time."""
+
+    def work() -> None:
+        x = as_tensor(library, np.arange(4.0), wants_grad=True)
+        for _ in range(10):
+            y = x
+            for _ in range(200):
+                y = y.sin()
+            y.sum().backward()
+
+    def run() -> None:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    return lambda: timed(run)
+
+
+CASES = {
+    "chain": Case(
+        "backward, chain of 2,000 sin", lambda lib: chain(lib, forward=False), 2000, 1.0
+    ),
+    "forward": Case(
+        "forward, the same chain", lambda lib: chain(lib, forward=True), 2000, 2.0
+    ),
+    "wide": Case("backward, 1,000 branches", wide, 3000, None),
+    "small-mlp": Case(
+        "step, MLP, batch 8, width 16, 50 layers",
+        lambda lib: mlp(lib, batch=8, width=16, layers=50),
+        1,
+        1.2,
+    ),
+    "large-mlp": Case(
+        "step, MLP, batch 256, width 1024, 4 layers",
+        lambda lib: mlp(lib, batch=256, width=1024, layers=4),
+        1,
+        1.2,
+    ),
+    "callers": Case("4 threads, 10 chains of 200 each", callers, 8000, None),
+}

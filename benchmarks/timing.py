@@ -1,0 +1,65 @@
+"""Timing contestants against each other, in turn, in one process."""
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+#: Does a piece of work and returns the seconds of the part that counts.
+Contestant = Callable[[], float]
+
+
+class Result(NamedTuple):
+    """What one contestant took.
+
+    Attributes:
+        name: Whose.
+        best: The fastest round, in seconds: what the machine can do when left alone.
+        ratio: The best round over that of the contestant it is compared with.
+        low: Lower quartile of the ratio round by round, as rounds run in turn.
+        high: Upper quartile.
+    """
+
+    name: str
+    best: float
+    ratio: float
+    low: float
+    high: float
+
+
+def compete(
+    contestants: Mapping[str, Contestant], against: str, rounds: int
+) -> list[Result]:
+    """Run the contestants in turn, so that what disturbs one disturbs all.
+
+    Args:
+        contestants: By name.
+        against: Whom the ratios refer to.
+        rounds: How often each runs, after one run that does not count.
+    """
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for contestant in contestants.values():
+        contestant()
+    for _ in range(rounds):
+        for name, contestant in contestants.items():
+            gc.collect()
+            gc.disable()
+            try:
+                times[name].append(contestant())
+            finally:
+                gc.enable()
+    base = times[against]
+    results = []
+    for name, own in times.items():
+        ratios = [a / b for a, b in zip(own, base, strict=True)]
+        low, _, high = statistics.quantiles(ratios, n=4)
+        results.append(Result(name, min(own), min(own) / min(base), low, high))
+    return results
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Seconds that `work` takes."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began

@@ -136,7 +136,9 @@ class SimulatedArray(NDArrayOperatorsMixin):
         self, ufunc: np.ufunc, method: str, *inputs: object, **kwargs: Any
     ) -> Any:
         out = kwargs.get("out", ())
-        _check_devices((*inputs, *out))
+        # Indices, the second argument of `ufunc.at`, may stay on the host.
+        arrays = (inputs[0], *inputs[2:]) if method == "at" else inputs
+        _check_devices((*arrays, *out))
         if out:
             kwargs["out"] = tuple(_unwrap(array) for array in out)
         result = getattr(ufunc, method)(*map(_unwrap, inputs), **kwargs)

@@ -9,6 +9,7 @@ A code, once released, is never reused; fields are only ever appended.
 """
 
 import enum
+import functools
 import typing
 from typing import Final, Union
 
@@ -312,6 +313,7 @@ def kind_name(event: type[Event]) -> str:
     return str(event.__struct_config__.tag)
 
 
+@functools.cache  # evaluating annotations takes longer than using them
 def own_columns(event: type[Event]) -> tuple[Column, ...]:
     """The columns a kind has besides ``t_ns``, ``thread``, ``task`` and ``node``."""
     hints = typing.get_type_hints(event)

@@ -80,39 +80,60 @@ class MetadataLike(Protocol):
     """What a trace records of one input of a node."""
 
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the gradient."""
+
     @property
-    def dtype(self) -> object: ...
+    def dtype(self) -> object:
+        """Its dtype, of which the text is recorded."""
+
     @property
-    def device(self) -> object: ...
+    def device(self) -> object:
+        """Where it must be, of which the text is recorded."""
 
 
 class EdgeLike(Protocol):
     """An edge to a node; `node` is None where no gradient flows."""
 
     @property
-    def node(self) -> "NodeLike | None": ...
+    def node(self) -> "NodeLike | None":
+        """Which node."""
+
     @property
-    def input_nr(self) -> int: ...
+    def input_nr(self) -> int:
+        """Which of its inputs."""
 
 
 class NodeLike(Protocol):
     """What a trace records of a node. `engine.Node` satisfies it."""
 
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """Unique in the process."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Such as ``MulBackward0``."""
+
     @property
-    def sequence_nr(self) -> int: ...
+    def sequence_nr(self) -> int:
+        """How many nodes its thread had made before."""
+
     @property
-    def topological_nr(self) -> int: ...
+    def topological_nr(self) -> int:
+        """Length of the longest path to a leaf."""
+
     @property
-    def next_edges(self) -> Sequence[EdgeLike]: ...
+    def next_edges(self) -> Sequence[EdgeLike]:
+        """Where its gradients go."""
+
     @property
-    def input_metadata(self) -> Sequence[MetadataLike | None]: ...
+    def input_metadata(self) -> Sequence[MetadataLike | None]:
+        """What each input expects, None for anything."""
+
     @property
-    def device(self) -> object: ...
+    def device(self) -> object:
+        """Where it runs, of which the text is recorded."""
 
 
 class Probe:
@@ -140,7 +161,7 @@ class Probe:
 
     # --- task -----------------------------------------------------------------
 
-    def task_begun(  # noqa: PLR0913 - an event has the fields it has
+    def task_begun(
         self,
         task: int,
         *,
@@ -171,7 +192,7 @@ class Probe:
 
     # --- queue ----------------------------------------------------------------
 
-    def task_pushed(  # noqa: PLR0913 - an event has the fields it has
+    def task_pushed(  # noqa: PLR0913, PLR0917 - an event has the fields it has
         self,
         task: int,
         node: int,
@@ -223,7 +244,7 @@ class Probe:
 
     # --- buffer ---------------------------------------------------------------
 
-    def gradient_buffered(  # noqa: PLR0913 - an event has the fields it has
+    def gradient_buffered(
         self,
         task: int,
         node: int,

@@ -1,0 +1,68 @@
+# gradviz: the commands of a developer. `make help` lists them.
+
+PYTHON ?= python3
+VENV   ?= .venv
+DEMO   := demo
+BIN    := $(VENV)/bin
+
+# Two workers fill two cores; tests are independent of each other and of their order.
+PYTEST := $(BIN)/python -m pytest -n 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test stress lint format bench clean
+
+help: ## List these commands
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+demo: $(VENV)/.installed ## Train the digits example under gradviz and draw its trace
+	@mkdir -p $(DEMO)
+	$(BIN)/gradviz run -f -o $(DEMO)/digits.gvt examples/01_digits_mlp/main.py
+	$(BIN)/gradviz render graph -q -f -o $(DEMO)/digits-graph.svg $(DEMO)/digits.gvt
+	$(BIN)/gradviz render timeline -q -f -o $(DEMO)/digits-timeline.svg $(DEMO)/digits.gvt
+	@echo
+	@echo "trace:    $(CURDIR)/$(DEMO)/digits.gvt"
+	@echo "graph:    $(CURDIR)/$(DEMO)/digits-graph.svg"
+	@echo "timeline: $(CURDIR)/$(DEMO)/digits-timeline.svg"
+	@echo "next:     $(BIN)/gradviz show order $(DEMO)/digits.gvt"
+
+test: $(VENV)/.installed-dev ## Run the tests
+	$(PYTEST) -m "not stress"
+
+stress: $(VENV)/.installed-dev ## Run the large campaigns; FULL=1 for hours of them
+	$(PYTEST) -m stress
+
+lint: $(VENV)/.installed-dev ## Check format, style, types, layers and spelling
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/codespell
+
+format: $(VENV)/.installed-dev ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.installed-dev ## Measure speed, as ratios within one run
+	$(BIN)/python -m benchmarks
+
+clean: ## Remove the environment, the demo's output and caches
+	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .ruff_cache .pytest_cache \
+	  .hypothesis .import_linter_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# --- environments -------------------------------------------------------------------
+# The package is installed editable, so an environment is stale only when
+# pyproject.toml changes.
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "gradviz needs Python 3.11 or later; say which: make PYTHON=python3.12" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,49 @@
+"""An autograd engine one can watch.
+
+>>> import gradviz as gv
+>>> x = gv.tensor([1.0, 2.0], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 4.])
+
+Public names are listed in `gradviz.api` and come from there when they are first asked
+for, so that ``gradviz --help`` need not wait for NumPy.
+"""
+
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradviz._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from gradviz import autograd as autograd
+    from gradviz.api import *  # noqa: F403 - the list is there
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - of any type
+    # `from gradviz import trace` asks here first, and must not load the rest.
+    if name[0] != "_" and importlib.util.find_spec(f"gradviz.{name}"):
+        return importlib.import_module(f"gradviz.{name}")
+    if not name.startswith("__"):
+        api = importlib.import_module("gradviz.api")
+        if name in api.__all__:
+            value = globals()[name] = getattr(api, name)
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    api = importlib.import_module("gradviz.api")
+    return sorted({*globals(), *api.__all__})
+
+
+# GRADVIZ_TRACE=1 (or a path) records a program without its knowing. The command line
+# itself is not such a program: there argv[0] is "gradviz", or "-m" at this point.
+if os.environ.get("GRADVIZ_TRACE", "0") not in ("", "0") and Path(
+    *sys.argv[:1]
+).name not in ("gradviz", "-m"):
+    importlib.import_module("gradviz.capture").start_from_environment()

@@ -1,0 +1,257 @@
+"""The graph of one backward pass, as plain values, and what may be done to it.
+
+Gradients flow from a producer to a consumer: the edges point the way of the backward
+pass, from the roots to the leaves. Transforms take a graph and return another.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from gradviz.analysis.executions import Execution, definition, executions
+from gradviz.analysis.passes import Status
+from gradviz.analysis.ranks import longest_path_ranks
+from gradviz.trace.model import InputDefinition, NodeDefinition, Trace
+
+#: A leaf whose users lie at most this many ranks apart is drawn once.
+NEAR_RANKS: Final = 3
+
+
+class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
+    """One node of the graph, or one of the copies that stand for it.
+
+    Attributes:
+        id: The trace's id of the node.
+        name: Its class, such as ``MulBackward0``; of a contracted chain, its ends.
+        device: Where it runs, such as ``cpu``.
+        sequence_nr: The later a node was made, the earlier it runs.
+        topological_nr: Length of its longest path to a leaf.
+        inputs: What it expects at each input, None where it accepts anything.
+        location: ``path:line`` that created it, empty if unknown.
+        order: Its place in the execution order, from 0; None if it did not run.
+        thread: Where it ran, None if it did not.
+        start_ns: Relative to the start of the pass's first node; None likewise.
+        end_ns: None if it did not run to its end.
+        waited_ns: How long it was queued, None if unknown.
+        status: How its evaluation ended, None if it never began.
+        copies: How many copies stand for it, this one included; 1 if none.
+        members: The ids of a contracted chain, in order; empty otherwise.
+    """
+
+    id: int
+    name: str
+    device: str
+    sequence_nr: int
+    topological_nr: int
+    inputs: tuple[InputDefinition | None, ...]
+    location: str
+    order: int | None
+    thread: int | None
+    start_ns: int | None
+    end_ns: int | None
+    waited_ns: int | None
+    status: Status | None
+    copies: int = 1
+    members: tuple[int, ...] = ()
+
+
+class GraphEdge(msgspec.Struct, frozen=True, gc=False):
+    """A gradient's way from one node to an input of another.
+
+    Attributes:
+        producer: Position in `Graph.nodes` of the node that returns it.
+        consumer: Position in `Graph.nodes` of the node that receives it.
+        input_nr: Which input of the consumer.
+    """
+
+    producer: int
+    consumer: int
+    input_nr: int
+
+
+class Graph(msgspec.Struct, frozen=True, kw_only=True):
+    """The graph of one pass.
+
+    Attributes:
+        task: The pass.
+        nodes: Those that ran, in order, then those only reached.
+        edges: Sorted by producer, in the order of its outputs.
+        omitted: Nodes that were left out, see `limit_nodes`.
+    """
+
+    task: int
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[GraphEdge, ...]
+    omitted: int = 0
+
+
+def build_graph(trace: Trace, task: int) -> Graph:
+    """The graph of pass `task`: what ran, and what could be reached from there."""
+    runs = {run.node: run for run in executions(trace, [task])}
+    reached = _reachable(trace, runs)
+    order = {node: index for index, node in enumerate(runs)}
+    origin = min((run.start_ns for run in runs.values()), default=0)
+    position = {node.id: index for index, node in enumerate(reached)}
+    return Graph(
+        task=task,
+        nodes=tuple(
+            _node(node, order.get(node.id), runs.get(node.id), origin)
+            for node in reached
+        ),
+        edges=tuple(
+            GraphEdge(index, position[consumer], input_nr)
+            for index, node in enumerate(reached)
+            for consumer, input_nr in node.edges
+            if consumer >= 0
+        ),
+    )
+
+
+def split_shared_leaves(graph: Graph, *, near: int = NEAR_RANKS) -> Graph:
+    """Draw a leaf whose users are far apart once for each of them.
+
+    One leaf with users all over the graph, such as the shared weight of a recurrent
+    network, drags an edge from each of them through the whole picture.
+
+    Args:
+        graph: The graph.
+        near: A leaf is left alone if its users are at most this many ranks apart.
+    """
+    ranks = longest_path_ranks(
+        len(graph.nodes), [(edge.producer, edge.consumer) for edge in graph.edges]
+    )
+    inner = {edge.producer for edge in graph.edges}
+    users: dict[int, list[int]] = defaultdict(list)
+    for edge in graph.edges:
+        users[edge.consumer].append(ranks[edge.producer])
+    copies = {
+        leaf: len(at)
+        for leaf, at in users.items()
+        if leaf not in inner and max(at) - min(at) > near
+    }
+    nodes = [
+        msgspec.structs.replace(node, copies=copies.get(index, 1))
+        for index, node in enumerate(graph.nodes)
+    ]
+    edges = []
+    used: set[int] = set()
+    for edge in graph.edges:
+        leaf = edge.consumer
+        if leaf in copies and leaf in used:
+            nodes.append(nodes[leaf])
+            edges.append(GraphEdge(edge.producer, len(nodes) - 1, edge.input_nr))
+        else:
+            used.add(leaf)
+            edges.append(edge)
+    return msgspec.structs.replace(graph, nodes=tuple(nodes), edges=tuple(edges))
+
+
+def contract_chains(graph: Graph) -> Graph:
+    """Draw each chain of nodes on one device, without branches, as one node."""
+    followers = Counter(edge.producer for edge in graph.edges)
+    leaders = Counter(edge.consumer for edge in graph.edges)
+    follower = {
+        edge.producer: edge.consumer
+        for edge in graph.edges
+        if followers[edge.producer] == leaders[edge.consumer] == 1
+        and _like(graph.nodes[edge.producer], graph.nodes[edge.consumer])
+    }
+    followed = set(follower.values())
+    heads = [index for index in range(len(graph.nodes)) if index not in followed]
+    chains: list[list[int]] = []
+    taken: set[int] = set()
+    for head in (*heads, *sorted(followed)):  # the latter are new only in a cycle
+        if head in taken:
+            continue
+        chains.append([])
+        member: int | None = head
+        while member is not None and member not in taken:
+            chains[-1].append(member)
+            taken.add(member)
+            member = follower.get(member)
+    home = {member: index for index, chain in enumerate(chains) for member in chain}
+    return msgspec.structs.replace(
+        graph,
+        nodes=tuple(_contracted([graph.nodes[m] for m in chain]) for chain in chains),
+        edges=tuple(
+            GraphEdge(home[edge.producer], home[edge.consumer], edge.input_nr)
+            for edge in graph.edges
+            if follower.get(edge.producer) != edge.consumer
+        ),
+    )
+
+
+def limit_nodes(graph: Graph, max_nodes: int) -> Graph:
+    """Keep the first `max_nodes` nodes, which ran first; `omitted` counts the rest."""
+    if len(graph.nodes) <= max_nodes:
+        return graph
+    return msgspec.structs.replace(
+        graph,
+        nodes=graph.nodes[:max_nodes],
+        edges=tuple(
+            edge
+            for edge in graph.edges
+            if edge.producer < max_nodes and edge.consumer < max_nodes
+        ),
+        omitted=graph.omitted + len(graph.nodes) - max_nodes,
+    )
+
+
+def _reachable(trace: Trace, runs: Mapping[int, Execution]) -> list[NodeDefinition]:
+    """The nodes that ran, in order, then all others one can get to from them."""
+    found = {node: definition(trace, node) for node in runs}
+    pending = list(found.values())
+    for node in pending:  # grows while it is walked: breadth first
+        for consumer, _ in node.edges:
+            if consumer >= 0 and consumer not in found:
+                found[consumer] = definition(trace, consumer)
+                pending.append(found[consumer])
+    return list(found.values())
+
+
+def _node(
+    node: NodeDefinition, order: int | None, run: Execution | None, origin: int
+) -> GraphNode:
+    status: Status | None = None
+    end_ns = None
+    if run is not None:
+        status = "completed"
+        if run.end_ns is not None:
+            end_ns = run.end_ns - origin
+        else:
+            status = "unfinished" if run.failed_ns is None else "failed"
+    return GraphNode(
+        id=node.id,
+        name=node.name,
+        device=node.device,
+        sequence_nr=node.sequence_nr,
+        topological_nr=node.topological_nr,
+        inputs=node.inputs,
+        location=node.location,
+        order=order,
+        thread=run.thread if run else None,
+        start_ns=run.start_ns - origin if run else None,
+        end_ns=end_ns,
+        waited_ns=run.waited_ns if run else None,
+        status=status,
+    )
+
+
+def _like(one: GraphNode, other: GraphNode) -> bool:
+    """Whether two neighbours may be drawn as one."""
+    return (one.device, one.status) == (other.device, other.status)
+
+
+def _contracted(chain: Sequence[GraphNode]) -> GraphNode:
+    first, last = chain[0], chain[-1]
+    if first is last:
+        return first
+    dots = " → … → " if len(chain) > 2 else " → "
+    return msgspec.structs.replace(
+        first,
+        name=f"{first.name}{dots}{last.name}",
+        end_ns=last.end_ns,
+        members=tuple(node.id for node in chain),
+    )

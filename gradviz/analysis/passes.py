@@ -1,0 +1,122 @@
+"""The backward passes of a trace: when each ran, how it ended, which one is meant."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+from gradviz.errors import UserError
+from gradviz.trace.model import Trace
+
+Status: TypeAlias = Literal["completed", "failed", "unfinished"]
+
+LISTED: Final = 8
+
+
+class Pass(msgspec.Struct, frozen=True, kw_only=True):
+    """One backward pass.
+
+    Attributes:
+        task: Id of its GraphTask.
+        parent: The pass from inside which it was called, -1 for none.
+        depth: How many passes it is nested in.
+        thread: The thread that called it.
+        begin_ns: When it began, on the trace's clock.
+        end_ns: When it ended; None if the trace does not say.
+        status: How it ended.
+        error: What it failed with, empty if it did not.
+    """
+
+    task: int
+    parent: int
+    depth: int
+    thread: int
+    begin_ns: int
+    end_ns: int | None
+    status: Status
+    error: str
+
+
+def passes(trace: Trace) -> tuple[Pass, ...]:
+    """Every backward pass of a trace, in the order in which they began."""
+    begun = trace.columns["task_begun"]
+    completed = _ends(trace, "task_completed")
+    failed = _ends(trace, "task_failed")
+    errors = _errors(trace)
+
+    def one(task: int, parent: int, depth: int, thread: int, begin_ns: int) -> Pass:
+        status: Status = "unfinished"
+        if task in failed:
+            status = "failed"
+        elif task in completed:
+            status = "completed"
+        return Pass(
+            task=task,
+            parent=parent,
+            depth=depth,
+            thread=thread,
+            begin_ns=begin_ns,
+            end_ns=failed.get(task, completed.get(task)),
+            status=status,
+            error=errors.get(task, ""),
+        )
+
+    names = ("task", "parent", "reentrant_depth", "thread", "t_ns")
+    return tuple(map(one, *(begun[name].tolist() for name in names)))
+
+
+def select_task(trace: Trace, which: str | int = "last") -> tuple[int, ...]:
+    """The GraphTask ids that `which` means.
+
+    Args:
+        trace: The trace to look in.
+        which: ``"last"`` (the last pass that was not called from inside another),
+            ``"all"``, or the id of one pass.
+
+    Raises:
+        UserError: The trace holds no pass, or not that one; the text names those
+            there are.
+    """
+    known = trace.tasks
+    if not known:
+        raise UserError(
+            "the trace holds no backward pass: record a program that calls backward()"
+        )
+    if which == "all":
+        return known
+    if which == "last":
+        outermost = [one.task for one in passes(trace) if one.parent < 0]
+        return (outermost[-1] if outermost else known[-1],)
+    if not str(which).isdecimal() or int(which) not in known:
+        raise UserError(
+            f"the trace holds no backward pass {which!r}; there "
+            f"{'is' if len(known) == 1 else 'are'} {_listing(known)}; "
+            f"'last' and 'all' work too"
+        )
+    return (int(which),)
+
+
+def with_descendants(trace: Trace, tasks: Sequence[int]) -> tuple[int, ...]:
+    """`tasks` and every pass called from inside them, in the order of their begin."""
+    wanted = set(tasks)
+    for one in passes(trace):  # a pass begins after the one it is called from
+        if one.parent in wanted:
+            wanted.add(one.task)
+    return tuple(task for task in trace.tasks if task in wanted)
+
+
+def _ends(trace: Trace, kind: str) -> Mapping[int, int]:
+    columns = trace.columns[kind]
+    return dict(zip(columns["task"].tolist(), columns["t_ns"].tolist(), strict=True))
+
+
+def _errors(trace: Trace) -> Mapping[int, str]:
+    columns = trace.columns["task_failed"]
+    texts = (trace.strings[index] for index in columns["error"].tolist())
+    return dict(zip(columns["task"].tolist(), texts, strict=True))
+
+
+def _listing(tasks: Sequence[int]) -> str:
+    if len(tasks) <= LISTED:
+        return ", ".join(map(str, tasks))
+    return f"{len(tasks):,}, from {min(tasks)} to {max(tasks)}"

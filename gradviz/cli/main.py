@@ -1,0 +1,113 @@
+"""The root command, and what becomes of errors: one line and an exit code."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Final, NoReturn
+
+import click
+
+from gradviz._version import __version__
+from gradviz.cli.lazy import Entry, LazyGroup
+from gradviz.cli.notes import note
+from gradviz.cli.program import INTERRUPTED
+from gradviz.errors import UserError
+
+CLICKS_OWN: Final = (click.ClickException, click.exceptions.Exit, click.Abort)
+
+
+class Root(LazyGroup):
+    """The group of all commands; turns every error into one line on stderr.
+
+    A command returns None, or the exit code of the process.
+    """
+
+    entries = {  # noqa: RUF012 - declared by LazyGroup
+        "run": Entry(
+            "gradviz.cli.run", "Run a Python program and record its backward passes."
+        ),
+        "show": Entry("gradviz.cli.show", "Show a trace in the terminal."),
+        "render": Entry("gradviz.cli.render", "Draw a trace into a file."),
+    }
+
+    def main(
+        self, args: Sequence[str] | None = None, *_: object, **__: object
+    ) -> NoReturn:
+        """Run the command line on `args`, or on ``sys.argv``, and exit."""
+        try:
+            code = super().main(args, "gradviz", standalone_mode=False)
+        except click.Abort:
+            code = INTERRUPTED
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()  # the help, to stderr
+            code = error.exit_code
+        except click.ClickException as error:
+            note(_one_line(error))
+            code = error.exit_code
+        except UserError as error:
+            note(str(error))
+            code = error.exit_code
+        except BrokenPipeError:
+            # The reader of our output has left. Nothing more can be written there,
+            # not even by the interpreter when it flushes on its way out.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = 1  # as Click and rich do
+        sys.exit(code)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; every error of gradviz's leaves as a `UserError`."""
+        try:
+            return super().invoke(ctx)
+        except (*CLICKS_OWN, BrokenPipeError):
+            raise
+        except Exception as error:
+            if ctx.params["debug"]:
+                traceback.print_exc()
+            if isinstance(error, UserError):
+                raise
+            raise UserError(_sentence(error)) from error
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return str(error)
+    return (
+        f"internal error: {type(error).__name__}: {error} "
+        f"(a defect of gradviz; 'gradviz --debug ...' shows where)"
+    )
+
+
+def _one_line(error: click.ClickException) -> str:
+    message = error.format_message()
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        message = f"{message.rstrip('.')} (see '{error.ctx.command_path} --help')"
+    return message
+
+
+HELP: Final = """An autograd engine one can watch.
+
+Record the backward passes of a program, then look at the trace:
+
+\b
+  gradviz run train.py
+  gradviz show order
+  gradviz render graph
+"""
+
+
+@click.group(
+    cls=Root,
+    help=HELP,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "GRADVIZ",
+    },
+)
+@click.version_option(
+    __version__, "-V", "--version", prog_name="gradviz", message="%(prog)s %(version)s"
+)
+@click.option("--debug", is_flag=True, help="Show tracebacks of gradviz's own errors.")
+def gradviz(debug: bool) -> None:
+    """The root of the command line; `HELP` is its text."""
+    del debug  # read by Root.invoke

@@ -1,0 +1,58 @@
+"""The trace a command works on: named, or the newest of the current folder."""
+
+from pathlib import Path
+
+from gradviz.cli.notes import note
+from gradviz.errors import UserError
+from gradviz.trace.model import Losses, Trace
+from gradviz.trace.reader import load_trace
+
+
+def find_trace(path: Path | None) -> Path:
+    """`path`, or the newest ``*.gvt`` of the current folder, which is said on stderr.
+
+    Raises:
+        UserError: No path was given and there is no trace here.
+    """
+    if path is None:
+        path = _newest()
+        note(f"reading {path}, the newest trace here")
+    return path
+
+
+def read_trace(path: Path) -> Trace:
+    """Load a trace; says on stderr what of it is lost.
+
+    Raises:
+        TraceError: It is no trace, or nothing of it can be read.
+    """
+    trace = load_trace(path)
+    if not trace.losses.is_complete:
+        note(f"warning: {path} is incomplete: {_loss(trace.losses)}")
+    return trace
+
+
+def _newest() -> Path:
+    traces = (path for path in Path().glob("*.gvt") if path.is_file())
+    newest = max(traces, key=lambda path: (path.stat().st_mtime_ns, path), default=None)
+    if newest is None:
+        raise UserError(
+            f"no trace given and no *.gvt in {Path.cwd()}: name one, or record one "
+            f"with 'gradviz run SCRIPT'"
+        )
+    return newest
+
+
+def _loss(losses: Losses) -> str:
+    """What a trace has lost, in words."""
+    told = [
+        (losses.dropped, f"{losses.dropped:,} events were dropped while recording"),
+        (losses.damaged_bytes, f"{losses.damaged_bytes:,} bytes are damaged"),
+        (
+            losses.unknown_events,
+            f"{losses.unknown_events:,} events are of no kind known here",
+        ),
+        (losses.truncated, "its end is cut off"),
+        (not losses.closed, "it was never closed"),
+    ]
+    return "; ".join([text for has, text in told if has] or losses.problems)

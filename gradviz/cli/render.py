@@ -1,0 +1,26 @@
+"""``gradviz render``: pictures of a trace."""
+
+import click
+
+from gradviz.cli.lazy import Entry, LazyGroup
+
+
+class Render(LazyGroup):
+    """The pictures."""
+
+    entries = {  # noqa: RUF012 - declared by LazyGroup
+        "graph": Entry(
+            "gradviz.cli.render_graph", "The graph of a backward pass, and its order."
+        ),
+        "timeline": Entry(
+            "gradviz.cli.render_timeline", "What each thread did, as bars over time."
+        ),
+    }
+
+
+@click.group("render", cls=Render)
+def command() -> None:
+    """Draw a trace into a file.
+
+    TRACE defaults to the newest *.gvt of the current folder.
+    """

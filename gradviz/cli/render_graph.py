@@ -1,0 +1,92 @@
+"""``gradviz render graph``."""
+
+from pathlib import Path
+from typing import Final, get_args
+
+import click
+
+from gradviz.analysis.graph import build_graph, split_shared_leaves
+from gradviz.analysis.passes import select_task
+from gradviz.cli.notes import note, note_next
+from gradviz.cli.options import (
+    force_option,
+    output_option,
+    quiet_option,
+    task_option,
+    trace_argument,
+)
+from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.writing import check_output, format_of, write_output
+from gradviz.render.graph import FORMATS, Engine, render_graph
+from gradviz.render.scene import ColourBy
+from gradviz.render.text import count
+
+LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "none": ""}
+
+
+@click.command("graph")
+@trace_argument
+@output_option("gradviz-graph-<trace>.svg")
+@force_option
+@task_option
+@click.option(
+    "--color",
+    "colour_by",
+    type=click.Choice(get_args(ColourBy)),
+    default="device",
+    show_default=True,
+    help="What the colours of nodes stand for.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(get_args(Engine)),
+    default="auto",
+    show_default=True,
+    help="Who lays it out: Graphviz's dot, gradviz itself, or whoever suits.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0, min_open=True),
+    default=20.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long dot may take.",
+)
+@quiet_option
+def command(
+    trace_path: Path | None,
+    output: Path | None,
+    force: bool,
+    task: str,
+    colour_by: ColourBy,
+    engine: Engine,
+    timeout_s: float,
+    quiet: bool,
+) -> None:
+    """Draw the graph of a backward pass, numbered in the order of execution.
+
+    The suffix of FILE is the format: svg and dot need no tool, png and pdf need
+    Graphviz.
+    """
+    trace_path = find_trace(trace_path)
+    output = output or Path(f"gradviz-graph-{trace_path.stem}.svg")
+    format_ = format_of(output, FORMATS)
+    check_output(output, force=force)
+    trace = read_trace(trace_path)
+    tasks = select_task(trace, task)
+    if len(tasks) > 1:
+        raise click.UsageError("a graph shows one backward pass: --task N, or last")
+    graph = build_graph(trace, tasks[0])
+    drawn = render_graph(
+        split_shared_leaves(graph),
+        format=format_,
+        colour_by=colour_by,
+        engine=engine,
+        timeout_s=timeout_s,
+    )
+    write_output(output, drawn.data)
+    if not quiet:
+        size = count(len(graph.nodes), "node")
+        note(f"drew {output}: {size}{LAID_OUT[drawn.engine]} ({drawn.note})")
+        note_next("render timeline", trace_path)

@@ -1,0 +1,42 @@
+"""``gradviz render timeline``."""
+
+from pathlib import Path
+
+import click
+
+from gradviz.analysis.passes import select_task
+from gradviz.analysis.timeline import build_timeline
+from gradviz.cli.notes import note, note_next
+from gradviz.cli.options import (
+    force_option,
+    output_option,
+    quiet_option,
+    task_option,
+    trace_argument,
+)
+from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.writing import check_output, format_of, write_output
+from gradviz.render.text import count
+from gradviz.render.timeline_svg import render_timeline
+
+
+@click.command("timeline")
+@trace_argument
+@output_option("gradviz-timeline-<trace>.svg")
+@force_option
+@task_option
+@quiet_option
+def command(
+    trace_path: Path | None, output: Path | None, force: bool, task: str, quiet: bool
+) -> None:
+    """Draw what each thread did during a backward pass, as bars over time (SVG)."""
+    trace_path = find_trace(trace_path)
+    output = output or Path(f"gradviz-timeline-{trace_path.stem}.svg")
+    format_of(output, ("svg",))
+    check_output(output, force=force)
+    trace = read_trace(trace_path)
+    timeline = build_timeline(trace, select_task(trace, task))
+    write_output(output, render_timeline(timeline))
+    if not quiet:
+        note(f"drew {output}: {count(len(timeline.lanes), 'thread')}")
+        note_next("show order", trace_path)

@@ -1,0 +1,107 @@
+"""``gradviz run``: a program as ``python`` would run it, its backwards recorded."""
+
+import atexit
+import os
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import click
+
+from gradviz.capture import Recording, start_recording
+from gradviz.cli import program
+from gradviz.cli.notes import note, note_next
+from gradviz.cli.options import force_option, quiet_option
+from gradviz.cli.writing import STDOUT
+from gradviz.render.text import count
+
+LONGEST_LABEL: Final = 100
+
+
+@click.command(
+    "run",
+    context_settings={"allow_interspersed_args": False},
+    options_metavar="[OPTIONS]",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The trace to write. [default: gradviz-<program>.<pid>.gvt here]",
+)
+@force_option
+@quiet_option
+@click.option(
+    "-m", "module", is_flag=True, allow_from_autoenv=False, help="Run a module."
+)
+@click.option(
+    "-c", "string", is_flag=True, allow_from_autoenv=False, help="Run a string."
+)
+@click.argument("target", metavar="(SCRIPT | -m MODULE | -c CODE)")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def command(
+    output: Path | None,
+    force: bool,
+    quiet: bool,
+    module: bool,
+    string: bool,
+    target: str,
+    args: tuple[str, ...],
+) -> int:
+    """Run a Python program and record its backward passes.
+
+    The program runs as "python SCRIPT ARGS..." would run it, and so do -m and -c; its
+    exit code becomes that of gradviz. Options of gradviz come first: what follows the
+    script belongs to the script.
+    """
+    if module and string:
+        raise click.UsageError("-m and -c exclude each other")
+    if output == STDOUT:
+        raise click.UsageError("a trace cannot go to stdout: that is the program's own")
+    load, label = _loader(target, module=module, string=string)
+    path = output or Path(f"gradviz-{label}.{os.getpid()}.gvt")
+
+    def start() -> None:
+        recording = start_recording(path, force=force)
+        # The program's own exit handlers and its threads come to their end before
+        # this handler, registered first, is called.
+        atexit.register(_finish, recording, path, os.getpid(), quiet=quiet)
+
+    return program.run(partial(load, target, args), before=start)
+
+
+Loader = Callable[[str, Sequence[str]], program.Program]
+
+
+def _loader(target: str, *, module: bool, string: bool) -> tuple[Loader, str]:
+    """How to load the program, and what its trace is called by."""
+    if module:
+        return program.load_module, _slug(target)
+    if string:
+        return program.load_string, "string"
+    return program.load_script, _slug(Path(target).stem)
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "_", name)[:LONGEST_LABEL]
+
+
+def _finish(recording: Recording, path: Path, pid: int, *, quiet: bool) -> None:
+    """Close the trace and say what is in it."""
+    if os.getpid() != pid:  # a forked child leaves its parent's trace alone
+        return
+    recording.close()
+    if quiet:
+        return
+    tasks, nodes, events, dropped = recording.counts
+    if tasks:
+        note(
+            f"recorded {count(tasks, 'backward')}, {count(nodes, 'node')}, "
+            f"{count(events, 'event')} ({dropped:,} dropped) in {path}"
+        )
+        note_next("show order", path)
+    else:
+        note(f"the program ran no backward pass; {path} is a trace without one")

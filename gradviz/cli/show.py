@@ -1,0 +1,29 @@
+"""``gradviz show``: the views of a trace in the terminal."""
+
+import click
+
+from gradviz.cli.lazy import Entry, LazyGroup
+
+
+class Show(LazyGroup):
+    """The views."""
+
+    entries = {  # noqa: RUF012 - declared by LazyGroup
+        "summary": Entry(
+            "gradviz.cli.show_summary", "What a trace holds, and where the time went."
+        ),
+        "order": Entry(
+            "gradviz.cli.show_order", "The nodes in the order in which they ran."
+        ),
+        "timeline": Entry(
+            "gradviz.cli.show_timeline", "What each thread did, and when."
+        ),
+    }
+
+
+@click.group("show", cls=Show)
+def command() -> None:
+    """Show a trace in the terminal.
+
+    TRACE defaults to the newest *.gvt of the current folder.
+    """

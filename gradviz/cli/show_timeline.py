@@ -1,0 +1,26 @@
+"""``gradviz show timeline``."""
+
+from pathlib import Path
+
+import click
+
+from gradviz.analysis.passes import select_task
+from gradviz.analysis.timeline import build_timeline, timeline_document
+from gradviz.cli.options import json_option, task_option, trace_argument
+from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.writing import print_json
+from gradviz.render.terminal import print_timeline
+
+
+@click.command("timeline")
+@trace_argument
+@task_option
+@json_option
+def command(trace_path: Path | None, task: str, as_json: bool) -> None:
+    """Show what each thread did during a backward pass, as bars over time."""
+    trace = read_trace(find_trace(trace_path))
+    tasks = select_task(trace, task)
+    if as_json:
+        print_json(timeline_document(trace, tasks))
+    else:
+        print_timeline(build_timeline(trace, tasks))

@@ -1,0 +1,74 @@
+"""Where a command's result goes: stdout, or a file that is never half written."""
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+import click
+
+from gradviz.errors import UserError
+
+STDOUT: Final = Path("-")
+
+Format = TypeVar("Format", bound=str)
+
+
+def format_of(path: Path, formats: Sequence[Format]) -> Format:
+    """The format that the suffix of `path` names; the first of `formats` for ``-``.
+
+    Raises:
+        click.UsageError: It names none of them.
+    """
+    if path == STDOUT:
+        return formats[0]
+    for known in formats:
+        if path.suffix.lower() == f".{known}":
+            return known
+    raise click.UsageError(
+        f"cannot tell the format of {path}: expected .{' or .'.join(formats)}"
+    )
+
+
+def check_output(path: Path, *, force: bool) -> None:
+    """Refuse an output before any work is done for it.
+
+    Raises:
+        UserError: Something is there already that may not be replaced, or there is
+            no folder to put it in.
+    """
+    if path == STDOUT:
+        return
+    if path.exists() and not path.is_file():
+        raise UserError(f"cannot write {path}: it is not a regular file")
+    if os.path.lexists(path) and not force:
+        raise UserError(f"{path} exists already; replace it with -f")
+    if not path.parent.is_dir():
+        raise UserError(f"cannot write {path}: there is no folder {path.parent}")
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write to stdout for ``-``, else to a file that appears whole or not at all.
+
+    Raises:
+        UserError: The file cannot be written.
+    """
+    if path == STDOUT:
+        click.echo(data, nl=False)
+        return
+    part = path.with_name(f".gradviz-{os.getpid()}.part")
+    try:
+        with part.open("xb") as file:
+            file.write(data)
+        part.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise UserError(f"cannot write {path}: {error.strerror}") from error
+
+
+def print_json(document: Mapping[str, object]) -> None:
+    """Write one JSON object to stdout, on a line of its own."""
+    click.echo(json.dumps(document))

@@ -1,0 +1,112 @@
+"""The one door to pictures of graphs: which format, laid out by whom."""
+
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from gradviz.analysis.graph import Graph
+from gradviz.analysis.ranks import longest_path_ranks
+from gradviz.errors import RenderTimeoutError, UserError
+from gradviz.render import graphviz
+from gradviz.render.dot import dot_source, parse_plain, skeleton_source
+from gradviz.render.layout import Layout, place
+from gradviz.render.scene import ColourBy, Scene, build_scene
+from gradviz.render.svg import svg
+
+Format: TypeAlias = Literal["svg", "png", "pdf", "dot"]
+Engine: TypeAlias = Literal["auto", "dot", "own"]
+
+FORMATS: Final[tuple[Format, ...]] = ("svg", "png", "pdf", "dot")
+
+#: What ``dot`` is given at most when nobody asked for it. Its time grows with the
+#: edges that run past many ranks far more than with the nodes.
+MAX_DOT_NODES: Final = 1_500
+MAX_DOT_COST: Final = 3_000
+LONG_SPAN: Final = 12
+
+
+class Rendered(NamedTuple):
+    """A picture, and how it came about.
+
+    Attributes:
+        data: The contents of the file.
+        engine: Who laid it out: ``dot``, ``own``, or ``none`` for DOT text.
+        note: Why, as a sentence without a full stop.
+    """
+
+    data: bytes
+    engine: str
+    note: str
+
+
+def render_graph(
+    graph: Graph,
+    *,
+    format: Format = "svg",  # noqa: A002 - what it is called everywhere
+    colour_by: ColourBy = "device",
+    engine: Engine = "auto",
+    timeout_s: float = 20.0,
+) -> Rendered:
+    """Draw a graph.
+
+    Args:
+        graph: What to draw.
+        format: Of the result. ``svg`` and ``dot`` need no tool.
+        colour_by: What the colours of nodes stand for.
+        engine: Who lays it out; ``auto`` takes ``dot`` if it is there and the graph
+            small enough, and falls back if it fails.
+        timeout_s: What Graphviz is given, each time that it is run.
+
+    Raises:
+        MissingToolError: It needs Graphviz, and there is none.
+        RenderTimeoutError: Graphviz took too long where nothing can replace it.
+        UserError: Graphviz failed where nothing can replace it.
+    """
+    scene = build_scene(graph, colour_by)
+    if format == "dot":
+        return Rendered(dot_source(scene).encode(), "none", "DOT text has no layout")
+    layout, used, note = _layout(scene, engine, timeout_s)
+    if format == "svg":
+        return Rendered(svg(scene, layout), used, note)
+    data = graphviz.run(dot_source(scene, layout), "nop2", format, timeout_s)
+    return Rendered(data, used, note)
+
+
+def dot_cost(scene: Scene) -> int:
+    """What ``dot`` would have to work on: nodes, and the ranks that long edges pass."""
+    ranks = longest_path_ranks(len(scene.boxes), scene.edges)
+    spans = (ranks[consumer] - ranks[producer] for producer, consumer in scene.edges)
+    return len(scene.boxes) + sum(span for span in spans if span > LONG_SPAN)
+
+
+def _layout(scene: Scene, engine: Engine, timeout_s: float) -> tuple[Layout, str, str]:
+    """The layout, who made it, and why."""
+    if engine == "dot":
+        return _by_dot(scene, timeout_s), "dot", "asked for"
+    own = "asked for" if engine == "own" else _why_not_dot(scene)
+    if not own:
+        try:
+            return _by_dot(scene, timeout_s), "dot", "the graph is small enough for it"
+        except RenderTimeoutError:
+            own = f"dot took longer than {timeout_s:g} s"
+        except UserError as error:
+            own = f"dot failed: {error}"
+    sizes = [(box.width, box.height) for box in scene.boxes]
+    return place(sizes, scene.edges), "own", own
+
+
+def _why_not_dot(scene: Scene) -> str:
+    """Why ``dot`` is not even tried, empty if it is."""
+    if not graphviz.is_available():
+        return "there is no dot"
+    if len(scene.boxes) > MAX_DOT_NODES:
+        return f"{len(scene.boxes):,} nodes are too many for dot"
+    if dot_cost(scene) > MAX_DOT_COST:
+        return "edges across so many ranks would take dot too long"
+    return ""
+
+
+def _by_dot(scene: Scene, timeout_s: float) -> Layout:
+    text = graphviz.run(skeleton_source(scene), "dot", "plain", timeout_s)
+    try:
+        return parse_plain(text.decode(), scene)
+    except ValueError as error:
+        raise UserError(f"dot gave an unexpected answer: {error}") from error

@@ -1,0 +1,86 @@
+"""Graphviz as a child process: with a time limit, and without access to files.
+
+It is the ``dot`` on the PATH, or else pygraphviz, whose wheels bring Graphviz along:
+the same program to all who call it here.
+"""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from typing import Final, Literal, TypeAlias
+
+from gradviz.errors import MissingToolError, RenderTimeoutError, UserError
+
+#: Lay out, or only draw what has all its places.
+Engine: TypeAlias = Literal["dot", "nop2"]
+
+#: pygraphviz in the role of ``dot -Kengine -Tformat``.
+_PYGRAPHVIZ: Final = """
+import sys, pygraphviz
+graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode())
+sys.stdout.buffer.write(graph.draw(None, sys.argv[2], sys.argv[1]))
+"""
+
+#: Graphviz takes itself for a web server's: it opens no file that a graph names.
+_NO_FILES: Final = {"SERVER_NAME": "gradviz"}
+
+
+def is_available() -> bool:
+    """Whether there is any Graphviz to run."""
+    return shutil.which("dot") is not None or _has_pygraphviz()
+
+
+def run(source: str, engine: Engine, format: str, timeout_s: float) -> bytes:  # noqa: A002 - what it is called everywhere
+    """What Graphviz makes of DOT text.
+
+    Args:
+        source: The graph.
+        engine: How to lay it out.
+        format: Such as ``plain``, ``png`` or ``pdf``.
+        timeout_s: How long it may take; then it is killed.
+
+    Raises:
+        MissingToolError: There is no Graphviz.
+        RenderTimeoutError: It took too long.
+        UserError: It failed; the text says with what.
+    """
+    try:
+        done = subprocess.run(
+            _command(engine, format),
+            input=source.encode(),
+            capture_output=True,
+            timeout=timeout_s,
+            env=os.environ | _NO_FILES,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RenderTimeoutError(
+            f"Graphviz took longer than {timeout_s:g} s and was stopped; "
+            f"allow more with --timeout, or draw an svg with --engine own"
+        ) from error
+    except OSError as error:
+        raise UserError(f"Graphviz cannot be started: {error}") from error
+    if done.returncode != 0 or not done.stdout:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise UserError(
+            f"Graphviz failed with exit code {done.returncode}"
+            f"{': ' + said[-1] if said else ''}; an svg with --engine own needs none"
+        )
+    return done.stdout
+
+
+def _command(engine: Engine, format: str) -> list[str]:  # noqa: A002 - as above
+    if dot := shutil.which("dot"):
+        return [dot, f"-K{engine}", f"-T{format}"]
+    if _has_pygraphviz():
+        return [sys.executable, "-c", _PYGRAPHVIZ, engine, format]
+    raise MissingToolError(
+        f"a {format} file needs Graphviz, and neither 'dot' nor pygraphviz is here: "
+        f"pip install 'gradviz[dot]', or write an svg, which needs nothing"
+    )
+
+
+def _has_pygraphviz() -> bool:
+    return importlib.util.find_spec("pygraphviz") is not None

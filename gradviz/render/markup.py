@@ -1,0 +1,77 @@
+"""SVG elements as text, and the file around them: what all our pictures share."""
+
+from collections.abc import Iterable
+from typing import Final
+from xml.sax.saxutils import escape, quoteattr
+
+from gradviz.render import style
+
+_STYLE: Final = f"""\
+text {{ font-family: {style.FONT}; font-size: {style.TEXT_SIZE:g}px }}
+text {{ fill: {style.INK} }}
+.title {{ font-size: {style.TITLE_SIZE:g}px; font-weight: 600 }}
+.small {{ font-size: {style.SMALL_SIZE:g}px }}
+.faint {{ fill: {style.FAINT_INK} }}
+.bold {{ font-weight: 600 }}
+.middle {{ text-anchor: middle }}
+.end {{ text-anchor: end }}
+"""
+
+
+def document(
+    title: str, width: float, height: float, parts: Iterable[str], more_style: str = ""
+) -> bytes:
+    """An SVG file: its size, its fonts, a light background, and `parts`.
+
+    Args:
+        title: What screen readers read.
+        width: In pixels.
+        height: In pixels.
+        parts: Elements, one a line.
+        more_style: CSS rules besides those that all pictures share.
+    """
+    size = (f"{width:.0f}", f"{height:.0f}")
+    lines = (
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<svg xmlns="http://www.w3.org/2000/svg" role="img" '
+        'width="{0}" height="{1}" viewBox="0 0 {0} {1}">'.format(*size),
+        element("title", content=title),
+        f"<style>\n{_STYLE}{more_style}</style>",
+        element("rect", width="100%", height="100%", fill=style.BACKGROUND),
+        *parts,
+        "</svg>\n",
+    )
+    return "\n".join(lines).encode()
+
+
+def element(tag: str, content: str = "", **attributes: str | float) -> str:
+    """One element; underscores in the names of attributes stand for hyphens.
+
+    Args:
+        tag: Its name.
+        content: Text, escaped here.
+        **attributes: Numbers are written with one decimal at most; ``class_`` is the
+            class.
+    """
+    opening = [tag]
+    for name, value in attributes.items():
+        written = number(value) if isinstance(value, float | int) else value
+        opening.append(f"{name.rstrip('_').replace('_', '-')}={quoteattr(written)}")
+    if not content:
+        return f"<{' '.join(opening)}/>"
+    return f"<{' '.join(opening)}>{escape(content)}</{tag}>"
+
+
+def group(
+    parts: Iterable[str], *, tooltip: str = "", x: float = 0, y: float = 0
+) -> str:
+    """Elements moved to a place, with a text that appears when one points at them."""
+    hint = element("title", content=tooltip) if tooltip else ""
+    return (
+        f'<g transform="translate({number(x)} {number(y)})">{hint}{"".join(parts)}</g>'
+    )
+
+
+def number(value: float) -> str:
+    """A length with one decimal at most."""
+    return f"{value:.1f}".removesuffix(".0")

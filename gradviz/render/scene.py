@@ -1,0 +1,250 @@
+"""What a picture of a graph shows: boxes with text and colours, a legend, a title.
+
+Where the boxes go is for `gradviz.render.layout` or ``dot``; in which format they are
+written for `gradviz.render.svg` and `gradviz.render.dot`.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from gradviz.analysis.graph import Graph, GraphNode
+from gradviz.render import style
+from gradviz.render.text import (
+    clean,
+    count,
+    duration,
+    place,
+    shape,
+    shorten,
+    width,
+)
+from gradviz.trace.events import MAX_SEQUENCE_NR
+
+ColourBy: TypeAlias = Literal["device", "time"]
+Outline: TypeAlias = Literal["plain", "dashed", "alarm"]
+
+#: Pictures of more nodes are for an overview.
+MAX_DETAILED: Final = 3_000
+#: The nodes at which gradients end.
+LEAF: Final = "AccumulateGrad"
+MAX_TITLE: Final = 44
+TIMES: Final = "\N{MULTIPLICATION SIGN}"
+PADDING: Final = 9.0
+
+
+class Box(NamedTuple):
+    """One node as it is drawn. Texts are clean, but not yet escaped.
+
+    Attributes:
+        badge: The execution order number, empty for a node that did not run.
+        title: Its name.
+        subtitle: What else is worth showing.
+        tooltip: All that is known, a line each; of a big picture, only the name.
+        colour: Of the badge and the border.
+        fill: Of the rest.
+        outline: The border's kind: did not run is dashed, failed is an alarm.
+        is_leaf: Leaves have round ends.
+        width: Of the whole box.
+        height: Likewise.
+        badge_width: The part of the width that the badge takes.
+    """
+
+    badge: str
+    title: str
+    subtitle: str
+    tooltip: str
+    colour: str
+    fill: str
+    outline: Outline
+    is_leaf: bool
+    width: float
+    height: float
+    badge_width: float
+
+
+class Entry(NamedTuple):
+    """One line of the legend."""
+
+    text: str
+    colour: str
+    fill: str
+    outline: Outline = "plain"
+
+
+class Scene(NamedTuple):
+    """All that a picture shows.
+
+    Attributes:
+        title: What it is.
+        subtitle: How much of it.
+        boxes: One for each node of the graph, in its order.
+        edges: Pairs of positions in `boxes`.
+        legend: What the colours and borders mean.
+        scale: The least and the most time, written out, if colours stand for time.
+        is_detailed: Whether there are few enough boxes for all details. The others
+            have a name and a number only, and their edges are straight.
+    """
+
+    title: str
+    subtitle: str
+    boxes: tuple[Box, ...]
+    edges: tuple[tuple[int, int], ...]
+    legend: tuple[Entry, ...]
+    scale: tuple[str, str] | None
+    is_detailed: bool
+
+
+def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
+    """Decide on every text, colour and size of a picture of `graph`."""
+    nodes = graph.nodes
+    is_detailed = len(nodes) <= MAX_DETAILED
+    scale = None
+    if colour_by == "time":
+        colour_of, scale = _by_time(nodes)
+        legend: tuple[Entry, ...] = ()
+    else:
+        devices = style.assign(clean(node.device) for node in nodes)
+        colour_of = lambda node: devices[clean(node.device)]  # noqa: E731 - one line
+        legend = tuple(
+            Entry(device, colour, colour) for device, colour in devices.items()
+        )
+    return Scene(
+        title=f"Backward pass {graph.task}",
+        subtitle=_subtitle(graph),
+        boxes=tuple(
+            _box(node, colour_of(node), colour_by, is_detailed) for node in nodes
+        ),
+        edges=tuple((edge.producer, edge.consumer) for edge in graph.edges),
+        legend=(*legend, *_marks(nodes)),
+        scale=scale,
+        is_detailed=is_detailed,
+    )
+
+
+def _box(node: GraphNode, colour: str, colour_by: ColourBy, is_detailed: bool) -> Box:
+    title = shorten(clean(node.name), MAX_TITLE)
+    subtitle = _details(node, colour_by) if is_detailed else ""
+    badge = "" if node.order is None else str(node.order)
+    badge_width = 12 + max(len(badge), 1) * 7.5 if badge else 0.0
+    text_width = max(width(title, style.TEXT_SIZE), width(subtitle, style.SMALL_SIZE))
+    fill = style.tint(colour, 0.3 if colour_by == "time" else 0.13)
+    outline: Outline = "plain"
+    if node.status is None:
+        colour, fill, outline = style.LINE, style.BACKGROUND, "dashed"
+    elif node.status != "completed":
+        outline = "alarm"
+    return Box(
+        badge=badge,
+        title=title,
+        subtitle=subtitle,
+        tooltip=_tooltip(node) if is_detailed else f"{title}, node {node.id}",
+        colour=colour,
+        fill=fill,
+        outline=outline,
+        is_leaf=node.name == LEAF,
+        width=math.ceil(badge_width + text_width + 2 * PADDING),
+        height=36.0 if subtitle else 26.0,
+        badge_width=badge_width,
+    )
+
+
+def _details(node: GraphNode, colour_by: ColourBy) -> str:
+    """The second line of a box: the shape or the time, and how often it is drawn."""
+    parts = []
+    if colour_by == "time":
+        took = _took(node)
+        parts += [] if took is None else [duration(took)]
+    else:
+        shapes = [one.shape for one in node.inputs if one is not None]
+        parts += [shape(shapes[0])] if shapes else []
+    if node.location and colour_by == "device" and node.name != LEAF:
+        parts.append(shorten(clean(place(node.location)), 24))
+    if node.copies > 1:
+        parts.append(f"{TIMES}{node.copies}")
+    if len(node.members) > 2:
+        parts.append(count(len(node.members), "node"))
+    return " · ".join(parts)
+
+
+def _tooltip(node: GraphNode) -> str:
+    took = _took(node)
+    sequence_nr = "max" if node.sequence_nr == MAX_SEQUENCE_NR else node.sequence_nr
+    lines = [
+        f"{node.name}, node {node.id}",
+        f"device {node.device}",
+        f"sequence_nr {sequence_nr}, topological_nr {node.topological_nr}",
+    ]
+    lines += [
+        f"input {number}: {shape(one.shape)} {one.dtype} on {one.device}"
+        for number, one in enumerate(node.inputs)
+        if one is not None
+    ]
+    if node.location:
+        lines.append(f"created at {node.location}")
+    if node.order is None:
+        lines.append("did not run")
+    else:
+        lines.append(f"ran as number {node.order} on thread {node.thread}")
+        lines.append(f"started {duration(node.start_ns or 0)} after the first node")
+    if took is not None:
+        lines.append(f"took {duration(took)}")
+    if node.waited_ns is not None:
+        lines.append(f"queued for {duration(node.waited_ns)}")
+    if node.status in {"failed", "unfinished"}:
+        lines.append(str(node.status))
+    if node.copies > 1:
+        lines.append(f"one node, drawn {node.copies} times")
+    if node.members:
+        lines.append("nodes " + ", ".join(map(str, node.members)))
+    return "\n".join(map(clean, lines))
+
+
+def _subtitle(graph: Graph) -> str:
+    ids = {node.id for node in graph.nodes}
+    parts = [count(len(ids), "node"), count(len(graph.edges), "edge")]
+    ends = [node.end_ns for node in graph.nodes if node.end_ns is not None]
+    if ends:
+        parts.append(duration(max(ends)))
+    if graph.omitted:
+        parts.append(f"{graph.omitted:,} more left out")
+    parts.append("numbers: execution order")
+    return " · ".join(parts)
+
+
+def _marks(nodes: Sequence[GraphNode]) -> tuple[Entry, ...]:
+    """The legend of what is special, if anything is."""
+    marks = []
+    statuses = {node.status for node in nodes}
+    if "failed" in statuses:
+        marks.append(Entry("failed", style.ALARM, style.BACKGROUND, "alarm"))
+    if "unfinished" in statuses:
+        marks.append(Entry("never finished", style.ALARM, style.BACKGROUND, "alarm"))
+    if None in statuses:
+        marks.append(Entry("did not run", style.LINE, style.BACKGROUND, "dashed"))
+    return tuple(marks)
+
+
+def _by_time(
+    nodes: Sequence[GraphNode],
+) -> tuple[Callable[[GraphNode], str], tuple[str, str] | None]:
+    """Colours by how long a node took, on a logarithmic scale, and the scale's ends."""
+    known = [took for node in nodes if (took := _took(node)) is not None]
+    if not known:
+        return lambda _: style.LINE, None
+    low, high = math.log(max(min(known), 1)), math.log(max(*known, 2))
+
+    def colour(node: GraphNode) -> str:
+        took = _took(node)
+        if took is None:
+            return style.LINE
+        part = (math.log(max(took, 1)) - low) / max(high - low, 1e-9)
+        return style.ramp(round(part, 2))
+
+    return colour, (duration(min(known)), duration(max(known)))
+
+
+def _took(node: GraphNode) -> int | None:
+    if node.start_ns is None or node.end_ns is None:
+        return None
+    return node.end_ns - node.start_ns

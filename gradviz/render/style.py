@@ -1,0 +1,86 @@
+"""How pictures look: colours, fonts, sizes. What is drawn lives elsewhere.
+
+Colours are told apart with any of the usual kinds of colour blindness, and none of
+them is the only carrier of a meaning: devices have a legend, failed nodes a heavy
+border, nodes that did not run a dashed one.
+"""
+
+import functools
+from collections.abc import Iterable
+from typing import Final
+
+FONT: Final = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
+TEXT_SIZE: Final = 12.0
+SMALL_SIZE: Final = 10.0
+TITLE_SIZE: Final = 16.0
+
+BACKGROUND: Final = "#ffffff"
+INK: Final = "#1b1f24"
+FAINT_INK: Final = "#59636e"
+LINE: Final = "#8c959f"
+FAINT_LINE: Final = "#d8dee4"
+PANEL: Final = "#f6f8fa"
+PASS: Final = "#c3ccd6"
+ALARM: Final = "#b3261e"
+
+#: For devices, then for kinds of operations.
+PALETTE: Final = (
+    "#33618d",
+    "#d9822b",
+    "#23806c",
+    "#9c4f96",
+    "#c9a227",
+    "#5aa9d6",
+    "#b5544d",
+    "#6b7f3a",
+)
+REST: Final = "#9aa4ae"
+#: For leaves, where operations have colours: the same in every picture.
+LEAF: Final = "#5b6673"
+
+#: From little to much time.
+RAMP: Final = ("#f6e3a1", "#fbbf68", "#f08a4b", "#c8433f", "#7a1f4f")
+
+
+def assign(names: Iterable[str]) -> dict[str, str]:
+    """A colour for each of `names`, sorted; those beyond the palette share one.
+
+    ``cpu`` is always the first colour, so that pictures agree with each other.
+    """
+    ordered = sorted(set(names), key=lambda name: (name != "cpu", name))
+    return {
+        name: PALETTE[index] if index < len(PALETTE) else REST
+        for index, name in enumerate(ordered)
+    }
+
+
+def ramp(part: float) -> str:
+    """The colour of `part` (0 to 1) of the way along `RAMP`."""
+    at = min(max(part, 0.0), 1.0) * (len(RAMP) - 1)
+    index = min(int(at), len(RAMP) - 2)
+    return mix(RAMP[index + 1], RAMP[index], at - index)
+
+
+def mix(colour: str, other: str, part: float) -> str:
+    """`part` of `colour`, the rest `other`."""
+    mixed = (
+        round(part * one + (1 - part) * two)
+        for one, two in zip(_rgb(colour), _rgb(other), strict=True)
+    )
+    return "#" + "".join(f"{value:02x}" for value in mixed)
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def tint(colour: str, part: float = 0.13) -> str:
+    """A light shade of `colour`, on which `INK` reads well."""
+    return mix(colour, BACKGROUND, part)
+
+
+def text_on(colour: str) -> str:
+    """White or ink, whichever reads better on `colour`."""
+    red, green, blue = _rgb(colour)
+    return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else BACKGROUND
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)

@@ -1,0 +1,208 @@
+"""A laid out picture of a graph as an SVG file."""
+
+from collections.abc import Sequence
+from typing import Final
+from xml.sax.saxutils import escape
+
+from gradviz.render import style
+from gradviz.render.layout import Layout, Point
+from gradviz.render.markup import document, element, group, number
+from gradviz.render.scene import Box, Entry, Outline, Scene
+from gradviz.render.text import width
+
+MARGIN: Final = 24.0
+TITLE_HEIGHT: Final = 48.0
+SWATCH: Final = 14.0
+RAMP_WIDTH: Final = 120.0
+MIN_WIDTH: Final = 360.0
+
+_STYLE: Final = f"""\
+.edges path {{ fill: none; stroke: {style.LINE}; stroke-width: 1.2 }}
+.edges path {{ marker-end: url(#arrow) }}
+"""
+
+_ARROW: Final = (
+    '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
+    'markerHeight="7" orient="auto">'
+    f'<path d="M0 1L9 5L0 9z" fill="{style.LINE}"/></marker></defs>'
+)
+
+
+def svg(scene: Scene, layout: Layout) -> bytes:
+    """The picture as an SVG file."""
+    legend, legend_width, legend_height = _legend(scene)
+    top = MARGIN + TITLE_HEIGHT + legend_height
+    inner = max(
+        layout.width,
+        MIN_WIDTH,
+        legend_width,
+        width(scene.title, style.TITLE_SIZE, bold=True),
+        width(scene.subtitle, style.TEXT_SIZE),
+    )
+    left = MARGIN + (inner - layout.width) / 2
+    looks = _Looks()
+    draw, path = (_box, _curve) if scene.is_detailed else (_small_box, _line)
+    parts = [
+        _ARROW,
+        element("text", scene.title, class_="title", x=MARGIN, y=MARGIN + 12),
+        element("text", scene.subtitle, class_="faint", x=MARGIN, y=MARGIN + 31),
+        group(legend, x=MARGIN, y=MARGIN + TITLE_HEIGHT),
+        f'<g transform="translate({number(left)} {number(top)})">',
+        '<g class="edges">',
+        *(f'<path d="{path(route)}"/>' for route in layout.routes),
+        "</g>",
+        *(
+            draw(box, looks.name(box), *centre)
+            for box, centre in zip(scene.boxes, layout.centres, strict=True)
+        ),
+        "</g>",
+    ]
+    return document(
+        scene.title,
+        inner + 2 * MARGIN,
+        top + layout.height + MARGIN,
+        parts,
+        _STYLE + looks.rules(),
+    )
+
+
+# --- edges ----------------------------------------------------------------------
+
+
+def _curve(route: Sequence[Point]) -> str:
+    start, *rest = (f"{number(x)} {number(y)}" for x, y in route)
+    return f"M{start}C{' '.join(rest)}"
+
+
+def _line(route: Sequence[Point]) -> str:
+    """Straight from stop to stop: every third of the control points is one."""
+    return "M" + "L".join(f"{x:.0f} {y:.0f}" for x, y in route[::3])
+
+
+# --- boxes ----------------------------------------------------------------------
+# These run once a node and a picture may have 100,000 of them: the elements are
+# written out instead of being put together by `element`.
+
+
+def _box(box: Box, look: str, x: float, y: float) -> str:
+    corner = box.height / 2 if box.is_leaf else 6.0
+    middle = number((box.badge_width + box.width) / 2)
+    wide, high, r = number(box.width), number(box.height), number(corner)
+    baseline = 15.5 if box.subtitle else box.height / 2 + 4
+    subtitle = (
+        f'<text class="small faint middle" x="{middle}" y="29">'
+        f"{escape(box.subtitle)}</text>"
+    )
+    return (
+        f'<g transform="translate({number(x - box.width / 2)} '
+        f'{number(y - box.height / 2)})"><title>{escape(box.tooltip)}</title>'
+        f'<rect class="{look}" width="{wide}" height="{high}" rx="{r}"/>'
+        f"{_badge(box, look, corner) if box.badge else ''}"
+        f'<text class="middle" x="{middle}" y="{number(baseline)}">'
+        f"{escape(box.title)}</text>{subtitle if box.subtitle else ''}</g>"
+    )
+
+
+def _badge(box: Box, look: str, corner: float) -> str:
+    """The number at the left end of a box, whose round corners it follows."""
+    right, bottom, r = number(box.badge_width), number(box.height), number(corner)
+    arc = f"A{r} {r} 0 0 0"
+    lower = number(box.height - corner)
+    return (
+        f'<path class="{look}b" d="M{right} 0H{r}{arc} 0 {r}V{lower}{arc} {r} {bottom}'
+        f'H{right}z"/><text class="bold middle {look}t" '
+        f'x="{number(box.badge_width / 2 + 1)}" y="{number(box.height / 2 + 4)}">'
+        f"{box.badge}</text>"
+    )
+
+
+def _small_box(box: Box, look: str, x: float, y: float) -> str:
+    return (
+        f'<g transform="translate({x - box.width / 2:.0f} {y - box.height / 2:.0f})">'
+        f"<title>{escape(box.tooltip)}</title>"
+        f'<rect class="{look}" width="{box.width:.0f}" height="{box.height:.0f}"/>'
+        f'<text x="7" y="17"><tspan class="bold">{box.badge}</tspan> '
+        f"{escape(box.title)}</text></g>"
+    )
+
+
+class _Looks:
+    """Short names for the colours and borders of boxes, and their CSS rules."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[str, str, Outline], str] = {}
+
+    def name(self, box: Box) -> str:
+        look = (box.colour, box.fill, box.outline)
+        return self._names.setdefault(look, f"k{len(self._names)}")
+
+    def rules(self) -> str:
+        rules = []
+        for (colour, fill, outline), name in self._names.items():
+            border = ";".join(f"{k}:{v}" for k, v in _border(outline, colour).items())
+            rules += [
+                f".{name} {{ fill: {fill}; {border} }}",
+                f".{name}b {{ fill: {colour} }}",
+                f"text.{name}t {{ fill: {style.text_on(colour)} }}",
+            ]
+        return "\n".join([*rules, ""])
+
+
+def _border(outline: Outline, colour: str) -> dict[str, str]:
+    match outline:
+        case "alarm":
+            return {"stroke": style.ALARM, "stroke-width": "2.5"}
+        case "dashed":
+            return {"stroke": colour, "stroke-dasharray": "4 3"}
+        case "plain":
+            return {"stroke": colour, "stroke-width": "1.2"}
+
+
+# --- legend ---------------------------------------------------------------------
+
+
+def _legend(scene: Scene) -> tuple[list[str], float, float]:
+    """The legend's elements, how wide and how high it is."""
+    parts: list[str] = []
+    x = 0.0
+    if scene.scale:
+        ramp, x = _ramp(*scene.scale)
+        parts += ramp
+    for entry in scene.legend:
+        parts += _swatch(entry, x)
+        x += SWATCH + 7 + width(entry.text, style.TEXT_SIZE) + 18
+    return parts, x, SWATCH + 24 if parts else 0.0
+
+
+def _swatch(entry: Entry, x: float) -> list[str]:
+    return [
+        element(
+            "rect",
+            x=x,
+            width=SWATCH,
+            height=SWATCH,
+            rx=3,
+            fill=entry.fill,
+            **_border(entry.outline, entry.colour),
+        ),
+        element("text", entry.text, x=x + SWATCH + 7, y=11.5),
+    ]
+
+
+def _ramp(low: str, high: str) -> tuple[list[str], float]:
+    """The scale of time as a strip of colours, and where what follows it begins."""
+    stops = "".join(
+        element("stop", offset=f"{index / (len(style.RAMP) - 1):g}", stop_color=colour)
+        for index, colour in enumerate(style.RAMP)
+    )
+    strip = width(low, style.TEXT_SIZE) + 6
+    after = strip + RAMP_WIDTH + 8
+    parts = [
+        f'<defs><linearGradient id="ramp">{stops}</linearGradient></defs>',
+        element("text", low, class_="end", x=strip - 8, y=11.5),
+        element(
+            "rect", x=strip, width=RAMP_WIDTH, height=SWATCH, rx=3, fill="url(#ramp)"
+        ),
+        element("text", high, x=after, y=11.5),
+    ]
+    return parts, after + width(high, style.TEXT_SIZE) + 18

@@ -1,0 +1,132 @@
+"""The figures of a trace: totals, where the time went, threads, passes."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gradviz.analysis.summary import LongNode, NameSummary, PassSummary, Summary
+from gradviz.render.terminal.tables import (
+    NOTHING,
+    duration_text,
+    heading,
+    indented,
+    make_console,
+    make_table,
+    name_text,
+    share,
+)
+from gradviz.render.text import clean, count, duration, place
+from gradviz.trace.model import Losses
+
+MAX_PASSES: Final = 12
+MAX_NAMES: Final = 8
+MAX_LONGEST: Final = 5
+
+
+def print_summary(summary: Summary, console: Console | None = None) -> None:
+    """Print the figures of a trace, as wide as the console is."""
+    console = console or make_console()
+    console.print(_totals(summary))
+    if summary.num_nodes:
+        names = summary.names[:MAX_NAMES]
+        all_ns = sum(one.total_ns for one in summary.names)
+        console.print(heading("Where the time went", len(names), len(summary.names)))
+        console.print(_names_table(names, all_ns))
+        console.print(heading("Longest nodes"))
+        console.print(_longest_table(summary.longest[:MAX_LONGEST]))
+        console.print(heading("Threads"))
+        console.print(_threads_table(summary))
+    if summary.passes:
+        last = summary.passes[-MAX_PASSES:]
+        console.print(heading("Backward passes", len(last), len(summary.passes)))
+        console.print(_passes_table(last))
+
+
+def _totals(summary: Summary) -> RenderableType:
+    num_failed = sum(one.status == "failed" for one in summary.passes)
+    failed = f", {num_failed:,} failed" if num_failed else ""
+    recorded = count(summary.num_events, "event")
+    ran, counted = count(summary.num_nodes, "node"), count(summary.num_edges, "edge")
+    rows = [
+        ("trace", clean(summary.path) or "in memory"),
+        ("recorded", f"{recorded} in {duration(summary.duration_ns)}"),
+        ("passes", f"{len(summary.passes):,}{failed}"),
+        ("graph", f"{ran} ran, {counted}"),
+    ]
+    if not summary.losses.is_complete:
+        rows.append(("incomplete", _losses(summary.losses)))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column()
+    for name, value in rows:
+        grid.add_row(Text(name), Text(value))
+    return grid
+
+
+def _losses(losses: Losses) -> str:
+    told = [
+        (losses.dropped, f"{count(losses.dropped, 'event')} dropped"),
+        (losses.damaged_bytes, f"{count(losses.damaged_bytes, 'byte')} damaged"),
+        (losses.unknown_events, f"{count(losses.unknown_events, 'event')} unknown"),
+        (losses.truncated, "its end is cut off"),
+        (not losses.closed, "it was never closed"),
+    ]
+    return "; ".join([text for has, text in told if has] or map(clean, losses.problems))
+
+
+def _names_table(names: Sequence[NameSummary], all_ns: int) -> RenderableType:
+    table = make_table("name", "nodes", "total", "longest", "share")
+    for one in names:
+        table.add_row(
+            Text(name_text(one.name)),
+            Text(f"{one.nodes:,}"),
+            Text(duration(one.total_ns)),
+            Text(duration(one.longest_ns)),
+            share(one.total_ns / max(all_ns, 1)),
+        )
+    return indented(table)
+
+
+def _longest_table(nodes: Sequence[LongNode]) -> RenderableType:
+    table = make_table("name", "node", "pass", "device", "took", "created at")
+    for one in nodes:
+        table.add_row(
+            Text(name_text(one.name)),
+            Text(str(one.node)),
+            Text(str(one.task)),
+            Text(clean(one.device)),
+            Text(duration(one.duration_ns)),
+            Text(clean(place(one.location)) or NOTHING),
+        )
+    return indented(table)
+
+
+def _threads_table(summary: Summary) -> RenderableType:
+    table = make_table("thread", "name", "nodes", "busy", "share")
+    for one in summary.threads:
+        table.add_row(
+            Text(str(one.thread)),
+            Text(name_text(one.name)),
+            Text(f"{one.nodes:,}"),
+            Text(duration(one.busy_ns)),
+            share(one.busy_ns / max(summary.duration_ns, 1)),
+        )
+    return indented(table)
+
+
+def _passes_table(passes: Sequence[PassSummary]) -> RenderableType:
+    table = make_table("pass", "nodes", "edges", "took", "status")
+    for one in passes:
+        status = one.status + (f": {clean(one.error)}" if one.error else "")
+        status += f" (inside {one.parent})" if one.parent >= 0 else ""
+        table.add_row(
+            Text(str(one.task)),
+            Text(f"{one.nodes:,}"),
+            Text(f"{one.edges:,}"),
+            Text(duration_text(one.duration_ns)),
+            Text(status, style="" if one.status == "completed" else "bold red"),
+        )
+    return indented(table)

@@ -1,0 +1,169 @@
+"""The timeline as lanes of bars, one column a slice of time."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from gradviz.analysis.timeline import Lane, Span, Timeline
+from gradviz.render.terminal.tables import EIGHTHS, make_console
+from gradviz.render.text import clean, count, duration, operation, shorten
+
+MAX_LANE_NAME: Final = 18
+MIN_COLUMNS: Final = 20
+SPACE: Final = "   "
+COLOURS: Final = ("blue", "yellow", "green", "magenta", "cyan", "red")
+
+
+def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
+    """Print a timeline, as wide as the console is.
+
+    A column shows the span that took most of it, filled as far as anything ran.
+    """
+    console = console or make_console()
+    names = [shorten(clean(lane.name), MAX_LANE_NAME) for lane in timeline.lanes]
+    gutter = max(map(len, names), default=0) + 2
+    columns = max(console.width - gutter, MIN_COLUMNS)
+    colours = _colours(timeline)
+    num_nodes = sum(lane.num_nodes for lane in timeline.lanes)
+    head = (
+        f"{_passes_named(timeline)}: {duration(timeline.duration_ns)}, "
+        f"{count(num_nodes, 'node')}, {count(len(timeline.lanes), 'thread')}"
+    )
+    ruler = " " * gutter + _ruler(timeline.duration_ns, columns)
+    console.print(Text(head, style="bold"))
+    console.print(Text(ruler, style="dim"), no_wrap=True, overflow="crop")
+    for lane, name in zip(timeline.lanes, names, strict=True):
+        for row in range(lane.num_rows):
+            label = (name if row == 0 else "").ljust(gutter)
+            bars = _bars(lane, row, timeline.duration_ns, columns, colours)
+            line = Text.assemble((label, "bold"), bars)
+            console.print(line, no_wrap=True, overflow="crop")
+    for legend in _legend(timeline, colours, console.width):
+        console.print(legend)
+
+
+def _passes_named(timeline: Timeline) -> str:
+    outer = [one.task for one in timeline.passes if one.parent < 0]
+    tasks = outer or list(timeline.tasks)
+    if len(tasks) == 1:
+        return f"Backward pass {tasks[0]}"
+    return count(len(tasks), "backward pass")
+
+
+def _ruler(end_ns: int, columns: int) -> str:
+    """The axis of time: marks at quarters, and the end at the right."""
+    end = f"{duration(end_ns)}╷"
+    line = ""
+    for quarter in range(4):
+        line = line.ljust(columns * quarter // 4)
+        mark = f"╷{duration(end_ns * quarter / 4)}"
+        if len(line) + len(mark) + len(end) < columns:
+            line += mark
+    return line.ljust(columns - len(end)) + end
+
+
+# --- bars -----------------------------------------------------------------------
+
+
+def _bars(
+    lane: Lane, row: int, end_ns: int, columns: int, colours: Mapping[str, str]
+) -> Text:
+    """One row of a lane."""
+    per_column = max(end_ns, 1) / columns
+    shown: list[Span | None] = [None] * columns
+    longest = [0.0] * columns
+    busy_ns = [0.0] * columns
+    for span in lane.spans:
+        if span.row != row:
+            continue
+        first = min(int(span.start_ns / per_column), columns - 1)
+        last = min(max(math.ceil(span.end_ns / per_column) - 1, first), columns - 1)
+        for column in range(first, last + 1):
+            start = max(span.start_ns, column * per_column)
+            part = min(span.end_ns, (column + 1) * per_column) - start
+            if span.kind == "node":
+                busy_ns[column] += part
+            if shown[column] is None or part > longest[column]:
+                shown[column], longest[column] = span, part
+    text = Text()
+    begin = 0
+    for end in range(1, columns + 1):
+        if end == columns or shown[end] is not shown[begin]:
+            parts = [one / per_column for one in busy_ns[begin:end]]
+            text.append_text(_bar(shown[begin], parts, colours))
+            begin = end
+    return text
+
+
+def _bar(
+    span: Span | None, filled: Sequence[float], colours: Mapping[str, str]
+) -> Text:
+    """The columns of one span, with its number and name if there is room.
+
+    Args:
+        span: Whose columns they are, None for nobody's.
+        filled: For each column the part of its time in which anything ran.
+        colours: See `_colours`.
+    """
+    room = len(filled)
+    if span is None:
+        return Text(" " * room)
+    if span.kind == "wait":
+        return Text("·" * room, style="dim")
+    blocks = "".join(EIGHTHS[max(round(8 * min(part, 1)), 1)] for part in filled)
+    for label in (f"{span.index} {_operation(span)}", str(span.index)):
+        if len(label) + 3 <= room:
+            blocks = f"{blocks[0]} {label} {blocks[len(label) + 3 :]}"
+            break
+    return Text(blocks, style=_style(span, colours))
+
+
+def _style(span: Span, colours: Mapping[str, str]) -> str:
+    if span.status != "completed":
+        return "bold red"
+    return colours.get(_operation(span), "default")
+
+
+def _colours(timeline: Timeline) -> dict[str, str]:
+    """Colours for the operations that took most time."""
+    took: Counter[str] = Counter()
+    for lane in timeline.lanes:
+        for span in lane.spans:
+            if span.kind == "node":
+                took[_operation(span)] += span.end_ns - span.start_ns
+    names = [name for name, _ in took.most_common(len(COLOURS))]
+    return dict(zip(names, COLOURS, strict=False))
+
+
+def _operation(span: Span) -> str:
+    return clean(operation(span.name))
+
+
+def _legend(
+    timeline: Timeline, colours: Mapping[str, str], width: int
+) -> Iterator[Text]:
+    """What the bars mean, in lines that break between two meanings only."""
+    parts = [
+        Text.assemble(("█", colour), f" {name}") for name, colour in colours.items()
+    ]
+    spans = [span for lane in timeline.lanes for span in lane.spans]
+    if any(span.kind == "wait" for span in spans):
+        parts.append(Text.assemble(("··", "dim"), " waiting for work"))
+    for status in ("failed", "unfinished"):
+        parts += [
+            Text(f"{span.index} {_operation(span)} {status}", style="bold red")
+            for span in spans
+            if span.status == status
+        ]
+    parts.append(Text("numbers: execution order", style="dim"))
+    line = Text()
+    for part in parts:
+        if line and line.cell_len + len(SPACE) + part.cell_len > width:
+            yield line
+            line = Text()
+        line = Text.assemble(line, SPACE if line else "", part)
+    yield line

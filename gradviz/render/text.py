@@ -1,0 +1,105 @@
+"""Words in pictures and terminals: made harmless, measured, shortened, formatted."""
+
+import functools
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+# An escape sequence goes as a whole, so that its payload is not left as text: OSC, DCS
+# and their like up to their terminator, then CSI, then any other.
+_ESCAPES: Final = re.compile(
+    r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)"
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+#: Control (Cc), format (Cf: bidi overrides, zero width), surrogates, unassigned and
+#: private characters, line and paragraph separators.
+_HARMFUL: Final = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
+
+_SLIM: Final = frozenset("il'")
+_NARROW: Final = frozenset("fjrtI.,:;|!()[]{} -")
+_BROAD: Final = frozenset("mwMWOQ@%—→")
+
+_UNITS: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def clean(text: str) -> str:
+    """One line of `text` without anything that acts instead of being shown.
+
+    Escape sequences, control and format characters (bidi overrides, zero width) go;
+    line breaks and tabs become spaces.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = _ESCAPES.sub("", text)
+    kept = (
+        " " if c in "\t\n\v\f\r\x85\u2028\u2029" else c
+        for c in text
+        if c in "\t\n\v\f\r\x85\u2028\u2029" or unicodedata.category(c) not in _HARMFUL
+    )
+    return "".join(kept)
+
+
+def shorten(text: str, length: int) -> str:
+    """At most `length` characters of `text`, with an ellipsis where it was cut."""
+    return text if len(text) <= length else text[: max(length - 1, 0)] + "…"
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def width(text: str, size: float, *, bold: bool = False) -> float:
+    """Roughly how wide `text` is in a sans-serif font of `size`, never too little.
+
+    The fonts of viewers differ; the classes below are those of DejaVu Sans, the widest
+    of the usual ones.
+    """
+    ems = 0.0
+    for c in text:
+        if c in _SLIM:
+            ems += 0.3
+        elif c in _NARROW:
+            ems += 0.41
+        elif c in _BROAD:
+            ems += 1.0
+        elif c.isupper():
+            ems += 0.73
+        elif ord(c) < 0x2000:
+            ems += 0.64
+        else:
+            ems += 1.0
+    return ems * size * (1.15 if bold else 1.0)
+
+
+def duration(ns: float) -> str:
+    """Nanoseconds for people, in three digits: ``412 µs``, ``1.24 ms``, ``35 s``."""
+    for factor, unit in _UNITS:
+        if ns >= factor:
+            value = ns / factor
+            digits = 2 if value < 10 else 1 if value < 100 else 0
+            written = f"{value:.{digits}f}"
+            if "." in written:
+                written = written.rstrip("0").rstrip(".")
+            return f"{written} {unit}"
+    return "0 ns" if ns == 0 else f"{ns:.2g} ns"
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun: ``1 node``, ``1,797 nodes``, ``2 passes``."""
+    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    return f"{number:,} {noun}{ending}"
+
+
+def shape(sizes: Sequence[int]) -> str:
+    """A shape as Python writes it: ``(32, 10)``."""
+    return str(tuple(sizes))
+
+
+def operation(name: str) -> str:
+    """The operation of a node's name: ``MulBackward0`` -> ``Mul``."""
+    return re.sub(r"Backward\d*$", "", name) or name
+
+
+def place(location: str) -> str:
+    """The file and line of a ``path:line``, without the folders."""
+    return location.replace("\\", "/").rpartition("/")[2]

@@ -1,0 +1,1 @@
+"""Tensors: what users hold. Their arithmetic is in `gradviz.ops`."""

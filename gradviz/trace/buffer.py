@@ -1,0 +1,219 @@
+"""Buffers: what threads have reported and the writer has not taken yet.
+
+A thread's buffer holds a list of integers for each kind of event, row after row. The
+thread extends it, the writer empties it from the front, and neither waits for the
+other.
+
+Note [Taking rows]
+~~~~~~~~~~~~~~~~~~
+Two threads change a list, with no lock between them:
+
+* the owner calls ``rows.extend(row)`` with a tuple of integers;
+* the writer copies the `n` items that are there, and deletes the first `n`.
+
+Each of these is one call into C that runs no Python code (the items are integers, so
+nothing is compared, hashed or finalised that has code of its own), hence atomic under
+the interpreter's lock. Between them the list can only grow, at its end. So `n` is a whole number of rows, the
+first `n` items stay what they were until the writer deletes them, and what is appended
+meanwhile is not touched. A list is never replaced by another one: the owner may have
+fetched it just before, and would append to a list that nobody reads any more.
+
+A signal handler or a finaliser may report something between the two halves of a
+report (the clock, the append). Its row then stands before an older one; readers sort.
+"""
+
+import itertools
+import threading
+import weakref
+from array import array
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from gradviz.trace.events import KINDS, Event, own_columns
+
+#: Columns that a row has before those of its kind: ``t_ns``, ``task``, ``node``.
+NUM_COMMON: Final = 3
+
+#: Integers in a row of each kind.
+WIDTHS: Final = {kind: NUM_COMMON + len(own_columns(kind)) for kind in KINDS.values()}
+
+#: At so many integers in a list the writer is called before its time.
+MANY: Final = 50_000
+
+#: At so many the thread's events are dropped until the writer has caught up.
+TOO_MANY: Final = 1_000_000
+
+
+class Rows(Protocol):
+    """What a thread sees of a list of rows."""
+
+    def extend(self, row: tuple[int, ...], /) -> None:
+        """Append one row."""
+
+    def __len__(self) -> int:
+        """Integers that wait for the writer."""
+
+
+class Local(Protocol):
+    """What a thread finds of its own."""
+
+    buffer: "Buffer"
+    rows: dict[type[Event], Rows]
+
+
+class Taken(NamedTuple):
+    """What the writer took from one thread.
+
+    Attributes:
+        thread: The thread's number.
+        rows: The rows of each kind that had any, integer after integer.
+        num_dropped: Events that were dropped since the last time.
+    """
+
+    thread: int
+    rows: dict[type[Event], "array[int]"]
+    num_dropped: int
+
+
+class Buffers:
+    """The buffers of all threads.
+
+    Args:
+        local: `threading.local`, or what stands for it under another scheduler: a
+            subclass's ``__init__`` runs anew in each thread.
+        thread_name: The name of the calling thread.
+
+    Attributes:
+        local: Each thread's own; made when a thread first looks at it.
+    """
+
+    def __init__(
+        self, *, local: type[threading.local], thread_name: Callable[[], str]
+    ) -> None:
+        self._thread_name = thread_name
+        self._next_number = itertools.count().__next__
+        self._all: list[Buffer] = []
+        self._new_threads: list[tuple[int, str]] = []
+        self._is_closed = False
+        add = self._add
+
+        class OfThread(local):  # type: ignore[valid-type, misc]
+            def __init__(self) -> None:
+                self.life = _Life()
+                self.buffer = add(self.life)
+                self.rows = self.buffer.rows
+
+        self.local: Local = OfThread()
+
+    def close(self) -> None:
+        """Keep no rows from now on. Any thread."""
+        self._is_closed = True
+        for buffer in tuple(self._all):
+            buffer.drop()
+
+    def take(self) -> list[Taken]:
+        """Take the rows of all threads. One thread at a time."""
+        taken = []
+        for buffer in tuple(self._all):
+            is_alive = buffer.is_alive()
+            taken.append(buffer.take(keep=not self._is_closed))
+            if not is_alive:
+                self._all.remove(buffer)
+        return taken
+
+    def take_new_threads(self) -> list[tuple[int, str]]:
+        """Numbers and names of threads made since the last call."""
+        taken = self._new_threads[:]
+        del self._new_threads[: len(taken)]
+        return taken
+
+    def _add(self, life: "_Life") -> "Buffer":
+        """Make the calling thread's buffer. Takes no lock: see `Strings`."""
+        buffer = Buffer(self._next_number(), life)
+        self._new_threads.append((buffer.number, self._thread_name()))
+        self._all.append(buffer)
+        if self._is_closed:
+            buffer.drop()
+        return buffer
+
+
+class Buffer:
+    """One thread's rows.
+
+    Attributes:
+        number: The thread's number in the trace.
+        rows: Kind -> where the thread puts its rows.
+        has_called: The writer was told that there are many, and has not come yet.
+    """
+
+    def __init__(self, number: int, life: "_Life") -> None:
+        self.number = number
+        self._is_alive = weakref.ref(life)
+        self._kept: dict[type[Event], list[int]] = {kind: [] for kind in WIDTHS}
+        self._dropped = _Dropped()
+        self._is_dropping = False
+        self._num_told = 0
+        self.rows: dict[type[Event], Rows] = dict(self._kept)
+        self.has_called = False
+
+    def is_alive(self) -> bool:
+        """Whether the thread still runs, and may add rows."""
+        return self._is_alive() is not None
+
+    def drop(self) -> None:
+        """Let the thread's rows go to nobody, only count them. Any thread."""
+        self.rows.update(dict.fromkeys(self._kept, self._dropped))
+        # Last, or the writer could undo what has not been done yet, and forget it.
+        self._is_dropping = True
+
+    def take(self, *, keep: bool) -> Taken:
+        """Take what is there, and keep what comes if `keep`. The writer's thread."""
+        self.has_called = False
+        rows = {}
+        num_dropped = 0
+        for kind, kept in self._kept.items():
+            if kept:
+                rows[kind] = taken = _as_integers(kept)
+                num_items = len(taken) or len(kept)
+                del kept[:num_items]  # See Note [Taking rows].
+                if not taken:
+                    num_dropped += num_items // WIDTHS[kind]
+        if keep and self._is_dropping:
+            self._is_dropping = False
+            self.rows.update(self._kept)
+        # The count only grows, and is read once: the owner may be adding to it.
+        count = self._dropped.count
+        num_dropped += count - self._num_told
+        self._num_told = count
+        return Taken(self.number, rows, num_dropped)
+
+
+def _as_integers(rows: list[int]) -> "array[int]":
+    """The items of `rows`; none if one of them is no 64-bit integer.
+
+    A producer that reports something else has a defect, which costs it these events.
+    """
+    try:
+        return array("q", rows)
+    except (TypeError, OverflowError):
+        return array("q")
+
+
+class _Dropped:
+    """Stands for every list of a thread whose events are dropped."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def extend(self, row: tuple[int, ...], /) -> None:
+        del row
+        self.count += 1
+
+    def __len__(self) -> int:
+        return 0
+
+
+class _Life:
+    """Held by a thread's local storage alone, so it ends with the thread."""
+
+    __slots__ = ("__weakref__",)

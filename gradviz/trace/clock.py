@@ -1,0 +1,65 @@
+"""Clocks: what a recording reads the time from.
+
+Events carry a monotonic time in nanoseconds. A `ClockPair` says which time of day that
+was, so that traces of several processes can be laid side by side.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+#: A clock answers in nanoseconds and never goes back.
+Clock = Callable[[], int]
+
+#: Two readings of a clock no coarser than this differ, if a Python call lies between.
+_FINE_S: Final = 50e-9
+
+
+class ClockPair(msgspec.Struct, frozen=True, kw_only=True):
+    """The same moment on two clocks.
+
+    Attributes:
+        monotonic_ns: On the clock of the events.
+        wall_ns: Since 1970 in UTC, as the machine's clock had it.
+    """
+
+    monotonic_ns: int
+    wall_ns: int
+
+
+def read_pair(clock: Clock) -> ClockPair:
+    """This moment on `clock` and on the machine's wall clock."""
+    return ClockPair(monotonic_ns=clock(), wall_ns=time.time_ns())
+
+
+def event_clock(clock: Clock) -> Clock:
+    """`clock`, made to answer a larger number each time if it does not already.
+
+    The order of a trace is the order of its times, so no two events of a thread may
+    have the same. The performance counter is fine enough where its resolution says so;
+    any other clock (a coarse one, a manual one in a test) is helped by a nanosecond.
+    """
+    if clock is time.perf_counter_ns:
+        resolution = time.get_clock_info("perf_counter").resolution
+        if resolution <= _FINE_S:
+            return clock
+    return strictly_increasing(clock)
+
+
+def strictly_increasing(clock: Clock) -> Clock:
+    """A clock that reads `clock`, or one more than last time where that stands still.
+
+    It takes no lock, because a signal handler may read it in the middle of a reading.
+    Threads that are switched between two bytecodes can therefore see the same number,
+    never an earlier one of their own as long as `clock` itself moves on.
+    """
+    last = -1
+
+    def tick() -> int:
+        nonlocal last
+        last = max(clock(), last + 1)
+        return last
+
+    return tick

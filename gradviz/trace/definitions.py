@@ -1,0 +1,181 @@
+"""The JSON in a trace file: everything that is not an event.
+
+One structure for each type of frame that holds JSON. A reader ignores fields that it
+does not know, so later versions may add some; it never learns a type from the file.
+
+Numbers that an event or another definition refers to are written beside what they
+stand for, never counted, so that a lost frame shifts nothing.
+"""
+
+import operator
+import os
+import platform
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+
+from gradviz._version import __version__
+from gradviz.trace.clock import ClockPair
+from gradviz.trace.frames import MAX_UNPACKED, DamageError
+from gradviz.trace.model import Header, Integer
+from gradviz.trace.strings import writable
+
+#: Version of the format that this module writes: see docs/trace-format.md.
+VERSION: Final = (1, 0)
+
+#: Definitions whose JSON is longer are written as several frames.
+_MAX_FRAME: Final = 1 << 19
+
+Index = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+
+
+class VersionOnly(msgspec.Struct, frozen=True):
+    """What is read of a header before anything else is believed."""
+
+    version: tuple[int, int]
+
+
+class NodeRow(msgspec.Struct, frozen=True, array_like=True):
+    """A node, written as an array.
+
+    Attributes:
+        id: Its id.
+        name: Index into the strings.
+        sequence_nr: -1 for 2**64 - 1.
+        topological_nr: Length of the longest path to a leaf.
+        device: Index into the strings.
+        edges: Node id (-1: none) and input_nr by turns.
+        inputs: An index into the inputs each, -1 for none.
+    """
+
+    id: Integer
+    name: Index
+    sequence_nr: Integer
+    topological_nr: Integer
+    device: Index
+    edges: list[Integer]
+    inputs: list[Integer]
+
+
+class InputRow(msgspec.Struct, frozen=True, array_like=True):
+    """What inputs expect, written as an array; `dtype` and `device` are strings."""
+
+    index: Index
+    shape: tuple[Integer, ...]
+    dtype: Index
+    device: Index
+
+
+class QueueRow(msgspec.Struct, frozen=True, array_like=True):
+    """A ready queue, written as an array."""
+
+    id: Integer
+    name: str
+    device: Integer
+
+
+class Definitions(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the events and definitions of this and later frames refer to.
+
+    Attributes:
+        strings: Index and text.
+        threads: Number and name.
+        queues: Ready queues.
+        inputs: What inputs of nodes expect.
+        nodes: Nodes; the last definition of a node counts.
+    """
+
+    strings: list[tuple[Index, str]] = []
+    threads: list[tuple[Index, str]] = []
+    queues: list[QueueRow] = []
+    inputs: list[InputRow] = []
+    nodes: list[NodeRow] = []
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """Events of a thread that the recorder dropped since the thread's last frame."""
+
+    thread: Index
+    events: Index
+
+
+class Closed(msgspec.Struct, frozen=True):
+    """The last frame: how much the recorder wrote and dropped in all."""
+
+    events: Integer
+    nodes: Integer
+    dropped: Integer
+
+
+JsonFrame = TypeVar("JsonFrame", bound=msgspec.Struct)
+
+
+def encode_json(value: msgspec.Struct) -> bytes:
+    """The JSON of one of the structures above."""
+    # The hook: NumPy's integers, which a user may well put into a shape or an edge.
+    return msgspec.json.encode(value, enc_hook=operator.index)
+
+
+def decode_json(payload: bytes | memoryview, kind: type[JsonFrame]) -> JsonFrame:
+    """The structure that a payload holds.
+
+    Raises:
+        DamageError: The payload is no JSON, nests too deep, or says something else.
+    """
+    try:
+        return msgspec.json.decode(payload, type=kind)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise DamageError(f"its JSON cannot be read ({error})") from None
+
+
+def encode_definitions(definitions: Definitions) -> Iterator[bytes]:
+    """The JSON of `definitions`, in as many pieces as it takes; none if it is empty."""
+    if definitions == Definitions():
+        return
+    whole = encode_json(definitions)
+    if len(whole) <= _MAX_FRAME:
+        yield whole
+        return
+    for field in Definitions.__struct_fields__:
+        yield from _pieces(field, getattr(definitions, field))
+
+
+def describe_process(clock: ClockPair) -> Header:
+    """The header of a recording that begins now in this process."""
+    return Header(
+        version=VERSION,
+        gradviz=__version__,
+        python=platform.python_version(),
+        packages=_versions(("numpy", "cupy")),
+        platform=writable(f"{platform.system()} {platform.machine()}"),
+        host=writable(platform.node()),
+        pid=os.getpid(),
+        rank=_rank(os.environ.get("RANK", "")),
+        argv=tuple(map(writable, sys.argv)),
+        clock=clock,
+    )
+
+
+def _pieces(field: str, rows: list[object]) -> Iterator[bytes]:
+    if not rows:
+        return
+    piece = encode_json(Definitions(**{field: rows}))  # type: ignore[arg-type]
+    if len(piece) <= _MAX_FRAME or (len(rows) == 1 and len(piece) <= MAX_UNPACKED):
+        yield piece
+    elif len(rows) > 1:
+        middle = len(rows) // 2
+        yield from _pieces(field, rows[:middle])
+        yield from _pieces(field, rows[middle:])
+    # A single definition larger than any reader accepts is left out.
+
+
+def _versions(names: Iterable[str]) -> dict[str, str]:
+    """The versions of those packages that are loaded."""
+    loaded = (name for name in names if name in sys.modules)
+    return {name: str(getattr(sys.modules[name], "__version__", "")) for name in loaded}
+
+
+def _rank(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else -1

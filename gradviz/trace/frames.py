@@ -1,0 +1,183 @@
+"""Frames: how a trace file is cut into pieces that can be trusted one by one.
+
+A file is a sequence of frames and nothing else::
+
+    magic 8 | length u32 | crc32 u32 | type u8 | payload (length bytes)
+
+Integers are little-endian, the checksum covers type and payload. A frame needs no
+other frame to be decoded, and the file needs no footer: whoever reads it takes the
+frames that are intact and says where the others were.
+
+What payloads mean is not known here; see `definitions` and `columns`.
+"""
+
+import enum
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+#: Begins every frame. No UTF-8 text contains it, and a transfer that changes line
+#: ends or strips the eighth bit breaks it.
+MAGIC: Final = b"\x89GVT\r\n\x1a\n"
+
+#: A packed payload never unpacks to more than this many bytes.
+MAX_UNPACKED: Final = 16 << 20
+
+#: A longer frame is not believed. Writers stay near 1 MiB.
+MAX_PAYLOAD: Final = MAX_UNPACKED + (1 << 16)
+
+_HEAD: Final = struct.Struct("<8sIIB")
+_SIZE: Final = struct.Struct("<I")
+
+
+class FrameType(enum.IntEnum):
+    """What a payload holds. Readers skip and count types they do not know."""
+
+    HEADER = 1
+    DEFINITIONS = 2
+    EVENTS = 3
+    LOST = 4
+    ANCHOR = 5
+    CLOSED = 6
+
+
+class DamageError(Exception):
+    """A frame does not hold what its type promises. Never leaves this package."""
+
+
+class Frame(NamedTuple):
+    """An intact frame.
+
+    Attributes:
+        offset: Where in the file it begins.
+        type: A `FrameType`, or a number that this version does not know.
+        payload: Its bytes.
+    """
+
+    offset: int
+    type: int
+    payload: memoryview
+
+
+class Gap(NamedTuple):
+    """Bytes that belong to no intact frame.
+
+    Attributes:
+        offset: Where in the file they begin.
+        size: How many.
+        is_tail: Whether they are the beginning of a frame that the end of the file
+            cuts off, as a killed writer leaves it.
+    """
+
+    offset: int
+    size: int
+    is_tail: bool
+
+
+class Budget:
+    """How many bytes a file may unpack to, so that a small file cannot fill memory."""
+
+    def __init__(self, file_size: int) -> None:
+        # A real trace unpacks to some eight times its size, a very regular one to
+        # forty; nothing that a recorder writes comes near these limits.
+        self._left = (64 << 20) + 64 * file_size
+
+    def spend(self, size: int) -> None:
+        """Take `size` bytes from the budget.
+
+        Raises:
+            DamageError: There are not that many left.
+        """
+        if size > self._left:
+            raise DamageError("it unpacks to far more than a recorder ever writes")
+        self._left -= size
+
+
+def encode_frame(kind: FrameType, payload: bytes) -> bytes:
+    """The bytes of one frame."""
+    crc = zlib.crc32(payload, zlib.crc32(bytes((kind,))))
+    return _HEAD.pack(MAGIC, len(payload), crc, kind) + payload
+
+
+def scan(data: bytes) -> Iterator[Frame | Gap]:
+    """The frames of a file in their order, and the gaps between them.
+
+    After damage it goes on at the next magic. Every byte is in exactly one piece.
+    """
+    view = memoryview(data)
+    # Each false start costs a checksum. An attacker's file may consist of nothing
+    # else, so they are allowed this many bytes in all.
+    doubt = 8 * len(data) + MAX_PAYLOAD
+    start = at = 0
+    while at < len(data):
+        frame = _frame_at(view, at) if doubt > 0 else None
+        if frame is not None:
+            if start < at:
+                yield Gap(start, at - start, is_tail=False)
+            yield frame
+            start = at = at + _HEAD.size + len(frame.payload)
+            continue
+        doubt -= min(_claimed_length(view, at), len(data) - at)
+        found = data.find(MAGIC, at + 1)
+        at = len(data) if found < 0 else found
+    if start < len(data):
+        yield Gap(start, len(data) - start, is_tail=_is_cut(view, start))
+
+
+def pack(raw: bytes) -> bytes:
+    """A compressed payload that begins with its unpacked size."""
+    return _SIZE.pack(len(raw)) + zlib.compress(raw, 1)
+
+
+def unpack(payload: memoryview, budget: Budget) -> bytes:
+    """What `pack` was given; at most `MAX_UNPACKED` bytes.
+
+    Raises:
+        DamageError: The payload is no such thing, or unpacks to more than it says.
+    """
+    if len(payload) < _SIZE.size:
+        raise DamageError("it is too short to hold its own size")
+    (size,) = _SIZE.unpack_from(payload)
+    if size > MAX_UNPACKED:
+        raise DamageError(f"it claims to unpack to {size} bytes")
+    budget.spend(size)
+    inflater = zlib.decompressobj()
+    try:
+        raw = inflater.decompress(payload[_SIZE.size :], size + 1)
+    except zlib.error as error:
+        raise DamageError(f"it cannot be unpacked ({error})") from None
+    if len(raw) != size or not inflater.eof:
+        raise DamageError(f"it does not unpack to the {size} bytes it claims")
+    return raw
+
+
+def _frame_at(view: memoryview, at: int) -> Frame | None:
+    """The intact frame at `at`, if there is one."""
+    if len(view) - at < _HEAD.size:
+        return None
+    magic, length, crc, kind = _HEAD.unpack_from(view, at)
+    begin = at + _HEAD.size
+    if magic != MAGIC or length > min(MAX_PAYLOAD, len(view) - begin):
+        return None
+    if zlib.crc32(view[begin - 1 : begin + length]) != crc:
+        return None
+    return Frame(at, kind, view[begin : begin + length])
+
+
+def _claimed_length(view: memoryview, at: int) -> int:
+    """How many bytes `_frame_at` may have looked at in vain."""
+    if len(view) - at < _HEAD.size:
+        return 0
+    magic, length, _, _ = _HEAD.unpack_from(view, at)
+    return int(length) if magic == MAGIC and length <= MAX_PAYLOAD else 0
+
+
+def _is_cut(view: memoryview, at: int) -> bool:
+    """Whether the rest of the file could be the beginning of one longer frame."""
+    head = bytes(view[at : at + _HEAD.size])
+    if len(head) < _HEAD.size:
+        return head[: len(MAGIC)] == MAGIC[: len(head)]
+    magic, length, _, _ = _HEAD.unpack(head)
+    left = len(view) - at - _HEAD.size
+    return bool(magic == MAGIC and left < length <= MAX_PAYLOAD)

@@ -1,0 +1,128 @@
+"""Nodes and queues that were reported and wait to be written.
+
+A node is read on the thread that reports it, at once: afterwards the graph may change
+or go away, and a trace must keep no tensor alive. What is kept is numbers, texts and
+the metadata of its inputs, which hold no data. Turning them into definitions is the
+writer's work.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+from gradviz.trace.definitions import InputRow, NodeRow, QueueRow
+from gradviz.trace.events import MAX_SEQUENCE_NR
+from gradviz.trace.probe import MetadataLike, NodeLike
+from gradviz.trace.strings import Strings
+
+#: Ids of nodes already defined are forgotten at this many, and so are inputs. What is
+#: defined again takes a few bytes and says the same.
+_MAX_KNOWN: Final = 200_000
+
+#: So many nodes wait for a writer that has fallen behind; more are left out.
+_MAX_PENDING: Final = 200_000
+
+_Inputs: TypeAlias = Sequence[MetadataLike | None]
+
+#: What is read of a node: id, sequence_nr, topological_nr and edges, then name, device
+#: and inputs, which many nodes share.
+_Node: TypeAlias = tuple[int, int, int, list[int], tuple[str, object, _Inputs]]
+
+
+class PendingGraph:
+    """Filled by any thread, emptied by the writer; takes no lock (see `Strings`)."""
+
+    def __init__(self, strings: Strings) -> None:
+        self._strings = strings
+        self._defined: set[int] = set()
+        self._nodes: list[_Node] = []
+        self._known_queues: set[int] = set()
+        self._queues: list[QueueRow] = []
+        # The writer's own:
+        self._shared: dict[Hashable, tuple[int, int, list[int]]] = {}
+        self._inputs: dict[Hashable, int] = {}
+        self._num_inputs = 0
+        self._new_inputs: list[InputRow] = []
+
+    def define_nodes(self, nodes: Iterable[NodeLike]) -> None:
+        """Read those of `nodes` that are not defined yet. Any thread; never raises."""
+        defined, pending = self._defined, self._nodes
+        if len(defined) > _MAX_KNOWN:
+            defined.clear()
+        for node in nodes:
+            if node.id in defined or len(pending) >= _MAX_PENDING:
+                continue
+            try:
+                pending.append(_read(node))
+            except Exception:  # noqa: BLE001 - its name, say, may be code that fails
+                continue
+            defined.add(node.id)
+
+    def define_queue(self, queue: int, name: str, device: int) -> None:
+        """Note a queue, the first time. Any thread."""
+        if queue not in self._known_queues:
+            self._known_queues.add(queue)
+            self._queues.append(QueueRow(queue, name, device))
+
+    def take(self) -> tuple[list[NodeRow], list[InputRow], list[QueueRow]]:
+        """The definitions since the last call. The writer's thread only."""
+        nodes = self._nodes[:]
+        del self._nodes[: len(nodes)]  # See Note [Taking rows] in `buffer`.
+        queues = self._queues[:]
+        del self._queues[: len(queues)]
+        rows = []
+        for node in nodes:
+            try:
+                rows.append(self._row(node))
+            except Exception:  # noqa: BLE001 - likewise, a dtype without a text
+                continue
+        inputs, self._new_inputs = self._new_inputs, []
+        return rows, inputs, queues
+
+    def _row(self, node: _Node) -> NodeRow:
+        number, sequence_nr, topological_nr, edges, shared = node
+        indices = self._shared.get(shared)
+        if indices is None:
+            indices = self._index(*shared)
+            if len(self._shared) >= _MAX_KNOWN:
+                self._shared.clear()
+            self._shared[shared] = indices
+        name, device, inputs = indices
+        if sequence_nr == MAX_SEQUENCE_NR:
+            sequence_nr = -1
+        return NodeRow(number, name, sequence_nr, topological_nr, device, edges, inputs)
+
+    def _index(
+        self, name: str, device: object, inputs: _Inputs
+    ) -> tuple[int, int, list[int]]:
+        intern = self._strings.intern
+        indices = [-1 if one is None else self._index_input(one) for one in inputs]
+        return intern(name), intern(str(device)), indices
+
+    def _index_input(self, metadata: MetadataLike) -> int:
+        key = (tuple(metadata.shape), metadata.dtype, metadata.device)
+        index = self._inputs.get(key)
+        if index is None:
+            shape, dtype, device = key
+            intern = self._strings.intern
+            index = self._num_inputs
+            self._num_inputs += 1
+            row = InputRow(index, shape, intern(str(dtype)), intern(str(device)))
+            self._new_inputs.append(row)
+            if len(self._inputs) >= _MAX_KNOWN:
+                self._inputs.clear()
+            self._inputs[key] = index
+        return index
+
+
+def _read(node: NodeLike) -> _Node:
+    edges: list[int] = []
+    for edge in node.next_edges:
+        after = edge.node
+        edges += (-1 if after is None else after.id, edge.input_nr)
+    return (
+        node.id,
+        node.sequence_nr,
+        node.topological_nr,
+        edges,
+        (str(node.name), node.device, tuple(node.input_metadata)),
+    )

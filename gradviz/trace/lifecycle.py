@@ -1,0 +1,340 @@
+"""The lifecycle of a backward pass: what may follow what, as tables.
+
+Everything about that lives here; this module does not know who recorded a trace, or
+why an engine does what it does.
+
+Theory of operation
+~~~~~~~~~~~~~~~~~~~
+Two kinds of things have a life, and each event moves or leaves alone the state of one
+of either kind:
+
+* A *task* (one call of ``backward``) begins, has its dependencies counted, then
+  completes or fails, and at last its caller leaves the call. A failed task is not
+  quiet at once: nodes that ran at that moment on other threads go on, and hand their
+  gradients on, and tasks left in queues are popped and skipped later. But once the
+  caller has left, nothing starts.
+* A *node in a task* receives gradients, is pushed to a queue when the last one has
+  arrived, is popped from that queue, and is then started or skipped; what was started
+  completes or fails. All that happens at most once a task. A completed task leaves no
+  node behind; a failed one may leave any, in any state.
+
+`TASK_RULES` and `NODE_RULES` say of each kind of event in which states it may happen
+and which state follows; an event with a task and a node has to obey both.
+
+Besides, a *thread* does one thing inside another: a node runs inside the loop of a
+worker, a reentrant call inside a node, a nested node inside that. So openings and
+endings on a thread match like parentheses; only what belongs to a failed task may be
+left open, as an interrupt leaves it.
+
+A trace with losses is judged as far as it goes: an event may then come too early,
+since what had to precede it can be among the losses, but never too late.
+"""
+
+import enum
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from gradviz.trace.events import (
+    AnyEvent,
+    BufferFreed,
+    CallbackRun,
+    CaptureTaken,
+    DependenciesCounted,
+    Event,
+    GradientAccumulated,
+    GradientBuffered,
+    HookCalled,
+    NodeCompleted,
+    NodeFailed,
+    NodeSkipped,
+    NodeStarted,
+    ReentrantEntered,
+    ReentrantLeft,
+    TaskBegun,
+    TaskCompleted,
+    TaskFailed,
+    TaskPopped,
+    TaskPushed,
+    ThreadExited,
+    ThreadStarted,
+    kind_name,
+)
+from gradviz.trace.model import Trace
+from gradviz.trace.probe import Push, Role
+
+
+class TaskState(enum.IntEnum):
+    """How far a task has come."""
+
+    UNKNOWN = 0
+    BEGUN = 1
+    COUNTED = 2
+    COMPLETED = 3
+    FAILED = 4
+    LEFT = 5
+
+
+class NodeState(enum.IntEnum):
+    """How far a node has come in one task."""
+
+    WAITING = 0
+    QUEUED = 1
+    POPPED = 2
+    RUNNING = 3
+    ENDED = 4
+
+
+class Rule(NamedTuple):
+    """When an event may happen, and what it does.
+
+    Attributes:
+        states: The states in which it may happen.
+        then: The state that follows, None if it stays.
+    """
+
+    states: frozenset[enum.IntEnum]
+    then: enum.IntEnum | None = None
+
+
+def _rule(*states: enum.IntEnum, then: enum.IntEnum | None = None) -> Rule:
+    return Rule(frozenset(states), then)
+
+
+_T: Final = TaskState
+_N: Final = NodeState
+
+#: What a task's events require of the task. A running node outlives the failure of its
+#: task, and even, if it hangs for long, its caller's patience.
+TASK_RULES: Final[dict[type[Event], Rule]] = {
+    TaskBegun: _rule(_T.UNKNOWN, then=_T.BEGUN),
+    DependenciesCounted: _rule(_T.BEGUN, then=_T.COUNTED),
+    TaskPushed: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
+    TaskPopped: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
+    NodeStarted: _rule(_T.COUNTED, _T.FAILED),
+    NodeCompleted: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
+    NodeFailed: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
+    NodeSkipped: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
+    HookCalled: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
+    CaptureTaken: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
+    GradientBuffered: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
+    GradientAccumulated: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
+    BufferFreed: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
+    CallbackRun: _rule(_T.COUNTED),
+    TaskCompleted: _rule(_T.COUNTED, then=_T.COMPLETED),
+    # Completed: an interrupt may strike between the completion and the return.
+    TaskFailed: _rule(_T.BEGUN, _T.COUNTED, _T.COMPLETED, then=_T.FAILED),
+}
+
+#: What it requires of the node.
+NODE_RULES: Final[dict[type[Event], Rule]] = {
+    GradientBuffered: _rule(_N.WAITING),
+    TaskPushed: _rule(_N.WAITING, then=_N.QUEUED),
+    TaskPopped: _rule(_N.QUEUED, then=_N.POPPED),
+    NodeStarted: _rule(_N.POPPED, then=_N.RUNNING),
+    NodeSkipped: _rule(_N.POPPED, then=_N.ENDED),
+    HookCalled: _rule(_N.RUNNING),
+    CaptureTaken: _rule(_N.RUNNING),
+    GradientAccumulated: _rule(_N.RUNNING),
+    BufferFreed: _rule(_N.RUNNING),
+    NodeCompleted: _rule(_N.RUNNING, then=_N.ENDED),
+    NodeFailed: _rule(_N.RUNNING, then=_N.ENDED),
+}
+
+
+class Violation(NamedTuple):
+    """An event that may not be where it is.
+
+    Attributes:
+        event: The event.
+        reason: What is wrong with it, a sentence without a full stop.
+    """
+
+    event: AnyEvent
+    reason: str
+
+    def __str__(self) -> str:
+        return f"event {self.event.seq}, {kind_name(type(self.event))}: {self.reason}"
+
+
+def check_lifecycle(trace: Trace) -> tuple[Violation, ...]:
+    """Every event of `trace` that breaks a rule, in the order of the trace."""
+    return check_events(trace.events(), is_complete=trace.losses.is_complete)
+
+
+def check_events(
+    events: Iterable[AnyEvent], *, is_complete: bool = True
+) -> tuple[Violation, ...]:
+    """Likewise, of events in their order.
+
+    Args:
+        events: All events of a recording.
+        is_complete: Whether none is missing.
+    """
+    checker = _Checker(is_complete=is_complete)
+    for event in events:
+        checker.check(event)
+    return tuple(checker.violations)
+
+
+class _Task:
+    """What is known of one task."""
+
+    def __init__(self) -> None:
+        self.state = TaskState.UNKNOWN
+        self.nodes: dict[int, NodeState] = {}
+        self.unfinished: set[int] = set()
+        self.awaited: dict[int, int] = {}
+        self.queues: dict[int, int] = {}
+        self.wake_ups: Counter[int] = Counter()
+
+
+class _Opening(NamedTuple):
+    """Something that a thread is inside of."""
+
+    kind: type[Event]
+    task: int
+    node: int
+    role: int
+
+
+#: What begins something on a thread, and what ends it.
+_OPENINGS: Final = (NodeStarted, ReentrantEntered, ThreadStarted)
+_ENDINGS: Final[dict[type[Event], type[Event]]] = {
+    NodeCompleted: NodeStarted,
+    NodeFailed: NodeStarted,
+    ReentrantLeft: ReentrantEntered,
+    ThreadExited: ThreadStarted,
+}
+
+
+class _Checker:
+    """The states of everything, moved on by one event after the other."""
+
+    def __init__(self, *, is_complete: bool) -> None:
+        self.violations: list[Violation] = []
+        self._is_complete = is_complete
+        self._tasks: defaultdict[int, _Task] = defaultdict(_Task)
+        self._inside: defaultdict[int, list[_Opening]] = defaultdict(list)
+        self._called: dict[int, int] = {}  # thread -> the task it waits for
+
+    def check(self, event: AnyEvent) -> None:
+        """Judge `event`, and let it happen."""
+        if isinstance(event, TaskPushed | TaskPopped) and event.node < 0:
+            self._check_wake_up(event)
+            return
+        if type(event) in TASK_RULES:
+            self._check_task(event)
+            if event.node >= 0 and type(event) in NODE_RULES:
+                self._check_node(event)
+        if self._is_complete:
+            self._check_nesting(event)
+        self._check_calls(event)
+
+    def _check_task(self, event: AnyEvent) -> None:
+        rule = TASK_RULES[type(event)]
+        task = self._tasks[event.task]
+        if not self._allows(rule, task.state):
+            self._report(event, f"its task is {task.state.name.lower()}")
+        if isinstance(event, TaskCompleted) and task.unfinished and self._is_complete:
+            self._report(event, f"it leaves behind nodes {sorted(task.unfinished)}")
+        if isinstance(rule.then, TaskState):
+            task.state = rule.then
+
+    def _check_node(self, event: AnyEvent) -> None:
+        rule = NODE_RULES[type(event)]
+        task, node = self._tasks[event.task], event.node
+        state = task.nodes.get(node, NodeState.WAITING)
+        if not self._allows(rule, state):
+            self._report(event, f"its node is {state.name.lower()}")
+        if isinstance(rule.then, NodeState):
+            task.nodes[node] = rule.then
+        if rule.then is NodeState.ENDED:
+            task.unfinished.discard(node)
+        else:
+            task.unfinished.add(node)
+        if self._is_complete:
+            self._check_hand_over(event, task)
+
+    def _check_hand_over(self, event: AnyEvent, task: _Task) -> None:
+        """A node is pushed with its last gradient, and leaves the queue it entered."""
+        match event:
+            case GradientBuffered():
+                task.awaited[event.node] = event.remaining
+            case TaskPushed():
+                task.queues[event.node] = event.queue
+                awaited = task.awaited.get(event.node)
+                if event.what is Push.NODE and awaited is None:
+                    self._report(event, "its node has got no gradient")
+                elif event.what is Push.NODE and awaited:
+                    self._report(event, f"its node awaits {awaited} more gradients")
+            case TaskPopped():
+                entered = task.queues.get(event.node, event.queue)
+                if entered != event.queue:
+                    self._report(event, f"its node was pushed to queue {entered}")
+            case _:
+                pass
+
+    def _check_wake_up(self, event: TaskPushed | TaskPopped) -> None:
+        wake_ups = self._tasks[event.task].wake_ups
+        if isinstance(event, TaskPushed):
+            wake_ups[event.queue] += 1
+            return
+        wake_ups[event.queue] -= 1
+        if wake_ups[event.queue] < 0 and self._is_complete:
+            self._report(event, f"no wake-up was pushed to queue {event.queue}")
+
+    def _check_nesting(self, event: AnyEvent) -> None:
+        kind = type(event)
+        role = event.role if isinstance(event, ThreadStarted | ThreadExited) else -1
+        inside = self._inside[event.thread]
+        if kind in _OPENINGS:
+            inside.append(_Opening(kind, event.task, event.node, role))
+        elif kind in _ENDINGS:
+            opening = _Opening(_ENDINGS[kind], event.task, event.node, role)
+            while inside and inside[-1] != opening and self._is_failed(inside[-1].task):
+                inside.pop()
+            if inside and inside[-1] == opening:
+                inside.pop()
+            elif opening in inside:
+                last = inside[-1]
+                self._report(
+                    event,
+                    f"its thread is still inside of what {kind_name(last.kind)} "
+                    f"began for node {last.node} of task {last.task}",
+                )
+                del inside[inside.index(opening) :]
+            elif kind is not ThreadExited:  # which may be older than the recording
+                self._report(event, "its thread never began that")
+
+    def _check_calls(self, event: AnyEvent) -> None:
+        match event:
+            case TaskBegun(reentrant_depth=0):
+                self._called[event.thread] = event.task
+            case ReentrantLeft():
+                self._leave(event, event.task)
+            case ThreadExited(role=Role.CALLER) if event.thread in self._called:
+                self._leave(event, self._called.pop(event.thread))
+            case _:
+                pass
+
+    def _leave(self, event: AnyEvent, number: int) -> None:
+        """The caller of a task goes on: from now on nothing of it starts."""
+        task = self._tasks[number]
+        has_outcome = task.state in (TaskState.COMPLETED, TaskState.FAILED)
+        if self._is_complete and not has_outcome:
+            state = task.state.name.lower()
+            self._report(event, f"task {number} is left while it is {state}")
+        task.state = TaskState.LEFT
+
+    def _allows(self, rule: Rule, state: enum.IntEnum) -> bool:
+        if state in rule.states:
+            return True
+        return not self._is_complete and state < min(rule.states)
+
+    def _is_failed(self, number: int) -> bool:
+        task = self._tasks.get(number)
+        return task is not None and task.state in (TaskState.FAILED, TaskState.LEFT)
+
+    def _report(self, event: AnyEvent, reason: str) -> None:
+        self.violations.append(Violation(event, reason))

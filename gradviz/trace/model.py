@@ -1,0 +1,271 @@
+"""A trace in memory: the model that analysis and rendering read.
+
+Nothing here knows of files or frames (see `reader`) or of who recorded what. A
+`Trace` never changes and may be read from any thread.
+"""
+
+import enum
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, cast
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from gradviz.trace.clock import ClockPair
+from gradviz.trace.events import (
+    KINDS,
+    MAX_SEQUENCE_NR,
+    AnyEvent,
+    Event,
+    kind_name,
+    own_columns,
+)
+
+#: Signed 64-bit integers, one for each event of a kind; read-only.
+Column = npt.NDArray[np.int64]
+
+#: What a trace may hold where a number is expected.
+Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+#: Stands for a text whose definition was lost.
+LOST_TEXT: Final = "(lost)"
+
+#: `QueueDefinition.device` where the definition was lost (PyTorch's NO_DEVICE).
+UNKNOWN_DEVICE: Final = -2
+
+#: Events are made typed so many at a time.
+_CHUNK: Final = 1 << 14
+
+
+class InputDefinition(msgspec.Struct, frozen=True):
+    """What a node expects at one of its inputs, as text."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    device: str
+
+
+class NodeDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """A node of the backward graph.
+
+    Attributes:
+        id: What events call it by.
+        name: Such as ``MulBackward0``.
+        sequence_nr: How many nodes its thread had made before; 2**64 - 1 for every
+            AccumulateGrad.
+        topological_nr: Length of the longest path to a leaf.
+        device: Where it runs, such as ``cpu`` or ``sim:0``.
+        edges: For each gradient that the node returns the id of the node that gets
+            it, -1 for none, and which of that node's inputs.
+        inputs: What each input expects, None for anything.
+        location: ``path:line`` of the user's program that made the node, empty where
+            that is not known.
+        module: Reserved; empty.
+    """
+
+    id: int
+    name: str
+    sequence_nr: int
+    topological_nr: int
+    device: str
+    edges: tuple[tuple[int, int], ...]
+    inputs: tuple[InputDefinition | None, ...]
+    location: str = ""
+    module: str = ""
+
+
+class ThreadDefinition(msgspec.Struct, frozen=True):
+    """A thread that reported something; `number` counts from 0 within the trace."""
+
+    number: int
+    name: str
+
+
+class QueueDefinition(msgspec.Struct, frozen=True):
+    """A ready queue.
+
+    Attributes:
+        id: What events call it by.
+        name: For people.
+        device: Index of the device it serves, -1 for a caller's CPU queue, -2 where
+            that is not known.
+    """
+
+    id: int
+    name: str
+    device: int
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """Who recorded the trace, and when.
+
+    Attributes:
+        version: Major and minor number of the trace format.
+        gradviz: Version of gradviz.
+        python: Version of Python.
+        packages: Name -> version of the packages that matter for the results.
+        platform: Operating system and machine.
+        host: Name of the machine.
+        pid: Process.
+        rank: Number of the process in a distributed run, -1 outside one.
+        argv: The program and its arguments.
+        clock: When the recording began.
+    """
+
+    version: tuple[int, int]
+    gradviz: str = ""
+    python: str = ""
+    packages: dict[str, str] = {}
+    platform: str = ""
+    host: str = ""
+    pid: int = -1
+    rank: int = -1
+    argv: tuple[str, ...] = ()
+    clock: ClockPair
+
+
+class Losses(msgspec.Struct, frozen=True, kw_only=True):
+    """What is missing from a trace, as far as that can be known.
+
+    Attributes:
+        dropped: Events that the recorder had to drop.
+        damaged_bytes: Bytes of the file in no intact frame, a cut tail not counted.
+        unknown_events: Events of kinds, or with values, that this version does not
+            know.
+        truncated: The file ends inside a frame.
+        closed: The recorder said that it was done.
+        problems: Everything else, and details, a sentence each.
+    """
+
+    dropped: int = 0
+    damaged_bytes: int = 0
+    unknown_events: int = 0
+    truncated: bool = False
+    closed: bool = True
+    problems: tuple[str, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is missing, as far as that can be known."""
+        return self.closed and not (
+            self.dropped
+            or self.damaged_bytes
+            or self.unknown_events
+            or self.truncated
+            or self.problems
+        )
+
+
+class Trace:
+    """What was recorded.
+
+    Attributes:
+        path: The file it was read from, None for a recording in memory.
+        header: Who recorded it.
+        clocks: Pairs of clock readings, the first of them the header's.
+        nodes: Node id -> definition; a node whose definition was lost is not there.
+        threads: Number -> definition, of every thread in the events.
+        queues: Id -> definition, of every queue in the events.
+        losses: What is missing.
+        strings: What the numbers in columns of text stand for.
+        columns: Kind of event -> name of column -> numbers, in the order of `seq`,
+            for all kinds and all columns: ``seq``, ``t_ns``, ``thread``, ``task``,
+            ``node`` and the kind's own. Text is an index into `strings`, an enum its
+            value, and a sequence_nr of 2**64 - 1 is -1.
+    """
+
+    def __init__(  # noqa: PLR0913 - a trace has the parts it has
+        self,
+        *,
+        path: Path | None,
+        header: Header,
+        clocks: tuple[ClockPair, ...],
+        nodes: Mapping[int, NodeDefinition],
+        threads: Mapping[int, ThreadDefinition],
+        queues: Mapping[int, QueueDefinition],
+        losses: Losses,
+        strings: tuple[str, ...],
+        columns: Mapping[str, Mapping[str, Column]],
+    ) -> None:
+        self.path = path
+        self.header = header
+        self.clocks = clocks
+        self.nodes = nodes
+        self.threads = threads
+        self.queues = queues
+        self.losses = losses
+        self.strings = strings
+        self.columns = columns
+
+    @property
+    def num_events(self) -> int:
+        """How many events there are."""
+        return sum(len(kind["seq"]) for kind in self.columns.values())
+
+    @property
+    def tasks(self) -> tuple[int, ...]:
+        """Ids of the GraphTasks, in the order in which they began."""
+        return tuple(self.columns["task_begun"]["task"].tolist())
+
+    def events(self, *, task: int | None = None) -> Iterator[AnyEvent]:
+        """Every event, or those of one GraphTask, in the order of `seq`.
+
+        That is the order of time, and of threads where times are equal.
+        """
+        selected = []
+        end = 0
+        for kind in KINDS.values():
+            columns = _of_task(self.columns[kind_name(kind)], task)
+            if len(columns["seq"]):
+                selected.append((kind, columns))
+                end = max(end, int(columns["seq"][-1]) + 1)
+        for begin in range(0, end, _CHUNK):
+            chunk: list[AnyEvent] = []
+            for kind, columns in selected:
+                low, high = np.searchsorted(columns["seq"], (begin, begin + _CHUNK))
+                chunk += self._typed(kind, columns, slice(low, high))
+            chunk.sort(key=lambda event: event.seq)
+            yield from chunk
+
+    def _typed(
+        self, kind: type[Event], columns: Mapping[str, Column], rows: slice
+    ) -> Iterator[AnyEvent]:
+        values = [columns[name][rows].tolist() for name in _COMMON]
+        for column in own_columns(kind):
+            numbers = columns[column.name][rows].tolist()
+            values.append(list(map(self._meaning(column.name, column.type), numbers)))
+        names = kind.__struct_fields__
+        for row in zip(*values, strict=True):
+            yield cast("AnyEvent", kind(**dict(zip(names, row, strict=True))))
+
+    def _meaning(self, name: str, of: type) -> Callable[[int], Any]:
+        """What the numbers of a column stand for."""
+        if name == "sequence_nr":
+            return _sequence_nr
+        if of is str:
+            return self.strings.__getitem__
+        if of is bool:
+            return bool
+        if issubclass(of, enum.Enum):
+            return {member.value: member for member in of}.__getitem__
+        return int
+
+    def __repr__(self) -> str:
+        where = self.path.name if self.path else "in memory"
+        return f"<Trace {where}: {len(self.tasks)} tasks, {self.num_events} events>"
+
+
+_COMMON: Final = Event.__struct_fields__
+
+
+def _sequence_nr(number: int) -> int:
+    return MAX_SEQUENCE_NR if number == -1 else number
+
+
+def _of_task(columns: Mapping[str, Column], task: int | None) -> Mapping[str, Column]:
+    if task is None:
+        return columns
+    mine = columns["task"] == task
+    return {name: column[mine] for name, column in columns.items()}

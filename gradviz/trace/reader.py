@@ -1,0 +1,313 @@
+"""The reader: the bytes of a trace file into a `Trace`.
+
+Everything in a file may be wrong: it was cut by a killed process, changed by a bad
+disk, or made by somebody who wants to do harm. The reader takes every intact frame,
+reports what is missing in `Losses`, and refuses only what is no trace at all. Nothing
+is believed before its checksum, nothing allocated before its size is checked, and no
+code or type is ever taken from a file.
+"""
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from gradviz._version import __version__
+from gradviz.errors import TraceError
+from gradviz.trace.assembly import EventBlock, Nodes, Texts, known_rows, merge
+from gradviz.trace.clock import ClockPair
+from gradviz.trace.columns import Block, decode_events
+from gradviz.trace.definitions import (
+    VERSION,
+    Closed,
+    Definitions,
+    InputRow,
+    Lost,
+    NodeRow,
+    VersionOnly,
+    decode_json,
+)
+from gradviz.trace.events import KINDS
+from gradviz.trace.frames import (
+    MAGIC,
+    Budget,
+    DamageError,
+    Frame,
+    FrameType,
+    Gap,
+    scan,
+    unpack,
+)
+from gradviz.trace.model import (
+    UNKNOWN_DEVICE,
+    Column,
+    Header,
+    Losses,
+    QueueDefinition,
+    ThreadDefinition,
+    Trace,
+)
+
+_Columns: TypeAlias = Mapping[str, Mapping[str, Column]]
+
+#: Details of what is missing are listed up to this many.
+_MAX_PROBLEMS: Final = 100
+
+
+def load_trace(path: str | os.PathLike[str]) -> Trace:
+    """Read a trace file, as much of it as is intact.
+
+    Raises:
+        TraceError: There is no such file, it cannot be read, it is no trace, it was
+            written in a format too new for this version, or not even its first frame
+            is intact. Anything less is told in `Trace.losses`.
+    """
+    path = Path(path)
+    return parse_trace(_read(path), path=path)
+
+
+def parse_trace(data: bytes, *, path: Path | None = None) -> Trace:
+    """Read a trace from its bytes; see `load_trace`.
+
+    Args:
+        data: What a recorder wrote.
+        path: Where it came from, for messages.
+    """
+    name = repr(str(path)) if path else "the trace"
+    pieces = scan(data)
+    header = _header(name, data, next(pieces, None))
+    parser = _Parser(header, len(data))
+    for piece in pieces:
+        if not parser.take(piece):
+            break
+    return parser.trace(path)
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a regular file; never waits, as opening a FIFO would."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise TraceError(f"there is no trace {str(path)!r}") from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    try:
+        mode = os.fstat(file).st_mode
+        if stat.S_ISDIR(mode):
+            raise TraceError(f"{str(path)!r} is a directory, not a trace")
+        if not stat.S_ISREG(mode):
+            raise TraceError(f"{str(path)!r} is not a regular file, so not a trace")
+        with open(file, "rb", closefd=False) as opened:
+            return opened.read()
+    except (OSError, MemoryError) as error:
+        raise _unreadable(path, error) from None
+    finally:
+        os.close(file)
+
+
+def _unreadable(path: Path, error: Exception) -> TraceError:
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return TraceError(f"cannot read {str(path)!r}: {reason}")
+
+
+def _header(name: str, data: bytes, first: Frame | Gap | None) -> Header:
+    """What the first frame says.
+
+    Raises:
+        TraceError: It is not there, not intact, no header, or of a later format.
+    """
+    if first is None:
+        raise TraceError(f"{name} is empty: nothing was recorded into it")
+    if isinstance(first, Gap):
+        if first.is_tail:
+            raise TraceError(f"{name} is cut off inside its first frame")
+        if MAGIC not in data:
+            raise TraceError(
+                f"{name} is not a gradviz trace: it begins with {data[:8]!r}, "
+                f"a trace with {MAGIC!r}"
+            )
+    try:
+        if isinstance(first, Gap) or first.type != FrameType.HEADER:
+            raise DamageError("it has been changed")
+        major, minor = decode_json(first.payload, VersionOnly).version
+        if major != VERSION[0]:
+            raise TraceError(
+                f"{name} is written in trace format {major}.{minor}, and this "
+                f"gradviz ({__version__}) reads {VERSION[0]}.x: use the gradviz "
+                f"that wrote it, or a later one"
+            )
+        return decode_json(first.payload, Header)
+    except DamageError as error:
+        raise TraceError(
+            f"{name} is damaged in its first frame, without which the others cannot "
+            f"be read: {error}"
+        ) from None
+
+
+class _Parser:
+    """What has been read so far: fed with the pieces of a file, asked for a trace."""
+
+    def __init__(self, header: Header, file_size: int) -> None:
+        self._budget = Budget(file_size)
+        self._header = header
+        self._clocks = [header.clock]
+        self._strings: dict[int, str] = {}
+        self._threads: dict[int, ThreadDefinition] = {}
+        self._queues: dict[int, QueueDefinition] = {}
+        self._inputs: dict[int, InputRow] = {}
+        self._nodes: dict[int, NodeRow] = {}
+        self._blocks: list[EventBlock] = []
+        self._closed: Closed | None = None
+        self._truncated = False
+        self._damaged_bytes = 0
+        self._dropped = 0
+        self._num_unknown = 0
+        self._problems: list[str] = []
+
+    def take(self, piece: Frame | Gap) -> bool:
+        """Take the next piece; False if nothing after it belongs to this trace."""
+        if isinstance(piece, Gap):
+            self._take_gap(piece)
+        elif piece.type == FrameType.HEADER:
+            self._note(f"another trace begins at byte {piece.offset} and is left out")
+            return False
+        else:
+            try:
+                self._take_frame(piece)
+            except DamageError as error:
+                self._damaged_bytes += len(piece.payload)
+                self._note(f"the frame at byte {piece.offset} is left out: {error}")
+        return True
+
+    def trace(self, path: Path | None) -> Trace:
+        """Everything taken, as a trace."""
+        texts = Texts(self._strings)
+        columns = merge(self._blocks, texts)
+        return Trace(
+            path=path,
+            header=self._header,
+            clocks=tuple(self._clocks),
+            nodes=Nodes(
+                self._nodes, self._inputs, texts, _locations(columns["node_created"])
+            ),
+            threads=self._threads_of(columns),
+            queues=self._queues_of(columns),
+            losses=self._losses(columns),
+            strings=texts.all,
+            columns=columns,
+        )
+
+    # --- pieces --------------------------------------------------------------------
+
+    def _take_gap(self, gap: Gap) -> None:
+        if gap.is_tail:
+            self._truncated = True
+            return
+        self._damaged_bytes += gap.size
+        self._note(f"{gap.size} bytes from byte {gap.offset} on are damaged")
+
+    def _take_frame(self, frame: Frame) -> None:
+        match frame.type:
+            case FrameType.EVENTS:
+                raw = unpack(frame.payload, self._budget)
+                self._take_events(*decode_events(raw, self._budget))
+            case FrameType.DEFINITIONS:
+                raw = unpack(frame.payload, self._budget)
+                self._take_definitions(decode_json(raw, Definitions))
+            case FrameType.LOST:
+                self._dropped += decode_json(frame.payload, Lost).events
+            case FrameType.ANCHOR:
+                self._clocks.append(decode_json(frame.payload, ClockPair))
+            case FrameType.CLOSED:
+                self._closed = decode_json(frame.payload, Closed)
+            case unknown:
+                self._note(
+                    f"the frame at byte {frame.offset} has unknown type {unknown}"
+                )
+
+    def _take_definitions(self, new: Definitions) -> None:
+        self._strings.update(new.strings)
+        self._threads.update((row[0], ThreadDefinition(*row)) for row in new.threads)
+        self._queues.update(
+            (row.id, QueueDefinition(row.id, row.name, row.device))
+            for row in new.queues
+        )
+        self._inputs.update((row.index, row) for row in new.inputs)
+        if any(len(row.edges) % 2 for row in new.nodes):
+            raise DamageError("an edge of a node has no input number")
+        self._nodes.update((row.id, row) for row in new.nodes)
+
+    def _take_events(self, thread: int, blocks: list[Block]) -> None:
+        for code, columns in blocks:
+            kind = KINDS.get(code)
+            num_rows = columns.shape[1]
+            if kind is None:
+                self._num_unknown += num_rows
+                continue
+            known = known_rows(kind, columns)
+            self._num_unknown += num_rows - known.shape[1]
+            self._blocks.append(EventBlock(kind, thread, known))
+
+    def _note(self, problem: str) -> None:
+        if len(self._problems) < _MAX_PROBLEMS:
+            self._problems.append(problem)
+
+    # --- parts of a trace ----------------------------------------------------------
+
+    def _threads_of(self, columns: _Columns) -> dict[int, ThreadDefinition]:
+        numbers = _values("thread", columns)
+        return {
+            number: self._threads.get(number)
+            or ThreadDefinition(number, f"thread {number}")
+            for number in numbers
+        }
+
+    def _queues_of(self, columns: _Columns) -> dict[int, QueueDefinition]:
+        ids = _values("queue", columns) | self._queues.keys()
+        return {
+            queue: self._queues.get(queue)
+            or QueueDefinition(queue, f"queue {queue}", UNKNOWN_DEVICE)
+            for queue in sorted(ids)
+        }
+
+    def _losses(self, columns: _Columns) -> Losses:
+        if self._closed is not None:
+            self._compare(
+                self._closed, sum(len(own["seq"]) for own in columns.values())
+            )
+        return Losses(
+            dropped=self._dropped,
+            damaged_bytes=self._damaged_bytes,
+            unknown_events=self._num_unknown,
+            truncated=self._truncated,
+            closed=self._closed is not None,
+            problems=tuple(self._problems),
+        )
+
+    def _compare(self, closed: Closed, num_events: int) -> None:
+        """Note what is missing by the recorder's own account."""
+        missing = closed.events - num_events - self._num_unknown
+        if missing:
+            self._note(f"{missing} of {closed.events} recorded events are missing")
+        if closed.dropped != self._dropped:
+            self._note(f"the recorder dropped {closed.dropped} events")
+
+
+def _values(name: str, columns: _Columns) -> set[int]:
+    """Every number in the columns of one name."""
+    return {
+        value
+        for own in columns.values()
+        if name in own
+        for value in np.unique(own[name]).tolist()
+    }
+
+
+def _locations(created: Mapping[str, Column]) -> dict[int, int]:
+    """Node id -> the index of the line that made it, as far as that is known."""
+    return dict(
+        zip(created["node"].tolist(), created["location"].tolist(), strict=True)
+    )

@@ -1,0 +1,328 @@
+# ruff: noqa: D102 - what a probe's methods mean is said in `probe`
+"""The recorder: a probe that keeps what it hears, as a trace.
+
+Its methods are called in the middle of every backward, so each does the least: it
+reads the clock and appends one row of integers to a list of the calling thread (see
+`buffer`). It takes no lock, touches no file, never raises and never waits; the
+`writer` does the rest elsewhere.
+"""
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from gradviz.trace import probe
+from gradviz.trace.buffer import MANY, TOO_MANY, Buffers, Rows
+from gradviz.trace.clock import Clock, event_clock
+from gradviz.trace.events import (
+    MAX_SEQUENCE_NR,
+    BufferFreed,
+    CallbackRun,
+    CaptureTaken,
+    DependenciesCounted,
+    GradientAccumulated,
+    GradientBuffered,
+    HookCalled,
+    Mark,
+    NodeCompleted,
+    NodeCreated,
+    NodeFailed,
+    NodeSkipped,
+    NodeStarted,
+    PoolThreadSpawned,
+    QueueWaited,
+    ReentrantEntered,
+    ReentrantLeft,
+    StepBegun,
+    TaskBegun,
+    TaskCompleted,
+    TaskFailed,
+    TaskPopped,
+    TaskPushed,
+    TensorSaved,
+    ThreadExited,
+    ThreadStarted,
+)
+from gradviz.trace.graph import PendingGraph
+from gradviz.trace.location import Locations
+from gradviz.trace.probe import Hook, How, NodeLike, Probe, Push, Role, Skip
+from gradviz.trace.sink import Sink
+from gradviz.trace.strings import Strings
+from gradviz.trace.writer import Counts, Writer
+
+#: What is reported is in the sink after at most so long, unless the sink is slow.
+_FLUSH_EVERY_S: Final = 0.1
+
+#: How long `close` waits for a sink that does not return.
+_CLOSE_TIMEOUT_S: Final = 5.0
+
+
+class Recorder(Probe):
+    """Records into a sink until it is closed. Install it with `probe.install`.
+
+    Args:
+        sink: Receives the trace; a header is written to it at once.
+        clock: Monotonic nanoseconds.
+        local: The class of thread-local storage; see `Buffers`.
+        thread_name: The name of the calling thread.
+        flush_every_s: After how many seconds at most an event is in the sink. None
+            starts no writer thread: everything is written by `flush` and `close`.
+
+    Raises:
+        Exception: Whatever the sink raises when the header is written.
+    """
+
+    def __init__(
+        self,
+        sink: Sink,
+        *,
+        clock: Clock = time.perf_counter_ns,
+        local: type[threading.local] = threading.local,
+        thread_name: Callable[[], str] = lambda: threading.current_thread().name,
+        flush_every_s: float | None = _FLUSH_EVERY_S,
+    ) -> None:
+        self._clock = event_clock(clock)
+        self._buffers = Buffers(local=local, thread_name=thread_name)
+        self._local = self._buffers.local
+        self._strings = Strings()
+        self._locations = Locations(self._strings)
+        self._graph = PendingGraph(self._strings)
+        self._is_closed = False
+        self._writer = Writer(
+            self._buffers,
+            self._strings,
+            self._graph,
+            sink,
+            self._clock,
+            flush_every_s,
+        )
+        _open.add(self)
+        atexit.register(self.close)
+
+    @property
+    def counts(self) -> Counts:
+        """What has been written so far; everything, once it is closed."""
+        return self._writer.counts
+
+    def flush(self) -> None:
+        """Write what was reported before this call."""
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Write what is left and close the sink; what comes later goes to nobody.
+
+        Does nothing the second time. A program that ends without it is closed at exit.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
+        _open.discard(self)
+        atexit.unregister(self.close)
+        self._writer.close(_CLOSE_TIMEOUT_S)
+
+    # --- what a probe hears: hot, so nothing but a clock and an append -------------
+
+    def node_created(self, node: NodeLike) -> None:
+        now = self._clock()
+        sequence_nr = node.sequence_nr
+        if sequence_nr == MAX_SEQUENCE_NR:
+            sequence_nr = -1
+        rows = self._local.rows[NodeCreated]
+        rows.extend((now, -1, node.id, sequence_nr, self._locations.of_caller()))
+        if len(rows) > MANY:
+            self._call_writer(rows)
+
+    def nodes_defined(self, nodes: Iterable[NodeLike]) -> None:
+        if not self._is_closed:
+            self._graph.define_nodes(nodes)
+
+    def tensor_saved(self, node: int, size_bytes: int) -> None:
+        self._local.rows[TensorSaved].extend((self._clock(), -1, node, size_bytes))
+
+    def task_begun(
+        self,
+        task: int,
+        *,
+        parent: int,
+        reentrant_depth: int,
+        owner: int,
+        num_roots: int,
+        num_outputs: int,
+        keep_graph: bool,
+        create_graph: bool,
+    ) -> None:
+        self._local.rows[TaskBegun].extend(
+            (
+                self._clock(),
+                task,
+                -1,
+                parent,
+                reentrant_depth,
+                owner,
+                num_roots,
+                num_outputs,
+                keep_graph,
+                create_graph,
+            )
+        )
+
+    def dependencies_counted(self, task: int, num_nodes: int, num_edges: int) -> None:
+        self._local.rows[DependenciesCounted].extend(
+            (self._clock(), task, -1, num_nodes, num_edges)
+        )
+
+    def task_completed(self, task: int) -> None:
+        self._local.rows[TaskCompleted].extend((self._clock(), task, -1))
+
+    def task_failed(self, task: int, node: int, error: str) -> None:
+        self._local.rows[TaskFailed].extend(
+            (self._clock(), task, node, self._strings.intern(error))
+        )
+
+    def callback_run(self, task: int, index: int) -> None:
+        self._local.rows[CallbackRun].extend((self._clock(), task, -1, index))
+
+    def capture_taken(self, task: int, node: int, output_index: int) -> None:
+        self._local.rows[CaptureTaken].extend((self._clock(), task, node, output_index))
+
+    def task_pushed(  # noqa: PLR0913, PLR0917 - an event has the fields it has
+        self,
+        task: int,
+        node: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+        pushed_by: int,
+        what: Push,
+    ) -> None:
+        rows = self._local.rows[TaskPushed]
+        rows.extend(
+            (
+                self._clock(),
+                task,
+                node,
+                queue,
+                reentrant_depth,
+                sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
+                queue_length,
+                outstanding,
+                pushed_by,
+                what,
+            )
+        )
+        if len(rows) > MANY:
+            self._call_writer(rows)
+
+    def task_popped(self, task: int, node: int, queue: int, queue_length: int) -> None:
+        self._local.rows[TaskPopped].extend(
+            (self._clock(), task, node, queue, queue_length)
+        )
+
+    def queue_waited(self, queue: int, waited_ns: int) -> None:
+        self._local.rows[QueueWaited].extend((self._clock(), -1, -1, queue, waited_ns))
+
+    def node_started(self, task: int, node: int) -> None:
+        self._local.rows[NodeStarted].extend((self._clock(), task, node))
+
+    def node_completed(self, task: int, node: int) -> None:
+        self._local.rows[NodeCompleted].extend((self._clock(), task, node))
+
+    def node_failed(self, task: int, node: int, error: str) -> None:
+        self._local.rows[NodeFailed].extend(
+            (self._clock(), task, node, self._strings.intern(error))
+        )
+
+    def node_skipped(self, task: int, node: int, reason: Skip) -> None:
+        self._local.rows[NodeSkipped].extend((self._clock(), task, node, reason))
+
+    def hook_called(self, task: int, node: int, hook: Hook, index: int) -> None:
+        self._local.rows[HookCalled].extend((self._clock(), task, node, hook, index))
+
+    def gradient_buffered(
+        self,
+        task: int,
+        node: int,
+        producer: int,
+        input_nr: int,
+        remaining: int,
+        size_bytes: int,
+        how: How,
+    ) -> None:
+        self._local.rows[GradientBuffered].extend(
+            (self._clock(), task, node, producer, input_nr, remaining, size_bytes, how)
+        )
+
+    def gradient_accumulated(self, task: int, node: int, how: How) -> None:
+        self._local.rows[GradientAccumulated].extend((self._clock(), task, node, how))
+
+    def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
+        self._local.rows[BufferFreed].extend((self._clock(), task, node, size_bytes))
+
+    def thread_started(self, device: int, role: Role) -> None:
+        self._local.rows[ThreadStarted].extend((self._clock(), -1, -1, device, role))
+
+    def thread_exited(self, device: int, role: Role) -> None:
+        self._local.rows[ThreadExited].extend((self._clock(), -1, -1, device, role))
+
+    def reentrant_entered(self, task: int, depth: int) -> None:
+        self._local.rows[ReentrantEntered].extend((self._clock(), task, -1, depth))
+
+    def reentrant_left(self, task: int, depth: int) -> None:
+        self._local.rows[ReentrantLeft].extend((self._clock(), task, -1, depth))
+
+    def pool_thread_spawned(self, num_threads: int) -> None:
+        self._local.rows[PoolThreadSpawned].extend((self._clock(), -1, -1, num_threads))
+
+    def queue_defined(self, queue: int, name: str, device: int) -> None:
+        if not self._is_closed:
+            self._graph.define_queue(queue, name, device)
+
+    def mark(self, text: str) -> None:
+        rows = self._local.rows[Mark]
+        rows.extend((self._clock(), -1, -1, self._strings.intern(text)))
+        if len(rows) > MANY:
+            self._call_writer(rows)
+
+    def step_begun(self, step: int) -> None:
+        self._local.rows[StepBegun].extend((self._clock(), -1, -1, step))
+
+    # --- end of the hot part -------------------------------------------------------
+
+    def _call_writer(self, rows: Rows) -> None:
+        """Have a long list written soon, and stop a list that is too long.
+
+        Only the kinds that come in great numbers, with whatever comes with them,
+        look at their length: a node's push, its creation, a mark.
+        """
+        buffer = self._local.buffer
+        if len(rows) > TOO_MANY:
+            buffer.drop()
+        elif not buffer.has_called:
+            buffer.has_called = True
+            self._writer.call()
+
+    def _abandon(self) -> None:
+        """Forget everything without writing: the file is the parent process's."""
+        self._is_closed = True
+        atexit.unregister(self.close)
+        self._writer.abandon()
+        probe.uninstall(self)
+
+
+#: Recorders that write, so that the child of a fork can stop its copies of them.
+_open: Final[weakref.WeakSet[Recorder]] = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for recorder in list(_open):
+        recorder._abandon()
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_abandon_all)

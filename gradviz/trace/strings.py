@@ -1,0 +1,68 @@
+"""Texts as numbers: each is written to a trace once and referred to by its index."""
+
+import itertools
+from typing import Final
+
+#: The table forgets what it knows at this size, so that a program that marks every
+#: step with a text of its own does not fill memory. A text seen again gets a new index.
+_MAX_KNOWN: Final = 20_000
+
+#: So many definitions wait for a writer that has fallen behind.
+_MAX_PENDING: Final = 20_000
+
+#: Longer texts are cut: an error's message can be as long as its author likes.
+_MAX_LENGTH: Final = 2000
+
+#: The index of a text that nobody kept.
+LOST: Final = -1
+
+
+class Strings:
+    """A table of texts, filled by any thread and emptied by the writer.
+
+    It takes no lock. Of two threads that meet a text for the first time at once each
+    may define it, under an index of its own; both definitions are true. A definition
+    is put where the writer finds it before its index is told to anybody.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+        self._next = itertools.count().__next__
+        self._pending: list[tuple[int, str]] = []
+
+    def intern(self, text: str) -> int:
+        """The index of `text`, `LOST` if the writer has fallen behind. Any thread."""
+        if len(text) > _MAX_LENGTH:
+            text = _shortened(text)
+        index = self._known.get(text)
+        if index is None:
+            if len(self._pending) >= _MAX_PENDING:
+                return LOST
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            index = self._next()
+            self._pending.append((index, _encodable(text)))
+            self._known[text] = index
+        return index
+
+    def take(self) -> list[tuple[int, str]]:
+        """The definitions made since the last call. The writer's thread only."""
+        pending = self._pending
+        taken = pending[:]
+        del pending[: len(taken)]  # See Note [Taking rows] in `buffer`.
+        return taken
+
+
+def writable(text: str) -> str:
+    """`text`, cut if it is long, with whatever UTF-8 cannot hold spelled out."""
+    return _encodable(_shortened(text))
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _MAX_LENGTH:
+        return text
+    return f"{text[:_MAX_LENGTH]}... ({len(text)} characters)"
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

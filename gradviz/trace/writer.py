@@ -1,0 +1,254 @@
+"""The writer: takes what threads have reported and puts it into a sink as frames.
+
+It works on a thread of its own, a few times a second and whenever a buffer has grown
+long, and once more on the thread that closes it. Compression, the bulk of the work,
+runs outside the interpreter's lock.
+
+Each round writes first the definitions and then the events that refer to them, so a
+file that ends anywhere, or a process that is killed, leaves nothing unexplained. To
+that end it *takes* in the other order: a thread defines before it refers.
+"""
+
+import contextlib
+import queue
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from gradviz.trace.buffer import WIDTHS, Buffers, Taken
+from gradviz.trace.clock import Clock, read_pair
+from gradviz.trace.columns import Block, encode_events
+from gradviz.trace.definitions import (
+    Closed,
+    Definitions,
+    Lost,
+    describe_process,
+    encode_definitions,
+    encode_json,
+)
+from gradviz.trace.events import KINDS, TaskBegun
+from gradviz.trace.frames import FrameType, encode_frame, pack
+from gradviz.trace.graph import PendingGraph
+from gradviz.trace.sink import Sink
+from gradviz.trace.strings import Strings
+
+#: The clocks are read again at the first round after so long.
+_ANCHOR_EVERY_NS: Final = 10 * 10**9
+
+_CODES: Final = {kind: code for code, kind in KINDS.items()}
+
+
+class Counts(NamedTuple):
+    """How much was recorded.
+
+    Attributes:
+        tasks: GraphTasks that began.
+        nodes: Nodes that took part in one of them.
+        events: Events written.
+        dropped: Events that could not be kept.
+    """
+
+    tasks: int
+    nodes: int
+    events: int
+    dropped: int
+
+
+class Writer:
+    """Writes one trace. Every method may be called by any thread.
+
+    Args:
+        buffers: Where events come from.
+        strings: Where texts come from.
+        graph: Where nodes and queues come from.
+        sink: Where frames go.
+        clock: The clock of the events.
+        interval_s: How long what is reported may stay unwritten, in seconds. None
+            starts no thread: nothing is written before `flush` or `close`.
+
+    Raises:
+        Exception: Whatever the sink raises when the header is written.
+    """
+
+    def __init__(
+        self,
+        buffers: Buffers,
+        strings: Strings,
+        graph: PendingGraph,
+        sink: Sink,
+        clock: Clock,
+        interval_s: float | None,
+    ) -> None:
+        self._buffers = buffers
+        self._strings = strings
+        self._graph = graph
+        self._clock = clock
+        self._sink: Sink | None = sink
+        self._counts = Counts(0, 0, 0, 0)
+        self._lock = threading.Lock()  # held by whoever writes; guards all above
+        # A mailbox and no Condition: a signal handler may call in the middle of a call.
+        self._calls: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        now = read_pair(clock)
+        self._next_anchor_ns = now.monotonic_ns + _ANCHOR_EVERY_NS
+        header = encode_json(describe_process(now))
+        sink.write(encode_frame(FrameType.HEADER, header))
+        self._thread = self._start(interval_s)
+
+    @property
+    def counts(self) -> Counts:
+        """What was written so far."""
+        return self._counts
+
+    def call(self) -> None:
+        """Make the writer come at once. Returns at once; takes no lock."""
+        self._calls.put(True)
+
+    def flush(self) -> None:
+        """Write what was reported before this call."""
+        with self._lock:
+            self._round()
+
+    def close(self, timeout_s: float) -> None:
+        """Write what is left, say that this was all, and close the sink.
+
+        Gives up on a sink that does not return within `timeout_s`.
+        """
+        self._calls.put(False)
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+            if self._thread.is_alive():
+                timeout_s = 0
+        if not self._lock.acquire(timeout=timeout_s):
+            self._buffers.close()
+            _warn(TimeoutError("a write did not return"))
+            return
+        try:
+            self._buffers.close()
+            self._round()
+            self._finish()
+        finally:
+            self._lock.release()
+
+    def abandon(self) -> None:
+        """Never write again; for the child of a fork, whose parent goes on writing.
+
+        Takes no lock: the thread that held it does not exist here.
+        """
+        self._sink = None
+        self._buffers.close()
+
+    # --- all below: with the lock held ---------------------------------------------
+
+    def _round(self) -> None:
+        """Take everything and write it."""
+        if self._sink is None:
+            return
+        try:
+            for frame in self._frames():
+                self._sink.write(frame)
+        except Exception as error:  # noqa: BLE001 - a sink may fail in any way
+            self._give_up(error)
+
+    def _frames(self) -> Iterator[bytes]:
+        taken = self._buffers.take()
+        yield from self._definition_frames()
+        for one in taken:
+            yield from self._thread_frames(one)
+        if self._clock() >= self._next_anchor_ns:
+            yield self._anchor()
+
+    def _definition_frames(self) -> Iterator[bytes]:
+        nodes, inputs, queues = self._graph.take()
+        self._count(nodes=len(nodes))
+        definitions = Definitions(
+            strings=self._strings.take(),
+            threads=self._buffers.take_new_threads(),
+            queues=queues,
+            inputs=inputs,
+            nodes=nodes,
+        )
+        for piece in encode_definitions(definitions):
+            yield encode_frame(FrameType.DEFINITIONS, pack(piece))
+
+    def _thread_frames(self, taken: Taken) -> Iterator[bytes]:
+        blocks = []
+        for kind, rows in taken.rows.items():
+            columns = np.frombuffer(rows, np.int64).reshape(-1, WIDTHS[kind]).T
+            blocks.append(Block(_CODES[kind], columns))
+            num_rows = columns.shape[1]
+            self._count(events=num_rows, tasks=num_rows if kind is TaskBegun else 0)
+        for payload in encode_events(taken.thread, blocks):
+            yield encode_frame(FrameType.EVENTS, pack(payload))
+        if taken.num_dropped:
+            self._count(dropped=taken.num_dropped)
+            lost = Lost(taken.thread, taken.num_dropped)
+            yield encode_frame(FrameType.LOST, encode_json(lost))
+
+    def _anchor(self) -> bytes:
+        now = read_pair(self._clock)
+        self._next_anchor_ns = now.monotonic_ns + _ANCHOR_EVERY_NS
+        return encode_frame(FrameType.ANCHOR, encode_json(now))
+
+    def _finish(self) -> None:
+        """Write the last frames and close the sink."""
+        sink, self._sink = self._sink, None
+        if sink is None:
+            return
+        _, nodes, events, dropped = self._counts
+        closed = encode_json(Closed(events, nodes, dropped))
+        try:
+            sink.write(self._anchor() + encode_frame(FrameType.CLOSED, closed))
+            sink.close()
+        except Exception as error:  # noqa: BLE001 - a sink may fail in any way
+            self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        """Drop the sink. What follows is counted and kept by nobody."""
+        sink, self._sink = self._sink, None
+        self._buffers.close()
+        if sink is not None:
+            with contextlib.suppress(Exception):
+                sink.close()
+        _warn(error)
+
+    def _count(
+        self, *, tasks: int = 0, nodes: int = 0, events: int = 0, dropped: int = 0
+    ) -> None:
+        more = (tasks, nodes, events, dropped)
+        self._counts = Counts(*map(sum, zip(self._counts, more, strict=True)))
+
+    # --- the thread ------------------------------------------------------------------
+
+    def _start(self, interval_s: float | None) -> threading.Thread | None:
+        if interval_s is None:
+            return None
+        thread = threading.Thread(
+            target=self._run, args=(interval_s,), name="gradviz-writer", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads: everything is written at the end
+            return None
+        return thread
+
+    def _run(self, interval_s: float) -> None:
+        goes_on = True
+        while goes_on:
+            try:
+                goes_on = self._calls.get(timeout=interval_s)
+            except queue.Empty:
+                goes_on = True
+            self.flush()
+
+
+def _warn(error: Exception) -> None:
+    with contextlib.suppress(Exception):  # a warning filter may raise
+        warnings.warn(
+            f"the trace is incomplete: it could not be written ({error}); "
+            f"the program goes on without recording",
+            RuntimeWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,153 @@
+"""Traces written event by event, at times that the test chooses."""
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from gradviz.trace.model import Trace
+from gradviz.trace.probe import Push
+from gradviz.trace.reader import parse_trace
+from gradviz.trace.recorder import Recorder
+from gradviz.trace.sink import MemorySink
+
+#: When the time is 0: after the nodes were made.
+START_NS = 1_000
+
+
+class Metadata(NamedTuple):
+    shape: tuple[int, ...]
+    dtype: object = "float64"
+    device: object = "cpu"
+
+
+class Receiver(NamedTuple):
+    node: "Written | None"
+    input_nr: int = 0
+
+
+class Written(NamedTuple):
+    """A node, as far as a recorder looks at it."""
+
+    id: int
+    name: str
+    sequence_nr: int
+    topological_nr: int
+    next_edges: tuple[Receiver, ...]
+    input_metadata: tuple[Metadata | None, ...]
+    device: object
+
+
+class Story:
+    """Writes a trace. Every method reports one thing, at a time counted from START_NS.
+
+    No two events have the same time: what is reported next at the same time happens
+    a nanosecond later. So a pass begins at 0 and ends what it does at once at 1.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._sink = MemorySink()
+        self.recorder = Recorder(self._sink, clock=lambda: self.now, flush_every_s=None)
+
+    def node(
+        self,
+        id: int,  # noqa: A002 - what the field is called
+        *receivers: "Written | None",
+        name: str = "MulBackward0",
+        device: str = "cpu",
+        shape: tuple[int, ...] | None = None,
+        input_nr: int = 0,
+    ) -> Written:
+        inputs = (None if shape is None else Metadata(shape),)
+        edges = tuple(Receiver(one, input_nr) for one in receivers)
+        written = Written(id, name, id, len(receivers), edges, inputs, device)
+        self.recorder.node_created(written)
+        return written
+
+    def begin(self, task: int, nodes: list[Written], *, at: int, parent: int = -1):
+        self.now = START_NS + at
+        self.recorder.task_begun(
+            task,
+            parent=parent,
+            reentrant_depth=0 if parent < 0 else 1,
+            owner=-1,
+            num_roots=1,
+            num_outputs=0,
+            keep_graph=False,
+            create_graph=False,
+        )
+        self.recorder.nodes_defined(nodes)
+        num_edges = sum(len(node.next_edges) for node in nodes)
+        self.recorder.dependencies_counted(task, len(nodes), num_edges)
+
+    def push(self, task: int, node: Written, *, at: int) -> None:
+        self.now = START_NS + at
+        self.recorder.task_pushed(task, node.id, 1, 0, node.id, 1, 1, -1, Push.NODE)
+
+    def pop(self, task: int, node: Written, *, at: int) -> None:
+        self.now = START_NS + at
+        self.recorder.task_popped(task, node.id, 1, 0)
+
+    def ran(self, task: int, node: Written, *, at: int, until: int) -> None:
+        self.start(task, node, at=at)
+        self.complete(task, node, at=until)
+
+    def start(self, task: int, node: Written, *, at: int) -> None:
+        self.now = START_NS + at
+        self.recorder.node_started(task, node.id)
+
+    def complete(self, task: int, node: Written, *, at: int) -> None:
+        self.now = START_NS + at
+        self.recorder.node_completed(task, node.id)
+
+    def fail(self, task: int, node: Written, error: str, *, at: int) -> None:
+        self.now = START_NS + at
+        self.recorder.node_failed(task, node.id, error)
+        self.recorder.task_failed(task, node.id, error)
+
+    def capture(self, task: int, node: Written, *, at: int) -> None:
+        self.now = START_NS + at
+        self.recorder.capture_taken(task, node.id, 0)
+
+    def waited(self, waited_ns: int, *, until: int) -> None:
+        self.now = START_NS + until
+        self.recorder.queue_waited(1, waited_ns)
+
+    def end(self, task: int, *, at: int) -> None:
+        self.now = START_NS + at
+        self.recorder.task_completed(task)
+
+    def on_thread(self, name: str, tell: Callable[[], None]) -> None:
+        """Let another thread, of this name, report what `tell` does."""
+        thread = threading.Thread(target=tell, name=name)
+        thread.start()
+        thread.join()
+
+    def trace(self) -> Trace:
+        """What was told; ends the story."""
+        self.recorder.close()
+        return parse_trace(self._sink.contents())
+
+
+@pytest.fixture
+def story() -> Story:
+    return Story()
+
+
+@pytest.fixture
+def pair(story: Story) -> tuple[Story, Written, Written]:
+    """Pass 7, from 0 to 100: a Mul from 20 to 80, then its leaf from 90 to 95."""
+    leaf = story.node(1, name="AccumulateGrad", shape=(3,))
+    root = story.node(2, leaf, shape=(3, 2))
+    story.begin(7, [root, leaf], at=0)
+    story.push(7, root, at=10)
+    story.pop(7, root, at=15)
+    story.start(7, root, at=20)
+    story.push(7, leaf, at=70)
+    story.complete(7, root, at=80)
+    story.pop(7, leaf, at=82)
+    story.ran(7, leaf, at=90, until=95)
+    story.end(7, at=100)
+    return story, root, leaf

@@ -1,0 +1,129 @@
+import msgspec
+import pytest
+
+from gradviz.analysis.timeline import build_timeline, busy_ns, timeline_document
+
+
+def spans_of(lane):
+    return [(one.name, one.row, one.start_ns, one.end_ns) for one in lane.spans]
+
+
+def test_times_count_from_the_begin_of_the_pass(pair):
+    story, _, _ = pair
+
+    timeline = build_timeline(story.trace(), [7])
+
+    assert (timeline.origin_ns, timeline.duration_ns) == (1_000, 100)
+    assert spans_of(timeline.lanes[0]) == [
+        ("MulBackward0", 0, 20, 80),
+        ("AccumulateGrad", 0, 90, 95),
+    ]
+    assert timeline.passes[0].begin_ns == 0
+    assert timeline.passes[0].end_ns == 100
+
+
+def test_every_thread_that_ran_a_node_has_a_lane_with_its_name(story):
+    first, second = story.node(1), story.node(2, device="sim:0")
+    story.begin(0, [first, second], at=0)
+    story.ran(0, first, at=2, until=3)
+    story.on_thread("gv_autograd_0", lambda: story.ran(0, second, at=4, until=10))
+    story.end(0, at=11)
+
+    lanes = build_timeline(story.trace(), [0]).lanes
+
+    assert [lane.name for lane in lanes] == ["MainThread", "gv_autograd_0"]
+    assert [lane.busy_ns for lane in lanes] == [1, 6]
+    assert lanes[1].spans[0].device == "sim:0"
+
+
+def test_an_inner_pass_lies_one_row_below_the_node_that_called_it(story):
+    outer, inner = story.node(1, name="Outer"), story.node(2, name="Inner")
+    story.begin(0, [outer], at=0)
+    story.start(0, outer, at=10)
+    story.begin(1, [inner], at=20, parent=0)
+    story.ran(1, inner, at=30, until=40)
+    story.end(1, at=50)
+    story.complete(0, outer, at=60)
+    story.end(0, at=70)
+
+    timeline = build_timeline(story.trace(), [0])
+
+    (lane,) = timeline.lanes
+    assert timeline.tasks == (0, 1)
+    assert lane.num_rows == 2
+    assert spans_of(lane) == [("Outer", 0, 10, 60), ("Inner", 1, 30, 40)]
+    assert lane.busy_ns == 50
+    assert [span.index for span in lane.spans] == [0, 0]
+
+
+def test_a_sleep_is_cut_to_the_timeline(story):
+    root = story.node(1)
+    story.waited(500, until=590)
+    story.begin(0, [root], at=600)
+    story.waited(50, until=620)
+    story.ran(0, root, at=621, until=640)
+    story.end(0, at=650)
+
+    (lane,) = build_timeline(story.trace(), [0]).lanes
+
+    assert [(one.kind, one.start_ns, one.end_ns) for one in lane.spans] == [
+        ("wait", 0, 20),
+        ("node", 21, 40),
+    ]
+
+
+def test_a_thread_that_only_slept_has_no_lane(story):
+    root = story.node(1)
+    story.begin(0, [root], at=0)
+    story.ran(0, root, at=2, until=5)
+    story.on_thread("idle", lambda: story.waited(3, until=6))
+    story.end(0, at=7)
+
+    lanes = build_timeline(story.trace(), [0]).lanes
+
+    assert [lane.name for lane in lanes] == ["MainThread"]
+
+
+def test_a_node_that_failed_ends_where_it_raised(story):
+    root = story.node(1)
+    story.begin(0, [root], at=0)
+    story.start(0, root, at=10)
+    story.fail(0, root, "ValueError: no", at=25)
+
+    (span,) = build_timeline(story.trace(), [0]).lanes[0].spans
+
+    assert (span.status, span.end_ns) == ("failed", 25)
+
+
+def test_a_node_that_never_ended_lasts_to_the_end(story):
+    first, second = story.node(1), story.node(2)
+    story.begin(0, [first, second], at=0)
+    story.start(0, first, at=10)
+    story.on_thread("other", lambda: story.ran(0, second, at=20, until=90))
+
+    lanes = build_timeline(story.trace(), [0]).lanes
+
+    assert (lanes[0].spans[0].status, lanes[0].spans[0].end_ns) == ("unfinished", 90)
+
+
+def test_the_document_is_the_timeline_as_json(pair):
+    story, _, _ = pair
+
+    document = timeline_document(story.trace(), [7])
+
+    assert (document["schema"], document["version"]) == ("gradviz.timeline", 1)
+    assert document["lanes"][0]["spans"][0]["name"] == "MulBackward0"
+    assert msgspec.json.decode(msgspec.json.encode(document))["tasks"] == [7]
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        ([], 0),
+        ([(0, 10), (20, 25)], 15),
+        ([(0, 10), (2, 5), (8, 12)], 12),
+        ([(5, 5)], 0),
+    ],
+)
+def test_busy_time_counts_what_overlaps_once(spans, expected):
+    assert busy_ns(spans) == expected

@@ -1,0 +1,123 @@
+import stat
+import xml.etree.ElementTree as ET
+
+import pytest
+
+
+def test_a_graph_is_drawn_beside_where_one_stands(trace_path, call, tmp_path) -> None:
+    result = call("render", "graph", trace_path)
+
+    picture = tmp_path / "gradviz-graph-two.svg"
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "gradviz-graph-two.svg" in result.stderr
+    assert ET.parse(picture).getroot().tag.endswith("svg")
+    assert stat.S_IMODE(picture.stat().st_mode) & stat.S_IRUSR
+
+
+def test_a_timeline_is_drawn_beside_where_one_stands(trace_path, call, tmp_path):
+    result = call("render", "timeline", trace_path)
+
+    picture = tmp_path / "gradviz-timeline-two.svg"
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert ET.parse(picture).getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize("picture", ["graph", "timeline"])
+def test_a_dash_draws_to_stdout(picture, trace_path, call, tmp_path) -> None:
+    result = call("render", picture, trace_path, "-o", "-")
+
+    assert ET.fromstring(result.stdout_bytes).tag.endswith("svg")
+    assert [one.name for one in tmp_path.iterdir()] == ["two.gvt"]
+
+
+@pytest.mark.parametrize("picture", ["graph", "timeline"])
+def test_a_picture_that_exists_is_refused_without_force(
+    picture, trace_path, call, tmp_path
+) -> None:
+    (tmp_path / "x.svg").write_text("precious")
+
+    refused = call("render", picture, trace_path, "-o", "x.svg")
+    kept = (tmp_path / "x.svg").read_text()
+    forced = call("render", picture, trace_path, "-o", "x.svg", "-f")
+
+    assert (refused.exit_code, kept) == (1, "precious")
+    assert "-f" in refused.stderr
+    assert forced.exit_code == 0
+    assert ET.parse(tmp_path / "x.svg").getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize("picture", ["graph", "timeline"])
+def test_quiet_says_nothing(picture, trace_path, call) -> None:
+    assert call("render", picture, trace_path, "-q").output == ""
+
+
+@pytest.mark.parametrize("picture", ["graph", "timeline"])
+@pytest.mark.parametrize("name", ["x.jpeg", "x", "x.gvt"])
+def test_an_unknown_suffix_is_a_usage_error(picture, name, trace_path, call) -> None:
+    result = call("render", picture, trace_path, "-o", name)
+
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert ".svg" in result.stderr
+
+
+def test_dot_text_needs_no_tool(trace_path, call, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", "")
+
+    result = call("render", "graph", trace_path, "-o", "x.dot")
+
+    assert result.exit_code == 0
+    assert (tmp_path / "x.dot").read_text().startswith("digraph")
+
+
+@pytest.mark.parametrize("colour", ["device", "time"])
+def test_a_graph_is_coloured_by(colour, trace_path, call) -> None:
+    result = call("render", "graph", trace_path, "-o", "-", "--color", colour)
+
+    assert result.exit_code == 0
+
+
+def test_our_own_layout_needs_no_tool(trace_path, call, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", "")
+
+    result = call("render", "graph", trace_path, "--engine", "own")
+
+    assert result.exit_code == 0
+
+
+def test_a_missing_dot_that_was_asked_for_is_4(trace_path, call, monkeypatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(__import__("sys").modules, "pygraphviz", None)
+
+    result = call("render", "graph", trace_path, "--engine", "dot")
+
+    assert result.exit_code == 4
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_one_graph_shows_one_pass(trace_path, call) -> None:
+    result = call("render", "graph", trace_path, "--task", "all")
+
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("picture", ["graph", "timeline"])
+def test_what_a_program_wrote_is_text_in_a_picture(picture, failed_path, call) -> None:
+    result = call("render", picture, failed_path, "-o", "-")
+
+    ET.fromstring(result.stdout_bytes)
+    assert b"<b>" not in result.stdout_bytes
+
+
+@pytest.mark.parametrize("picture", ["graph", "timeline"])
+def test_a_trace_without_a_pass_has_no_picture(
+    picture, call, tmp_path, record_empty
+) -> None:
+    record_empty(tmp_path / "empty.gvt")
+
+    result = call("render", picture, "empty.gvt")
+
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert "backward" in result.stderr

@@ -1,0 +1,248 @@
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from gradviz.trace.reader import load_trace
+
+GRAPH = """
+    import numpy as np
+    from gradviz.engine import Edge, Engine, Node
+
+    class Double(Node):
+        def apply(self, grad):
+            return (2.0 * grad,)
+
+    class Explode(Node):
+        def apply(self, grad):
+            raise ValueError("boom")
+
+    def backward(cls=Double):
+        Engine().execute([Edge(cls([Edge(None)]))], [np.ones(2)])
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """Run a program, with `backward` at hand, by ``gradviz run ... script.py``."""
+
+    def run_source(
+        source: str, *options: str, name: str = "script.py", cwd: Path = tmp_path
+    ) -> subprocess.CompletedProcess[str]:
+        program = textwrap.dedent(GRAPH) + textwrap.dedent(source)
+        (tmp_path / name).write_text(program)
+        command = [sys.executable, "-m", "gradviz", "run", *options, tmp_path / name]
+        return subprocess.run(
+            command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    return run_source
+
+
+def tasks_of(path: Path) -> int:
+    return len(load_trace(path).tasks)
+
+
+def test_every_backward_is_recorded_and_told(run, tmp_path) -> None:
+    done = run("for _ in range(3): backward()", "-o", "x.gvt")
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert re.fullmatch(
+        r"gradviz: recorded 3 backwards, 3 nodes, \d+ events \(0 dropped\) in x\.gvt\n"
+        r"gradviz: next: gradviz show order x\.gvt\n",
+        done.stderr,
+    )
+    trace = load_trace(tmp_path / "x.gvt")
+    assert len(trace.tasks) == 3
+    assert trace.losses.is_complete
+
+
+def test_the_trace_is_named_after_the_script_and_the_process(run, tmp_path) -> None:
+    done = run("backward()", name="my train.py")
+
+    (path,) = tmp_path.glob("*.gvt")
+    assert re.fullmatch(r"gradviz-my_train\.\d+\.gvt", path.name)
+    assert path.name in done.stderr
+
+
+def test_quiet_says_nothing_and_records(run, tmp_path) -> None:
+    done = run("backward()", "-q", "-o", "x.gvt")
+
+    assert (done.stdout, done.stderr) == ("", "")
+    assert tasks_of(tmp_path / "x.gvt") == 1
+
+
+def test_the_trace_knows_the_programs_line(run, tmp_path) -> None:
+    run("backward()", "-q", "-o", "x.gvt")
+
+    (node,) = load_trace(tmp_path / "x.gvt").nodes.values()
+    path, line = node.location.rsplit(":", 1)
+    assert path == str(tmp_path / "script.py")
+    assert "Double" not in path
+    assert "Edge(cls(" in Path(path).read_text().splitlines()[int(line) - 1]
+
+
+def test_a_script_that_raises_leaves_its_trace(run, tmp_path) -> None:
+    done = run("backward()\nraise KeyError('gone')", "-o", "x.gvt")
+
+    assert done.returncode == 1
+    assert "KeyError: 'gone'" in done.stderr
+    assert "recorded 1 backward," in done.stderr
+    assert tasks_of(tmp_path / "x.gvt") == 1
+
+
+def test_an_error_in_a_backward_shows_the_programs_frames(run, tmp_path) -> None:
+    done = run("backward(Explode)", "-q", "-o", "x.gvt")
+
+    frames = re.findall(r'File "([^"]+)", line \d+, in (\w+|<module>)', done.stderr)
+    script = str(tmp_path / "script.py")
+    assert done.returncode == 1
+    assert frames[0] == (script, "<module>")
+    assert frames[-1] == (script, "apply")
+    assert not any("cli" in path for path, _ in frames)
+    assert done.stderr.splitlines()[-1] == "ValueError: boom"
+    assert tasks_of(tmp_path / "x.gvt") == 1
+
+
+def test_a_script_without_a_backward_is_told_so(run, tmp_path) -> None:
+    done = run("import sys; sys.exit(6)", "-o", "x.gvt")
+
+    assert done.returncode == 6
+    assert len(done.stderr.splitlines()) == 1
+    assert "no backward" in done.stderr
+    trace = load_trace(tmp_path / "x.gvt")
+    assert (trace.tasks, trace.losses.is_complete) == ((), True)
+
+
+def test_exit_handlers_and_late_threads_are_recorded(run, tmp_path) -> None:
+    source = """
+        import atexit, threading
+        atexit.register(backward)
+        main = threading.main_thread()
+        threading.Thread(target=lambda: (main.join(), backward())).start()
+        backward()
+    """
+
+    run(source, "-q", "-o", "x.gvt")
+
+    assert tasks_of(tmp_path / "x.gvt") == 3
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [("os._exit(4)", 4), ("os.kill(os.getpid(), signal.SIGKILL)", -9)],
+)
+def test_a_sudden_end_leaves_what_was_written(ending, code, run, tmp_path) -> None:
+    source = f"""
+        import os, signal
+        from gradviz.trace.reader import load_trace
+        backward()
+        while not load_trace("x.gvt").columns["task_completed"]["seq"].size:
+            pass  # the writer is at it
+        {ending}
+    """
+
+    done = run(source, "-o", "x.gvt")
+
+    trace = load_trace(tmp_path / "x.gvt")
+    assert done.returncode == code
+    assert (len(trace.tasks), trace.losses.closed) == (1, False)
+
+
+def test_a_forked_child_leaves_the_trace_to_its_parent(run, tmp_path) -> None:
+    source = """
+        import os, sys
+        if os.fork() == 0:
+            sys.exit(0)
+        os.wait()
+        backward()
+    """
+
+    done = run(source, "-o", "x.gvt")
+
+    trace = load_trace(tmp_path / "x.gvt")
+    assert done.stderr.count("recorded") == 1
+    assert (len(trace.tasks), trace.losses.is_complete) == (1, True)
+
+
+def test_a_script_that_changes_folder_leaves_its_trace_where_it_began(
+    run, tmp_path
+) -> None:
+    done = run("import os; os.chdir('/'); backward()", "-o", "x.gvt")
+
+    assert done.returncode == 0
+    assert tasks_of(tmp_path / "x.gvt") == 1
+
+
+def test_a_trace_that_exists_is_refused_before_anything_runs(run, tmp_path) -> None:
+    (tmp_path / "x.gvt").write_text("precious")
+
+    done = run("print('ran')", "-o", "x.gvt")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "x.gvt" in done.stderr
+    assert "-f" in done.stderr
+    assert (tmp_path / "x.gvt").read_text() == "precious"
+
+
+def test_force_replaces_a_trace(run, tmp_path) -> None:
+    (tmp_path / "x.gvt").write_text("precious")
+
+    done = run("backward()", "-f", "-o", "x.gvt")
+
+    assert done.returncode == 0
+    assert tasks_of(tmp_path / "x.gvt") == 1
+
+
+def test_a_folder_that_is_not_there_is_one_line(run) -> None:
+    done = run("print('ran')", "-o", "missing/x.gvt")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "missing" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (["missing.py"], "missing.py"),
+        (["."], "directory"),
+        (["-m", "no_such_module"], "no_such_module"),
+        (["-m", "json.no_such_part"], "json.no_such_part"),
+        (["-m", "math"], "math"),
+        (["-m", "-c", "x"], "-c"),
+        ([], "SCRIPT"),
+        (["x.gvt"], "is a trace"),
+        (["-o", "-", "x.py"], "stdout"),
+    ],
+    ids=" ".join,
+)
+def test_a_program_that_cannot_be_is_one_line(args, word, tmp_path) -> None:
+    (tmp_path / "x.gvt").write_text("")
+    command = [sys.executable, "-m", "gradviz", "run", "-o", "y.gvt", *args]
+
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert word in done.stderr
+    assert not (tmp_path / "y.gvt").exists()
+
+
+def test_a_syntax_error_leaves_no_trace(tmp_path) -> None:
+    (tmp_path / "script.py").write_text("def")
+    command = [sys.executable, "-m", "gradviz", "run", "-o", "y.gvt", "script.py"]
+
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert "SyntaxError" in done.stderr
+    assert not (tmp_path / "y.gvt").exists()

@@ -1,0 +1,217 @@
+"""The threads of devices: when they begin, what they are called, how they end."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from gradviz.backends import simulated
+from gradviz.engine import Engine
+from gradviz.engine.sync import Threads
+from gradviz.trace import probe
+from gradviz.trace.probe import Role
+from tests.engine.nodes import (
+    PATIENCE_SECONDS,
+    SIM_0,
+    SIM_1,
+    Call,
+    Listener,
+    Mailbox,
+    Pass,
+    Sink,
+    engine_threads,
+    join_all,
+    start_thread,
+)
+
+
+@pytest.fixture(autouse=True)
+def _untouched_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No simulated array was ever made: other tests may have made some."""
+    monkeypatch.setattr(simulated._backend, "_is_initialized", False)
+
+
+@pytest.fixture
+def _touched_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some simulated array was made."""
+    monkeypatch.setattr(simulated._backend, "_is_initialized", True)
+
+
+def started(engine: Engine, *devices: object) -> set[threading.Thread]:
+    """The threads that a pass over nodes on `devices` makes the engine start."""
+    before = engine_threads()
+    sinks = [Sink(device=device) for device in devices]
+    engine.execute([(Pass(*sinks), 0)], [1])
+    return engine_threads() - before
+
+
+def names(threads: set[threading.Thread]) -> list[str]:
+    return sorted(thread.name for thread in threads)
+
+
+def test_a_pass_on_the_cpu_starts_no_thread(engine: Engine):
+    """L3, L4, G1."""
+    assert started(engine) == set()
+
+
+def test_a_thread_starts_when_its_device_is_first_used(engine: Engine):
+    """L3."""
+    assert names(started(engine, SIM_0)) == ["gv_autograd_0"]
+    assert started(engine, SIM_0) == set()
+    assert names(started(engine, SIM_1)) == ["gv_autograd_1"]
+
+
+def test_there_is_a_thread_for_every_index_up_to_the_largest(engine: Engine):
+    """L4."""
+    assert names(started(engine, SIM_1)) == ["gv_autograd_0", "gv_autograd_1"]
+
+
+@pytest.mark.usefixtures("_touched_devices")
+def test_devices_that_no_graph_uses_have_no_threads_even_if_they_hold_arrays(
+    engine: Engine,
+):
+    """L3, L4. Differs from PyTorch, which starts them at the first backward."""
+    assert started(engine) == set()
+
+
+@pytest.mark.usefixtures("_touched_devices")
+def test_with_the_first_device_all_devices_in_use_get_their_threads(engine: Engine):
+    """L4: every index of a backend whose arrays exist."""
+    assert names(started(engine, SIM_0)) == ["gv_autograd_0", "gv_autograd_1"]
+
+
+def test_threads_are_daemons(engine: Engine):
+    """L7: they never keep the process alive."""
+    assert all(thread.daemon for thread in started(engine, SIM_1))
+
+
+def test_they_run_before_the_first_node_is_pushed(engine: Engine):
+    """L4: the wait that PyTorch needs too (#39194)."""
+    listener = Listener()
+
+    with probe.installed(listener):
+        started(engine, SIM_1)
+
+    order = [
+        method
+        for _, method, fields in listener.calls
+        if (method == "thread_started" and fields["role"] is Role.DEVICE)
+        or method == "task_pushed"
+    ]
+    assert order[:3] == ["thread_started", "thread_started", "task_pushed"]
+
+
+def test_a_thread_that_is_slow_to_start_is_waited_for():
+    """L4."""
+    pushed = Mailbox()
+    was_pushed_first: list[bool] = []
+
+    class SlowThreads(Threads):
+        def spawn(self, target: Callable[[], None], name: str) -> None:
+            def late() -> None:
+                was_pushed_first.append(pushed.arrives_within(0.1))
+                target()
+
+            super().spawn(late, name)
+
+    class Watching(probe.Probe):
+        def task_pushed(self, *args: object) -> None:
+            pushed.send()
+
+    engine = Engine(sync=SlowThreads())
+    with probe.installed(Watching()):
+        engine.execute([(Sink(device=SIM_0), 0)], [1])
+    engine.stop()
+
+    assert was_pushed_first == [False]
+
+
+def test_each_reports_its_device(engine: Engine):
+    """L5."""
+    listener = Listener()
+
+    with probe.installed(listener):
+        started(engine, SIM_1)
+        engine.stop()
+
+    for method in ("thread_started", "thread_exited"):
+        reports = listener.of(method, "device", "role")
+        assert [device for device, role in sorted(reports) if role is Role.DEVICE] == [
+            0,
+            1,
+        ]
+
+
+def test_stop_ends_them(engine: Engine):
+    """L7, Q6."""
+    threads = started(engine, SIM_1)
+
+    engine.stop()
+
+    join_all(threads)
+
+
+def test_stop_waits_for_a_pass_that_is_under_way(engine: Engine):
+    """L7: the pass completes, and then the threads end."""
+    began, may_end = Mailbox(), Mailbox()
+    sink = Sink()
+
+    def slow(grad: int) -> tuple[int]:
+        began.send()
+        may_end.wait()
+        return (grad,)
+
+    before = engine_threads()
+    root = Call(slow, sink, device=SIM_0)
+    backward = start_thread(lambda: engine.execute([(root, 0)], [5]))
+    began.wait()
+    threads = engine_threads() - before
+    stopping = start_thread(engine.stop)
+    may_end.send()
+
+    stopping.result(PATIENCE_SECONDS)
+    assert backward.result(PATIENCE_SECONDS) == ()
+    assert sink.received == [(5,)]
+    join_all(threads)
+
+
+@pytest.mark.parametrize("limit", ["0", "0.001"])
+def test_stop_gives_up_in_time_and_the_pass_goes_on(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, limit: str
+):
+    """L7: one deadline, from the environment."""
+    monkeypatch.setenv("GRADVIZ_SHUTDOWN_WAIT_LIMIT", limit)
+    began, may_end = Mailbox(), Mailbox()
+    sink = Sink()
+
+    def slow(grad: int) -> tuple[int]:
+        began.send()
+        may_end.wait()
+        return (grad,)
+
+    root = Call(slow, sink, device=SIM_0)
+    backward = start_thread(lambda: engine.execute([(root, 0)], [5]))
+    began.wait()
+
+    engine.stop()
+    assert not backward.done()
+    may_end.send()
+
+    assert backward.result(PATIENCE_SECONDS) == ()
+    assert sink.received == [(5,)]
+
+
+def test_stop_inside_a_backward_does_not_wait_for_itself(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    """L7: bounded even then; the pass goes on to its end."""
+    monkeypatch.setenv("GRADVIZ_SHUTDOWN_WAIT_LIMIT", "0.01")
+    sink = Sink(device=SIM_0)
+
+    def stopping(grad: int) -> tuple[int]:
+        engine.stop()
+        return (grad,)
+
+    engine.execute([(Call(stopping, sink), 0)], [5])
+
+    assert sink.received == [(5,)]

@@ -1,0 +1,92 @@
+"""Adding up the gradients that reach one input: in place only when nobody sees it."""
+
+import numpy as np
+import pytest
+
+from gradviz.engine.input_buffer import add
+from gradviz.trace.probe import How
+from tests.engine.nodes import Money
+
+
+def test_the_sum_goes_into_an_array_that_nobody_else_holds():
+    """S3."""
+    buffer = [np.array([1.0, 2.0])]
+    address = buffer[0].ctypes.data
+
+    how = add(buffer, 0, np.array([10.0, 20.0]), copies=False)
+
+    assert how is How.IN_PLACE
+    assert buffer[0].ctypes.data == address
+    np.testing.assert_array_equal(buffer[0], [11.0, 22.0])
+
+
+def test_an_array_that_someone_holds_is_left_alone():
+    """S3."""
+    held = np.array([1.0, 2.0])
+    buffer = [held]
+
+    how = add(buffer, 0, np.array([10.0, 20.0]), copies=False)
+
+    assert how is How.OUT_OF_PLACE
+    np.testing.assert_array_equal(held, [1.0, 2.0])
+    np.testing.assert_array_equal(buffer[0], [11.0, 22.0])
+
+
+def test_the_added_array_is_left_alone():
+    """S3."""
+    added = np.array([10.0])
+
+    add([np.array([1.0])], 0, added, copies=False)
+
+    np.testing.assert_array_equal(added, [10.0])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: np.ones(4)[:2],
+        lambda: np.broadcast_to(np.float64(1.0), (2,)),
+        lambda: np.lib.stride_tricks.as_strided(np.ones(1), (2,), (0,)),
+    ],
+    ids=["slice", "read-only", "stride 0"],
+)
+def test_views_are_never_added_to_in_place(make):
+    """S3: another gradient may share the memory."""
+    buffer = [make()]
+
+    how = add(buffer, 0, np.ones(2), copies=False)
+
+    assert how is How.OUT_OF_PLACE
+    np.testing.assert_array_equal(buffer[0], [2.0, 2.0])
+
+
+def test_under_create_graph_nothing_is_added_in_place():
+    """S3: the sums are part of a graph."""
+    buffer = [np.ones(2)]
+
+    assert add(buffer, 0, np.ones(2), copies=True) is How.OUT_OF_PLACE
+
+
+def test_another_dtype_is_promoted_as_plus_does():
+    """S3."""
+    buffer = [np.ones(2, dtype="float32")]
+
+    how = add(buffer, 0, np.ones(2), copies=False)
+
+    assert how is How.OUT_OF_PLACE
+    assert buffer[0].dtype == np.float64
+
+
+def test_gradients_of_any_class_are_added_by_their_own_plus():
+    buffer = [Money(3)]
+
+    assert add(buffer, 0, Money(4), copies=False) is How.OUT_OF_PLACE
+    assert buffer == [Money(7)]
+
+
+def test_only_the_named_place_changes():
+    buffer = [1.0, 2.0, 3.0]
+
+    add(buffer, 1, 10.0, copies=False)
+
+    assert buffer == [1.0, 12.0, 3.0]

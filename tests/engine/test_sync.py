@@ -1,0 +1,71 @@
+"""The seam in production: Python's own threads, locks and mailboxes."""
+
+import os
+import threading
+
+import pytest
+
+from gradviz.engine.sync import THREADS, Empty
+from tests.engine.nodes import Mailbox, in_thread
+
+
+def test_a_mailbox_hands_over_in_order():
+    mailbox = THREADS.mailbox()
+    for item in "ab":
+        mailbox.put(item)
+
+    assert (mailbox.qsize(), mailbox.empty()) == (2, False)
+    assert [mailbox.get(), mailbox.get()] == ["a", "b"]
+    with pytest.raises(Empty):
+        mailbox.get(timeout=0.0)
+
+
+def test_a_local_value_is_made_once_for_each_thread():
+    local = THREADS.local(list)
+
+    mine = local.get()
+
+    assert local.get() is mine
+    assert in_thread(local.get) is not mine
+
+
+def test_a_flag_begins_unset():
+    flag = THREADS.flag()
+    assert flag.value is False
+
+    flag.value = True
+
+    assert flag.value is True
+
+
+def test_a_lock_excludes():
+    lock = THREADS.lock()
+
+    with lock:
+        assert lock.locked()  # type: ignore[attr-defined]
+    assert not lock.locked()  # type: ignore[attr-defined]
+
+
+def test_a_spawned_thread_is_a_daemon_with_its_name():
+    found: list[tuple[str, bool]] = []
+    ran = Mailbox()
+
+    def run() -> None:
+        thread = threading.current_thread()
+        found.append((thread.name, thread.daemon))
+        ran.send()
+
+    THREADS.spawn(run, "a name")
+    ran.wait()
+
+    assert found == [("a name", True)]
+
+
+def test_the_clock_never_goes_back():
+    first = THREADS.now_ns()
+
+    assert THREADS.now_ns() >= first
+
+
+def test_the_process_is_this_one():
+    assert THREADS.process_id() == os.getpid()

@@ -1,0 +1,112 @@
+import pytest
+
+from gradviz.analysis.order import OrderRow
+from gradviz.render.terminal import print_order
+from gradviz.trace.events import MAX_SEQUENCE_NR
+
+
+def row(index=0, **changes):
+    fields = {
+        "index": index,
+        "node": 40 + index,
+        "name": "MulBackward0",
+        "sequence_nr": 9 - index,
+        "topological_nr": 3,
+        "device": "cpu",
+        "thread": 0,
+        "start_ns": 1_000 + index,
+        "end_ns": 2_500,
+        "waited_ns": 20,
+    }
+    return OrderRow(**(fields | changes))
+
+
+def words(line):
+    return " ".join(line.split())
+
+
+def test_a_narrow_console_shows_what_matters(shown):
+    lines = shown(lambda console: print_order([row()], 4, console))
+
+    assert lines[0] == "Backward pass 4: 1 node in the order they ran"
+    assert lines[1].split() == [
+        "#",
+        "node",
+        "name",
+        "seq",
+        "device",
+        "thread",
+        "took",
+        "queued",
+    ]
+    assert lines[2].split() == [
+        "0",
+        "40",
+        "MulBackward0",
+        "9",
+        "cpu",
+        "0",
+        "1.5",
+        "µs",
+        "20",
+        "ns",
+    ]
+
+
+def test_a_wide_console_shows_everything(shown):
+    lines = shown(lambda console: print_order([row()], 4, console), width=200)
+
+    assert {"topo", "start"} <= set(lines[1].split())
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_no_line_is_wider_than_the_console(shown, width):
+    rows = [
+        row(index, name="VeryLong" * 20, device="a-long-device:17")
+        for index in range(3)
+    ]
+
+    lines = shown(lambda console: print_order(rows, 4, console), width=width)
+
+    assert len(lines) == 5
+    assert max(map(len, lines)) <= width
+    assert "…" in lines[2]
+
+
+def test_what_is_not_known_is_said(shown):
+    rows = [row(sequence_nr=MAX_SEQUENCE_NR, end_ns=None, waited_ns=None)]
+
+    lines = shown(lambda console: print_order(rows, 4, console))
+
+    assert lines[2].split() == [
+        "0",
+        "40",
+        "MulBackward0",
+        "max",
+        "cpu",
+        "0",
+        "never",
+        "ended",
+        "-",
+    ]
+
+
+def test_hostile_names_are_shown_and_do_nothing(shown, hostile):
+    rows = [row(name=hostile, device=hostile)]
+
+    lines = shown(lambda console: print_order(rows, 4, console), width=200)
+
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+
+
+def test_markup_in_a_name_is_text(shown):
+    lines = shown(lambda console: print_order([row(name="[bold]x[/bold]")], 4, console))
+
+    assert "[bold]x[/bold]" in lines[2]
+
+
+def test_a_pass_in_which_nothing_ran_is_shown(shown):
+    lines = shown(lambda console: print_order([], 4, console))
+
+    assert lines[0] == "Backward pass 4: 0 nodes in the order they ran"

@@ -1,0 +1,141 @@
+import msgspec
+import pytest
+
+from gradviz.analysis.summary import (
+    LongNode,
+    NameSummary,
+    PassSummary,
+    Summary,
+    ThreadSummary,
+)
+from gradviz.render.terminal import print_summary
+from gradviz.trace.model import Losses
+
+
+def one_pass(task, **changes):
+    fields = {
+        "task": task,
+        "parent": -1,
+        "duration_ns": 1_500,
+        "nodes": 3,
+        "edges": 2,
+        "status": "completed",
+        "error": "",
+    }
+    return PassSummary(**(fields | changes))
+
+
+def make_summary(text="MulBackward0", **changes):
+    fields = {
+        "path": "runs/x.gvt",
+        "duration_ns": 2_000,
+        "num_events": 1_234,
+        "events": {"node_started": 3},
+        "num_nodes": 3,
+        "num_edges": 2,
+        "passes": (one_pass(4),),
+        "threads": (ThreadSummary(thread=0, name=text, nodes=3, busy_ns=1_000),),
+        "names": (NameSummary(name=text, nodes=3, total_ns=900, longest_ns=400),),
+        "longest": (
+            LongNode(
+                task=4,
+                node=1,
+                name=text,
+                device="cpu",
+                location="/home/u/main.py:7",
+                duration_ns=400,
+            ),
+        ),
+        "losses": Losses(),
+    }
+    return Summary(**(fields | changes))
+
+
+def lines_with(lines, word):
+    return [" ".join(line.split()) for line in lines if word in line]
+
+
+def test_totals_come_first(shown):
+    lines = shown(lambda console: print_summary(make_summary(), console))
+
+    assert [" ".join(line.split()) for line in lines[:4]] == [
+        "trace runs/x.gvt",
+        "recorded 1,234 events in 2 µs",
+        "passes 1",
+        "graph 3 nodes ran, 2 edges",
+    ]
+
+
+def test_shares_are_shown_as_bars(shown):
+    lines = shown(
+        lambda console: print_summary(make_summary(text="Mul"), console), width=100
+    )
+
+    assert lines_with(lines, "Mul") == [
+        "Mul 3 900 ns 400 ns ██████████ 100%",
+        "Mul 1 4 cpu 400 ns main.py:7",
+        "0 Mul 3 1 µs █████ 50%",
+    ]
+
+
+def test_only_the_last_passes_are_listed_and_that_is_said(shown):
+    summary = make_summary(passes=tuple(map(one_pass, range(100, 150))))
+
+    lines = shown(lambda console: print_summary(summary, console))
+
+    assert "Backward passes (12 of 50)" in lines
+    assert lines[-1].split()[0] == "149"
+    assert lines[-12].split()[0] == "138"
+
+
+def test_errors_and_inner_passes_are_told(shown):
+    failed = one_pass(4, status="failed", error="ValueError: no", duration_ns=None)
+    inner = one_pass(5, parent=4)
+    summary = make_summary(passes=(failed, inner))
+
+    lines = shown(lambda console: print_summary(summary, console))
+
+    assert "passes 2, 1 failed" in lines_with(lines, "passes")
+    assert lines_with(lines, "ValueError") == ["4 3 2 - failed: ValueError: no"]
+    assert lines_with(lines, "inside") == ["5 3 2 1.5 µs completed (inside 4)"]
+
+
+def test_what_is_lost_is_told(shown):
+    losses = Losses(dropped=12, damaged_bytes=3, truncated=True, closed=False)
+    summary = make_summary(losses=losses)
+
+    lines = shown(lambda console: print_summary(summary, console), width=100)
+
+    (line,) = lines_with(lines, "incomplete")
+    assert line == (
+        "incomplete 12 events dropped; 3 bytes damaged; its end is cut off; "
+        "it was never closed"
+    )
+
+
+def test_a_trace_in_which_nothing_ran_has_totals_only(shown):
+    nothing = {"passes": (), "threads": (), "names": (), "longest": ()}
+    empty = msgspec.structs.replace(make_summary(), path="", num_nodes=0, **nothing)
+
+    lines = shown(lambda console: print_summary(empty, console))
+
+    assert len(lines) == 4
+    assert lines[0].split() == ["trace", "in", "memory"]
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_no_line_is_wider_than_the_console(shown, width):
+    summary = make_summary(text="VeryLong" * 30)
+
+    lines = shown(lambda console: print_summary(summary, console), width=width)
+
+    assert max(map(len, lines)) <= width
+
+
+def test_hostile_names_are_shown_and_do_nothing(shown, hostile):
+    bad = one_pass(4, status="failed", error=hostile)
+    summary = make_summary(text=hostile, path=hostile, passes=(bad,))
+
+    lines = shown(lambda console: print_summary(summary, console), width=200)
+
+    assert all(line.isprintable() for line in lines)

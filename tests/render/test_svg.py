@@ -1,0 +1,176 @@
+import re
+import xml.etree.ElementTree as ET
+
+import msgspec
+import pytest
+
+from gradviz.render.layout import place
+from gradviz.render.scene import build_scene
+from gradviz.render.svg import svg
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(graph, colour_by="device"):
+    scene = build_scene(graph, colour_by)
+    sizes = [(box.width, box.height) for box in scene.boxes]
+    return ET.fromstring(svg(scene, place(sizes, scene.edges)))
+
+
+def texts(picture):
+    return ["".join(one.itertext()) for one in picture.iter(f"{SVG}text")]
+
+
+def tooltips(picture):
+    return [one.findtext(f"{SVG}title") for one in picture.iter(f"{SVG}g")]
+
+
+def structure(picture):
+    """Elements and the names of their attributes: what data must not change."""
+    return [(one.tag, sorted(one.attrib)) for one in picture.iter()]
+
+
+def test_every_node_is_drawn_with_its_name_and_order(step):
+    shown = texts(drawn(step))
+
+    assert shown.count("MulBackward0") == 6
+    assert shown.count("AccumulateGrad") == 3
+    assert [text for text in shown if text.isdecimal()] == [str(i) for i in range(9)]
+
+
+def test_every_edge_is_drawn_with_an_arrow(step):
+    edges = drawn(step).find(f".//{SVG}g[@class='edges']")
+
+    assert len(edges) == len(step.edges)
+    assert ".edges path { marker-end: url(#arrow) }" in drawn(step).findtext(
+        f"{SVG}style"
+    )
+
+
+def test_pointing_at_a_node_tells_all_that_is_known(step):
+    (tooltip,) = (one for one in tooltips(drawn(step)) if one and "node 102" in one)
+
+    assert tooltip.splitlines() == [
+        "MulBackward0, node 102",
+        "device cpu",
+        "sequence_nr 48, topological_nr 3",
+        "input 0: (32, 10) float64 on cpu",
+        "created at /home/u/main.py:7",
+        "ran as number 2 on thread 0",
+        "started 2 µs after the first node",
+        "took 300 ns",
+        "queued for 20 ns",
+    ]
+
+
+def test_the_legend_names_the_devices_and_nothing_that_is_not_there(step):
+    shown = texts(drawn(step))
+
+    assert "cpu" in shown
+    assert "failed" not in shown
+    assert "did not run" not in shown
+
+
+def test_what_failed_and_what_did_not_run_is_marked_and_in_the_legend(step, make_node):
+    failed = make_node(0, status="failed", end_ns=None)
+    idle = make_node(
+        1, status=None, order=None, thread=None, start_ns=None, end_ns=None
+    )
+    graph = msgspec.structs.replace(step, nodes=(failed, idle, *step.nodes[2:]))
+
+    picture = drawn(graph)
+
+    rules = picture.findtext(f"{SVG}style")
+    assert {"failed", "did not run"} <= set(texts(picture))
+    assert "stroke-width:2.5" in rules
+    assert "stroke-dasharray:4 3" in rules
+    assert "0" in texts(picture)
+    assert "1" not in texts(picture)
+
+
+def test_colours_by_time_have_a_scale_with_its_ends(step):
+    shown = texts(drawn(step, "time"))
+
+    assert shown[2:4] == ["100 ns", "900 ns"]
+
+
+def test_the_longest_node_is_darkest_when_colours_stand_for_time(step):
+    boxes = build_scene(step, "time").boxes
+
+    assert boxes[0].colour != boxes[-1].colour
+    assert build_scene(step, "time").boxes[-1].colour == "#7a1f4f"
+
+
+def test_a_copy_of_a_shared_leaf_says_how_often_it_is_drawn(step, make_node):
+    leaf = make_node(8, name="AccumulateGrad", copies=3)
+    graph = msgspec.structs.replace(step, nodes=(*step.nodes[:8], leaf))
+
+    assert any("\N{MULTIPLICATION SIGN}3" in text for text in texts(drawn(graph)))
+
+
+def test_left_out_nodes_are_reported(step):
+    graph = msgspec.structs.replace(step, omitted=1_234)
+
+    assert any("1,234 more left out" in text for text in texts(drawn(graph)))
+
+
+def test_everything_is_inside_the_picture(step):
+    picture = drawn(step)
+    wide, high = (float(picture.get(name)) for name in ("width", "height"))
+    ((left, top),) = re.findall(
+        r"translate\((\S+) (\S+)\)", picture.findall(f"{SVG}g")[-1].get("transform")
+    )
+
+    for group in picture.findall(f"{SVG}g")[-1].iter(f"{SVG}g"):
+        rect = group.find(f"{SVG}rect")
+        if rect is not None:
+            x, y = re.findall(r"[\d.]+", group.get("transform"))
+            assert float(left) + float(x) + float(rect.get("width")) <= wide
+            assert float(top) + float(y) + float(rect.get("height")) <= high
+
+
+def test_a_graph_without_nodes_is_a_picture_too(make_graph):
+    assert "Backward pass 4" in texts(drawn(make_graph(0, [])))
+
+
+def test_hostile_names_change_nothing_but_text(hostile_graph, make_graph):
+    benign = msgspec.structs.replace(
+        hostile_graph,
+        nodes=tuple(
+            msgspec.structs.replace(
+                node, name="x", device="x", location="x" * bool(node.location)
+            )
+            for node in hostile_graph.nodes
+        ),
+    )
+
+    # The devices must be as many, or the legend differs.
+    devices = {node.device for node in hostile_graph.nodes}
+    nodes = (*benign.nodes[:2], msgspec.structs.replace(benign.nodes[2], device="cpu"))
+    benign = msgspec.structs.replace(benign, nodes=nodes)
+
+    assert len(devices) == 2
+    assert structure(drawn(hostile_graph)) == structure(drawn(benign))
+
+
+@pytest.mark.parametrize("colour_by", ["device", "time"])
+def test_an_overview_of_many_nodes_has_names_numbers_and_straight_edges(
+    make_graph, colour_by
+):
+    many = 3_001
+    graph = make_graph(many, [(index, index + 1) for index in range(many - 1)])
+
+    picture = drawn(graph, colour_by)
+
+    assert "3000 MulBackward0" in texts(picture)
+    edges = picture.find(f".//{SVG}g[@class='edges']")
+    assert not any("C" in edge.get("d") for edge in edges)
+
+
+def test_a_large_picture_stays_small(make_graph):
+    many = 5_000
+    graph = make_graph(many, [(index, index + 1) for index in range(many - 1)])
+    scene = build_scene(graph)
+    sizes = [(box.width, box.height) for box in scene.boxes]
+
+    assert len(svg(scene, place(sizes, scene.edges))) < 320 * many

@@ -1,0 +1,180 @@
+import re
+import xml.etree.ElementTree as ET
+
+import msgspec
+import pytest
+
+from gradviz.render.timeline_svg import render_timeline
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def texts(picture):
+    return ["".join(one.itertext()) for one in picture.iter(f"{SVG}text")]
+
+
+def drawn(timeline, **options):
+    return ET.fromstring(render_timeline(timeline, **options))
+
+
+def of_class(picture, name):
+    return [
+        one
+        for one in picture.iter(f"{SVG}rect")
+        if name in one.get("class", "").split()
+    ]
+
+
+def structure(picture):
+    return [(one.tag, sorted(one.attrib)) for one in picture.iter()]
+
+
+def test_each_thread_has_a_lane_with_its_name_and_load(make_span, make_timeline):
+    timeline = make_timeline(
+        [make_span(0, 0, 50)],
+        [make_span(1, 50, 100), make_span(2, 100, 125)],
+        duration_ns=200,
+        names=("MainThread", "gv_autograd_0"),
+    )
+
+    shown = texts(drawn(timeline))
+
+    assert {"MainThread", "gv_autograd_0"} <= set(shown)
+    assert {"1 node, 25 % busy", "2 nodes, 38 % busy"} <= set(shown)
+
+
+def test_a_bar_has_its_number_and_operation(make_span, make_timeline):
+    picture = drawn(make_timeline([make_span(3, 0, 100)], duration_ns=100))
+
+    assert "3 Mul" in texts(picture)
+
+
+def test_bars_stand_where_their_times_say(make_span, make_timeline):
+    timeline = make_timeline(
+        [make_span(0, 0, 25), make_span(1, 50, 100)], duration_ns=100
+    )
+
+    first, second = of_class(drawn(timeline), "bar")
+
+    left, wide = (float(first.get(name)) for name in ("x", "width"))
+    room = 4 * wide
+    assert float(second.get("x")) == pytest.approx(left + room / 2, abs=0.2)
+    assert float(second.get("width")) == pytest.approx(room / 2, abs=0.2)
+
+
+def test_nothing_reaches_beyond_the_picture(make_span, make_timeline):
+    timeline = make_timeline([make_span(0, 0, 10)] * 3, duration_ns=10)
+
+    picture = drawn(timeline)
+
+    wide, high = (float(picture.get(name)) for name in ("width", "height"))
+    for rect in picture.iter(f"{SVG}rect"):
+        if rect.get("width") != "100%":
+            assert float(rect.get("x", 0)) + float(rect.get("width")) <= wide
+            assert float(rect.get("y", 0)) + float(rect.get("height")) <= high
+
+
+def test_inner_passes_lie_below_the_node_that_called_them(make_span, make_timeline):
+    timeline = make_timeline(
+        [make_span(0, 0, 100), make_span(1, 20, 60, row=1)], duration_ns=100
+    )
+
+    outer, inner = of_class(drawn(timeline), "bar")
+
+    assert float(inner.get("y")) > float(outer.get("y"))
+
+
+def test_sleeping_is_hatched_and_explained(make_span, make_timeline):
+    timeline = make_timeline(
+        [make_span(0, 0, 50), make_span(1, 50, 90, kind="wait")], duration_ns=100
+    )
+
+    picture = drawn(timeline)
+
+    assert len(of_class(picture, "wait")) == 2  # the lane and the legend
+    assert "waiting for work" in texts(picture)
+
+
+def test_a_failure_is_marked_and_explained(make_span, make_timeline):
+    timeline = make_timeline([make_span(0, 0, 50, status="failed")], duration_ns=100)
+
+    picture = drawn(timeline)
+
+    assert len(of_class(picture, "failed")) == 2
+    assert "failed or unfinished" in texts(picture)
+
+
+def test_colours_can_stand_for_devices(make_span, make_timeline):
+    timeline = make_timeline(
+        [make_span(0, 0, 50), make_span(1, 50, 90, device="sim:0")], duration_ns=100
+    )
+
+    assert {"cpu", "sim:0"} <= set(texts(drawn(timeline, colour_by="device")))
+
+
+def test_operations_beyond_the_palette_share_a_colour(make_span, make_timeline):
+    spans = [
+        make_span(index, 10 * index, 10 * index + 10, name=f"Op{index:02}Backward0")
+        for index in range(12)
+    ]
+
+    assert "others" in texts(drawn(make_timeline(spans, duration_ns=120)))
+
+
+def test_several_passes_have_a_band_that_names_them(make_span, make_timeline):
+    timeline = make_timeline([make_span(0, 0, 90)], duration_ns=100)
+    (one,) = timeline.passes
+    other = msgspec.structs.replace(one, task=5, begin_ns=50)
+    both = (msgspec.structs.replace(one, end_ns=50), other)
+
+    shown = texts(drawn(msgspec.structs.replace(timeline, passes=both)))
+
+    assert {"backward passes", "4", "5"} <= set(shown)
+    assert "Timeline of 2 backward passes" in shown
+
+
+def test_the_axis_has_units(make_span, make_timeline):
+    shown = texts(drawn(make_timeline([make_span(0, 0, 9)], duration_ns=1_000_000)))
+
+    assert {"0", "200 µs", "1 ms"} <= set(shown)
+
+
+def test_hostile_names_change_nothing_but_text(hostile, make_span, make_timeline):
+    def timeline(text):
+        span = make_span(0, 0, 90, name=text, device=text, status="failed")
+        return make_timeline([span], duration_ns=100, names=(text,))
+
+    assert structure(drawn(timeline(hostile))) == structure(drawn(timeline("x")))
+
+
+def test_a_hundred_thousand_spans_make_a_small_file(make_span, make_timeline):
+    # Alternating so that every second one is too narrow to be seen.
+    lanes = [
+        [
+            make_span(index, 40 * index, 40 * index + (30 if index % 2 else 1))
+            for index in range(12_500)
+        ]
+        for _ in range(8)
+    ]
+
+    data = render_timeline(make_timeline(*lanes, duration_ns=500_000))
+
+    assert len(data) < 2_000_000
+    assert b"nodes, " in data
+
+
+def test_the_sizes_of_text_are_those_that_were_measured(make_span, make_timeline):
+    data = render_timeline(make_timeline([make_span(0, 0, 9)], duration_ns=10))
+
+    assert re.search(rb"\.label \{ font-size: 11px", data)
+
+
+def test_leaves_have_the_same_colour_in_every_picture(make_span, make_timeline):
+    leaf = make_span(0, 0, 50, name="AccumulateGrad")
+    alone = make_timeline([leaf], duration_ns=100)
+    others = [make_span(index, 50, 60, name=f"Op{index}") for index in range(1, 12)]
+
+    (bar,) = of_class(drawn(alone), "bar")
+    assert bar.get("fill") == of_class(
+        drawn(make_timeline([leaf, *others], duration_ns=100)), "bar"
+    )[0].get("fill")

@@ -1,0 +1,38 @@
+import subprocess
+import sys
+
+import pytest
+
+import gradviz as gv
+from gradviz import api
+
+
+def test_every_public_name_is_there():
+    for name in api.__all__:
+        assert getattr(gv, name) is getattr(api, name)
+        assert name in dir(gv)
+
+
+def test_an_unknown_name_is_an_error():
+    with pytest.raises(AttributeError, match="has no attribute 'tensr'"):
+        gv.tensr  # noqa: B018 - asking is the test
+
+
+def test_packages_are_attributes():
+    assert gv.autograd.grad is not None
+    assert gv.engine.Engine is not None
+
+
+def test_importing_gradviz_loads_no_numpy():
+    program = "import sys, gradviz; sys.exit('numpy' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_the_docstring_tells_the_truth():
+    import doctest
+
+    failed, attempted = doctest.testmod(gv)
+
+    assert attempted > 0
+    assert failed == 0

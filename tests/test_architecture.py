@@ -1,0 +1,73 @@
+"""What no file of the package may do; who may import whom is for ``lint-imports``."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import gradviz.errors
+
+PACKAGE = Path(gradviz.errors.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+# What turns bytes of a stranger into code.
+UNSAFE_MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle"}
+UNSAFE_CALLS = {"eval", "exec", "__import__"}
+UNSAFE_METHODS = {("yaml", "load"), ("torch", "load"), ("cupy", "load")}
+
+# The one place that runs the user's program, because the user said so.
+RUNS_PROGRAMS = PACKAGE / "cli" / "program.py"
+
+# The engine takes threads, queues and clocks from one seam; node.py's counter belongs
+# to the forward pass, which no scheduler of tests controls.
+SEAM = {PACKAGE / "engine" / "sync.py", PACKAGE / "engine" / "node.py"}
+BEHIND_THE_SEAM = {"threading", "queue", "time", "_thread", "asyncio", "concurrent"}
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.split(".")[0]
+
+
+def called(tree: ast.AST) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_no_file_turns_foreign_bytes_into_code(path: Path) -> None:
+    tree = ast.parse(path.read_bytes())
+
+    assert UNSAFE_MODULES.isdisjoint(imported(tree))
+    for call in called(tree):
+        match call.func:
+            case ast.Name(name):
+                assert name not in UNSAFE_CALLS or path == RUNS_PROGRAMS
+            case ast.Attribute(ast.Name(module), method):
+                assert (module, method) not in UNSAFE_METHODS
+        for keyword in call.keywords:
+            if keyword.arg == "allow_pickle":
+                assert ast.literal_eval(keyword.value) is False
+
+
+def test_the_program_runner_executes_in_one_place() -> None:
+    tree = ast.parse(RUNS_PROGRAMS.read_bytes())
+
+    names = [call.func.id for call in called(tree) if isinstance(call.func, ast.Name)]
+    assert names.count("exec") == 1
+
+
+@pytest.mark.parametrize(
+    "path", sorted({*PACKAGE.glob("engine/**/*.py")} - SEAM), ids=relative
+)
+def test_the_engine_waits_and_locks_only_through_its_seam(path: Path) -> None:
+    tree = ast.parse(path.read_bytes())
+
+    assert BEHIND_THE_SEAM.isdisjoint(imported(tree))

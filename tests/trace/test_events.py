@@ -1,0 +1,63 @@
+import msgspec
+import pytest
+
+from gradviz.trace.events import KINDS, AnyEvent, Event, kind_name, label, own_columns
+from gradviz.trace.probe import Push
+
+
+def test_every_kind_is_in_the_union_that_match_checks():
+    assert set(AnyEvent.__args__) == set(KINDS.values())
+
+
+def test_every_class_of_event_has_a_code():
+    assert set(Event.__subclasses__()) == set(KINDS.values())
+
+
+def test_codes_are_those_of_the_format_for_ever():
+    assert {code: kind_name(kind) for code, kind in KINDS.items()} == {
+        1: "node_created",
+        2: "tensor_saved",
+        10: "task_begun",
+        11: "dependencies_counted",
+        12: "task_completed",
+        13: "task_failed",
+        14: "callback_run",
+        15: "capture_taken",
+        20: "task_pushed",
+        21: "task_popped",
+        22: "queue_waited",
+        30: "node_started",
+        31: "node_completed",
+        32: "node_failed",
+        33: "node_skipped",
+        34: "hook_called",
+        40: "gradient_buffered",
+        41: "gradient_accumulated",
+        42: "buffer_freed",
+        60: "thread_started",
+        61: "thread_exited",
+        62: "reentrant_entered",
+        63: "reentrant_left",
+        64: "pool_thread_spawned",
+        80: "mark",
+        81: "step_begun",
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=kind_name)
+def test_own_columns_are_the_fields_that_not_every_event_has(kind):
+    common = ("seq", "t_ns", "thread", "task", "node")
+
+    names = tuple(column.name for column in own_columns(kind))
+    assert common + names == kind.__struct_fields__
+
+
+def test_an_event_survives_as_json():
+    (kind,) = [kind for kind in KINDS.values() if kind_name(kind) == "task_popped"]
+    event = kind(seq=1, t_ns=2, thread=3, task=4, node=5, queue=6, queue_length=7)
+
+    assert msgspec.json.decode(msgspec.json.encode(event), type=AnyEvent) == event
+
+
+def test_an_enum_member_is_labelled_in_small_letters():
+    assert label(Push.WAKE_UP) == "wake_up"

@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+
+from gradviz.trace.events import MAX_SEQUENCE_NR
+from gradviz.trace.graph import PendingGraph
+from gradviz.trace.strings import Strings
+
+
+class Desk:
+    """A pending graph whose definitions are put into words again."""
+
+    def __init__(self):
+        self.strings = Strings()
+        self.graph = PendingGraph(self.strings)
+        self.texts = {}
+        self.inputs = {}
+
+    def take(self):
+        rows, inputs, self.queues = self.graph.take()
+        self.texts.update(self.strings.take())
+        self.inputs.update((row.index, row) for row in inputs)
+        return rows
+
+
+@pytest.fixture
+def desk():
+    return Desk()
+
+
+def test_a_node_is_defined_once(desk, make_node):
+    desk.graph.define_nodes([make_node(1), make_node(2)])
+    desk.graph.define_nodes([make_node(2), make_node(3)])
+
+    assert [row.id for row in desk.take()] == [1, 2, 3]
+    desk.graph.define_nodes([make_node(3)])
+    assert desk.take() == []
+
+
+def test_a_node_is_read_when_it_is_defined(desk, make_node):
+    class Changing:
+        id, name, sequence_nr, topological_nr, device = 1, "Before", 0, 0, "cpu"
+        next_edges = input_metadata = ()
+
+    node = Changing()
+    desk.graph.define_nodes([node])
+    node.name = "After"
+
+    (row,) = desk.take()
+    assert desk.texts[row.name] == "Before"
+
+
+def test_edges_are_written_flat(desk, make_node, make_edge):
+    edges = (make_edge(make_node(7), 2), make_edge(None), make_edge(make_node(7)))
+    desk.graph.define_nodes([make_node(1, next_edges=edges)])
+
+    assert desk.take()[0].edges == [7, 2, -1, 0, 7, 0]
+
+
+def test_equal_inputs_share_a_definition(desk, make_node, make_metadata):
+    one, other = make_metadata(), make_metadata((4,), np.dtype("f4"), "sim:0")
+    desk.graph.define_nodes(
+        [
+            make_node(1, input_metadata=(one, other)),
+            make_node(2, input_metadata=(other, None)),
+        ]
+    )
+
+    first, second = desk.take()
+    assert first.inputs == [0, 1]
+    assert second.inputs == [1, -1]
+    assert desk.inputs[1].shape == (4,)
+    assert desk.texts[desk.inputs[1].dtype] == "float32"
+
+
+def test_an_accumulate_grad_is_numbered_minus_one(desk, make_node):
+    desk.graph.define_nodes([make_node(1, sequence_nr=MAX_SEQUENCE_NR)])
+
+    assert desk.take()[0].sequence_nr == -1
+
+
+class Rude:
+    id, sequence_nr, topological_nr, device = 1, 0, 0, "cpu"
+    next_edges = input_metadata = ()
+
+    @property
+    def name(self):
+        raise ValueError("no name for you")
+
+
+class Nameless:
+    """A dtype that has no text."""
+
+    def __str__(self):
+        raise ValueError("no text")
+
+
+def test_a_node_that_cannot_be_read_costs_only_itself(desk, make_node, make_metadata):
+    nameless = make_node(2, input_metadata=(make_metadata(dtype=Nameless()),))
+    desk.graph.define_nodes([Rude(), nameless, make_node(3)])
+
+    assert [row.id for row in desk.take()] == [3]
+
+
+def test_a_queue_is_defined_once(desk):
+    desk.graph.define_queue(4, "sim:0", 0)
+    desk.graph.define_queue(4, "sim:0", 0)
+    desk.take()
+    assert [(row.id, row.name, row.device) for row in desk.queues] == [(4, "sim:0", 0)]
+
+    desk.graph.define_queue(4, "sim:0", 0)
+    desk.take()
+    assert desk.queues == []
+
+
+def test_what_is_known_is_bounded(desk, make_node, monkeypatch):
+    monkeypatch.setattr("gradviz.trace.graph._MAX_KNOWN", 2)
+    for _ in range(2):
+        desk.graph.define_nodes(make_node(number, f"N{number}") for number in range(4))
+
+    ids = [row.id for row in desk.take()]
+    assert ids == [0, 1, 2, 3, 0, 1, 2, 3]
+
+
+def test_what_waits_is_bounded(desk, make_node, monkeypatch):
+    monkeypatch.setattr("gradviz.trace.graph._MAX_PENDING", 2)
+    desk.graph.define_nodes(map(make_node, range(4)))
+    assert [row.id for row in desk.take()] == [0, 1]
+
+    desk.graph.define_nodes(map(make_node, range(4)))
+    assert [row.id for row in desk.take()] == [2, 3]

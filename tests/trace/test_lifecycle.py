@@ -1,0 +1,332 @@
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from gradviz.trace.events import (
+    KINDS,
+    BufferFreed,
+    GradientBuffered,
+    HookCalled,
+    NodeCompleted,
+    NodeCreated,
+    NodeSkipped,
+    NodeStarted,
+    TaskBegun,
+    TaskPopped,
+    TaskPushed,
+    kind_name,
+)
+from gradviz.trace.lifecycle import (
+    NODE_RULES,
+    TASK_RULES,
+    check_events,
+    check_lifecycle,
+)
+from gradviz.trace.probe import Hook, Push, Role, Skip
+from gradviz.trace.reader import parse_trace
+
+
+@pytest.fixture
+def history(bench):
+    """The events of one pass over three nodes, root 2 and leaf 0."""
+    bench.engine.backward()
+    return [event for event in bench.events() if not isinstance(event, NodeCreated)]
+
+
+def reasons(events, **kwargs):
+    return [violation.reason for violation in check_events(events, **kwargs)]
+
+
+def where(events, kind, node=None):
+    """The place of the first event of a kind (of a node)."""
+    return next(
+        place
+        for place, event in enumerate(events)
+        if type(event) is kind and node in (None, event.node)
+    )
+
+
+def test_a_pass_as_the_engine_reports_it_is_possible(bench):
+    for task in range(3):
+        bench.engine.backward(task, length=4)
+
+    assert check_lifecycle(bench.trace()) == ()
+
+
+def test_every_beginning_of_a_pass_is_possible(history):
+    for end in range(len(history)):
+        assert reasons(history[:end]) == []
+
+
+@pytest.mark.parametrize("kind", [TaskPushed, TaskPopped, NodeStarted], ids=kind_name)
+def test_nothing_happens_twice(history, kind):
+    place = where(history, kind, node=1)
+    twice = [*history[: place + 1], *history[place:]]
+
+    assert reasons(twice)
+
+
+@pytest.mark.parametrize(
+    ("missing", "reason"),
+    [
+        (TaskPushed, "its node is waiting"),
+        (TaskPopped, "its node is queued"),
+        (NodeStarted, "its node is popped"),
+        (NodeCompleted, "it leaves behind nodes [1]"),
+        (GradientBuffered, "its node has got no gradient"),
+        (TaskBegun, "its task is unknown"),
+    ],
+)
+def test_nothing_follows_out_of_nowhere(history, missing, reason):
+    node = None if missing is TaskBegun else 1
+    del history[where(history, missing, node)]
+
+    assert reason in reasons(history)[0]
+
+
+@pytest.mark.parametrize(
+    ("early", "late"),
+    [(TaskPushed, TaskPopped), (TaskPopped, NodeStarted), (NodeStarted, NodeCompleted)],
+)
+def test_nothing_precedes_its_cause(history, early, late):
+    one, other = where(history, early, 1), where(history, late, 1)
+    history[one], history[other] = history[other], history[one]
+
+    assert reasons(history)
+
+
+def test_a_task_pops_from_the_queue_it_was_pushed_to(bench):
+    recorder = bench.recorder
+    begin(recorder)
+    recorder.task_pushed(0, 1, 5, 0, 0, 1, 1, -1, Push.ROOT)
+    recorder.task_popped(0, 1, 6, 0)
+
+    assert reasons(bench.events()) == ["its node was pushed to queue 5"]
+
+
+def begin(recorder, task=0, parent=-1, depth=0):
+    recorder.task_begun(
+        task,
+        parent=parent,
+        reentrant_depth=depth,
+        owner=-1,
+        num_roots=1,
+        num_outputs=0,
+        keep_graph=False,
+        create_graph=False,
+    )
+    recorder.dependencies_counted(task, 1, 0)
+
+
+def run(recorder, task, node, inside: Callable[[], None] | None = None):
+    recorder.task_pushed(task, node, 0, 0, 0, 1, 1, -1, Push.ROOT)
+    recorder.task_popped(task, node, 0, 0)
+    recorder.node_started(task, node)
+    if inside is not None:
+        inside()
+    recorder.node_completed(task, node)
+
+
+def test_a_completed_task_leaves_no_node_behind(bench):
+    begin(bench.recorder)
+    bench.recorder.task_pushed(0, 1, 5, 0, 0, 1, 1, -1, Push.ROOT)
+    bench.recorder.task_completed(0)
+
+    assert reasons(bench.events()) == ["it leaves behind nodes [1]"]
+
+
+def test_a_failed_task_may_leave_anything_behind(bench):
+    recorder = bench.recorder
+    begin(recorder)
+    recorder.thread_started(-1, Role.CALLER)
+    recorder.task_pushed(0, 1, 5, 0, 0, 1, 1, -1, Push.ROOT)
+    recorder.task_pushed(0, 2, 5, 0, 0, 1, 1, -1, Push.ROOT)
+    recorder.task_popped(0, 1, 5, 1)
+    recorder.node_started(0, 1)
+    recorder.node_failed(0, 1, "boom")
+    recorder.task_failed(0, 1, "boom")
+    recorder.thread_exited(-1, Role.CALLER)
+    recorder.task_popped(0, 2, 5, 0)
+    recorder.node_skipped(0, 2, Skip.ERROR)
+
+    assert reasons(bench.events()) == []
+
+
+def test_nothing_starts_once_the_caller_has_left(bench):
+    recorder = bench.recorder
+    begin(recorder)
+    recorder.thread_started(-1, Role.CALLER)
+    recorder.task_pushed(0, 1, 5, 0, 0, 1, 1, -1, Push.ROOT)
+    recorder.task_popped(0, 1, 5, 1)
+    recorder.task_failed(0, -1, "boom")
+    recorder.thread_exited(-1, Role.CALLER)
+    recorder.node_started(0, 1)
+
+    assert reasons(bench.events()) == ["its task is left"]
+
+
+def test_nothing_starts_in_a_completed_task(bench):
+    recorder = bench.recorder
+    begin(recorder)
+    recorder.task_completed(0)
+    run(recorder, 0, 1)
+
+    assert "its task is completed" in reasons(bench.events())
+
+
+def test_a_call_is_not_left_without_an_outcome(bench):
+    recorder = bench.recorder
+    begin(recorder)
+    recorder.thread_started(-1, Role.CALLER)
+    recorder.thread_exited(-1, Role.CALLER)
+
+    assert reasons(bench.events()) == ["task 0 is left while it is counted"]
+
+
+def test_a_nested_call_is_not_left_without_an_outcome(bench):
+    def nested():
+        begin(bench.recorder, 1, parent=0, depth=1)
+        bench.recorder.reentrant_entered(1, 1)
+        bench.recorder.reentrant_left(1, 1)
+
+    begin(bench.recorder)
+    run(bench.recorder, 0, 1, nested)
+
+    assert reasons(bench.events()) == ["task 1 is left while it is counted"]
+
+
+def test_a_backward_inside_a_backward_is_possible(bench):
+    recorder = bench.recorder
+
+    def nested():
+        begin(recorder, 1, parent=0, depth=1)
+        recorder.reentrant_entered(1, 1)
+        run(recorder, 1, 2)
+        recorder.task_completed(1)
+        recorder.reentrant_left(1, 1)
+
+    begin(recorder)
+    recorder.thread_started(-1, Role.CALLER)
+    run(recorder, 0, 1, nested)
+    recorder.task_completed(0)
+    recorder.thread_exited(-1, Role.CALLER)
+
+    assert reasons(bench.events()) == []
+
+
+def test_nodes_of_a_thread_do_not_overlap(bench):
+    recorder = bench.recorder
+    begin(recorder)
+    for node in (1, 2):
+        recorder.task_pushed(0, node, 0, 0, 0, 1, 1, -1, Push.ROOT)
+        recorder.task_popped(0, node, 0, 0)
+        recorder.node_started(0, node)
+    recorder.node_completed(0, 1)
+
+    (reason,) = reasons(bench.events())
+    assert reason == (
+        "its thread is still inside of what node_started began for node 2 of task 0"
+    )
+
+
+def test_what_an_interrupt_left_open_is_forgiven(bench):
+    recorder = bench.recorder
+
+    def nested():
+        begin(recorder, 1, parent=0, depth=1)
+        recorder.reentrant_entered(1, 1)
+        recorder.task_pushed(1, 2, 0, 0, 0, 1, 1, -1, Push.ROOT)
+        recorder.task_popped(1, 2, 0, 0)
+        recorder.node_started(1, 2)
+        recorder.task_failed(1, -1, "KeyboardInterrupt")
+        recorder.reentrant_left(1, 1)
+
+    begin(recorder)
+    run(recorder, 0, 1, nested)
+
+    assert reasons(bench.events()) == []
+
+
+def test_a_device_thread_older_than_the_recording_may_exit(bench):
+    bench.recorder.thread_exited(0, Role.DEVICE)
+
+    assert reasons(bench.events()) == []
+
+
+def test_a_thread_ends_only_what_it_began(bench):
+    bench.recorder.reentrant_left(1, 1)
+
+    assert "its thread never began that" in reasons(bench.events())
+
+
+def test_a_wake_up_is_popped_only_if_it_was_pushed(bench):
+    recorder = bench.recorder
+    begin(recorder)
+    recorder.task_completed(0)
+    recorder.task_pushed(0, -1, 0, 0, 0, 1, 1, -1, Push.WAKE_UP)
+    recorder.task_popped(0, -1, 0, 0)
+    recorder.task_popped(0, -1, 0, 0)
+
+    assert reasons(bench.events()) == ["no wake-up was pushed to queue 0"]
+
+
+def test_a_callback_runs_before_the_end(bench):
+    begin(bench.recorder)
+    bench.recorder.callback_run(0, 0)
+    bench.recorder.task_completed(0)
+    bench.recorder.callback_run(0, 1)
+
+    assert reasons(bench.events()) == ["its task is completed"]
+
+
+@pytest.mark.parametrize("kind", [HookCalled, BufferFreed, NodeSkipped], ids=kind_name)
+def test_only_a_running_node_does_anything(bench, kind):
+    recorder = bench.recorder
+    begin(recorder)
+    run(recorder, 0, 1)
+    calls = {
+        HookCalled: lambda: recorder.hook_called(0, 1, Hook.PRE, 0),
+        BufferFreed: lambda: recorder.buffer_freed(0, 1, 8),
+        NodeSkipped: lambda: recorder.node_skipped(0, 1, Skip.ERROR),
+    }
+    calls[kind]()
+
+    assert reasons(bench.events()) == ["its node is ended"]
+
+
+def test_losses_excuse_what_is_missing(history):
+    for gone in itertools.combinations(range(len(history)), 2):
+        left = [event for place, event in enumerate(history) if place not in gone]
+        assert reasons(left, is_complete=False) == []
+
+
+def test_losses_do_not_excuse_a_second_start(history):
+    start = where(history, NodeStarted, 1)
+
+    assert reasons([*history, history[start]], is_complete=False) == [
+        "its task is left",
+        "its node is ended",
+    ]
+
+
+def test_a_damaged_trace_is_judged_as_one_with_losses(bench):
+    bench.engine.backward()
+    bench.recorder.task_popped(5, 1, 0, 0)
+    trace = parse_trace(bench.data()[:-1])
+
+    assert not trace.losses.is_complete
+    assert check_lifecycle(trace) == ()
+
+
+def test_a_violation_says_where_and_what(bench):
+    bench.recorder.node_started(0, 1)
+
+    first = check_lifecycle(bench.trace())[0]
+    assert str(first) == "event 0, node_started: its task is unknown"
+
+
+def test_the_tables_know_only_events():
+    kinds = set(KINDS.values())
+
+    assert set(NODE_RULES) < set(TASK_RULES) < kinds

@@ -1,0 +1,79 @@
+from collections import Counter
+
+from gradviz.trace.frames import FrameType
+from gradviz.trace.reader import parse_trace
+
+
+def types(frames):
+    return [FrameType(frame.type) for frame in frames]
+
+
+def test_a_recording_of_nothing_is_a_whole_trace(bench, frames_of):
+    data = bench.data()
+
+    assert types(frames_of(data))[0] is FrameType.HEADER
+    assert types(frames_of(data))[-1] is FrameType.CLOSED
+    assert parse_trace(data).losses.is_complete
+
+
+def test_nothing_is_written_when_nothing_happened(bench):
+    bench.recorder.flush()
+    written = bench.sink.contents()
+    bench.recorder.flush()
+
+    assert bench.sink.contents() == written
+
+
+def test_definitions_are_written_before_what_refers_to_them(bench, frames_of):
+    bench.engine.backward()
+    written = types(frames_of(bench.data()))
+
+    assert written.index(FrameType.DEFINITIONS) < written.index(FrameType.EVENTS)
+
+
+def test_every_prefix_of_frames_explains_itself(bench, frames_of):
+    for task in range(3):
+        bench.engine.backward(task, first_id=3 * task)
+        bench.recorder.mark(f"step {task}")
+        bench.recorder.flush()
+    data = bench.data()
+    for frame in frames_of(data)[1:]:
+        trace = parse_trace(data[: frame.offset])
+        for event in trace.events():
+            assert event.node == -1 or event.task == -1 or event.node in trace.nodes
+            assert getattr(event, "text", "") != trace.strings[-1]
+            assert event.thread in trace.threads
+
+
+def test_a_nodes_definition_is_written_once(bench, make_node):
+    for _ in range(3):
+        bench.recorder.nodes_defined([make_node(1), make_node(2)])
+        bench.recorder.flush()
+
+    assert bench.recorder.counts.nodes == 2
+
+
+def test_clocks_are_read_again_after_a_while(make_bench, frames_of, monkeypatch):
+    monkeypatch.setattr("gradviz.trace.writer._ANCHOR_EVERY_NS", 5)
+    bench = make_bench()
+    for node in range(10):
+        bench.recorder.node_started(0, node)
+        bench.recorder.flush()
+
+    counts = Counter(types(frames_of(bench.data())))
+    assert 1 < counts[FrameType.ANCHOR] < counts[FrameType.EVENTS]
+
+
+def test_an_event_takes_few_bytes(bench):
+    for task in range(40):
+        bench.engine.backward(task, length=50, first_id=50 * task)
+    data = bench.data()
+
+    assert len(data) / parse_trace(data).num_events < 6
+
+
+def test_frames_are_of_bounded_size(bench, frames_of):
+    for node in range(100_000):
+        bench.recorder.node_started(node * 2**40, node * 7919 % 104729)
+
+    assert max(len(frame.payload) for frame in frames_of(bench.data())) < 600_000

@@ -1,5 +1,7 @@
 """Gradients as return values instead of in ``.grad``."""
 
+import warnings
+
 import numpy as np
 
 from gradviz.engine import default_engine
@@ -15,13 +17,15 @@ from gradviz.tensors.backward import (
 )
 
 
-def grad(
+def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
     outputs: Variables,
     inputs: Variables,
     grad_outputs: Gradients = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Value, ...]:
     """The sum of the gradients of `outputs` with respect to each of `inputs`.
@@ -36,8 +40,10 @@ def grad(
         retain_graph: Keep what was saved, for another backward; as `create_graph` if
             not given.
         create_graph: Record the backward itself, to differentiate it again.
+        only_inputs: Deprecated by PyTorch and ignored, as there.
         allow_unused: Return None for an input that no output came from, instead of
             raising; as `materialize_grads` if not given.
+        is_grads_batched: Not supported.
         materialize_grads: Return zeros instead of None.
 
     Returns:
@@ -46,7 +52,21 @@ def grad(
     Raises:
         RuntimeError: As `backward`; or an input was not used, or needs no gradient.
         ValueError: `materialize_grads` without `allow_unused`.
+        NotImplementedError: `is_grads_batched`, which needs vmap.
     """
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). "
+            "To accumulate gradient for other parts of the graph, please use "
+            "torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    if is_grads_batched:
+        raise NotImplementedError(
+            "is_grads_batched=True needs vmap, which gradviz does not have; call grad "
+            "once for each gradient instead"
+        )
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when "

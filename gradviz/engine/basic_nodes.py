@@ -5,7 +5,12 @@ from collections.abc import Callable, Sequence
 from gradviz.backends.device import CPU, Device
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, InputMetadata, Node
-from gradviz.engine.ownership import fits, is_sole_reference, owns_its_memory
+from gradviz.engine.ownership import (
+    fits,
+    is_sole_reference,
+    is_writeable,
+    owns_its_memory,
+)
 from gradviz.engine.protocols import Gradient, Leaf
 from gradviz.engine.sync import LeafLock
 from gradviz.trace.probe import How
@@ -55,7 +60,7 @@ class AccumulateGrad(Node):
     ) -> None:
         self._initialise((), (input_metadata,), device, MAX_SEQUENCE_NR)
         self.leaf = leaf
-        self.post_hooks: tuple[Callable[[Leaf], None], ...] = ()
+        self.post_hooks: tuple[Callable[[Leaf], object], ...] = ()
         # Several passes may reach one leaf at once. The one lock under which a
         # gradient's own `+` runs: it guards this leaf and nothing of the engine, and
         # it is reentrant, for that `+` may be code that comes back here.
@@ -75,17 +80,16 @@ class AccumulateGrad(Node):
         Raises:
             RuntimeError: The leaf is no leaf any more, or a hook returned something.
         """
-        if inputs[0] is None or not self.leaf.requires_grad:
-            return How.UNDEFINED
-        # With post hooks the engine keeps what it gave us, for them to see (E4).
-        others = 1 if self.hooks is not None and self.hooks.post else 0
-        with self._mutex:
-            how = self._update(inputs, others)
-        for hook in self.post_hooks:
-            if hook(self.leaf) is not None:
-                raise RuntimeError(
-                    "Tensor post accumulate grad hooks should return None."
-                )
+        how = How.UNDEFINED
+        if inputs[0] is not None and self.leaf.requires_grad:
+            # With post hooks the engine keeps what it gave us, for them to see (E4).
+            others = 1 if self.hooks is not None and self.hooks.post else 0
+            with self._mutex:
+                how = self._update(inputs, others)
+        # They run even if no gradient came, and all of them before one is blamed.
+        results = [hook(self.leaf) for hook in self.post_hooks]
+        if any(result is not None and result is not self.leaf for result in results):
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         return how
 
     def _update(self, inputs: list[Gradient], others: int) -> How:
@@ -104,11 +108,12 @@ class AccumulateGrad(Node):
                 return How.STOLEN
             leaf.grad = self.copied(inputs[0])
             return How.COPIED
-        if fits(leaf.grad, inputs[0]):
-            stored = leaf.grad
+        stored = leaf.grad
+        if fits(stored, inputs[0]) and is_writeable(stored):
             stored += inputs[0]
+            is_same = stored is leaf.grad  # a NumPy scalar's `+=` makes another one
             leaf.grad = stored
-            return How.IN_PLACE
+            return How.IN_PLACE if is_same else How.OUT_OF_PLACE
         leaf.grad = leaf.grad + self.wrapped(inputs[0])
         return How.OUT_OF_PLACE
 
@@ -118,5 +123,6 @@ class AccumulateGrad(Node):
 
     def copied(self, gradient: Gradient) -> Gradient:
         """A copy to store, of a gradient that others may see."""
-        copy = getattr(gradient, "copy", None)
+        # A tensor's copy is an op, and so part of the graph under ``create_graph``.
+        copy = getattr(gradient, "clone", None) or getattr(gradient, "copy", None)
         return self.wrapped(gradient if copy is None else copy())

@@ -33,6 +33,8 @@ def mark_as_completed_and_run_post_processing(
         finally:
             state.in_user_code = False
     graph_task.complete()
+    if not graph_task.claim_end():
+        return  # the pass was given up meanwhile, and the owner has been told
     if state.worker_device == graph_task.owner:
         graph_task.is_done = True
     else:
@@ -125,4 +127,5 @@ def tear(
         failure.__cause__ = error
         graph_task.is_torn.value = True
         graph_task.set_error(failure, None)
-        push_wake_up(queues, graph_task, ends_pass=True)
+        if graph_task.claim_end():
+            push_wake_up(queues, graph_task, ends_pass=True)

@@ -33,6 +33,8 @@ class DeviceThreads:
         self._passes = passes
         self._start_lock = sync.lock()
         self._started: Mailbox[int] = sync.mailbox()
+        #: Threads that have said that they run. Changed under `_start_lock`, only up.
+        self._num_running = 0
         self._exited: Mailbox[int] = sync.mailbox()
 
     def ensure(self, num_devices: int) -> None:
@@ -41,18 +43,19 @@ class DeviceThreads:
         Returns only when they run, so that a process which exits right after never
         waits for a thread that has not begun (L4).
         """
-        if len(self._queues) >= num_devices:
+        if self._num_running >= num_devices:
             return
         with self._start_lock:
-            while len(self._queues) < num_devices:
-                self._start(self._queues.new_device_queue())
+            while self._num_running < num_devices:
+                if len(self._queues) == self._num_running:
+                    self._start(self._queues.new_device_queue())
+                self._started.get()
+                self._num_running += 1
 
     def _start(self, queue: ReadyQueue[NodeTask]) -> None:
         name = f"gv_autograd_{queue.device}"
         self._sync.spawn(lambda: self._thread_init(queue), name)
-        self._started.get()
-        # Only now: who finds the queue there need not wait, and a thread that the
-        # system refused leaves no queue that nobody consumes.
+        # Only now, so that a refused thread leaves no queue that nobody consumes.
         self._queues.add(queue)
 
     def stop(self, deadline_ns: int) -> None:

@@ -4,7 +4,7 @@ import contextlib
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from gradviz.backends.base import backend_of, num_device_threads
@@ -26,7 +26,7 @@ from gradviz.engine.graph_task import (
     GraphTask,
 )
 from gradviz.engine.inspection import describe_state
-from gradviz.engine.node import Edge, Node
+from gradviz.engine.node import Edge, Node, checked_edges
 from gradviz.engine.passes import Passes
 from gradviz.engine.policies import Policy, PyTorchOrder, policy_named
 from gradviz.engine.prediction import Position, predicted_order
@@ -144,8 +144,8 @@ class Engine:
         Source: torch/csrc/autograd/engine.cpp, Engine::execute (X1-X11).
         """
         state = self._check_callable()
-        roots = _edges(roots, "roots")
-        outputs = _edges(outputs, "outputs")
+        roots = checked_edges(roots, "roots")
+        outputs = checked_edges(outputs, "outputs")
         gradients = validate_outputs(roots, inputs)
         if accumulate_grad and create_graph:
             self._warn_of_cycle()
@@ -161,7 +161,8 @@ class Engine:
             self._prepare(graph_task, root, accumulate_grad=accumulate_grad)
             self._execute_with_graph_task(state, graph_task, root, buffer)
         finally:
-            self._passes.end(graph_task)
+            self._passes.forget(graph_task.id, None)
+            self._passes.tell_idle()
         if graph_task.error is not None:
             _raise_error_of(graph_task)
         return tuple(graph_task.captured_gradients)
@@ -340,9 +341,17 @@ class Engine:
     ) -> None:
         """Push the root, and work until the pass is done (RE1-RE4).
 
+        Whatever happens, the thread's state is put back (R7). The `finally` begins
+        with plain stores, of which none can be interrupted: CPython looks for signals
+        only at calls and jumps. A context manager would not do, for the same reason.
+
         Source: torch/csrc/autograd/engine.cpp, Engine::execute_with_graph_task.
         """
-        with self._entered(state, graph_task):
+        saved = state.saved()
+        outer_mode = GRAD_ENABLED.get()
+        num_calls = len(state.calls)
+        try:
+            self._enter(state, graph_task)
             try:
                 with graph_task.mutex:
                     push(state, self._queues, graph_task, root, buffer, None)
@@ -356,44 +365,37 @@ class Engine:
                 raise
             if not graph_task.is_done or graph_task.is_torn.value:
                 self._abandon(state, graph_task, None)
-
-    @contextlib.contextmanager
-    def _entered(self, state: ThreadState, graph_task: GraphTask) -> Iterator[None]:
-        """The calling thread's state inside a call, put back on every way out (R7)."""
-        worker_device = state.worker_device
-        is_reentrant = worker_device != NO_DEVICE
-        probe = graph_task.probe
-        outer_mode = GRAD_ENABLED.get()
-        depths = state.total_depth, state.current_depth
-        outer = state.graph_task, state.node, state.are_outer_unrestricted
-        try:
-            state.are_outer_unrestricted = state.is_checkpoint_valid
-            state.worker_device = graph_task.owner
-            if is_reentrant:
-                state.total_depth += 1
-                state.current_depth += 1
-                state.calls.append((state.graph_task, state.node))
-                if probe:
-                    probe.reentrant_entered(graph_task.id, graph_task.reentrant_depth)
-            elif probe:
-                probe.thread_started(CPU_DEVICE, Role.CALLER)
-            state.in_user_code = False
-            yield
         finally:
-            state.total_depth, state.current_depth = depths
-            state.graph_task, state.node, state.are_outer_unrestricted = outer
-            state.worker_device = worker_device
-            state.has_count = True
-            state.in_user_code = True
-            GRAD_ENABLED.set(outer_mode)
-            if is_reentrant:
-                state.calls.pop()
-                if probe:
-                    probe.reentrant_left(graph_task.id, graph_task.reentrant_depth)
-            else:
+            (
+                state.worker_device,
+                state.total_depth,
+                state.current_depth,
+                state.graph_task,
+                state.node,
+                state.are_outer_unrestricted,
+            ) = saved
+            state.has_count = state.in_user_code = True
+            if state.worker_device == NO_DEVICE:
                 state.is_interrupted = False
-                if probe:
-                    probe.thread_exited(CPU_DEVICE, Role.CALLER)
+            GRAD_ENABLED.set(outer_mode)
+            del state.calls[num_calls:]
+            _report_left(state, graph_task)
+
+    def _enter(self, state: ThreadState, graph_task: GraphTask) -> None:
+        """Make the calling thread one that works for the pass."""
+        state.are_outer_unrestricted = state.is_checkpoint_valid
+        if state.worker_device != NO_DEVICE:
+            state.total_depth += 1
+            state.current_depth += 1
+            state.calls.append((state.graph_task, state.node))
+            if graph_task.probe:
+                graph_task.probe.reentrant_entered(
+                    graph_task.id, graph_task.reentrant_depth
+                )
+        elif graph_task.probe:
+            graph_task.probe.thread_started(CPU_DEVICE, Role.CALLER)
+        state.worker_device = graph_task.owner
+        state.in_user_code = False
 
     def _abandon(
         self, state: ThreadState, graph_task: GraphTask, error: BaseException | None
@@ -408,7 +410,8 @@ class Engine:
         if error is not None:
             graph_task.set_error(error, None)
             # A stand-in from the pool must let go of our queue.
-            push_wake_up(self._queues, graph_task, ends_pass=True)
+            if graph_task.claim_end():
+                push_wake_up(self._queues, graph_task, ends_pass=True)
         with graph_task.mutex:
             is_busy = graph_task.num_helpers > 0
         timeout = graph_task.time_left(self._sync.now_ns())
@@ -474,21 +477,6 @@ class Engine:
         )
 
 
-def _edges(edges: Sequence[Edge | tuple[Node, int]], what: str) -> tuple[Edge, ...]:
-    """Check that each edge leads to an input that exists."""
-    for index, (node, input_nr) in enumerate(edges):
-        if not isinstance(node, Node):
-            raise TypeError(
-                f"{what}[{index}] leads to {type(node).__name__}: expected a Node"
-            )
-        if not 0 <= input_nr < max(node.num_inputs, 1):
-            raise IndexError(
-                f"{what}[{index}] leads to input {input_nr} of {node!r}, which has "
-                f"{node.num_inputs}"
-            )
-    return tuple(Edge(*edge) for edge in edges)
-
-
 def _root_and_inputs(
     roots: Sequence[Edge], gradients: Sequence[Gradient]
 ) -> tuple[Node, list[Gradient]]:
@@ -518,6 +506,16 @@ def _raise_error_of(graph_task: GraphTask) -> None:
         raise error
     finally:
         del error, graph_task
+
+
+def _report_left(state: ThreadState, graph_task: GraphTask) -> None:
+    """Tell a listener that the calling thread has left the pass."""
+    if graph_task.probe is None:
+        return
+    if state.worker_device == NO_DEVICE:
+        graph_task.probe.thread_exited(CPU_DEVICE, Role.CALLER)
+    else:
+        graph_task.probe.reentrant_left(graph_task.id, graph_task.reentrant_depth)
 
 
 def _registering(

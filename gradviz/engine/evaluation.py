@@ -142,7 +142,14 @@ def hand_on(
             state, queues, graph_task, node, receiver, input_nr, gradient, how
         ):
             state.in_user_code = True
-            how = add(taken, 0, gradient, copies=graph_task.create_graph)
+            try:
+                how = add(taken, 0, gradient, copies=graph_task.create_graph)
+            except Exception as error:
+                error.add_note(
+                    f"while adding a gradient from {node!r} to what has come for "
+                    f"input {input_nr} of {receiver!r}"
+                )
+                raise
             state.in_user_code = False
             gradient = taken.pop()
 

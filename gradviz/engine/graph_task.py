@@ -111,6 +111,7 @@ class GraphTask:
         has_error: A `Flag`, set with `error` and never reset.
         is_torn: A `Flag`: an error struck the engine's own code on a device thread
             that worked for the pass, so its tasks can no longer be counted.
+        is_ended: See `claim_end`. Guarded by `mutex`.
         final_callbacks: Run when the last node has. Appending is atomic.
         is_done: See above; belongs to the consumer of the owner's queue.
         deadline_ns: See `time_left`; likewise.
@@ -137,6 +138,7 @@ class GraphTask:
         "id",
         "is_complete",
         "is_done",
+        "is_ended",
         "is_torn",
         "keep_graph",
         "mutex",
@@ -194,6 +196,7 @@ class GraphTask:
         self.num_helpers = 0
         self.error: BaseException | None = None
         self.is_complete = False
+        self.is_ended = False
         self.has_error = sync.flag()
         self.is_torn = sync.flag()
         self.final_callbacks: list[Callable[[], None]] = []
@@ -245,6 +248,18 @@ class GraphTask:
                     self.probe.task_failed(
                         self.id, -1 if node is None else node.id, describe(error)
                     )
+        return is_first
+
+    def claim_end(self) -> bool:
+        """Claim the right to tell the owner that the pass has ended.
+
+        Returns:
+            True the first time, so that the owner is told once: it leaves when it is
+            told, and a second wake-up would be left behind in its queue.
+        """
+        with self.mutex:
+            is_first = not self.is_ended
+            self.is_ended = True
         return is_first
 
     def complete(self) -> None:

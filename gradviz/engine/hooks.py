@@ -1,6 +1,7 @@
 """Calling a node's hooks, and checking what they return."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 from gradviz.engine.graph_task import GraphTask
 from gradviz.engine.node import Node
@@ -21,11 +22,11 @@ def call_tensor_pre_hooks(
         return inputs
     tensor_pre, retains_grad = hooks.tensor_pre, tuple(hooks.retains_grad.items())
     for index, (input_nr, hook) in enumerate(tensor_pre):
-        _report(graph_task, node, Hook.TENSOR_PRE, index)
-        _replace(hook, inputs, input_nr, hook(inputs[input_nr]))
+        with _calling(graph_task, node, Hook.TENSOR_PRE, index):
+            _replace(hook, inputs, input_nr, hook(inputs[input_nr]))
     for index, (input_nr, hook) in enumerate(retains_grad):
-        _report(graph_task, node, Hook.RETAINS_GRAD, index)
-        _replace(hook, inputs, input_nr, hook(inputs[input_nr]))
+        with _calling(graph_task, node, Hook.RETAINS_GRAD, index):
+            _replace(hook, inputs, input_nr, hook(inputs[input_nr]))
     return inputs
 
 
@@ -40,10 +41,10 @@ def call_pre_hooks(
     if hooks is None:
         return inputs
     for index, hook in enumerate(hooks.pre):
-        _report(graph_task, node, Hook.PRE, index)
-        result = hook(tuple(inputs))
-        if result is not None:
-            inputs = list(_checked(hook, inputs, result))
+        with _calling(graph_task, node, Hook.PRE, index):
+            result = hook(tuple(inputs))
+            if result is not None:
+                inputs = list(_checked(hook, inputs, result))
     return inputs
 
 
@@ -61,16 +62,25 @@ def call_post_hooks(
     if hooks is None:
         return outputs
     for index, hook in enumerate(hooks.post):
-        _report(graph_task, node, Hook.POST, index)
-        result = hook(tuple(outputs), tuple(inputs))
-        if result is not None:
-            outputs = _checked(hook, outputs, result)
+        with _calling(graph_task, node, Hook.POST, index):
+            result = hook(tuple(outputs), tuple(inputs))
+            if result is not None:
+                outputs = _checked(hook, outputs, result)
     return outputs
 
 
-def _report(graph_task: GraphTask, node: Node, kind: Hook, index: int) -> None:
+@contextlib.contextmanager
+def _calling(
+    graph_task: GraphTask, node: Node, kind: Hook, index: int
+) -> Iterator[None]:
+    """Report a call of a hook; its error says of which node it is."""
     if graph_task.probe:
         graph_task.probe.hook_called(graph_task.id, node.id, kind, index)
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in {kind.name.lower()} hook {index} of {node!r}")
+        raise
 
 
 def _replace(
@@ -97,12 +107,27 @@ def _checked(
 
 
 def _check_value(hook: object, before: Gradient, after: Gradient) -> None:
-    if before is None or after is None or not hasattr(before, "shape"):
+    """Refuse a replacement of another kind (G16).
+
+    Source: torch/csrc/autograd/python_hook.cpp, check_single_result.
+    """
+    if after is None:
+        return
+    if before is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
+    if not hasattr(before, "shape"):
         return
     if not hasattr(after, "shape"):
         raise TypeError(
             f"expected Variable, but hook returned '{type(after).__name__}'"
         )
+    for kind in ("dtype", "device"):
+        was, got = getattr(before, kind, None), getattr(after, kind, None)
+        if was != got:
+            raise RuntimeError(
+                f"hook '{_name(hook)}' has changed the type of value (was {was} "
+                f"got {got})"
+            )
     if before.shape != after.shape:
         raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
 

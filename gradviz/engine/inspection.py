@@ -22,17 +22,19 @@ def describe_state(
     states: Iterable[ThreadState],
 ) -> str:
     """Passes under way, queues, unmet dependencies, threads with their stacks."""
-    lines = [f"{len(passes)} passes under way"]
+    lines = [f"{_count(len(passes), 'pass', 'passes')} under way"]
     for graph_task in passes:
         lines += _pass_lines(graph_task)
     seen: dict[int, ReadyQueue[NodeTask]] = {queue.id: queue for queue in queues}
     for graph_task in passes:
         queue = graph_task.cpu_ready_queue
         seen[queue.id] = queue
-    lines.append(f"{len(seen)} queues")
+    lines.append(_count(len(seen), "queue", "queues"))
     for queue in seen.values():
         names = [repr(task.node) for task in queue.snapshot() if task.node]
-        lines.append(f"  {queue.name}: {len(queue)} tasks{_listed(names)}")
+        lines.append(
+            f"  {queue.name}: {_count(len(queue), 'task', 'tasks')}{_listed(names)}"
+        )
     for state in states:
         lines += _thread_lines(state)
     return "\n".join(lines) + "\n"
@@ -89,6 +91,10 @@ def _thread_lines(state: ThreadState) -> list[str]:
     for entry in traceback.format_stack(frame):
         lines += [f"    {line}" for line in entry.rstrip().splitlines()]
     return lines
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -73,6 +73,31 @@ class InputMetadata(NamedTuple):
     device: Device = CPU
 
 
+def checked_edges(
+    edges: Iterable[Edge | tuple["Node | None", int]], what: str
+) -> tuple[Edge, ...]:
+    """`edges` as edges, each of which leads to an input that exists, or nowhere.
+
+    Raises:
+        TypeError: One leads to something that is no node.
+        IndexError: One leads to an input that its node does not have.
+    """
+    checked = tuple(Edge(*edge) for edge in edges)
+    for index, (node, input_nr) in enumerate(checked):
+        if node is None:
+            continue
+        if not isinstance(node, Node):
+            raise TypeError(
+                f"{what}[{index}] leads to {type(node).__name__}: expected a Node"
+            )
+        if not 0 <= input_nr < node.num_inputs:
+            raise IndexError(
+                f"{what}[{index}] leads to input {input_nr} of {node!r}, which has "
+                f"{node.num_inputs}"
+            )
+    return checked
+
+
 PreHook = Callable[[Sequence[Gradient]], Sequence[Gradient] | None]
 PostHook = Callable[[Sequence[Gradient], Sequence[Gradient]], Sequence[Gradient] | None]
 TensorHook = Callable[[Gradient], Gradient | None]
@@ -155,7 +180,7 @@ class Node:
         device: Device = CPU,
     ) -> None:
         self._initialise(
-            tuple(Edge(*edge) for edge in next_edges),
+            checked_edges(next_edges, "next_edges"),
             input_metadata,
             device,
             next_sequence_nr(),

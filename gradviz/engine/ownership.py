@@ -34,9 +34,12 @@ def owns_its_memory(gradient: Gradient) -> bool:
     a stride of zero), for read-only arrays, and for whatever is no array.
     """
     flags = getattr(gradient, "flags", None)
-    return (
-        flags is not None and bool(flags.owndata) and getattr(flags, "writeable", True)
-    )
+    return flags is not None and bool(flags.owndata) and is_writeable(gradient)
+
+
+def is_writeable(gradient: Gradient) -> bool:
+    """Whether nothing forbids writing to `gradient`."""
+    return bool(getattr(getattr(gradient, "flags", None), "writeable", True))
 
 
 def fits(gradient: Gradient, other: Gradient) -> bool:

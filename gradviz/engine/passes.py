@@ -1,7 +1,5 @@
 """Which passes are under way in an engine, and whether it takes new ones."""
 
-import weakref
-
 from gradviz.engine.graph_task import GraphTask
 from gradviz.engine.sync import Empty, Mailbox, Sync
 from gradviz.errors import EngineError
@@ -19,14 +17,17 @@ class Passes:
     def __init__(self, sync: Sync) -> None:
         self._sync = sync
         self._lock = sync.lock()
-        #: Task id -> pass. Entries are made under `_lock` and deleted without it. Weak,
-        #: so that a pass whose `end` was interrupted is not under way for ever.
-        self._under_way: dict[int, weakref.ref[GraphTask]] = {}
+        #: Task id -> pass. Entries are made under `_lock` and deleted without it.
+        self._under_way: dict[int, GraphTask] = {}
         self._is_stopped = sync.flag()
         self._idle: Mailbox[None] = sync.mailbox()
+        #: ``forget(task_id, None)`` deletes an entry, if there is one. A C function
+        #: called directly: an interrupt strikes before it or after it, never inside,
+        #: and there is no Python function on whose first line it could strike.
+        self.forget = self._under_way.pop
 
     def begin(self, graph_task: GraphTask) -> None:
-        """Let a pass begin.
+        """Let a pass begin; the caller sees to it that it is forgotten.
 
         Raises:
             EngineError: The engine was stopped. A pass inside another one that is
@@ -35,16 +36,14 @@ class Passes:
         with self._lock:
             if self._is_stopped.value and graph_task.parent is None:
                 raise EngineError("the engine was stopped; make a new Engine")
-            self._under_way[graph_task.id] = weakref.ref(graph_task)
+            self._under_way[graph_task.id] = graph_task
 
-    def end(self, graph_task: GraphTask) -> None:
-        """A pass has returned or raised.
+    def tell_idle(self) -> None:
+        """Wake up `stop`, if it waits and the last pass has been forgotten.
 
-        Takes no lock: it runs on the way out of an interrupted call, too. It deletes
-        first and looks at `_is_stopped` then; `stop` does it the other way round, so
-        at least one of the two sees what the other has done.
+        Without the lock: whoever forgets does that first and looks at `_is_stopped`
+        then; `stop` does it the other way round, so at least one sees the other.
         """
-        self._under_way.pop(graph_task.id, None)
         if self._is_stopped.value and not self._under_way:
             self._idle.put(None)
 
@@ -67,5 +66,4 @@ class Passes:
     def under_way(self) -> tuple[GraphTask, ...]:
         """Those that have begun and not returned, oldest first; takes no lock."""
         # Copying a dict's values is one step, whatever other threads do.
-        found = [entry() for entry in tuple(self._under_way.values())]
-        return tuple(graph_task for graph_task in found if graph_task is not None)
+        return tuple(self._under_way.values())

@@ -72,3 +72,16 @@ class ThreadState:
         return self.are_outer_unrestricted and not (
             self.graph_task is not None and self.graph_task.exec_info
         )
+
+    def saved(
+        self,
+    ) -> tuple[int, int, int, GraphTask | None, Node | None, bool]:
+        """What a call of `execute` changes and puts back when it ends."""
+        return (
+            self.worker_device,
+            self.total_depth,
+            self.current_depth,
+            self.graph_task,
+            self.node,
+            self.are_outer_unrestricted,
+        )

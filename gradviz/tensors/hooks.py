@@ -41,6 +41,9 @@ class RemovableHandle:
 def register_hook(x: Variable, hook: TensorHook) -> RemovableHandle:
     """Call `hook` with the gradient of `x` whenever it was computed.
 
+    The outputs of one op have their hooks called output by output, in the order in
+    which the outputs got their first ones.
+
     Raises:
         RuntimeError: `x` needs no gradient.
     """
@@ -51,7 +54,9 @@ def register_hook(x: Variable, hook: TensorHook) -> RemovableHandle:
     node = x.grad_fn or x.accumulator(keep=True)
     hooks = _hooks_of(node)
     entry = (x.output_nr, _with_tensors(hook))
-    hooks.tensor_pre = (*hooks.tensor_pre, entry)
+    entries = (*hooks.tensor_pre, entry)
+    outputs = list(dict.fromkeys(output_nr for output_nr, _ in entries))
+    hooks.tensor_pre = tuple(sorted(entries, key=lambda one: outputs.index(one[0])))
 
     def remove() -> None:
         hooks.tensor_pre = tuple(one for one in hooks.tensor_pre if one is not entry)

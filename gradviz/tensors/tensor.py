@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from gradviz.backends import cpu, simulated  # noqa: F401 - importing registers them
 from gradviz.backends.base import Array, backend_of, copy_to
 from gradviz.backends.device import CPU, Device, parse_device
 from gradviz.ops.copying import to_copy

@@ -13,10 +13,11 @@ Two threads change a list, with no lock between them:
 
 Each of these is one call into C that runs no Python code (the items are integers, so
 nothing is compared, hashed or finalised that has code of its own), hence atomic under
-the interpreter's lock. Between them the list can only grow, at its end. So `n` is a whole number of rows, the
-first `n` items stay what they were until the writer deletes them, and what is appended
-meanwhile is not touched. A list is never replaced by another one: the owner may have
-fetched it just before, and would append to a list that nobody reads any more.
+the interpreter's lock. Between them the list can only grow, at its end. So `n` is a
+whole number of rows, the first `n` items stay what they were until the writer deletes
+them, and what is appended meanwhile is not touched. A list is never replaced by another
+one: the owner may have fetched it just before, and would append to a list that nobody
+reads any more.
 
 A signal handler or a finaliser may report something between the two halves of a
 report (the clock, the append). Its row then stands before an older one; readers sort.

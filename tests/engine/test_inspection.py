@@ -50,9 +50,9 @@ def test_it_names_passes_queues_unmet_dependencies_and_stacks(
     """RE8: `dump_state`, from another thread and without a lock."""
     text = engine.dump_state()
 
-    assert text.startswith("1 passes under way\n")
+    assert text.startswith("1 pass under way\n")
     assert f"{hanging.sink!r} waits for 1 more gradients" in text
-    assert f"device 0: 1 tasks: {hanging.waiting!r}" in text
+    assert f"device 0: 1 task: {hanging.waiting!r}" in text
     assert f"thread gv_autograd_0\n  runs {hanging.node!r} of" in text
     assert "in hang\n" in text
 

@@ -3,6 +3,8 @@
 import atexit
 import os
 import re
+import signal
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,6 +17,7 @@ from gradviz.cli import program
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import force_option, quiet_option
 from gradviz.cli.writing import STDOUT
+from gradviz.engine import default_engine
 from gradviz.render.text import count
 
 LONGEST_LABEL: Final = 100
@@ -35,6 +38,15 @@ LONGEST_LABEL: Final = 100
 @force_option
 @quiet_option
 @click.option(
+    "--watchdog",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Say where everything stands if no backward pass makes progress for so long; "
+    "0 never does. SIGUSR1 makes the same report at any time.",
+)
+@click.option(
     "-m", "module", is_flag=True, allow_from_autoenv=False, help="Run a module."
 )
 @click.option(
@@ -46,6 +58,7 @@ def command(
     output: Path | None,
     force: bool,
     quiet: bool,
+    watchdog: float,
     module: bool,
     string: bool,
     target: str,
@@ -69,8 +82,17 @@ def command(
         # The program's own exit handlers and its threads come to their end before
         # this handler, registered first, is called.
         atexit.register(_finish, recording, path, os.getpid(), quiet=quiet)
+        _report_on_hangs(watchdog)
 
     return program.run(partial(load, target, args), before=start)
+
+
+def _report_on_hangs(seconds: float) -> None:
+    """Have the state of the engine written to stderr: on a standstill, on SIGUSR1."""
+    engine = default_engine()
+    engine.watch(seconds, sys.stderr.write)
+    if hasattr(signal, "SIGUSR1"):  # not on Windows
+        signal.signal(signal.SIGUSR1, lambda *_: sys.stderr.write(engine.dump_state()))
 
 
 Loader = Callable[[str, Sequence[str]], program.Program]

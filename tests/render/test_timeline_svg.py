@@ -178,3 +178,9 @@ def test_leaves_have_the_same_colour_in_every_picture(make_span, make_timeline):
     assert bar.get("fill") == of_class(
         drawn(make_timeline([leaf, *others], duration_ns=100)), "bar"
     )[0].get("fill")
+
+
+def test_a_pass_in_which_nothing_ran_is_a_picture_too(make_timeline):
+    assert "0 ns · 0 nodes · 0 threads" in " ".join(
+        texts(drawn(make_timeline(duration_ns=0)))
+    )

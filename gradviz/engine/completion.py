@@ -1,11 +1,10 @@
 """How a pass ends: its callbacks, its outcome, and telling the thread that waits."""
 
-from collections.abc import Iterable
-
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.discovery import cycle_message
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.graph_task import GraphTask, NodeTask, WakeUp
+from gradviz.engine.passes import Passes
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.thread_state import ThreadState
 from gradviz.errors import EngineError
@@ -105,7 +104,7 @@ def tear(
     state: ThreadState,
     queues: DeviceQueues,
     queue: ReadyQueue[NodeTask],
-    passes: Iterable[GraphTask],
+    passes: Passes,
     error: BaseException,
 ) -> None:
     """Fail the passes whose tasks the calling device thread may have lost (F11).
@@ -116,8 +115,10 @@ def tear(
     """
     state.graph_task, state.node = None, None
     state.in_user_code = state.is_interrupted = False
+    # In this order: a pass that begins after the queue was cleared has lost nothing.
     queue.clear()
-    for graph_task in passes:
+    for graph_task in passes.under_way():
+        graph_task.forget_helper(state)
         if queue.device not in graph_task.devices and queue.device != graph_task.owner:
             continue
         failure = EngineError(

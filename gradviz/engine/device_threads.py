@@ -92,6 +92,6 @@ class DeviceThreads:
         try:
             thread_main(self._sync, state, self._queues, None)
         except BaseException as error:  # noqa: BLE001 - the thread must not die
-            tear(state, self._queues, queue, self._passes.under_way(), error)
+            tear(state, self._queues, queue, self._passes, error)
             return False
         return True

@@ -413,7 +413,7 @@ class Engine:
             if graph_task.claim_end():
                 push_wake_up(self._queues, graph_task, ends_pass=True)
         with graph_task.mutex:
-            is_busy = graph_task.num_helpers > 0
+            is_busy = bool(graph_task.helpers)
         timeout = graph_task.time_left(self._sync.now_ns())
         if is_busy and timeout:
             with contextlib.suppress(Empty):

@@ -105,7 +105,8 @@ class GraphTask:
         not_ready: Node -> the gradients that have come. Guarded by `mutex`.
         captured_gradients: The results. Guarded by `mutex`.
         outstanding_tasks: Tasks queued or running. Guarded by `mutex`.
-        num_helpers: Nodes running on threads other than `home`. Guarded by `mutex`.
+        helpers: The states of threads other than `home`, once for each node that they
+            run (a nested loop may run another one). Guarded by `mutex`.
         error: The first error. Guarded by `mutex`, readable without once `is_done`.
         is_complete: Whether it ended without one. Guarded by `mutex`.
         has_error: A `Flag`, set with `error` and never reset.
@@ -134,6 +135,7 @@ class GraphTask:
         "exec_info",
         "final_callbacks",
         "has_error",
+        "helpers",
         "home",
         "id",
         "is_complete",
@@ -143,7 +145,6 @@ class GraphTask:
         "keep_graph",
         "mutex",
         "not_ready",
-        "num_helpers",
         "outputs",
         "outstanding_tasks",
         "owner",
@@ -193,7 +194,7 @@ class GraphTask:
         self.not_ready: dict[Node, InputBuffer] = {}
         self.captured_gradients: list[Gradient] = []
         self.outstanding_tasks = 0
-        self.num_helpers = 0
+        self.helpers: list[object] = []
         self.error: BaseException | None = None
         self.is_complete = False
         self.is_ended = False
@@ -278,25 +279,37 @@ class GraphTask:
             self.deadline_ns = now_ns + QUIESCE_NS
         return max(0.0, (self.deadline_ns - now_ns) / 1e9)
 
-    def begin_help(self) -> bool:
+    def begin_help(self, state: object) -> bool:
         """Say that a thread other than `home` is about to run a node.
+
+        Args:
+            state: That thread's.
 
         Returns:
             False if the pass has failed: then the node must not start. Decided under
-            the mutex, so that no node starts after `home` has found `num_helpers` 0
-            in a pass that has failed.
+            the mutex, so that no node starts after `home` has found no helpers in a
+            pass that has failed.
         """
         with self.mutex:
             if self.has_error.value:
                 return False
-            self.num_helpers += 1
+            self.helpers.append(state)
         return True
 
-    def end_help(self) -> None:
+    def end_help(self, state: object) -> None:
         """Say that the node which `begin_help` announced has run."""
         with self.mutex:
-            self.num_helpers -= 1
-            is_quiet = self.num_helpers == 0 and self.has_error.value
+            if state in self.helpers:
+                self.helpers.remove(state)
+            is_quiet = not self.helpers and self.has_error.value
+        if is_quiet:
+            self.quiet.put(None)
+
+    def forget_helper(self, state: object) -> None:
+        """Say that a thread runs no node of this pass any more, however it ended."""
+        with self.mutex:
+            self.helpers = [one for one in self.helpers if one is not state]
+            is_quiet = not self.helpers and self.has_error.value
         if is_quiet:
             self.quiet.put(None)
 

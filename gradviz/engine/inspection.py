@@ -57,7 +57,7 @@ def _pass_lines(graph_task: GraphTask) -> list[str]:
         (
             f"    depth {graph_task.reentrant_depth}; "
             f"{graph_task.outstanding_tasks} tasks queued or running, "
-            f"{graph_task.num_helpers} of them on other threads"
+            f"{len(graph_task.helpers)} of them on other threads"
         ),
     ]
     if graph_task.error is not None:

@@ -45,7 +45,8 @@ def predicted_order(
     That is the order of execution wherever one queue decides it: on the CPU, on one
     device, or with multithreading disabled. Of several devices it is the order of
     each, as far as the others do not delay it. Nodes that a reentrant backward would
-    run are not known before it does.
+    run are not known before it does; sharing the queue with the outer pass, they may
+    change the order among equals (leaves) in both.
 
     Args:
         roots: Where the pass begins, as for `Engine.execute`.
@@ -63,7 +64,9 @@ def predicted_order(
     """
     starts = [Edge(*edge) for edge in roots]
     targets = [Edge(*edge) for edge in outputs]
-    root: Node = _Roots(starts)
+    root = starts[0].node if len(starts) == 1 else None
+    if root is None:
+        root = _Roots(starts)
     smallest = min_topological_nr(targets)
     waiting = compute_dependencies(root, smallest).counts
     infos: dict[Node, ExecInfo] = {}
@@ -74,7 +77,8 @@ def predicted_order(
             accumulate_grad=accumulate_grad,
             min_topological_nr=smallest,
         )
-    return tuple(_simulate(root, waiting, infos, schedule()))[1:]
+    order = _simulate(root, waiting, infos, schedule())
+    return tuple(order[1:] if isinstance(root, _Roots) else order)
 
 
 def _simulate(

@@ -5,6 +5,7 @@ from gradviz.engine.graph_task import GraphTask
 from gradviz.engine.sync import Local, Mailbox, Sync
 from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.worker import thread_main
+from gradviz.errors import EngineError
 from gradviz.trace import probe as trace
 from gradviz.trace.probe import Role
 
@@ -24,8 +25,8 @@ class ThreadPool:
     time (Note [One consumer]). PyTorch lets the waiting thread go as soon as the pass
     is complete, and both may then pop from the queue, which is safe under its mutex.
 
-    A thread is made only if none is idle, is kept for the next time, and ends with
-    the engine.
+    A thread is made only if more passes wait than there are threads, is kept for the
+    next time, and ends with the engine.
 
     Source: torch/csrc/autograd/engine.cpp, Engine::add_thread_pool_task (RE4-RE6).
     """
@@ -38,54 +39,73 @@ class ThreadPool:
         self._queues = queues
         self._lock = sync.lock()
         self._jobs: Mailbox[GraphTask | None] = sync.mailbox()
-        #: Guarded by `_lock`: threads without a job, jobs not yet taken, threads made.
-        self._num_idle = 0
-        self._num_waiting = 0
+        #: Threads made so far; guarded by `_lock`.
         self.num_threads = 0
+        #: Task id -> pass whose caller waits for its baton. Each needs a thread, so
+        #: there are as many threads as ever waited at once. Grows under `_lock`.
+        self._waiting: dict[int, GraphTask] = {}
+        #: Task id -> pass that a thread of the pool works for.
+        self._served: dict[int, GraphTask] = {}
 
     def run(self, graph_task: GraphTask) -> None:
         """Let a pool thread run the loop for `graph_task`; returns when it has left.
 
         Called by the consumer of the owner's queue, which lends that role.
+
+        Raises:
+            RuntimeError: The system refuses another thread.
+            EngineError: An error struck the engine's own code on the pool's thread.
         """
-        with self._lock:
-            must_spawn = self._num_idle <= self._num_waiting
-            self._num_waiting += 1
-            if must_spawn:
-                self.num_threads += 1
-                self._num_idle += 1
+        try:
+            with self._lock:
+                self._waiting[graph_task.id] = graph_task
+                must_spawn = self.num_threads < len(self._waiting)
                 number = self.num_threads
-        self._jobs.put(graph_task)
-        if must_spawn:
-            self._sync.spawn(self._thread_main, f"gv_autograd_pool_{number - 1}")
-            if listener := trace.current:
-                listener.pool_thread_spawned(number)
-        graph_task.baton.get()
+            if must_spawn:
+                self._spawn(number)
+            self._jobs.put(graph_task)
+            graph_task.baton.get()
+        finally:
+            self._waiting.pop(graph_task.id, None)
+        if graph_task.is_torn.value:
+            raise EngineError(
+                "an error struck the engine's own code on a thread of the reentrancy "
+                "pool; the pass cannot go on"
+            ) from graph_task.error
 
     def stop(self) -> None:
-        """End every thread once it is idle; does not wait."""
+        """End every thread; does not wait. Called when no pass is under way."""
         with self._lock:
             num_threads, self.num_threads = self.num_threads, 0
         for _ in range(num_threads):
             self._jobs.put(None)
 
+    def _spawn(self, number: int) -> None:
+        self._sync.spawn(self._thread_main, f"gv_autograd_pool_{number}")
+        with self._lock:
+            self.num_threads += 1
+        if listener := trace.current:
+            listener.pool_thread_spawned(number + 1)
+
     def _thread_main(self) -> None:
         state = self._states.get()
-        while (graph_task := self._jobs.get()) is not None:
-            with self._lock:
-                self._num_idle -= 1
-                self._num_waiting -= 1
-            try:
-                self._stand_in(state, graph_task)
-            except BaseException as error:  # noqa: BLE001 - the caller gets it
-                graph_task.set_error(error, None)
-            finally:
-                baton = graph_task.baton
-                del graph_task
-                # Idle before the baton is back: the next job finds this thread.
-                with self._lock:
-                    self._num_idle += 1
-                baton.put(None)
+        while not self._work(state):
+            pass
+
+    def _work(self, state: ThreadState) -> bool:
+        """Take jobs; returns whether that ended as it should, by `stop`."""
+        mine: GraphTask | None = None
+        try:
+            while (mine := self._jobs.get()) is not None:
+                if mine.id in self._waiting:
+                    self._served[mine.id] = mine
+                    self._stand_in(state, mine)
+                    del self._served[mine.id]
+                    mine.baton.put(None)
+        except BaseException as error:  # noqa: BLE001 - the thread must not die
+            self._tear(state, mine, error)
+            return False
+        return True
 
     def _stand_in(self, state: ThreadState, graph_task: GraphTask) -> None:
         state.worker_device = graph_task.owner
@@ -103,3 +123,24 @@ class ThreadPool:
             state.ready_queue = None
             if listener:
                 listener.thread_exited(graph_task.owner, Role.POOL)
+
+    def _tear(
+        self, state: ThreadState, mine: GraphTask | None, error: BaseException
+    ) -> None:
+        """Give back the baton after `error` struck the engine's own code here.
+
+        It may have struck before the job was known; then every pass that waits for a
+        thread and has none is given up (Note [Interrupted engine code]).
+        """
+        lost = [mine] if mine is not None else []
+        if mine is None:
+            lost = [one for one in tuple(self._waiting.values()) if not self._has(one)]
+        for graph_task in lost:
+            graph_task.is_torn.value = True
+            graph_task.set_error(error, None)
+            graph_task.forget_helper(state)
+            self._served.pop(graph_task.id, None)
+            graph_task.baton.put(None)
+
+    def _has(self, graph_task: GraphTask) -> bool:
+        return graph_task.id in self._served

@@ -139,7 +139,7 @@ def _help(
 
     In a copy of the caller's context, since a context cannot be entered twice (C22).
     """
-    if not graph_task.begin_help():
+    if not graph_task.begin_help(state):
         _skip(state, graph_task, node, inputs)
         return
     outer = state.graph_task, state.node
@@ -148,7 +148,7 @@ def _help(
         context.run(_evaluate, state, queues, graph_task, node, inputs)
     finally:
         state.graph_task, state.node = outer  # a thread that sleeps keeps no pass alive
-        graph_task.end_help()
+        graph_task.end_help(state)
 
 
 def _evaluate(

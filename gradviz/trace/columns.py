@@ -8,20 +8,26 @@ The payload of an events frame, before it is packed (little-endian)::
 
     thread u32 | blocks u16 | block...
     block:  kind u16 | columns u16 | rows u32 | size u32 of what follows | column...
-    column: coding u8 | width u8 | first i64 | least u64 | planes
+    column: width u8 | first i64 | least i64 | planes
 
-Columns are those of `events`: ``t_ns``, ``task``, ``node``, then the kind's own. All
-arithmetic is modulo 2**64, so any 64-bit integer survives.
+Columns are those of `events`: ``t_ns``, ``task``, ``node``, then the kind's own. A
+column is its first number, and for each further one by how much it differs from the one
+before it, minus `least`, the least of these differences. What remains are unsigned
+integers of `width` 0, 1, 2, 4 or 8 bytes, width 0 being all zeros. Planes: all lowest
+bytes, then all second bytes and so on, because the high bytes of neighbours are alike
+and pack well side by side. All arithmetic is modulo 2**64, so any integers survive.
 
-* coding 0: each number minus `least`; `first` repeats the first number.
-* coding 1: `first`, then each number minus the one before it minus `least`.
-
-What remains are unsigned integers of `width` 0, 1, 2, 4 or 8 bytes, width 0 being all
-zeros. Planes: all lowest bytes, then all second bytes and so on, because the high
-bytes of neighbours are alike and pack well side by side.
+Note [Few calls into NumPy]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~
+The writer works beside a program that keeps the interpreter busy. A call that lets go
+of the interpreter's lock, as NumPy does in every operation on a long array, gets it
+back only after the switch interval, five milliseconds. So all columns of a frame lie
+in one long array, and a handful of operations treats them at once; whatever is done
+column by column keeps the lock.
 """
 
 import struct
+from array import array
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -35,17 +41,33 @@ Integers = npt.NDArray[np.int64]
 
 _FRAME: Final = struct.Struct("<IH")
 _BLOCK: Final = struct.Struct("<HHII")
-_COLUMN: Final = struct.Struct("<BBqQ")
+_COLUMN: Final = struct.Struct("<Bqq")
 
-_VALUES: Final = 0
-_DIFFERENCES: Final = 1
+#: So many numbers go into one frame: two megabytes before they are packed, if each
+#: needs all of its bytes.
+_MAX_NUMBERS: Final = 1 << 18
 
-#: So many numbers go into one frame: half a megabyte if each needs all of its bytes.
-_MAX_NUMBERS: Final = 1 << 16
+#: Widths, and the largest difference that fits each but the last.
+_WIDTHS: Final = (0, 1, 2, 4, 8)
+_LARGEST: Final = np.array((0, 2**8 - 1, 2**16 - 1, 2**32 - 1), np.uint64)
+
+
+class Rows(NamedTuple):
+    """Rows of one kind of event, as they were reported.
+
+    Attributes:
+        code: The kind's code in `events.KINDS`.
+        width: Numbers in a row.
+        numbers: Row after row; at least one.
+    """
+
+    code: int
+    width: int
+    numbers: "array[int]"
 
 
 class Block(NamedTuple):
-    """Rows of one kind of event.
+    """Rows of one kind of event, as they were read.
 
     Attributes:
         code: The kind's code in `events.KINDS`, perhaps one not known here.
@@ -56,25 +78,24 @@ class Block(NamedTuple):
     columns: Integers
 
 
-def encode_events(thread: int, blocks: Iterable[Block]) -> Iterator[bytes]:
-    """Payloads, not packed yet, that hold the blocks of one thread.
+def encode_events(thread: int, rows: Iterable[Rows]) -> Iterator[bytes]:
+    """Payloads, not packed yet, that hold the rows of one thread.
 
-    A block too long for one frame is cut into several.
+    Rows too many for one frame are cut into several.
     """
-    encoded: list[bytes] = []
+    frame: list[Rows] = []
     num_numbers = 0
-    for code, columns in blocks:
-        width, num_rows = columns.shape
-        step = max(1, _MAX_NUMBERS // width)
-        for begin in range(0, num_rows, step):
-            part = columns[:, begin : begin + step]
-            if encoded and num_numbers + part.size > _MAX_NUMBERS:
-                yield _FRAME.pack(thread, len(encoded)) + b"".join(encoded)
-                encoded, num_numbers = [], 0
-            encoded.append(_encode_block(code, part))
-            num_numbers += part.size
-    if encoded:
-        yield _FRAME.pack(thread, len(encoded)) + b"".join(encoded)
+    for one in rows:
+        step = max(1, _MAX_NUMBERS // one.width) * one.width
+        for begin in range(0, len(one.numbers), step):
+            part = one._replace(numbers=one.numbers[begin : begin + step])
+            if frame and num_numbers + len(part.numbers) > _MAX_NUMBERS:
+                yield _encode_frame(thread, frame)
+                frame, num_numbers = [], 0
+            frame.append(part)
+            num_numbers += len(part.numbers)
+    if frame:
+        yield _encode_frame(thread, frame)
 
 
 def decode_events(raw: bytes, budget: Budget) -> tuple[int, list[Block]]:
@@ -106,10 +127,45 @@ def _decode_events(raw: bytes, budget: Budget) -> tuple[int, list[Block]]:
     return thread, blocks
 
 
-def _encode_block(code: int, columns: Integers) -> bytes:
-    encoded = b"".join(map(_encode_column, columns))
-    width, num_rows = columns.shape
-    return _BLOCK.pack(code, width, num_rows, len(encoded)) + encoded
+def _encode_frame(thread: int, blocks: list[Rows]) -> bytes:
+    columns = iter(_encode_columns(blocks))
+    encoded = [_FRAME.pack(thread, len(blocks))]
+    for code, width, numbers in blocks:
+        block = b"".join(next(columns) for _ in range(width))
+        encoded += _BLOCK.pack(code, width, len(numbers) // width, len(block)), block
+    return b"".join(encoded)
+
+
+def _encode_columns(blocks: list[Rows]) -> Iterator[bytes]:
+    """Each column of each block. See Note [Few calls into NumPy]."""
+    numbers = array("q")
+    lengths: list[int] = []
+    for block in blocks:
+        for place in range(block.width):
+            numbers.extend(block.numbers[place :: block.width])
+        lengths += [len(block.numbers) // block.width] * block.width
+    values = np.frombuffer(numbers, np.int64)
+    ends = np.cumsum(np.array(lengths, np.int64))
+    starts = ends - lengths
+    steps = np.empty_like(values)
+    np.subtract(values[1:], values[:-1], out=steps[1:])
+    # What stands at the start of a column is no difference of it: let it not count.
+    steps[starts] = np.where(starts + 1 < ends, steps[(starts + 1) % len(steps)], 0)
+    least = np.minimum.reduceat(steps, starts)
+    span = np.maximum.reduceat(steps, starts).view(np.uint64) - least.view(np.uint64)
+    widths = [_WIDTHS[place] for place in np.searchsorted(_LARGEST, span)]
+    steps -= np.repeat(least, lengths)
+    raw = steps.tobytes()
+    for width, start, end, first, low in zip(
+        widths,
+        (8 * starts).tolist(),
+        (8 * ends).tolist(),
+        values[starts].tolist(),
+        least.tolist(),
+        strict=True,
+    ):
+        planes = (raw[start + 8 + place : end : 8] for place in range(width))
+        yield _COLUMN.pack(width, first, low) + b"".join(planes)
 
 
 def _decode_block(raw: bytes, width: int, num_rows: int) -> Integers:
@@ -122,59 +178,22 @@ def _decode_block(raw: bytes, width: int, num_rows: int) -> Integers:
     return columns
 
 
-def _encode_column(values: Integers) -> bytes:
-    first = int(values[0])
-    coding, rest, (least, span) = _VALUES, values, _range(values)
-    if span:
-        differences = np.diff(values)
-        least_difference, span_of_differences = _range(differences)
-        if span_of_differences < span:
-            coding, rest = _DIFFERENCES, differences
-            least, span = least_difference, span_of_differences
-    width = _width(span)
-    head = _COLUMN.pack(coding, width, first, least % 2**64)
-    if not width:
-        return head
-    offsets = rest.view(np.uint64) - np.uint64(least % 2**64)
-    narrow = offsets.astype(f"<u{width}")
-    return head + narrow.view(np.uint8).reshape(-1, width).T.tobytes()
-
-
 def _decode_column(raw: bytes, at: int, values: Integers) -> int:
     """Fill `values` from the column at `at`, and return where the next one begins."""
-    coding, width, first, least = _COLUMN.unpack_from(raw, at)
-    if coding not in (_VALUES, _DIFFERENCES) or width not in (0, 1, 2, 4, 8):
-        raise DamageError(f"a column has coding {coding} and width {width}")
-    at += _COLUMN.size
-    num_offsets = len(values) - coding
-    end: int = at + num_offsets * width
+    width, first, least = _COLUMN.unpack_from(raw, at)
+    if width not in _WIDTHS:
+        raise DamageError(f"a column has numbers of {width} bytes")
+    begin = at + _COLUMN.size
+    num_steps = len(values) - 1
+    end: int = begin + num_steps * width
     if end > len(raw):
         raise DamageError("a column is shorter than its rows")
-    offsets = np.zeros(num_offsets, np.uint64)
+    values[0] = first
+    values[1:] = least
     if width:
-        planes = np.frombuffer(raw, np.uint8, num_offsets * width, at)
-        narrow = np.ascontiguousarray(planes.reshape(width, num_offsets).T)
-        offsets += narrow.view(f"<u{width}").ravel()
-    offsets += np.uint64(least)
-    unsigned = values.view(np.uint64)
-    if coding == _DIFFERENCES:
-        unsigned[0] = first % 2**64
-        unsigned[1:] = offsets
-        np.cumsum(unsigned, out=unsigned)
-    else:
-        unsigned[:] = offsets
+        planes = np.frombuffer(raw, np.uint8, num_steps * width, begin)
+        narrow = np.ascontiguousarray(planes.reshape(width, num_steps).T)
+        unsigned = values.view(np.uint64)
+        unsigned[1:] += narrow.view(f"<u{width}").ravel()
+    np.cumsum(values, out=values)
     return end
-
-
-def _range(values: Integers) -> tuple[int, int]:
-    """The least of some numbers, and how far the greatest is above it."""
-    least = int(values.min())
-    return least, int(values.max()) - least
-
-
-def _width(span: int) -> int:
-    """Bytes of an unsigned integer that holds numbers from 0 to `span`."""
-    if not span:
-        return 0
-    size = (span.bit_length() + 7) // 8
-    return next(width for width in (1, 2, 4, 8) if width >= size)

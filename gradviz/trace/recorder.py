@@ -55,7 +55,7 @@ from gradviz.trace.strings import Strings
 from gradviz.trace.writer import Counts, Writer
 
 #: What is reported is in the sink after at most so long, unless the sink is slow.
-_FLUSH_EVERY_S: Final = 0.1
+_FLUSH_EVERY_S: Final = 0.05
 
 #: How long `close` waits for a sink that does not return.
 _CLOSE_TIMEOUT_S: Final = 5.0

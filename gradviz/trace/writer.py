@@ -16,11 +16,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from gradviz.trace.buffer import WIDTHS, Buffers, Taken
 from gradviz.trace.clock import Clock, read_pair
-from gradviz.trace.columns import Block, encode_events
+from gradviz.trace.columns import Rows, encode_events
 from gradviz.trace.definitions import (
     Closed,
     Definitions,
@@ -174,13 +172,12 @@ class Writer:
             yield encode_frame(FrameType.DEFINITIONS, pack(piece))
 
     def _thread_frames(self, taken: Taken) -> Iterator[bytes]:
-        blocks = []
-        for kind, rows in taken.rows.items():
-            columns = np.frombuffer(rows, np.int64).reshape(-1, WIDTHS[kind]).T
-            blocks.append(Block(_CODES[kind], columns))
-            num_rows = columns.shape[1]
+        rows = []
+        for kind, numbers in taken.rows.items():
+            rows.append(Rows(_CODES[kind], WIDTHS[kind], numbers))
+            num_rows = len(numbers) // WIDTHS[kind]
             self._count(events=num_rows, tasks=num_rows if kind is TaskBegun else 0)
-        for payload in encode_events(taken.thread, blocks):
+        for payload in encode_events(taken.thread, rows):
             yield encode_frame(FrameType.EVENTS, pack(payload))
         if taken.num_dropped:
             self._count(dropped=taken.num_dropped)

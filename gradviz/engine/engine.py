@@ -320,6 +320,7 @@ class Engine:
         if graph_task.uses_device_threads:
             self._start_threads(devices)
             graph_task.devices = frozenset(device.index for device in devices)
+            graph_task.is_private = not devices
         if not isinstance(self._policy, PyTorchOrder):
             self._policy.begin(
                 graph_task.id,

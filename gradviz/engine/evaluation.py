@@ -134,24 +134,39 @@ def hand_on(
     Raises:
         RuntimeError: An edge leads to a node that this pass does not know.
     """
-    for (receiver, input_nr), output in zip(node.next_edges, outputs):  # noqa: B905 - validated
+    arrive = _arrive if graph_task.is_private else _arrive_under_mutex
+    index = -1
+    for receiver, input_nr in node.next_edges:
+        index += 1
         if receiver is None:
             continue
-        gradient, how = output, How.FIRST
-        while taken := _arrive(
+        gradient, how = outputs[index], How.FIRST
+        while taken := arrive(
             state, queues, graph_task, node, receiver, input_nr, gradient, how
         ):
             state.in_user_code = True
-            try:
-                how = add(taken, 0, gradient, copies=graph_task.create_graph)
-            except Exception as error:
-                error.add_note(
-                    f"while adding a gradient from {node!r} to what has come for "
-                    f"input {input_nr} of {receiver!r}"
-                )
-                raise
+            how = _sum(graph_task, node, receiver, input_nr, taken, gradient)
             state.in_user_code = False
             gradient = taken.pop()
+
+
+def _sum(
+    graph_task: GraphTask,
+    producer: Node,
+    receiver: Node,
+    input_nr: int,
+    taken: list[Gradient],
+    gradient: Gradient,
+) -> How:
+    """Add `gradient` to the one in `taken`; an error says whose they were."""
+    try:
+        return add(taken, 0, gradient, copies=graph_task.create_graph)
+    except Exception as error:
+        error.add_note(
+            f"while adding a gradient from {producer!r} to what has come for input "
+            f"{input_nr} of {receiver!r}"
+        )
+        raise
 
 
 def _arrive(
@@ -166,36 +181,53 @@ def _arrive(
 ) -> list[Gradient] | None:
     """Put a gradient into its place, if that is free, and count its edge.
 
+    Called under the GraphTask's mutex, unless the pass is private.
+
     Returns:
         None if the gradient has arrived. Otherwise a list with the gradient that was
         in its place, taken out and held by nobody else: add the two, and try again.
     """
     not_ready = graph_task.not_ready
-    with graph_task.mutex:
-        remaining = graph_task.dependencies.get(receiver, 0) - 1
-        if remaining < 0:
-            raise RuntimeError(f"dependency not found for {receiver.name}")
-        if graph_task.exec_info and not graph_task.should_execute(receiver):
-            graph_task.dependencies[receiver] = remaining
-            return None
-        buffer = not_ready.pop(receiver, None) if not_ready else None
-        if buffer is None:
-            buffer = [None] * len(receiver.input_metadata)
-        elif gradient is not None and buffer[input_nr] is not None:
-            not_ready[receiver] = buffer
-            taken = [buffer[input_nr]]
-            buffer[input_nr] = None
-            return taken
-        if gradient is not None:
-            buffer[input_nr] = gradient
+    remaining = graph_task.dependencies.get(receiver, 0) - 1
+    if remaining < 0:
+        raise RuntimeError(f"dependency not found for {receiver.name}")
+    if graph_task.exec_info and not graph_task.should_execute(receiver):
         graph_task.dependencies[receiver] = remaining
-        if graph_task.probe:
-            _report_arrival(graph_task, producer, receiver, input_nr, gradient, how)
-        if remaining:
-            not_ready[receiver] = buffer
-        else:
-            push(state, queues, graph_task, receiver, buffer, producer)
+        return None
+    buffer = not_ready.pop(receiver, None) if not_ready else None
+    if buffer is None:
+        buffer = [None] * len(receiver.input_metadata)
+    elif gradient is not None and buffer[input_nr] is not None:
+        not_ready[receiver] = buffer
+        taken = [buffer[input_nr]]
+        buffer[input_nr] = None
+        return taken
+    if gradient is not None:
+        buffer[input_nr] = gradient
+    graph_task.dependencies[receiver] = remaining
+    if graph_task.probe:
+        _report_arrival(graph_task, producer, receiver, input_nr, gradient, how)
+    if remaining:
+        not_ready[receiver] = buffer
+    else:
+        push(state, queues, graph_task, receiver, buffer, producer)
     return None
+
+
+def _arrive_under_mutex(
+    state: ThreadState,
+    queues: DeviceQueues,
+    graph_task: GraphTask,
+    producer: Node,
+    receiver: Node,
+    input_nr: int,
+    gradient: Gradient,
+    how: How,
+) -> list[Gradient] | None:
+    with graph_task.mutex:
+        return _arrive(
+            state, queues, graph_task, producer, receiver, input_nr, gradient, how
+        )
 
 
 def _report_arrival(
@@ -228,7 +260,8 @@ def push(
 ) -> None:
     """Push a node that has all its gradients to the queue of its device.
 
-    Called under the GraphTask's mutex, by the thread of `state`.
+    Called under the GraphTask's mutex, unless the pass is private, by the thread of
+    `state`.
     """
     queue = (
         graph_task.cpu_ready_queue

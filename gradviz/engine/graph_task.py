@@ -84,8 +84,18 @@ class GraphTask:
     executed. When the call raises, none of its tasks is left in any queue and none of
     its nodes is running. PyTorch returns at once instead and leaves the rest behind.
 
+    Note [Private passes]
+    ~~~~~~~~~~~~~~~~~~~~~
+    A pass without work for a device thread is private: the thread that called for it
+    runs all its nodes, or a stand-in from the pool while that thread sleeps. One thread
+    at a time then touches what `mutex` guards of its progress (`dependencies`,
+    `not_ready`, `outstanding_tasks`), and the mutex, which would cost more than all
+    else that happens under it, is not taken for them. What others may touch even so
+    (its error, its end) stays under the mutex.
+
     Attributes:
         id: Unique in this process, from 0.
+        is_private: See above. Constant once the pass has begun.
         keep_graph: Whether saved tensors survive the pass. Constant.
         create_graph: Gradient mode inside the pass. Constant.
         reentrant_depth: 0, or one more than the pass it was called from. Constant.
@@ -141,6 +151,7 @@ class GraphTask:
         "is_complete",
         "is_done",
         "is_ended",
+        "is_private",
         "is_torn",
         "keep_graph",
         "mutex",
@@ -188,6 +199,7 @@ class GraphTask:
         self.context = contextvars.copy_context()
         self.probe = probe
         self.devices: frozenset[int] = frozenset()
+        self.is_private = True
         self.exec_info: dict[Node, ExecInfo] = {}
         self.mutex = sync.lock()
         self.dependencies: dict[Node, int] = {}
@@ -319,6 +331,9 @@ class GraphTask:
         Returns:
             Whether it was the last: the caller then completes the pass.
         """
+        if self.is_private:
+            self.outstanding_tasks -= 1
+            return self.outstanding_tasks == 0
         with self.mutex:
             self.outstanding_tasks -= 1
             return self.outstanding_tasks == 0

@@ -49,7 +49,9 @@ def validate_outputs(
             )
         )
     changed: list[Gradient] | None = None
-    for index, (node, input_nr) in enumerate(edges):
+    index = -1
+    for node, input_nr in edges:
+        index += 1
         gradient = gradients[index]
         if gradient is None or node is None:
             continue

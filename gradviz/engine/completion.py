@@ -98,6 +98,7 @@ def push_wake_up(
                 Push.WAKE_UP,
             )
         queue.push(task)
+        graph_task.is_told = graph_task.is_told or ends_pass
 
 
 def tear(
@@ -113,8 +114,7 @@ def tear(
     queue and never be counted; see Note [Interrupted engine code]. Which one cannot
     be known, so every pass that has work for this device fails.
     """
-    state.graph_task, state.node = None, None
-    state.in_user_code = state.is_interrupted = False
+    state.serve(queue, queue.device)
     # In this order: a pass that begins after the queue was cleared has lost nothing.
     queue.clear()
     for graph_task in passes.under_way():
@@ -128,5 +128,6 @@ def tear(
         failure.__cause__ = error
         graph_task.is_torn.value = True
         graph_task.set_error(failure, None)
-        if graph_task.claim_end():
+        # Claimed or not: this thread may have been struck between claim and push.
+        if not (graph_task.is_told or graph_task.is_done):
             push_wake_up(queues, graph_task, ends_pass=True)

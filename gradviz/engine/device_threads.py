@@ -75,9 +75,7 @@ class DeviceThreads:
     def _thread_init(self, queue: ReadyQueue[NodeTask]) -> None:
         """Source: torch/csrc/autograd/engine.cpp, Engine::thread_init (L5)."""
         state = self._states.get()
-        state.worker_device = queue.device
-        state.ready_queue = queue
-        state.in_user_code = False
+        state.serve(queue, queue.device)
         if listener := trace.current:
             listener.thread_started(queue.device, Role.DEVICE)
         self._started.put(queue.device)

@@ -123,6 +123,7 @@ class GraphTask:
         is_torn: A `Flag`: an error struck the engine's own code on a device thread
             that worked for the pass, so its tasks can no longer be counted.
         is_ended: See `claim_end`. Guarded by `mutex`.
+        is_told: Whether a wake-up has told the owner so. Guarded by `mutex`.
         final_callbacks: Run when the last node has. Appending is atomic.
         is_done: See above; belongs to the consumer of the owner's queue.
         deadline_ns: See `time_left`; likewise.
@@ -152,6 +153,7 @@ class GraphTask:
         "is_done",
         "is_ended",
         "is_private",
+        "is_told",
         "is_torn",
         "keep_graph",
         "mutex",
@@ -210,6 +212,7 @@ class GraphTask:
         self.error: BaseException | None = None
         self.is_complete = False
         self.is_ended = False
+        self.is_told = False
         self.has_error = sync.flag()
         self.is_torn = sync.flag()
         self.final_callbacks: list[Callable[[], None]] = []

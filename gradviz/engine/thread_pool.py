@@ -108,12 +108,8 @@ class ThreadPool:
         return True
 
     def _stand_in(self, state: ThreadState, graph_task: GraphTask) -> None:
-        state.worker_device = graph_task.owner
-        state.ready_queue = self._queues.queue_at(graph_task, graph_task.owner)
-        state.total_depth = graph_task.reentrant_depth
-        state.current_depth = 0
-        state.in_user_code = False
-        state.is_interrupted = False
+        queue = self._queues.queue_at(graph_task, graph_task.owner)
+        state.serve(queue, graph_task.owner, graph_task.reentrant_depth)
         listener = graph_task.probe
         if listener:
             listener.thread_started(graph_task.owner, Role.POOL)

@@ -73,6 +73,22 @@ class ThreadState:
             self.graph_task is not None and self.graph_task.exec_info
         )
 
+    def serve(
+        self, queue: ReadyQueue[NodeTask], device: int, total_depth: int = 0
+    ) -> None:
+        """Begin anew as a thread that works for the engine on `queue`."""
+        self.worker_device = device
+        self.ready_queue = queue
+        self.current_depth = 0
+        self.total_depth = total_depth
+        self.graph_task = None
+        self.node = None
+        self.are_outer_unrestricted = True
+        self.has_count = True
+        self.in_user_code = False
+        self.is_interrupted = False
+        self.calls.clear()
+
     def saved(
         self,
     ) -> tuple[int, int, int, GraphTask | None, Node | None, bool]:

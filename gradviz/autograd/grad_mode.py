@@ -5,7 +5,11 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
-from gradviz.engine.grad_mode import GRAD_ENABLED, is_grad_enabled
+from gradviz.engine.grad_mode import (
+    GRAD_ENABLED,
+    MULTITHREADING_ENABLED,
+    is_grad_enabled,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -83,4 +87,32 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
         return super().__call__(function)
 
 
-__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
+    """Let backward use the threads of devices or not; by default it does.
+
+    Without them everything runs on the calling thread, in an order that can be
+    foretold. From the call on, or to the end of the ``with`` block. The setting belongs
+    to the thread that calls backward.
+
+    Args:
+        mode: Whether backward may use them.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self._before = MULTITHREADING_ENABLED.get()
+        MULTITHREADING_ENABLED.set(mode)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        MULTITHREADING_ENABLED.set(self._before)
+
+
+__all__ = [
+    "enable_grad",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]

@@ -9,6 +9,7 @@ from typing import Final
 
 from gradviz.backends.base import backend_of, num_device_threads
 from gradviz.backends.device import Device
+from gradviz.engine import anomaly
 from gradviz.engine.basic_nodes import GraphRoot
 from gradviz.engine.completion import push_wake_up
 from gradviz.engine.device_queues import DeviceQueues
@@ -71,6 +72,8 @@ class Engine:
         schedule: The order of execution: ``"pytorch"``, ``"fifo"``, ``"random:SEED"``
             or a policy of `gradviz.engine.policies`.
         max_depth: Reentrant calls nested on one thread before the pool takes over.
+        caller_fast_path: Run a pass whose nodes are all on one device, or on it and
+            the CPU, on the calling thread: no hand-over from thread to thread (C25).
         sync: Where threads and locks come from; tests pass their own.
 
     Source: torch/csrc/autograd/engine.h, struct Engine.
@@ -81,9 +84,11 @@ class Engine:
         *,
         schedule: str | Policy = "pytorch",
         max_depth: int = MAX_DEPTH,
+        caller_fast_path: bool = False,
         sync: Sync = THREADS,
     ) -> None:
         self._max_depth = max_depth
+        self._caller_fast_path = caller_fast_path
         self._sync = sync
         self._policy = policy_named(schedule) if isinstance(schedule, str) else schedule
         self._queues = DeviceQueues(sync, self._policy.schedule)
@@ -317,6 +322,8 @@ class Engine:
             )
             if not accumulate_grad:
                 graph_task.captured_gradients = [None] * len(outputs)
+        if self._caller_fast_path and len(devices) == 1:
+            graph_task.uses_device_threads = False
         if graph_task.uses_device_threads:
             self._start_threads(devices)
             graph_task.devices = frozenset(device.index for device in devices)
@@ -349,7 +356,7 @@ class Engine:
         Source: torch/csrc/autograd/engine.cpp, Engine::execute_with_graph_task.
         """
         saved = state.saved()
-        outer_mode = GRAD_ENABLED.get()
+        outer_mode, outer_node = GRAD_ENABLED.get(), anomaly.EVALUATING.get()
         num_calls = len(state.calls)
         try:
             self._enter(state, graph_task)
@@ -379,6 +386,7 @@ class Engine:
             if state.worker_device == NO_DEVICE:
                 state.is_interrupted = False
             GRAD_ENABLED.set(outer_mode)
+            anomaly.EVALUATING.set(outer_node)
             del state.calls[num_calls:]
             _report_left(state, graph_task)
 

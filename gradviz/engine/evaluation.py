@@ -7,6 +7,7 @@ is constant; what it changes of the pass is guarded by the GraphTask's mutex.
 from collections.abc import Sequence
 
 from gradviz.backends.device import CPU
+from gradviz.engine import anomaly
 from gradviz.engine.basic_nodes import AccumulateGrad
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.graph_task import GraphTask, NodeTask
@@ -50,6 +51,8 @@ def evaluate_function(
         probe.buffer_freed(graph_task.id, node.id, num_bytes)
     if not graph_task.keep_graph:
         node.release_variables()
+    if anomaly.current is not None and anomaly.current.check_nan:
+        anomaly.check_nan(node, outputs or ())
     if outputs:
         state.in_user_code = False
         state.has_count = True
@@ -100,6 +103,8 @@ def call_function(
         how = node.accumulate(inputs)
         graph_task.probe.gradient_accumulated(graph_task.id, node.id, how)
         outputs: Sequence[Gradient] = ()
+    elif graph_task.exec_info:
+        outputs = node.call_restricted(inputs, _wanted(graph_task, node))
     else:
         outputs = node(inputs)
     if outputs or node.next_edges:
@@ -108,6 +113,14 @@ def call_function(
         given = given or (None,) * node.num_inputs
         outputs = call_post_hooks(graph_task, node, outputs, given)
     return outputs
+
+
+def _wanted(graph_task: GraphTask, node: Node) -> tuple[bool, ...]:
+    """Which of a node's gradients go anywhere in a restricted pass (I8)."""
+    return tuple(
+        receiver is not None and graph_task.should_execute(receiver)
+        for receiver, _ in node.next_edges
+    )
 
 
 def hand_on(

@@ -106,7 +106,8 @@ class GraphTask:
         home: The calling thread's state, compared by identity only. Constant.
         parent: The pass whose node made the call, None for a fresh call. Constant.
         devices: Indices of the devices that its nodes run on. Constant once begun.
-        uses_device_threads: False runs everything on `cpu_ready_queue`. Constant.
+        uses_device_threads: False runs everything on `cpu_ready_queue`. Constant once
+            the pass has begun.
         context: The caller's context variables. Constant; threads run in copies.
         probe: Who listens, None for nobody. Constant.
         exec_info: See Note [Exec info]. Constant once the pass has begun.

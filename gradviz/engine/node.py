@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from gradviz.backends.device import CPU, Device
+from gradviz.engine import anomaly
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.sync import ThreadLocal
 from gradviz.trace import probe
@@ -206,6 +207,8 @@ class Node:
         self.topological_nr = topological_nr
         if (listener := probe.current) is not None:
             listener.node_created(self)
+        if anomaly.current is not None:
+            anomaly.remember(self)
 
     def apply(self, *grads: Gradient) -> Sequence[Gradient]:
         """The gradients of the operation's inputs, given those of its outputs.
@@ -229,6 +232,22 @@ class Node:
         engine holds the last reference to a gradient.
         """
         return self.apply(*inputs)
+
+    def call_restricted(
+        self, inputs: list[Gradient], wanted: Sequence[bool]
+    ) -> Sequence[Gradient]:
+        """What the engine calls in a pass that does not want all gradients (I8).
+
+        Args:
+            inputs: As for a plain call.
+            wanted: For each of `next_edges`, whether its gradient goes anywhere. What
+                is returned for the others is not looked at; a subclass may save itself
+                the work.
+
+        Source: torch/csrc/autograd/function.h, Node::task_should_compute_output.
+        """
+        del wanted
+        return self(inputs)
 
     @property
     def name(self) -> str:

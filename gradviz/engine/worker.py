@@ -23,6 +23,7 @@ makes a fresh one. `is_interrupted` carries the news through the user code betwe
 nested loop and the ones below it.
 """
 
+from gradviz.engine import anomaly
 from gradviz.engine.completion import (
     mark_as_completed_and_run_post_processing,
     push_wake_up,
@@ -165,6 +166,8 @@ def _evaluate(
     if GRAD_ENABLED.get() is not graph_task.create_graph:
         GRAD_ENABLED.set(graph_task.create_graph)
     state.graph_task, state.node = graph_task, node
+    if anomaly.current is not None:
+        anomaly.EVALUATING.set(node)
     probe = graph_task.probe
     if probe:
         probe.node_started(graph_task.id, node.id)
@@ -175,15 +178,27 @@ def _evaluate(
         if state.is_interrupted or not state.in_user_code:
             raise  # see Note [Interrupted engine code]
         state.in_user_code = False
-        if probe:
-            probe.node_failed(graph_task.id, node.id, describe(error))
-        graph_task.set_error(error, node)
-        if state is not graph_task.home:
-            push_wake_up(queues, graph_task, ends_pass=False)
+        _fail(state, queues, graph_task, node, error)
     else:
         state.in_user_code = False
         if probe:
             probe.node_completed(graph_task.id, node.id)
+
+
+def _fail(
+    state: ThreadState,
+    queues: DeviceQueues,
+    graph_task: GraphTask,
+    node: Node,
+    error: BaseException,
+) -> None:
+    """Make a node's error that of its pass (R1, R2)."""
+    if graph_task.probe:
+        graph_task.probe.node_failed(graph_task.id, node.id, describe(error))
+    if graph_task.set_error(error, node) and anomaly.current is not None:
+        anomaly.warn_of(node)
+    if state is not graph_task.home:
+        push_wake_up(queues, graph_task, ends_pass=False)
 
 
 def _skip(

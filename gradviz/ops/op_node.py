@@ -10,6 +10,7 @@ from gradviz.backends.device import CPU
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, InputMetadata, Node, next_sequence_nr
 from gradviz.engine.protocols import Gradient, size_bytes
+from gradviz.ops import creation_hooks
 from gradviz.ops.plan import CONSTANT, RESULT, Plan
 from gradviz.ops.variable import Value, variable
 from gradviz.trace import probe
@@ -48,6 +49,8 @@ class OpNode(Node):
         self.saved: tuple[Any, ...] | None = saved
         if plan.has_tensors and (listener := probe.current) is not None:
             listener.tensor_saved(self.id, sum(map(size_bytes, saved)))
+        if creation_hooks.num_hooks:
+            creation_hooks.call(self)
 
     def output_edge(self) -> Edge:
         """The edge to this node's only input."""
@@ -64,18 +67,34 @@ class OpNode(Node):
         if grad is None:
             return (None,) * len(steps)
         saved = self.saved
-        if saved is None:
-            raise RuntimeError(SECOND_BACKWARD)
-        if GRAD_ENABLED.get():
-            saved = self._as_variables(saved)
+        if saved is None or GRAD_ENABLED.get():
+            saved = self._unpacked()
         if len(steps) == 1:
             formula = steps[0][0]
             return (formula and formula(grad, *saved),)
         return tuple([step and step(grad, *pick(saved)) for step, pick in steps])
 
+    def call_restricted(
+        self, inputs: list[Gradient], wanted: Sequence[bool]
+    ) -> Sequence[Gradient]:
+        """The gradients that are wanted, None in place of the others (I8)."""
+        if all(wanted) or inputs[0] is None:
+            return self(inputs)
+        saved = self._unpacked()
+        return tuple(
+            step(inputs[0], *pick(saved)) if is_wanted and step else None
+            for (step, pick), is_wanted in zip(self.plan.steps, wanted, strict=True)
+        )
+
     def apply(self, *grads: Gradient) -> Sequence[Gradient]:
         """The gradients of the op's inputs, given that of its result."""
         return self(list(grads))
+
+    def _unpacked(self) -> tuple[Any, ...]:
+        """What was saved, as formulas want it in this pass."""
+        if self.saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        return self._as_variables(self.saved) if GRAD_ENABLED.get() else self.saved
 
     def release_variables(self) -> None:
         """Let go of saved tensors; what is no tensor may be used again (N3)."""

@@ -149,8 +149,9 @@ class Variable:
             )
         if grad.array.shape != self.array.shape:
             raise RuntimeError(
-                f"assigned grad has data of a different size: got "
-                f"{list(grad.array.shape)}, expected {list(self.array.shape)}"
+                f"attempting to assign a gradient of size '{list(grad.array.shape)}' "
+                f"to a tensor of size '{list(self.array.shape)}'. Please ensure that "
+                f"the gradient and the tensor are the same size"
             )
 
     def accumulator(self, *, keep: bool = False) -> "AccumulateGrad":

@@ -1,0 +1,64 @@
+"""Finding out where a NaN or an error of a backward comes from."""
+
+import warnings
+from typing import Self
+
+from gradviz.engine import anomaly
+from gradviz.engine.anomaly import Anomaly
+
+
+class set_detect_anomaly:  # noqa: N801 - PyTorch's name
+    """Turn anomaly detection on or off: from the call on, or for a ``with`` block.
+
+    While it is on, the forward pass remembers where each node was made, a backward
+    that fails says where its failing node came from, and a NaN among the gradients is
+    an error. It slows everything down, and holds for all threads.
+
+    Args:
+        mode: Whether to detect anomalies.
+        check_nan: Whether a NaN is one.
+    """
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self._before = anomaly.switch(Anomaly(check_nan) if mode else None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        anomaly.switch(self._before)
+
+
+class detect_anomaly:  # noqa: N801 - PyTorch's name
+    """Detect anomalies in a ``with`` block; see `set_detect_anomaly`.
+
+    Args:
+        check_nan: Whether a NaN is one.
+    """
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self._mode = Anomaly(check_nan)
+        self._before: Anomaly | None = None
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime "
+            "and should only be enabled for debugging.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+    def __enter__(self) -> Self:
+        self._before = anomaly.switch(self._mode)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        anomaly.switch(self._before)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomalies are detected."""
+    return anomaly.current is not None
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether a NaN would be one; True while detection is off, as in PyTorch."""
+    return anomaly.current is None or anomaly.current.check_nan

@@ -10,15 +10,24 @@ class Passes:
 
     An engine may end its device threads only when no pass needs them: a shutdown that
     a thread takes while a pass is under way leaves that pass without anyone to run
-    its next node. So whether a pass may begin, and whether one is under way, is
-    decided under one lock.
+    its next node.
+
+    Note [Begin and stop without a lock]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    A process that forks while some thread holds a lock leaves it locked in the child
+    for ever, and every pass comes by here. So there is none. `begin` makes its entry
+    first and looks whether the engine was stopped then; `stop` says that it was stopped
+    first and looks for entries then. Whatever the order, at least one sees the other:
+    either the pass is refused, or it is waited for. The same holds for `forget` and
+    `tell_idle` against `stop`.
     """
 
     def __init__(self, sync: Sync) -> None:
         self._sync = sync
-        self._lock = sync.lock()
-        #: Task id -> pass. Entries are made under `_lock` and deleted without it.
+        #: Task id -> pass. Each entry is made and deleted in one step of the dict.
         self._under_way: dict[int, GraphTask] = {}
+        #: Whose entries these are: a forked child inherits its parent's.
+        self._process_id = sync.process_id()
         self._is_stopped = sync.flag()
         self._idle: Mailbox[None] = sync.mailbox()
         #: ``forget(task_id, None)`` deletes an entry, if there is one. A C function
@@ -33,17 +42,13 @@ class Passes:
             EngineError: The engine was stopped. A pass inside another one that is
                 still under way may begin all the same, or that one could not end.
         """
-        with self._lock:
-            if self._is_stopped.value and graph_task.parent is None:
-                raise EngineError("the engine was stopped; make a new Engine")
-            self._under_way[graph_task.id] = graph_task
+        self._forget_parent_process()
+        self._under_way[graph_task.id] = graph_task
+        if self._is_stopped.value and graph_task.parent is None:
+            raise EngineError("the engine was stopped; make a new Engine")
 
     def tell_idle(self) -> None:
-        """Wake up `stop`, if it waits and the last pass has been forgotten.
-
-        Without the lock: whoever forgets does that first and looks at `_is_stopped`
-        then; `stop` does it the other way round, so at least one sees the other.
-        """
+        """Wake up `stop`, if it waits and the last pass has been forgotten."""
         if self._is_stopped.value and not self._under_way:
             self._idle.put(None)
 
@@ -53,8 +58,7 @@ class Passes:
         Returns:
             Whether none is under way any more.
         """
-        with self._lock:
-            self._is_stopped.value = True
+        self._is_stopped.value = True
         while self.under_way():
             left = max(0.0, (deadline_ns - self._sync.now_ns()) / 1e9)
             try:
@@ -65,5 +69,13 @@ class Passes:
 
     def under_way(self) -> tuple[GraphTask, ...]:
         """Those that have begun and not returned, oldest first; takes no lock."""
+        self._forget_parent_process()
         # Copying a dict's values is one step, whatever other threads do.
         return tuple(self._under_way.values())
+
+    def _forget_parent_process(self) -> None:
+        """Drop the passes of threads that a fork did not copy."""
+        process_id = self._sync.process_id()
+        if process_id != self._process_id:
+            self._process_id = process_id
+            self._under_way.clear()

@@ -172,6 +172,9 @@ class Threads:
 
     def spawn(self, target: Callable[[], None], name: str) -> None:
         """A daemon thread: it never keeps the process alive."""
+        if sys.is_finalizing():
+            # Before 3.12, `Thread.start` would wait for ever for it to run.
+            raise RuntimeError("can't create new thread at interpreter shutdown")
         threading.Thread(target=target, name=name, daemon=True).start()
 
     def now_ns(self) -> int:

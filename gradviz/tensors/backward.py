@@ -11,7 +11,7 @@ import numpy as np
 from gradviz.engine import default_engine
 from gradviz.engine.node import Edge
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.variable import Value, Variable, gradient_edge, variable
+from gradviz.ops.variable import Value, Variable, gradient_edge, raw, variable
 from gradviz.tensors.hooks import retain_grad
 
 #: One tensor or several.
@@ -50,12 +50,13 @@ def backward(
     wanted = as_tuple(inputs)
     if inputs is not None and not wanted:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    edges = input_edges(wanted)
+    gradients = first_gradients(outputs, grad_tensors, create_graph=create_graph)
+    roots = output_edges(outputs)
     for one in wanted:
         retain_grad(one)
-    gradients = first_gradients(outputs, grad_tensors, create_graph=create_graph)
+    edges = input_edges(wanted)
     default_engine().execute(
-        output_edges(outputs),
+        roots,
         gradients,
         keep_graph=create_graph if retain_graph is None else retain_graph,
         create_graph=create_graph,
@@ -107,24 +108,28 @@ def first_gradients(
     """The gradient of each output: what was given, or 1 for a single element.
 
     Returns:
-        Raw arrays; variables if `create_graph`.
+        Raw arrays; variables if `create_graph`. None for an output that needs none,
+        which is an error of its own; see `output_edges`.
 
     Raises:
         RuntimeError: One is missing, superfluous, or of another shape.
         TypeError: One is no tensor.
     """
     gradients = [None] * len(outputs) if given is None else list(as_tuple(given))
+    firsts = [
+        _first(index, output, gradient)
+        for index, (output, gradient) in enumerate(zip(outputs, gradients))  # noqa: B905 - checked next, as PyTorch does
+    ]
     if len(gradients) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
-    firsts = []
-    for index, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
-        if gradient is None:
-            first = _one(output)
-        else:
-            _check_gradient(index, output, gradient)
-            first = gradient
-        firsts.append(first if create_graph else first.array)
-    return firsts
+    return firsts if create_graph else list(map(raw, firsts))
+
+
+def _first(index: int, output: Variable, gradient: Value) -> Value:
+    if gradient is not None:
+        _check_gradient(index, output, gradient)
+        return gradient
+    return _one(output) if output.needs_grad else None
 
 
 def _one(output: Variable) -> Value:

@@ -1,0 +1,51 @@
+"""A probe that keeps what it hears as typed events, in memory.
+
+For tests that look at a few events, or give them to `check_events`. A recording of a
+real program belongs into a file: see `gradviz.capture`.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Final, cast
+
+from gradviz.trace.events import KINDS, AnyEvent, Event, NodeCreated, kind_name
+from gradviz.trace.probe import Probe
+
+#: Whose method takes the node itself, and not its id.
+_NOT_KEPT: Final = NodeCreated
+
+
+class EventList(Probe):
+    """Keeps events in the order in which they are reported.
+
+    Their time is their place in the list: what is not recorded is when, only in
+    which order.
+
+    Args:
+        thread: Says on which thread it is called.
+
+    Attributes:
+        events: All so far.
+    """
+
+    __slots__ = ("__dict__", "_thread", "events")
+
+    def __init__(self, thread: Callable[[], int]) -> None:
+        self._thread = thread
+        self.events: list[AnyEvent] = []
+        for kind in KINDS.values():
+            if kind is not _NOT_KEPT:
+                self._listen(kind_name(kind), kind)
+
+    def _listen(self, method: str, kind: Callable[..., Event]) -> None:
+        # A kind's fields are called as the parameters of its method.
+        parameters = tuple(inspect.signature(getattr(self, method)).parameters)
+        common = {"task": -1, "node": -1}
+
+        def keep(*args: object, **kwargs: object) -> None:
+            own = common | dict(zip(parameters, args, strict=False)) | kwargs
+            seq = len(self.events)
+            event = kind(seq=seq, t_ns=seq, thread=self._thread(), **own)
+            self.events.append(cast("AnyEvent", event))
+
+        setattr(self, method, keep)

@@ -1,0 +1,54 @@
+"""What must hold of the events of an engine that is watched from its beginning.
+
+More than `gradviz.trace.lifecycle` asks of any trace: here nothing is lost, and what is
+reported as over was over for every thread.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gradviz.trace.events import (
+    AnyEvent,
+    CallbackRun,
+    NodeStarted,
+    TaskFailed,
+    TaskPopped,
+    TaskPushed,
+    ThreadStarted,
+)
+from gradviz.trace.lifecycle import check_events
+
+
+def broken_rules(
+    events: Sequence[AnyEvent], devices: Mapping[int, int]
+) -> Iterator[str]:
+    """Say what is wrong with the events of an engine, a line each.
+
+    * The lifecycle is obeyed.
+    * No node starts that left its queue after its pass had failed.
+    * Nothing is pushed to a device before its thread runs.
+    * No callback of a pass that has failed runs.
+
+    Args:
+        events: In their order.
+        devices: Id of a device's queue -> index of the device.
+    """
+    yield from map(str, check_events(events))
+    failed: set[int] = set()
+    doomed: set[tuple[int, int]] = set()
+    started: set[int | None] = {None}  # a caller's queue has its caller
+    for event in events:
+        match event:
+            case ThreadStarted():
+                started.add(event.device)
+            case TaskPushed() if devices.get(event.queue) not in started:
+                yield f"{event} went to a thread that does not run"
+            case TaskFailed():
+                failed.add(event.task)
+            case TaskPopped() if event.task in failed:
+                doomed.add((event.task, event.node))
+            case NodeStarted() if (event.task, event.node) in doomed:
+                yield f"{event} although its pass had failed"
+            case CallbackRun() if event.task in failed:
+                yield f"{event} although its pass had failed"
+            case _:
+                pass

@@ -1,0 +1,159 @@
+"""What passes of scenarios consist of: nodes whose results are known beforehand.
+
+They multiply and add whole numbers and report when they work. Their graph is like any
+other to the engine.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Self, TypeAlias
+
+from gradviz.backends.device import CPU, Device
+from gradviz.engine.basic_nodes import AccumulateGrad
+from gradviz.engine.node import Edge, Node
+from gradviz.testing.scheduler import pause
+from gradviz.trace.probe import How
+
+#: Told of a node for as long as it works.
+Watch: TypeAlias = Callable[[Node], AbstractContextManager[None]]
+
+
+class Amount:
+    """A gradient: a number whose additions take time.
+
+    Looks enough like an array that the engine may add to it in place.
+    """
+
+    __slots__ = ("value",)
+
+    shape = ()
+    dtype = "float64"
+    owndata = True
+    writeable = True
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    @property
+    def flags(self) -> "Amount":
+        """Like an array's: says that the memory is its own."""
+        return self
+
+    def __add__(self, other: "Amount") -> "Amount":
+        mine = self.value
+        pause()
+        return Amount(mine + other.value)
+
+    def __iadd__(self, other: "Amount") -> Self:
+        mine = self.value
+        pause()
+        self.value = mine + other.value
+        return self
+
+
+class Leaf:
+    """What a pass adds to.
+
+    Attributes:
+        grad: The sum as a plain number: adding to it takes no time.
+        requires_grad: Always True.
+    """
+
+    requires_grad = True
+
+    def __init__(self) -> None:
+        self.grad: float | None = None
+
+
+class Scaling(Node):
+    """Multiplies the sum of its gradients by a number for each edge.
+
+    Equal numbers give the *same* gradient object for several edges, as real operations
+    do, which is then nobody's to overwrite.
+
+    Args:
+        watch: Is told while it works.
+        edges: Each a factor and where that gradient goes; the first input, mostly.
+        device: Where it runs.
+        num_inputs: How many gradients it takes.
+        body: What it does besides, in the middle of its work.
+    """
+
+    __slots__ = ("_factors", "_watch", "body")
+
+    def __init__(
+        self,
+        watch: Watch,
+        edges: Sequence[tuple[float, Node | Edge]],
+        device: Device = CPU,
+        *,
+        num_inputs: int = 1,
+        body: Callable[[], object] | None = None,
+    ) -> None:
+        super().__init__(
+            [Edge(to) if isinstance(to, Node) else to for _, to in edges],
+            (None,) * num_inputs,
+            device,
+        )
+        self._watch = watch
+        self._factors = tuple(factor for factor, _ in edges)
+        self.body = body
+
+    def apply(self, *grads: Amount | None) -> Sequence[Amount]:
+        """One gradient for each edge."""
+        with self._watch(self):
+            if self.body is not None:
+                self.body()
+            outputs = self.scaled(sum(grad.value for grad in grads if grad is not None))
+            made = {value: Amount(value) for value in outputs}
+            return tuple(made[value] for value in outputs)
+
+    def scaled(self, total: float) -> tuple[float, ...]:
+        """What it returns for gradients with this sum."""
+        return tuple(factor * total for factor in self._factors)
+
+
+class Total(AccumulateGrad):
+    """Adds to a leaf."""
+
+    __slots__ = ("_watch",)
+
+    leaf: Leaf
+
+    def __init__(self, watch: Watch, device: Device = CPU) -> None:
+        super().__init__(Leaf(), None, device)
+        self._watch = watch
+
+    def accumulate(self, inputs: list[Any]) -> How:
+        """Note that it runs."""
+        with self._watch(self):
+            return super().accumulate(inputs)
+
+    def wrapped(self, gradient: Amount) -> float:
+        """The number alone."""
+        return gradient.value
+
+    copied = wrapped
+
+
+def serial_gradients(root: Node, gradient: float) -> dict[Node, float]:
+    """What each node under `root` receives in all, one node after the other."""
+    received: defaultdict[Node, float] = defaultdict(float, {root: gradient})
+    for node in sorted(reachable(root), key=lambda node: -node.topological_nr):
+        if isinstance(node, Scaling):
+            outputs = node.scaled(received[node])
+            for (receiver, _), output in zip(node.next_edges, outputs, strict=True):
+                if receiver is not None:
+                    received[receiver] += output
+    return received
+
+
+def reachable(root: Node) -> list[Node]:
+    """Every node that a pass from `root` may run, `root` first."""
+    found = [root]
+    for node in found:  # grows while it is walked
+        for receiver, _ in node.next_edges:
+            if receiver is not None and receiver not in found:
+                found.append(receiver)
+    return found

@@ -519,12 +519,11 @@ def _raise_error_of(graph_task: GraphTask) -> None:
 
 def _report_left(state: ThreadState, graph_task: GraphTask) -> None:
     """Tell a listener that the calling thread has left the pass."""
-    if graph_task.probe is None:
-        return
-    if state.worker_device == NO_DEVICE:
-        graph_task.probe.thread_exited(CPU_DEVICE, Role.CALLER)
-    else:
-        graph_task.probe.reentrant_left(graph_task.id, graph_task.reentrant_depth)
+    if graph_task.probe:
+        if state.worker_device == NO_DEVICE:
+            graph_task.probe.thread_exited(CPU_DEVICE, Role.CALLER)
+        else:
+            graph_task.probe.reentrant_left(graph_task.id, graph_task.reentrant_depth)
 
 
 def _registering(

@@ -16,7 +16,7 @@ because a machine was slow, and fires at once when nothing else can happen.
 import contextvars
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NoReturn, Self
 
 from gradviz.errors import MissingToolError
 from gradviz.testing.fiber import (
@@ -31,6 +31,12 @@ from gradviz.testing.policy import Decision, Policy
 
 #: How many switch points a run may have before it counts as endless.
 MAX_SWITCHES: Final = 20_000
+
+#: How many switch points a thread may reach while it is unwound.
+MAX_CANCELLED: Final = 100
+
+#: Threads that would not be unwound; kept, for a greenlet must not die in the middle.
+_stuck: Final[list[Fiber | None]] = []
 
 
 class _Cancelled(BaseException):
@@ -70,6 +76,7 @@ class Fibers:
         self._hub: Any = None
         self._failure: ScheduleError | None = None
         self._is_closing = False
+        self._num_cancelled = 0
         self._num_created = 0
         #: Those that can run, without the current one.
         self._ready: list[Fiber] = []
@@ -144,7 +151,7 @@ class Fibers:
         if current is None:
             return
         if self._is_closing:
-            raise _Cancelled
+            self._cancel()
         self.num_switches += 1
         if self.num_switches > MAX_SWITCHES:
             self._fail(
@@ -180,7 +187,7 @@ class Fibers:
                 raise RuntimeError(f"would wait for ever for {what.describe()}")
             return False
         if self._is_closing:
-            raise _Cancelled
+            self._cancel()
         current.waits_for = what
         if timeout is not None:
             current.deadline_ns = self.now_ns + int(timeout * 1e9)
@@ -263,13 +270,24 @@ class Fibers:
             chosen.greenlet.switch()
         self.current = current
         if self._is_closing:
-            raise _Cancelled
+            self._cancel()
 
     # --- the end --------------------------------------------------------------------
 
     def _fail(self, failure: ScheduleError) -> None:
         self._failure = failure
         self._hub.switch()
+        self._cancel()
+
+    def _cancel(self) -> NoReturn:
+        """Unwind the current thread, in a run that is given up.
+
+        A loop that survives whatever strikes it is left where it is, for good.
+        """
+        self._num_cancelled += 1
+        if self._num_cancelled > MAX_CANCELLED:
+            _stuck.append(self.current)
+            self._hub.switch()
         raise _Cancelled
 
     def table(self) -> str:
@@ -291,6 +309,7 @@ class Fibers:
             if fiber.greenlet:  # it has begun
                 fiber.greenlet.parent = self._hub
                 self.current = fiber
+                self._num_cancelled = 0
                 fiber.greenlet.throw(_Cancelled)
         self.alive.clear()
         self.current = None

@@ -416,8 +416,17 @@ class Engine:
         on another thread does not end. No further node of it starts; those that run
         are waited for, within limits. The thread gets a fresh queue.
         """
+        # What only this thread looks at comes first: a second interrupt may strike
+        # anywhere below, and above all while we wait.
+        if error is not None:
+            state.is_interrupted = True
+        if state.worker_device == CPU_DEVICE and state.current_depth == 0:
+            state.ready_queue = None
         if error is not None:
             graph_task.set_error(error, None)
+            if graph_task.parent is not None:
+                # Should the node that called us swallow the error: its pass is lost.
+                graph_task.parent.set_error(error, None)
             # A stand-in from the pool must let go of our queue.
             if graph_task.claim_end():
                 push_wake_up(self._queues, graph_task, ends_pass=True)
@@ -427,13 +436,6 @@ class Engine:
         if is_busy and timeout:
             with contextlib.suppress(Empty):
                 graph_task.quiet.get(timeout=timeout)
-        if error is not None:
-            state.is_interrupted = True
-            if graph_task.parent is not None:
-                # Should the node that called us swallow the error: its pass is lost.
-                graph_task.parent.set_error(error, None)
-        if state.worker_device == CPU_DEVICE and state.current_depth == 0:
-            state.ready_queue = None
 
     # --- threads ----------------------------------------------------------------
 

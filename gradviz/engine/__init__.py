@@ -1,14 +1,18 @@
 """The engine, usable by itself: nodes over anything that can be added.
 
-Read bottom up: `protocols`, `node`, `basic_nodes` (the graph); `schedule`,
-`ready_queue` (order); `graph_task`, `thread_state`, `device_queues` (state);
-`discovery`, `validation`, `hooks`, `evaluation` (what is done); `completion`,
-`worker`, `thread_pool`, `device_threads`, `engine` (who does it, and when).
+Read it bottom up. *The graph*: `protocols`, `node`, `basic_nodes`, `ownership`.
+*Order*: `schedule`, `ready_queue`, `policies`. *State*: `graph_task`, `thread_state`,
+`device_queues`, `passes`. *What is done*: `discovery`, `validation`, `hooks`,
+`input_buffer`, `evaluation`, `completion`. *Who does it*: `worker`, `thread_pool`,
+`device_threads`, `engine`. *Looking at it*: `prediction`, `inspection`, `watchdog`,
+`anomaly`. `sync` is the seam through which all of it takes threads, locks and clocks.
 """
 
 from gradviz.engine.basic_nodes import AccumulateGrad, GraphRoot
 from gradviz.engine.engine import Engine, default_engine, set_default_engine
 from gradviz.engine.node import Edge, InputMetadata, Node
+from gradviz.engine.policies import Recorded, Step
+from gradviz.engine.prediction import Position, predicted_order
 from gradviz.engine.schedule import PyTorchSchedule
 
 __all__ = [
@@ -18,7 +22,11 @@ __all__ = [
     "GraphRoot",
     "InputMetadata",
     "Node",
+    "Position",
     "PyTorchSchedule",
+    "Recorded",
+    "Step",
     "default_engine",
+    "predicted_order",
     "set_default_engine",
 ]

@@ -50,23 +50,28 @@ def _formatter(array: np.ndarray) -> Any:  # noqa: ANN401 - NumPy keeps its type
     """One format for all floats, so that they line up."""
     if array.dtype.kind != "f":
         return None
-    style = _float_style(array[np.isfinite(array)])
-    width = (
-        0 if array.ndim == 0 else max(len(style(one)) for one in array.flat[:10_000])
-    )
+    finite = array[np.isfinite(array)]
+    style = _float_style(finite)
+    # As in PyTorch, what is not finite does not widen the rest.
+    widths = [len(style(one)) for one in finite[finite != 0][:10_000]]
+    width = max(widths, default=0) if array.ndim else 0
     return {"float_kind": lambda one: style(one).rjust(width)}
 
 
 def _float_style(finite: np.ndarray) -> Callable[[float], str]:
     magnitudes = np.abs(finite[finite != 0]).astype(np.float64)
     if magnitudes.size == 0:
-        return lambda one: f"{one:.0f}."
+        return _whole
     largest, smallest = magnitudes.max(), magnitudes.min()
     wide = largest / smallest > _MAX_RATIO or largest > _MAX_FIXED
     if bool(np.all(finite == np.rint(finite))):
         if wide:
             return lambda one: f"{one:.4e}"
-        return lambda one: f"{one:.0f}." if np.isfinite(one) else f"{one}"
+        return _whole
     if wide or smallest < _MIN_FIXED:
         return lambda one: f"{one:.4e}"
     return lambda one: f"{one:.4f}"
+
+
+def _whole(number: float) -> str:
+    return f"{number:.0f}." if np.isfinite(number) else f"{number}"

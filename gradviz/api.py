@@ -65,6 +65,7 @@ from gradviz.ops.shape import (
     unsqueeze,
 )
 from gradviz.ops.transcendental import cos, exp, expm1, log, log1p, sin, sqrt, tan, tanh
+from gradviz.repetition import recorded
 from gradviz.tensors.creation import (
     arange,
     as_tensor,
@@ -187,6 +188,7 @@ __all__ = [
     "randperm",
     "reciprocal",
     "record",
+    "recorded",
     "relu",
     "remainder",
     "reshape",

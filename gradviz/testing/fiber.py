@@ -45,12 +45,12 @@ class Fiber:
         is_daemon: Whether a run may end while it waits.
         waits_for: What it waits for, None while it can run.
         deadline_ns: Until when; None is for ever.
-        error: What left its function.
+        interruption: What to raise in it at its next turn.
+        greenlet: What it runs in.
     """
 
     __slots__ = (
         "deadline_ns",
-        "error",
         "greenlet",
         "interruption",
         "is_daemon",
@@ -66,7 +66,6 @@ class Fiber:
         self.greenlet: Any = None
         self.waits_for: Waitable | None = None
         self.deadline_ns: int | None = None
-        self.error: BaseException | None = None
         self.interruption: BaseException | None = None
 
     def __repr__(self) -> str:

@@ -130,7 +130,6 @@ class Fibers:
         except _Cancelled:
             pass
         except BaseException as error:  # noqa: BLE001 - reported by `run`
-            fiber.error = error
             if not self._is_closing:
                 self._failure = ThreadDied(
                     f"thread {fiber.name} died of {type(error).__name__}: {error}"

@@ -1,8 +1,9 @@
 """The engine's seam under a deterministic scheduler: `Engine(sync=Scheduler(policy))`.
 
 Every operation on a lock, mailbox, flag or clock is a point where the policy may let
-another thread run. See Note [Shared fields go through the seam] for why these points
-are enough, and Note [Turns] for how threads run.
+another thread run: before it, and after a release and the reading of a flag too, for
+what a thread does then may rest on what no longer holds. See Note [Shared fields go
+through the seam] for why these points are enough, and Note [Turns] for how threads run.
 """
 
 from collections import deque
@@ -53,7 +54,6 @@ class Scheduler:
     """
 
     def __init__(self, policy: Policy) -> None:
-        self.policy = policy
         self.fibers = Fibers(policy)
         self.locks: list[ScheduledLock] = []
 
@@ -211,9 +211,11 @@ class ScheduledFlag(Flag):
 
     @property
     def value(self) -> bool:
-        """Whether it is set."""
+        """Whether it is set; by the time the caller knows, that may have changed."""
         self._fibers.switch()
-        return self._is_set
+        is_set = self._is_set
+        self._fibers.switch()
+        return is_set
 
     @value.setter
     def value(self, is_set: bool) -> None:

@@ -1,5 +1,6 @@
 """Callers and devices that work for one pass, or for two at once."""
 
+from gradviz.engine.node import Edge
 from gradviz.testing.scenarios.program import scenario
 from gradviz.testing.world import DEVICES, World
 
@@ -25,11 +26,11 @@ def there_and_back(world: World) -> None:
 
 @scenario()
 def two_devices_meet(world: World) -> None:
-    """Two devices add into one buffer on the caller, and one on a device."""
+    """Two devices fill the buffer of a node, and add into that of a leaf."""
     near, far = world.leaf(), world.leaf(SIM1)
-    join = world.node((1.0, near), (5.0, far), device=SIM0)
+    join = world.node((1.0, near), (5.0, far), device=SIM0, num_inputs=2)
     left = world.node((2.0, join), (2.0, near), device=SIM0)
-    right = world.node((3.0, join), (3.0, near), device=SIM1)
+    right = world.node((3.0, Edge(join, 1)), (3.0, near), device=SIM1)
     root = world.node((1.0, left), (1.0, right))
     world.run(caller=lambda: world.backward(root))
 

@@ -369,6 +369,10 @@ class Engine:
                 else:
                     thread_main(self._sync, state, self._queues, graph_task)
             except BaseException as error:
+                # Plain stores before any call: a second interrupt may strike there.
+                state.is_interrupted = True
+                if saved[0] == NO_DEVICE:
+                    state.ready_queue = None
                 self._abandon(state, graph_task, error)
                 raise
             if not graph_task.is_done or graph_task.is_torn.value:
@@ -385,9 +389,13 @@ class Engine:
             state.has_count = state.in_user_code = True
             if state.worker_device == NO_DEVICE:
                 state.is_interrupted = False
-            GRAD_ENABLED.set(outer_mode)
-            anomaly.EVALUATING.set(outer_node)
             del state.calls[num_calls:]
+            # An interrupt is noticed when a call has returned, so each of these is done
+            # even if one strikes; `finally` makes sure of the next.
+            try:
+                GRAD_ENABLED.set(outer_mode)
+            finally:
+                anomaly.EVALUATING.set(outer_node)
             _report_left(state, graph_task)
 
     def _enter(self, state: ThreadState, graph_task: GraphTask) -> None:
@@ -416,10 +424,6 @@ class Engine:
         on another thread does not end. No further node of it starts; those that run
         are waited for, within limits. The thread gets a fresh queue.
         """
-        # What only this thread looks at comes first: a second interrupt may strike
-        # anywhere below, and above all while we wait.
-        if error is not None:
-            state.is_interrupted = True
         if state.worker_device == CPU_DEVICE and state.current_depth == 0:
             state.ready_queue = None
         if error is not None:

@@ -32,9 +32,10 @@ def describe_state(
     lines.append(_count(len(seen), "queue", "queues"))
     for queue in seen.values():
         names = [repr(task.node) for task in queue.snapshot() if task.node]
-        lines.append(
-            f"  {queue.name}: {_count(len(queue), 'task', 'tasks')}{_listed(names)}"
-        )
+        unseen = queue.num_unseen
+        not_looked_at = f" ({unseen} not looked at yet)" if unseen else ""
+        num_tasks = _count(len(queue), "task", "tasks")
+        lines.append(f"  {queue.name}: {num_tasks}{_listed(names)}{not_looked_at}")
     for state in states:
         lines += _thread_lines(state)
     return "\n".join(lines) + "\n"
@@ -56,8 +57,8 @@ def _pass_lines(graph_task: GraphTask) -> list[str]:
         f"  {graph_task!r}: called by {thread}{parent}",
         (
             f"    depth {graph_task.reentrant_depth}; "
-            f"{graph_task.outstanding_tasks} tasks queued or running, "
-            f"{len(graph_task.helpers)} of them on other threads"
+            f"{_count(graph_task.outstanding_tasks, 'task', 'tasks')} queued or "
+            f"running, {len(graph_task.helpers)} of them on other threads"
         ),
     ]
     if graph_task.error is not None:

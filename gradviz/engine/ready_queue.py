@@ -103,6 +103,11 @@ class ReadyQueue(Generic[T]):
         """What the consumer has seen of its tasks, in no order; any thread."""
         return list(self._schedule)  # type: ignore[arg-type]  # only T were pushed
 
+    @property
+    def num_unseen(self) -> int:
+        """How many tasks the consumer has not looked at yet; any thread."""
+        return self._mailbox.qsize()
+
     def __len__(self) -> int:
         """How many tasks wait; approximate for anyone but the consumer."""
         return len(self._schedule) + self._mailbox.qsize()

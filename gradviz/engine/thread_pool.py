@@ -1,5 +1,7 @@
 """Threads that stand in for one that is nested too deep in reentrant calls."""
 
+import itertools
+
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.graph_task import GraphTask
 from gradviz.engine.sync import Local, Mailbox, Sync
@@ -39,8 +41,10 @@ class ThreadPool:
         self._queues = queues
         self._lock = sync.lock()
         self._jobs: Mailbox[GraphTask | None] = sync.mailbox()
-        #: Threads made so far; guarded by `_lock`.
+        #: Threads that run; guarded by `_lock`, like whether they are to end.
         self.num_threads = 0
+        self._is_stopped = False
+        self._numbers = itertools.count()
         #: Task id -> pass whose caller waits for its baton. Each needs a thread, so
         #: there are as many threads as ever waited at once. Grows under `_lock`.
         self._waiting: dict[int, GraphTask] = {}
@@ -60,9 +64,8 @@ class ThreadPool:
             with self._lock:
                 self._waiting[graph_task.id] = graph_task
                 must_spawn = self.num_threads < len(self._waiting)
-                number = self.num_threads
             if must_spawn:
-                self._spawn(number)
+                self._spawn()
             self._jobs.put(graph_task)
             graph_task.baton.get()
         finally:
@@ -76,19 +79,24 @@ class ThreadPool:
     def stop(self) -> None:
         """End every thread; does not wait. Called when no pass is under way."""
         with self._lock:
+            self._is_stopped = True
             num_threads, self.num_threads = self.num_threads, 0
         for _ in range(num_threads):
             self._jobs.put(None)
 
-    def _spawn(self, number: int) -> None:
+    def _spawn(self) -> None:
+        number = next(self._numbers)
         self._sync.spawn(self._thread_main, f"gv_autograd_pool_{number}")
-        with self._lock:
-            self.num_threads += 1
         if listener := trace.current:
             listener.pool_thread_spawned(number + 1)
 
     def _thread_main(self) -> None:
         state = self._states.get()
+        # The thread counts itself: whoever spawned it may be interrupted right after.
+        with self._lock:
+            if self._is_stopped:
+                return
+            self.num_threads += 1
         while not self._work(state):
             pass
 
@@ -116,7 +124,7 @@ class ThreadPool:
         try:
             thread_main(self._sync, state, self._queues, graph_task)
         finally:
-            state.ready_queue = None
+            state.ready_queue = state.graph_task = state.node = None
             if listener:
                 listener.thread_exited(graph_task.owner, Role.POOL)
 

@@ -99,6 +99,10 @@ class Buffers:
         add = self._add
 
         class OfThread(local):  # type: ignore[valid-type, misc]
+            # What a finaliser finds that runs while `__init__` does: its events drop.
+            buffer = _dropping()
+            rows = buffer.rows
+
             def __init__(self) -> None:
                 self.life = _Life()
                 self.buffer = add(self.life)
@@ -136,6 +140,13 @@ class Buffers:
         if self._is_closed:
             buffer.drop()
         return buffer
+
+
+def _dropping() -> "Buffer":
+    """A buffer that keeps nothing."""
+    buffer = Buffer(-1, _Life())
+    buffer.drop()
+    return buffer
 
 
 class Buffer:

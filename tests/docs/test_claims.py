@@ -1,0 +1,113 @@
+"""Promises and parity name tests that exist, and leave nothing out."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import DOCS, ROOT
+
+#: A test, or a class of tests, as a page names it.
+TEST = re.compile(r"`([\w/]+\.py)::([\w:]+)`")
+
+STATES = ("same", "better", "partly", "not applicable", "not yet")
+
+#: What docs/parity.md must have a row for: the reference table of PyTorch's engine
+#: without streams and distribution, and the facts measured on it.
+ROWS = [
+    *(f"L{number}" for number in range(1, 14)),
+    *(f"Q{number}" for number in range(1, 9)),
+    "outstanding_tasks",
+    "has_error",
+    "future_completed",
+    "keep_graph",
+    "mutex",
+    "not_ready",
+    "dependencies",
+    "nodes_in_graph",
+    "graph_roots",
+    "exec_info",
+    "captured_vars",
+    "thread_locals",
+    "leaf_streams",
+    "caller_current_streams",
+    "owner",
+    "reentrant_depth",
+    "exit_on_error",
+    "cpu_ready_queue",
+    "future_result",
+    "final_callbacks",
+    "warning_handler",
+    "id",
+    *(f"X{number}" for number in range(1, 12)),
+    *(f"I{number}" for number in range(1, 9)),
+    *(f"M{number}" for number in range(1, 7)),
+    *(f"E{number}" for number in range(1, 11)),
+    *(f"V{number}" for number in range(1, 9)),
+    *(f"R{number}" for number in range(1, 8)),
+    *(f"P{number}" for number in range(1, 5)),
+    *(f"RE{number}" for number in range(1, 9)),
+    *(f"K{number}" for number in range(1, 9)),
+    *(f"N{number}" for number in range(1, 7)),
+    *(f"C{n}" for n in (1, 2, 5, 6, 7, 8, 11, 13, 14, 15, 16, 19, 20, 22, 25)),
+    *(f"G{number}" for number in range(1, 19)),
+]
+
+
+@cache
+def named_in(path: Path) -> set[str]:
+    """The tests of a file, as ``test`` or ``Class::test``."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.ClassDef):
+            methods = (one for one in node.body if isinstance(one, ast.FunctionDef))
+            found |= {f"{node.name}::{one.name}" for one in methods}
+    return found
+
+
+def rows(name: str) -> list[list[str]]:
+    """The cells of every row of a page's tables, headings left out."""
+    lines = (DOCS / name).read_text(encoding="utf-8").splitlines()
+    cells = [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in lines
+        if line.startswith("| ")
+    ]
+    return [row for row in cells if row[-1] != "shown by"]
+
+
+@pytest.mark.parametrize("name", ["promises.md", "parity.md"])
+def test_every_test_that_is_named_exists(name: str):
+    named = TEST.findall((DOCS / name).read_text(encoding="utf-8"))
+
+    assert len(named) > 50
+    missing = [
+        f"{path}::{test}"
+        for path, test in named
+        if not (ROOT / "tests" / path).exists()
+        or test not in named_in(ROOT / "tests" / path)
+    ]
+    assert missing == []
+
+
+def test_every_promise_is_shown_by_a_test():
+    assert [row for row in rows("promises.md") if not TEST.search(row[-1])] == []
+
+
+def test_parity_has_every_row_once_and_in_order():
+    assert [row[0] for row in rows("parity.md")] == ROWS
+
+
+def test_every_row_of_parity_says_how_things_stand():
+    for identifier, _, state, shown_by in rows("parity.md"):
+        matched = re.match(r"\*\*(.+?)\*\*(.*)", state)
+        assert matched, identifier
+        kind, explanation = matched.groups()
+        assert kind in STATES, identifier
+        assert explanation or kind in {"same", "not yet"}, identifier
+        is_shown = bool(TEST.search(shown_by))
+        assert is_shown or kind in {"not applicable", "not yet"}, identifier

@@ -72,7 +72,7 @@ class ReadyQueue(Generic[T]):
         schedule, mailbox = self._schedule, self._mailbox
         while True:
             while not mailbox.empty():
-                schedule.push(mailbox.get())
+                schedule.push(mailbox.get(block=False))
             try:
                 return schedule.pop()  # type: ignore[return-value]  # only T were pushed
             except IndexError:

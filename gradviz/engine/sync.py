@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -148,6 +148,33 @@ class Sync(Protocol):
         """The process: another number after a fork."""
 
 
+#: How long the main thread sleeps in a mailbox before it looks for signals.
+_NAP_SECONDS: Final = 0.05
+
+
+class _InterruptibleMailbox(queue.SimpleQueue[T]):
+    """A mailbox whose `get` notices Ctrl-C, whichever thread the system tells of it.
+
+    Python runs signal handlers on the main thread. Where the system hands the signal to
+    another thread, the main one is not woken from a sleep in C, and would notice it
+    only when the next item comes. So it naps there instead of sleeping.
+    """
+
+    def get(self, block: bool = True, timeout: float | None = None) -> T:
+        if not block or threading.current_thread() is not threading.main_thread():
+            return super().get(block, timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            nap = _NAP_SECONDS
+            if deadline is not None:
+                nap = max(0.0, min(nap, deadline - time.monotonic()))
+            try:
+                return super().get(timeout=nap)
+            except queue.Empty:
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise
+
+
 class Threads:
     """The seam in production: Python's own threads."""
 
@@ -159,8 +186,8 @@ class Threads:
         return threading.Lock()
 
     def mailbox(self) -> Mailbox[T]:
-        """A `queue.SimpleQueue`."""
-        return queue.SimpleQueue()
+        """A `queue.SimpleQueue`, in whose `get` the main thread can be interrupted."""
+        return _InterruptibleMailbox()
 
     def flag(self) -> Flag:
         """A plain attribute."""

@@ -109,7 +109,9 @@ class ThreadPool:
                     self._served[mine.id] = mine
                     self._stand_in(state, mine)
                     del self._served[mine.id]
-                    mine.baton.put(None)
+                    # Asleep in `get`, this thread must not keep the pass alive.
+                    baton, mine = mine.baton, None
+                    baton.put(None)
         except BaseException as error:  # noqa: BLE001 - the thread must not die
             self._tear(state, mine, error)
             return False

@@ -1,0 +1,70 @@
+"""A program: in each pass one allocation fails, a later one each time (F08).
+
+Run as ``python -m tests.faults.allocations PLACE FIRST STEP``; prints what came of it.
+A program of its own, for the allocation that fails may be anybody's.
+"""
+
+import _testcapi  # CPython's own, for such tests
+import faulthandler
+import gc
+import json
+import sys
+
+from tests.faults.scene import (
+    Scene,
+    assert_works,
+    assert_works_here,
+    new_engine,
+)
+
+#: After so many passes in a row to which nothing happened, the last one has been found.
+_ENOUGH = 40
+
+#: What a failing allocation ends as; "can't allocate lock" is a RuntimeError.
+_EXPECTED = (MemoryError, RuntimeError)
+
+
+def main() -> None:
+    place, first, step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    touched = {"caller": "root", "device": "first", "pool": "reentrant"}[place]
+    engine = new_engine()
+    assert_works(engine)
+    gc.disable()  # a collection would move the allocations
+    nth, num_failed, num_fine, failures = first, 0, 0, []
+
+    def touch(name: str) -> None:
+        if name == touched:
+            _testcapi.set_nomemory(nth, nth + 1)
+
+    while num_fine < _ENOUGH:
+        faulthandler.dump_traceback_later(30, exit=True)
+        scene = Scene(engine, touch)
+        error: BaseException | None = None
+        try:
+            if place == "caller":
+                _testcapi.set_nomemory(nth, nth + 1)
+                touched = ""
+            scene.run()
+        except BaseException as caught:  # noqa: BLE001 - whatever it is, it is looked at
+            error = caught
+        finally:
+            _testcapi.remove_mem_hooks()
+        num_failed += error is not None
+        num_fine = 0 if error is not None else num_fine + 1
+        try:
+            assert error is None or isinstance(error, _EXPECTED), repr(error)
+            if error is None:
+                scene.check()
+            del error
+            assert_works_here(engine)
+        except Exception as wrong:  # noqa: BLE001 - the campaign goes on
+            failures.append(f"allocation {nth}: {type(wrong).__name__}: {wrong}")
+            engine = new_engine()
+            assert_works(engine)
+        nth += step
+    assert_works(engine)
+    json.dump({"failed": num_failed, "failures": failures}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

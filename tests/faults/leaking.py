@@ -1,0 +1,75 @@
+"""Counting what is left behind."""
+
+import contextlib
+import gc
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+from gradviz.backends.device import CPU
+from gradviz.engine import AccumulateGrad, Engine
+from tests.faults.scene import (
+    DEVICES,
+    PATIENCE_SECONDS,
+    PLACES,
+    Call,
+    Leaf,
+    nothing,
+    run,
+    run_at,
+)
+
+#: So many objects more or less depend on how far a thread has come, not on how many
+#: passes there were.
+NOISE = 20
+
+
+def ok_and_failing(engine: Engine) -> None:
+    """Passes over every kind of thread, and for each one that fails there.
+
+    Nothing of the test's own refers to itself, so that what does is the engine's.
+    """
+    leaf = AccumulateGrad(Leaf())
+    branches = [Call(nothing, leaf, device=device) for device in (CPU, *DEVICES[:2])]
+    run(engine, Call(nothing, *branches))
+    for place in PLACES:
+        run_at(engine, place, nothing)
+        with contextlib.suppress(ValueError):
+            run_at(engine, place, fail, leaf)
+
+
+def fail() -> None:
+    raise ValueError("on purpose")
+
+
+def growth(engine: Engine, passes: Callable[[Engine], None], count: int) -> int:
+    """How many objects are alive after `count` times `passes` that were not before.
+
+    The collector must be off: what only it can free counts.
+    """
+    for _ in range(5):
+        passes(engine)
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(count):
+        passes(engine)
+    return len(gc.get_objects()) - before
+
+
+def gone(reference: "weakref.ref[Leaf]") -> bool:
+    """Whether an object is freed, at the latest when the engine's threads are idle."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while reference() is not None and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return reference() is None
+
+
+def num_files() -> int:
+    """How many files this process has open."""
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def num_system_threads() -> int:
+    """How many threads this process has, those that Python forgot included."""
+    return sum(1 for _ in Path("/proc/self/task").iterdir())

@@ -1,0 +1,108 @@
+"""Striking a thread at its N-th bytecode inside gradviz.
+
+What strikes is the real thing: a signal whose handler raises, or an asynchronous
+exception. A trace function that raised by itself would strike where the interpreter
+never looks for signals, such as between taking a lock and entering its block.
+
+Note [A blow without bytecode]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+A trace function written in Python that sends a signal is itself the first to notice
+it. So when the count is up, the trace function puts a C function in its place. That
+one sends the signal before the next bytecode, and its result makes Python replace it
+by one that does nothing. Then only the code under test can notice.
+"""
+
+import contextlib
+import ctypes
+import functools
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+import gradviz
+
+_WATCHED: Final = (str(gradviz.__path__[0]), contextlib.__file__)
+
+Blow = Callable[[FrameType, str, object], Any]
+
+_c: Final = ctypes.PyDLL(None)  # its functions are called with the GIL held
+_TRACE_ARGUMENTS: Final = (ctypes.py_object,) * 3
+
+_do_nothing: Final = _c["getpid"]
+_do_nothing.argtypes, _do_nothing.restype = _TRACE_ARGUMENTS, None
+
+
+def interrupt() -> Blow:
+    """Ctrl-C: a signal, which only the main thread notices."""
+    send = _c["raise"]
+    send.argtypes = (ctypes.c_int, *_TRACE_ARGUMENTS)
+    send.restype = {0: _do_nothing}.get
+    return functools.partial(send, signal.SIGINT)
+
+
+def asynchronous(error: type[BaseException]) -> Blow:
+    """What a debugger or a timeout library throws into the calling thread."""
+    throw = _c["PyThreadState_SetAsyncExc"]
+    throw.argtypes = (ctypes.c_ulong, ctypes.py_object, *_TRACE_ARGUMENTS)
+    throw.restype = {1: _do_nothing}.get
+    return functools.partial(throw, threading.get_ident(), error)
+
+
+class Strike:
+    """Strikes the thread that arms it, once.
+
+    Args:
+        nth: At which bytecode of gradviz, counted from `arm` and from 1.
+        blow: Makes what strikes; called on the thread that is struck.
+
+    Attributes:
+        place: What was struck, as ``module.py:function:line``; empty if nothing was.
+    """
+
+    def __init__(self, nth: int, blow: Callable[[], Blow]) -> None:
+        self._left = nth
+        self._blow = blow
+        self._outer = None
+        self.place = ""
+
+    def arm(self) -> None:
+        """Begin to count, in the functions that run on this thread already too."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            self._enter(frame, "call", None)
+            frame = frame.f_back
+        sys.settrace(self._enter)
+
+    def disarm(self) -> None:
+        """Stop counting; the thread that armed it."""
+        sys.settrace(None)
+        _trace_frames(sys._getframe(1), None)
+
+    def _enter(self, frame: FrameType, event: str, argument: object) -> Any:
+        if not frame.f_code.co_filename.startswith(_WATCHED):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        frame.f_trace = self._count
+        return self._count
+
+    def _count(self, frame: FrameType, event: str, argument: object) -> Any:
+        if event != "opcode":
+            return None
+        self._left -= 1
+        if self._left:
+            return None
+        code = frame.f_code
+        module = code.co_filename.rpartition("/")[2]
+        self.place = f"{module}:{code.co_name}:{frame.f_lineno}"
+        _trace_frames(frame, None)
+        sys.settrace(_do_nothing)
+        return self._blow()
+
+
+def _trace_frames(frame: FrameType | None, function: Any) -> None:
+    while frame is not None:
+        frame.f_trace = function
+        frame = frame.f_back

@@ -1,0 +1,95 @@
+"""The faults of `tests/faults`, over and over."""
+
+import gc
+
+import pytest
+
+from gradviz.engine import Engine
+from tests.faults.leaking import NOISE, growth, num_system_threads, ok_and_failing
+from tests.faults.programs import run_campaign, run_program
+from tests.faults.scene import new_engine
+
+pytestmark = [pytest.mark.stress, pytest.mark.timeout(600)]
+
+
+@pytest.mark.parametrize("place", ["caller", "device", "pool"])
+def test_every_allocation_of_a_pass_fails_once(place: str):
+    """F08."""
+    pytest.importorskip("_testcapi", reason="the interpreter cannot be made to fail")
+
+    report = run_campaign("allocations", place, 1, 1)
+
+    assert report["failures"] == []
+    assert report["failed"] > 100
+
+
+def test_twenty_thousand_passes_leave_nothing_behind():
+    """F23: 11,428 that succeed and 8,571 that fail, without the collector."""
+    engine = Engine(max_depth=2)
+    gc.disable()
+    try:
+        assert growth(engine, ok_and_failing, 20_000 // 7) <= NOISE
+    finally:
+        gc.enable()
+        engine.stop()
+
+
+@pytest.mark.parametrize("batch", range(10))
+def test_two_hundred_programs_that_exit_right_after_their_threads_have_started(
+    batch: int,
+):
+    """F14."""
+    ended = run_program(
+        """
+        faulthandler.cancel_dump_traceback_later()  # a fork would wait for its thread
+        for _ in range(20):
+            pid = os.fork()
+            if pid == 0:
+                run_at(new_engine(), "device", nothing)
+                sys.exit(7)
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        """
+    )
+
+    assert (ended.output.split(), ended.errors) == (["7"] * 20, "")
+
+
+def test_five_hundred_forks_while_another_thread_runs_backwards():
+    """F13, G14: whatever lock that thread holds at the time, the child works."""
+    ended = run_program(
+        """
+        import warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
+        engine = new_engine()
+        is_over = threading.Event()
+        def work():
+            while not is_over.is_set():
+                run(engine, Call(nothing, Call(nothing)))
+        threading.Thread(target=work, daemon=True).start()
+        outcomes = set()
+        for _ in range(500):
+            pid = os.fork()
+            if pid == 0:
+                signal.alarm(10)
+                run(engine, Call(nothing))
+                os._exit(7)
+            outcomes.add(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        is_over.set()
+        print(outcomes)
+        """
+    )
+
+    assert (ended.output, ended.errors) == ("{7}", "")
+
+
+def test_a_thousand_engines_leave_no_thread_behind():
+    """L13, F23."""
+    threads = num_system_threads()
+
+    for _ in range(1_000):
+        engine = new_engine()
+        ok_and_failing(engine)
+        engine.stop()
+    gc.collect()
+
+    assert num_system_threads() - threads <= NOISE

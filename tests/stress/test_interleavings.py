@@ -1,0 +1,73 @@
+"""The engine under many schedules: a sample always, campaigns on request.
+
+A failure names its schedule; ``python -m gradviz.testing SCENARIO POLICY`` repeats it.
+"""
+
+import os
+
+import pytest
+
+from gradviz.testing.exploration import explore, mixed
+from gradviz.testing.policy import DepthFirst
+from gradviz.testing.scenarios import SCENARIOS
+
+#: Schedules in all, spread evenly over the scenarios.
+SAMPLE = 2_000
+CAMPAIGN = 1_000_000 if os.environ.get("FULL") == "1" else 20_000
+
+every_scenario = pytest.mark.parametrize("name", SCENARIOS)
+
+#: Small enough that every schedule with two preemptions can be tried.
+EXHAUSTED = (
+    "the_device_ends_the_pass",
+    "there_and_back",
+    "two_callers_share_a_graph",
+    "nested_on_a_device",
+    "an_error_in_the_pool",
+    "callbacks_of_a_failed_pass",
+    "stopped_while_idle",
+    "an_interruption_alone",
+)
+
+#: With so many choices even without preemption that the campaigns must do.
+INTRICATE = {
+    "an_interruption_before_the_pool",
+    "an_interruption_before_the_pool_unobserved",
+}
+
+
+def share(num_schedules):
+    """How many of them one scenario gets."""
+    return -(-num_schedules // len(SCENARIOS))
+
+
+@every_scenario
+def test_a_sample_of_schedules_goes_well(name):
+    explore(SCENARIOS[name], mixed(SCENARIOS[name], share(SAMPLE)))
+
+
+@pytest.mark.parametrize("name", [n for n in SCENARIOS if n not in INTRICATE])
+def test_every_schedule_without_preemption_goes_well(name):
+    explore(SCENARIOS[name], DepthFirst(bound=0))
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(3600)
+@every_scenario
+def test_a_campaign_of_schedules_goes_well(name):
+    scenario = SCENARIOS[name]
+
+    explore(scenario, mixed(scenario, share(CAMPAIGN), first_seed=share(SAMPLE)))
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", EXHAUSTED)
+def test_every_schedule_with_two_preemptions_goes_well(name):
+    explore(SCENARIOS[name], DepthFirst(bound=2))
+
+
+def test_there_are_enough_scenarios():
+    assert len(SCENARIOS) >= 12
+    assert len(EXHAUSTED) >= 6
+    assert {*EXHAUSTED, *INTRICATE} <= set(SCENARIOS)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradviz.backends.device import CPU
+from gradviz.backends.device import CPU, Device
+from gradviz.backends.simulated import SimulatedArray
 from gradviz.engine import AccumulateGrad, Engine, Node
 from gradviz.engine.node import NodeHooks
 from tests.faults.scene import (
@@ -22,6 +23,10 @@ from tests.faults.scene import (
 
 #: How each kind of hook is registered, and how one behaves that changes nothing.
 KINDS = ("tensor_pre", "retains_grad", "pre", "post", "post_accumulate_grad")
+
+#: Of another dtype than the gradient, and on another device.
+SINGLE = np.ones(2, np.float32)
+ELSEWHERE = SimulatedArray(np.ones(2), Device("sim", 0))
 
 
 def hook_on(node: Node, kind: str, hook: Callable[..., Any]) -> None:
@@ -79,6 +84,11 @@ def test_what_a_hook_raises_is_raised_by_the_call(
     ("kind", "result", "message"),
     [
         ("tensor_pre", np.ones(3), "hook 'wrong' has changed the size of value"),
+        ("tensor_pre", SINGLE, "hook 'wrong' has changed the type of value"),
+        ("tensor_pre", ELSEWHERE, "hook 'wrong' has changed the type of value"),
+        ("retains_grad", SINGLE, "hook 'wrong' has changed the type of value"),
+        ("pre", (SINGLE,), "hook 'wrong' has changed the type of value"),
+        ("pre", (ELSEWHERE,), "hook 'wrong' has changed the type of value"),
         ("tensor_pre", 1.0, "expected Variable, but hook returned 'float'"),
         ("retains_grad", np.ones(3), "hook 'wrong' has changed the size of value"),
         ("pre", (np.ones(3),), "hook 'wrong' has changed the size of value"),

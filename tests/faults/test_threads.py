@@ -5,19 +5,23 @@ import threading
 
 import pytest
 
-from gradviz.engine import Engine
+from gradviz.engine import AccumulateGrad, Engine
 from gradviz.engine.sync import Threads
 from gradviz.errors import EngineError
+from tests.engine.nodes import start_thread
 from tests.faults.scene import (
     DEVICES,
     PATIENCE_SECONDS,
     Call,
+    Leaf,
     assert_works,
     new_engine,
     nothing,
     run,
     run_at,
 )
+from tests.faults.strikes import Struck
+from tests.faults.striking import Strike, asynchronous
 
 
 class FewThreads(Threads):
@@ -106,33 +110,34 @@ def test_an_error_thrown_into_a_device_thread_that_sleeps_fails_what_it_wakes_fo
     assert threads == [threads[0]] * 2
 
 
-def test_a_device_thread_that_is_struck_fails_every_pass_that_waits_for_it(
-    engine: Engine,
-):
-    """F11: the passes whose tasks its queue held are lost; others go on."""
+def test_a_device_thread_that_is_struck_fails_the_passes_that_need_it(engine: Engine):
+    """F11: the one it works for, the one that waits for it, and no other."""
     is_running, may_end = threading.Event(), threading.Event()
-    outcomes: list[object] = []
+    leaf = Leaf()
+    strike = Strike(300, lambda: asynchronous(Struck))
 
     def hold() -> None:
-        thread = threading.get_ident()
+        """Until the second pass waits in the queue; then count bytecodes."""
         is_running.set()
-        may_end.wait(PATIENCE_SECONDS)
-        del thread
+        assert may_end.wait(PATIENCE_SECONDS)
+        strike.arm()
 
-    def call(device_index: int) -> None:
-        node = Call(nothing, device=DEVICES[device_index])
-        try:
-            outcomes.append(run(engine, node))
-        except EngineError as error:
-            outcomes.append(error)
+    def wait_for_the_second() -> None:
+        queue = next(iter(engine._queues))
+        while not len(queue):
+            threading.Event().wait(0.001)
+        may_end.set()
 
-    holder = threading.Thread(
-        target=lambda: run(engine, Call(hold, device=DEVICES[0])), daemon=True
-    )
-    holder.start()
+    elsewhere = Call(wait_for_the_second, AccumulateGrad(leaf), device=DEVICES[1])
+    passes = [
+        start_thread(lambda: run(engine, Call(hold, Call(nothing), device=DEVICES[0]))),
+        start_thread(lambda: run(engine, elsewhere)),
+    ]
     assert is_running.wait(PATIENCE_SECONDS)
-    may_end.set()
-    holder.join(PATIENCE_SECONDS)
-    call(1)
+    passes.append(start_thread(lambda: run(engine, Call(nothing, device=DEVICES[0]))))
+    errors = [one.exception(PATIENCE_SECONDS) for one in passes]
 
-    assert outcomes == [()]
+    assert "device 0 was struck by Struck" in str(errors[0])
+    assert errors[1] is None
+    assert "device 0 was struck by Struck" in str(errors[2])
+    assert leaf.grad == 1

@@ -29,12 +29,6 @@ EXHAUSTED = (
     "an_interruption_alone",
 )
 
-#: With so many choices even without preemption that the campaigns must do.
-INTRICATE = {
-    "an_interruption_before_the_pool",
-    "an_interruption_before_the_pool_unobserved",
-}
-
 
 def share(num_schedules):
     """How many of them one scenario gets."""
@@ -46,7 +40,8 @@ def test_a_sample_of_schedules_goes_well(name):
     explore(SCENARIOS[name], mixed(SCENARIOS[name], share(SAMPLE)))
 
 
-@pytest.mark.parametrize("name", [n for n in SCENARIOS if n not in INTRICATE])
+@pytest.mark.stress
+@every_scenario
 def test_every_schedule_without_preemption_goes_well(name):
     explore(SCENARIOS[name], DepthFirst(bound=0))
 
@@ -70,4 +65,4 @@ def test_every_schedule_with_two_preemptions_goes_well(name):
 def test_there_are_enough_scenarios():
     assert len(SCENARIOS) >= 12
     assert len(EXHAUSTED) >= 6
-    assert {*EXHAUSTED, *INTRICATE} <= set(SCENARIOS)
+    assert set(EXHAUSTED) <= set(SCENARIOS)

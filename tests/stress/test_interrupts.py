@@ -13,7 +13,7 @@ from tests.faults.programs import run_campaign
 from tests.faults.scene import surviving_engine
 from tests.faults.strikes import call_from_handlers, interrupt_passes, strike_threads
 
-pytestmark = [pytest.mark.stress, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.stress, pytest.mark.timeout(900)]
 
 #: A program is given so many interrupts, and some are run one after the other.
 _PER_PROGRAM = 500

@@ -47,7 +47,7 @@ def a_callback_calls_backward(world: World) -> None:
 
 
 @scenario()
-def a_callbackbackward_fails(world: World) -> None:
+def a_callback_fails(world: World) -> None:
     """Its error reaches the caller, and the callbacks after it do not run."""
     ran: list[str] = []
 

@@ -35,7 +35,7 @@ def stopped_while_busy(world: World) -> None:
 
 
 @scenario()
-def stopped_whilenested_root(world: World) -> None:
+def stopped_while_nested(world: World) -> None:
     """The shutdown of a device reaches a nested loop of its thread."""
     leaf = world.leaf()
     inner = world.node((1.0, leaf))

@@ -4,6 +4,7 @@ import contextlib
 
 from gradviz.errors import EngineError
 from gradviz.testing.scenarios.program import scenario
+from gradviz.testing.scheduler import pause
 from gradviz.testing.workload import Scaling
 from gradviz.testing.world import DEVICES, World
 
@@ -11,28 +12,26 @@ SIM0 = DEVICES[0]
 
 
 def _interrupted(world: World, root: Scaling) -> None:
-    """Passes on one thread that a KeyboardInterrupt strikes at any point."""
+    """Two passes on one thread, which a KeyboardInterrupt strikes at any point.
+
+    A pass that comes after it, on this thread or on another one, must go well.
+    """
 
     def call() -> None:
-        for _ in range(2):  # there is one interruption only
-            try:
-                world.backward(root)
-            except KeyboardInterrupt:
-                continue
-            break
-        world.backward(root, 10.0)
-
-    def patient_call() -> None:
-        try:
-            call()
-        except KeyboardInterrupt:
-            call()
+        for gradient in (1.0, 10.0):
+            with contextlib.suppress(KeyboardInterrupt):
+                world.backward(root, gradient)
 
     world.run(
-        caller=patient_call,
+        caller=call,
         signal=lambda: world.scheduler.interrupt("caller", KeyboardInterrupt()),
     )
     world.run(other=lambda: world.backward(root, 100.0))
+
+
+def _take_long() -> None:
+    for _ in range(5):
+        pause()
 
 
 @scenario()
@@ -47,8 +46,10 @@ def an_interruption_alone(world: World) -> None:
 def an_interruption_beside_devices(world: World) -> None:
     """Devices work for the pass, or the caller sleeps and waits for them."""
     leaf = world.leaf()
-    there = world.node((1.0, leaf), (1.0, world.leaf(SIM0)), device=SIM0)
-    here = world.node((1.0, leaf), (1.0, there))
+    there = world.node(
+        (1.0, leaf), (1.0, world.leaf(SIM0)), device=SIM0, body=_take_long
+    )
+    here = world.node((1.0, leaf))
     _interrupted(world, world.node((1.0, there), (1.0, here)))
 
 

@@ -29,6 +29,9 @@ from tests.faults.scene import Scene, assert_works, assert_works_here, new_engin
 #: A pass that takes so long is taken for one that hangs.
 _HANG_SECONDS = 30
 
+#: A pass takes a millisecond, unless it waits for a node that does not end.
+_SLOW_SECONDS = 4
+
 
 class Report:
     """What came of it; `where` counts the places that were interrupted."""
@@ -68,7 +71,10 @@ def interrupt(
         scene = Scene(engine)
         first = max(1e-6, moments.uniform(0, seconds))
         interval = moments.uniform(1e-5, 1e-4) if moments.random() < 0.2 else 0
+        began = time.monotonic()
         error = timer.interrupted(scene, first, interval)
+        if time.monotonic() - began > _SLOW_SECONDS:
+            report.failures.append("a pass waited for a node that had ended")
         if error is None:
             scene.check()
             continue

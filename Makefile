@@ -8,6 +8,9 @@ BIN    := $(VENV)/bin
 # Two workers fill two cores; tests are independent of each other and of their order.
 PYTEST := $(BIN)/python -m pytest -n 2
 
+# A single test of the largest campaigns takes longer than a test otherwise may.
+STRESS := $(PYTEST) -m stress $(if $(FULL),-o faulthandler_timeout=14400)
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test stress lint format bench clean
 
@@ -29,7 +32,7 @@ test: $(VENV)/.installed-dev ## Run the tests
 	$(PYTEST) -m "not stress"
 
 stress: $(VENV)/.installed-dev ## Run the large campaigns; FULL=1 for hours of them
-	$(PYTEST) -m stress
+	$(STRESS)
 
 lint: $(VENV)/.installed-dev ## Check format, style, types, layers and spelling
 	$(BIN)/ruff format --check .

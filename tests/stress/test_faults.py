@@ -9,7 +9,7 @@ from tests.faults.leaking import NOISE, growth, num_system_threads, ok_and_faili
 from tests.faults.programs import run_campaign, run_program
 from tests.faults.scene import new_engine
 
-pytestmark = [pytest.mark.stress, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.stress
 
 
 @pytest.mark.parametrize("place", ["caller", "device", "pool"])

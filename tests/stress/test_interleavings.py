@@ -47,7 +47,6 @@ def test_every_schedule_without_preemption_goes_well(name):
 
 
 @pytest.mark.stress
-@pytest.mark.timeout(3600)
 @every_scenario
 def test_a_campaign_of_schedules_goes_well(name):
     scenario = SCENARIOS[name]
@@ -56,7 +55,6 @@ def test_a_campaign_of_schedules_goes_well(name):
 
 
 @pytest.mark.stress
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", EXHAUSTED)
 def test_every_schedule_with_two_preemptions_goes_well(name):
     explore(SCENARIOS[name], DepthFirst(bound=2))

@@ -1,6 +1,5 @@
 """The engine: from roots and their gradients to a finished backward pass."""
 
-import contextlib
 import os
 import warnings
 import weakref
@@ -9,9 +8,7 @@ from typing import Final
 
 from gradviz.backends.base import backend_of, num_device_threads
 from gradviz.backends.device import Device
-from gradviz.engine import anomaly
 from gradviz.engine.basic_nodes import GraphRoot
-from gradviz.engine.completion import push_wake_up
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.device_threads import DeviceThreads
 from gradviz.engine.discovery import (
@@ -19,8 +16,8 @@ from gradviz.engine.discovery import (
     compute_exec_info,
     min_topological_nr,
 )
-from gradviz.engine.evaluation import push
-from gradviz.engine.grad_mode import GRAD_ENABLED, is_multithreading_enabled
+from gradviz.engine.execution import execute_with_graph_task
+from gradviz.engine.grad_mode import is_multithreading_enabled
 from gradviz.engine.graph_task import (
     CPU_DEVICE,
     NO_DEVICE,
@@ -32,15 +29,14 @@ from gradviz.engine.passes import Passes
 from gradviz.engine.policies import Policy, PyTorchOrder, policy_named
 from gradviz.engine.prediction import Position, predicted_order
 from gradviz.engine.protocols import Gradient
-from gradviz.engine.sync import THREADS, Empty, Local, Sync
+from gradviz.engine.sync import THREADS, Local, Sync
 from gradviz.engine.thread_pool import ThreadPool
 from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.validation import validate_outputs
 from gradviz.engine.watchdog import Watchdog
-from gradviz.engine.worker import thread_main
 from gradviz.errors import EngineError
 from gradviz.trace import probe as trace
-from gradviz.trace.probe import Probe, Role
+from gradviz.trace.probe import Probe
 
 #: Environment variable with the seconds that `Engine.stop` takes at most.
 SHUTDOWN_WAIT_LIMIT: Final = "GRADVIZ_SHUTDOWN_WAIT_LIMIT"
@@ -164,7 +160,16 @@ class Engine:
         try:
             self._passes.begin(graph_task)
             self._prepare(graph_task, root, accumulate_grad=accumulate_grad)
-            self._execute_with_graph_task(state, graph_task, root, buffer)
+            execute_with_graph_task(
+                self._sync,
+                state,
+                self._queues,
+                self._max_depth,
+                self._run_in_pool,
+                graph_task,
+                root,
+                buffer,
+            )
         finally:
             self._passes.forget(graph_task.id, None)
             self._passes.tell_idle()
@@ -340,107 +345,6 @@ class Engine:
         if graph_task.probe:
             self._report_begin(graph_task.probe, graph_task, root)
 
-    def _execute_with_graph_task(
-        self,
-        state: ThreadState,
-        graph_task: GraphTask,
-        root: Node,
-        buffer: list[Gradient],
-    ) -> None:
-        """Push the root, and work until the pass is done (RE1-RE4).
-
-        Whatever happens, the thread's state is put back (R7). The `finally` begins
-        with plain stores, of which none can be interrupted: CPython looks for signals
-        only at calls and jumps. A context manager would not do, for the same reason.
-
-        Source: torch/csrc/autograd/engine.cpp, Engine::execute_with_graph_task.
-        """
-        saved = state.saved()
-        outer_mode, outer_node = GRAD_ENABLED.get(), anomaly.EVALUATING.get()
-        num_calls = len(state.calls)
-        try:
-            self._enter(state, graph_task)
-            try:
-                with graph_task.mutex:
-                    push(state, self._queues, graph_task, root, buffer, None)
-                if state.current_depth > self._max_depth:
-                    self._remember_process()
-                    self._pool.run(graph_task)
-                else:
-                    thread_main(self._sync, state, self._queues, graph_task)
-            except BaseException as error:
-                # Plain stores before any call: a second interrupt may strike there.
-                state.is_interrupted = True
-                if saved[0] == NO_DEVICE:
-                    state.ready_queue = None
-                self._abandon(state, graph_task, error)
-                raise
-            if not graph_task.is_done or graph_task.is_torn.value:
-                self._abandon(state, graph_task, None)
-        finally:
-            (
-                state.worker_device,
-                state.total_depth,
-                state.current_depth,
-                state.graph_task,
-                state.node,
-                state.are_outer_unrestricted,
-            ) = saved
-            state.has_count = state.in_user_code = True
-            if state.worker_device == NO_DEVICE:
-                state.is_interrupted = False
-            del state.calls[num_calls:]
-            # An interrupt is noticed when a call has returned, so each of these is done
-            # even if one strikes; `finally` makes sure of the next.
-            try:
-                GRAD_ENABLED.set(outer_mode)
-            finally:
-                anomaly.EVALUATING.set(outer_node)
-            _report_left(state, graph_task)
-
-    def _enter(self, state: ThreadState, graph_task: GraphTask) -> None:
-        """Make the calling thread one that works for the pass."""
-        state.are_outer_unrestricted = state.is_checkpoint_valid
-        if state.worker_device != NO_DEVICE:
-            state.total_depth += 1
-            state.current_depth += 1
-            state.calls.append((state.graph_task, state.node))
-            if graph_task.probe:
-                graph_task.probe.reentrant_entered(
-                    graph_task.id, graph_task.reentrant_depth
-                )
-        elif graph_task.probe:
-            graph_task.probe.thread_started(CPU_DEVICE, Role.CALLER)
-        state.worker_device = graph_task.owner
-        state.in_user_code = False
-
-    def _abandon(
-        self, state: ThreadState, graph_task: GraphTask, error: BaseException | None
-    ) -> None:
-        """Give up a pass whose tasks can no longer be counted.
-
-        An error struck the engine's own code, on this thread or on another one of
-        its pass (Note [Interrupted engine code]), or the pass failed and a node of it
-        on another thread does not end. No further node of it starts; those that run
-        are waited for, within limits. The thread gets a fresh queue.
-        """
-        if state.worker_device == CPU_DEVICE and state.current_depth == 0:
-            state.ready_queue = None
-        if error is not None:
-            graph_task.set_error(error, None)
-            if graph_task.parent is not None:
-                # Should the node that called us swallow the error: its pass is lost.
-                graph_task.parent.set_error(error, None)
-            # A stand-in from the pool must let go of our queue.
-            if graph_task.claim_end():
-                push_wake_up(self._queues, graph_task, ends_pass=True)
-        with graph_task.mutex:
-            is_busy = bool(graph_task.helpers)
-        timeout = graph_task.time_left(self._sync.now_ns())
-        if is_busy and timeout:
-            with contextlib.suppress(Empty):
-                graph_task.quiet.get(timeout=timeout)
-
     # --- threads ----------------------------------------------------------------
 
     def _start_threads(self, devices: Collection[Device]) -> None:
@@ -455,6 +359,11 @@ class Engine:
         self._remember_process()
         needed = max(device.index + 1 for device in devices)
         self._device_threads.ensure(max(needed, num_device_threads()))
+
+    def _run_in_pool(self, graph_task: GraphTask) -> None:
+        """Have a thread of the pool run a pass that is nested too deeply."""
+        self._remember_process()
+        self._pool.run(graph_task)
 
     def _remember_process(self) -> None:
         """From here on a fork would leave threads behind (L9)."""
@@ -521,15 +430,6 @@ def _raise_error_of(graph_task: GraphTask) -> None:
         raise error
     finally:
         del error, graph_task
-
-
-def _report_left(state: ThreadState, graph_task: GraphTask) -> None:
-    """Tell a listener that the calling thread has left the pass."""
-    if graph_task.probe:
-        if state.worker_device == NO_DEVICE:
-            graph_task.probe.thread_exited(CPU_DEVICE, Role.CALLER)
-        else:
-            graph_task.probe.reentrant_left(graph_task.id, graph_task.reentrant_depth)
 
 
 def _registering(

@@ -239,7 +239,7 @@ MUTANTS = (
         "the thread's state is put back only if all went well",
         "an_interruption_while_nested",
         (
-            "engine:Engine._execute_with_graph_task",
+            "execution:execute_with_graph_task",
             "    finally:\n        (",
             "    except ZeroDivisionError:\n        pass\n    else:\n        (",
         ),
@@ -314,8 +314,8 @@ MUTANTS = (
     mutant(
         "tasks of an interrupted pass stay for the next one",
         "an_interruption_alone",
-        ("engine:Engine._abandon", "state.ready_queue = None", "pass"),
-        ("engine:Engine._execute_with_graph_task", "state.ready_queue = None", "pass"),
+        ("execution:_abandon", "state.ready_queue = None", "pass"),
+        ("execution:execute_with_graph_task", "state.ready_queue = None", "pass"),
     ),
 )
 

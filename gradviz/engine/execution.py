@@ -1,0 +1,153 @@
+"""One call of `execute` on its thread: come in, work until the pass is done, leave.
+
+What a pass consists of is found out before, in `gradviz.engine.engine`.
+"""
+
+import contextlib
+from collections.abc import Callable
+
+from gradviz.engine import anomaly
+from gradviz.engine.completion import push_wake_up
+from gradviz.engine.device_queues import DeviceQueues
+from gradviz.engine.evaluation import push
+from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.graph_task import CPU_DEVICE, NO_DEVICE, GraphTask
+from gradviz.engine.node import Node
+from gradviz.engine.protocols import Gradient
+from gradviz.engine.sync import Empty, Sync
+from gradviz.engine.thread_state import ThreadState
+from gradviz.engine.worker import thread_main
+from gradviz.trace.probe import Role
+
+
+def execute_with_graph_task(
+    sync: Sync,
+    state: ThreadState,
+    queues: DeviceQueues,
+    max_depth: int,
+    run_in_pool: Callable[[GraphTask], None],
+    graph_task: GraphTask,
+    root: Node,
+    buffer: list[Gradient],
+) -> None:
+    """Push the root, and work until the pass is done (RE1-RE4).
+
+    Args:
+        sync: The seam.
+        state: The calling thread's.
+        queues: Where nodes that become ready are pushed.
+        max_depth: Reentrant calls nested on one thread before the pool takes over.
+        run_in_pool: Has a thread of the pool run the pass, and returns when it is done.
+        graph_task: The pass, prepared.
+        root: Where it begins.
+        buffer: What the root is given.
+
+    Raises:
+        BaseException: Only what struck the engine's own code; the error of a node is
+            kept in `graph_task`.
+
+    Whatever happens, the thread's state is put back (R7). The `finally` begins
+    with plain stores, of which none can be interrupted: CPython looks for signals
+    only at calls and jumps. A context manager would not do, for the same reason.
+
+    Source: torch/csrc/autograd/engine.cpp, Engine::execute_with_graph_task.
+    """
+    saved = state.saved()
+    outer_mode, outer_node = GRAD_ENABLED.get(), anomaly.EVALUATING.get()
+    num_calls = len(state.calls)
+    try:
+        _enter(state, graph_task)
+        try:
+            with graph_task.mutex:
+                push(state, queues, graph_task, root, buffer, None)
+            if state.current_depth > max_depth:
+                run_in_pool(graph_task)
+            else:
+                thread_main(sync, state, queues, graph_task)
+        except BaseException as error:
+            # Plain stores before any call: a second interrupt may strike there.
+            state.is_interrupted = True
+            if saved[0] == NO_DEVICE:
+                state.ready_queue = None
+            _abandon(sync, state, queues, graph_task, error)
+            raise
+        if not graph_task.is_done or graph_task.is_torn.value:
+            _abandon(sync, state, queues, graph_task, None)
+    finally:
+        (
+            state.worker_device,
+            state.total_depth,
+            state.current_depth,
+            state.graph_task,
+            state.node,
+            state.are_outer_unrestricted,
+        ) = saved
+        state.has_count = state.in_user_code = True
+        if state.worker_device == NO_DEVICE:
+            state.is_interrupted = False
+        del state.calls[num_calls:]
+        # An interrupt is noticed when a call has returned, so each of these is done
+        # even if one strikes; `finally` makes sure of the next.
+        try:
+            GRAD_ENABLED.set(outer_mode)
+        finally:
+            anomaly.EVALUATING.set(outer_node)
+        _report_left(state, graph_task)
+
+
+def _enter(state: ThreadState, graph_task: GraphTask) -> None:
+    """Make the calling thread one that works for the pass."""
+    state.are_outer_unrestricted = state.is_checkpoint_valid
+    if state.worker_device != NO_DEVICE:
+        state.total_depth += 1
+        state.current_depth += 1
+        state.calls.append((state.graph_task, state.node))
+        if graph_task.probe:
+            graph_task.probe.reentrant_entered(
+                graph_task.id, graph_task.reentrant_depth
+            )
+    elif graph_task.probe:
+        graph_task.probe.thread_started(CPU_DEVICE, Role.CALLER)
+    state.worker_device = graph_task.owner
+    state.in_user_code = False
+
+
+def _abandon(
+    sync: Sync,
+    state: ThreadState,
+    queues: DeviceQueues,
+    graph_task: GraphTask,
+    error: BaseException | None,
+) -> None:
+    """Give up a pass whose tasks can no longer be counted.
+
+    An error struck the engine's own code, on this thread or on another one of
+    its pass (Note [Interrupted engine code]), or the pass failed and a node of it
+    on another thread does not end. No further node of it starts; those that run
+    are waited for, within limits. The thread gets a fresh queue.
+    """
+    if state.worker_device == CPU_DEVICE and state.current_depth == 0:
+        state.ready_queue = None
+    if error is not None:
+        graph_task.set_error(error, None)
+        if graph_task.parent is not None:
+            # Should the node that called us swallow the error: its pass is lost.
+            graph_task.parent.set_error(error, None)
+        # A stand-in from the pool must let go of our queue.
+        if graph_task.claim_end():
+            push_wake_up(queues, graph_task, ends_pass=True)
+    with graph_task.mutex:
+        is_busy = bool(graph_task.helpers)
+    timeout = graph_task.time_left(sync.now_ns())
+    if is_busy and timeout:
+        with contextlib.suppress(Empty):
+            graph_task.quiet.get(timeout=timeout)
+
+
+def _report_left(state: ThreadState, graph_task: GraphTask) -> None:
+    """Tell a listener that the calling thread has left the pass."""
+    if graph_task.probe:
+        if state.worker_device == NO_DEVICE:
+            graph_task.probe.thread_exited(CPU_DEVICE, Role.CALLER)
+        else:
+            graph_task.probe.reentrant_left(graph_task.id, graph_task.reentrant_depth)

@@ -166,8 +166,10 @@ class SimulatedArray(NDArrayOperatorsMixin):
         """A result of a kernel, put on this device where it is an array."""
         if isinstance(result, np.ndarray | np.generic):
             return SimulatedArray(np.asarray(result), self.device)
+        if isinstance(result, tuple) and hasattr(result, "_make"):  # a named tuple
+            return result._make(map(self._wrap, result))
         if isinstance(result, tuple | list):
-            return type(result)(self._wrap(one) for one in result)
+            return type(result)(map(self._wrap, result))
         return result
 
 

@@ -21,7 +21,6 @@ _PACKAGE: Final = str(Path(__file__).parent.parent)
 
 
 class _Named(Protocol):
-    @property
     def name(self) -> str: ...
 
 
@@ -80,7 +79,7 @@ def warn_of(node: _Named) -> None:
     """
     origin = _origins.get(node)
     texts = [
-        f"Error detected in {node.name}. "
+        f"Error detected in {node.name()}. "
         + (
             f"Traceback of forward call that caused the error:\n{origin.stack}"
             if origin
@@ -90,7 +89,7 @@ def warn_of(node: _Named) -> None:
     while origin and (parent := origin.induced_by) is not None:
         origin = _origins.get(parent)
         texts.append(
-            f"\n\nPrevious calculation was induced by {parent.name}. "
+            f"\n\nPrevious calculation was induced by {parent.name()}. "
             + (
                 f"Traceback of forward call that induced the previous calculation:\n"
                 f"{origin.stack}"
@@ -123,5 +122,5 @@ def check_nan(node: _Named, outputs: Sequence[Gradient]) -> None:
         differs = output != output  # noqa: PLR0124 - that is the test
         if bool(differs.any() if hasattr(differs, "any") else differs):
             raise RuntimeError(
-                f"Function '{node.name}' returned nan values in its {index}th output."
+                f"Function '{node.name()}' returned nan values in its {index}th output."
             )

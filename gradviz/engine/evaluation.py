@@ -203,7 +203,7 @@ def _arrive(
     not_ready = graph_task.not_ready
     remaining = graph_task.dependencies.get(receiver, 0) - 1
     if remaining < 0:
-        raise RuntimeError(f"dependency not found for {receiver.name}")
+        raise RuntimeError(f"dependency not found for {receiver.name()}")
     if graph_task.exec_info and not graph_task.should_execute(receiver):
         graph_task.dependencies[receiver] = remaining
         return None

@@ -240,7 +240,7 @@ class GraphTask:
         """
         remaining = self.dependencies.get(receiver, 0) - 1
         if remaining < 0:
-            raise RuntimeError(f"dependency not found for {receiver.name}")
+            raise RuntimeError(f"dependency not found for {receiver.name()}")
         self.dependencies[receiver] = remaining
         return remaining
 

@@ -249,7 +249,6 @@ class Node:
         del wanted
         return self(inputs)
 
-    @property
     def name(self) -> str:
         """How traces and messages call this node: its class's name."""
         return type(self).__name__
@@ -268,4 +267,4 @@ class Node:
         """Let go of saved tensors; called after a pass that does not keep the graph."""
 
     def __repr__(self) -> str:
-        return f"<{self.name} #{self.id}>"
+        return f"<{self.name()} #{self.id}>"

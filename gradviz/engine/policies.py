@@ -165,7 +165,7 @@ def _difference(created: Sequence[Node], steps: Sequence[Step]) -> str:
         if not 0 <= step.rank < len(created):
             return f"the recorded order names a node {step.rank} that it does not have"
         node = created[step.rank]
-        if node.name != step.name:
+        if node.name() != step.name:
             return f"{node!r} was {step.name} when recorded"
     if len({step.rank for step in steps}) != len(steps):
         return "the recorded order names a node twice"

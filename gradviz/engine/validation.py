@@ -118,7 +118,9 @@ def _conform(
 
 
 def _message(function: Node | None, text: str) -> str:
-    return text if function is None else f"Function {function.name} returned an {text}"
+    return (
+        text if function is None else f"Function {function.name()} returned an {text}"
+    )
 
 
 def _cast(gradient: Gradient, metadata: InputMetadata) -> Gradient:

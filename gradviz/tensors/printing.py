@@ -27,7 +27,7 @@ def format_tensor(x: Variable) -> str:
     if array.dtype not in (get_default_dtype(), np.int64, np.bool_):
         suffixes.append(f"dtype={array.dtype}")
     if x.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{x.grad_fn.name}>")
+        suffixes.append(f"grad_fn=<{x.grad_fn.name()}>")
     elif x.requires_grad:
         suffixes.append("requires_grad=True")
     return f"{_PREFIX}{', '.join([_format_elements(array), *suffixes])})"

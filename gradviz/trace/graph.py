@@ -124,5 +124,5 @@ def _read(node: NodeLike) -> _Node:
         node.sequence_nr,
         node.topological_nr,
         edges,
-        (str(node.name), node.device, tuple(node.input_metadata)),
+        (str(node.name()), node.device, tuple(node.input_metadata)),
     )

@@ -111,7 +111,6 @@ class NodeLike(Protocol):
     def id(self) -> int:
         """Unique in the process."""
 
-    @property
     def name(self) -> str:
         """Such as ``MulBackward0``."""
 

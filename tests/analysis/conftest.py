@@ -31,12 +31,15 @@ class Written(NamedTuple):
     """A node, as far as a recorder looks at it."""
 
     id: int
-    name: str
+    text: str
     sequence_nr: int
     topological_nr: int
     next_edges: tuple[Receiver, ...]
     input_metadata: tuple[Metadata | None, ...]
     device: object
+
+    def name(self) -> str:
+        return self.text
 
 
 class Story:

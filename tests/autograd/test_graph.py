@@ -31,7 +31,7 @@ def test_inside_there_is_the_pass(x):
 
     nodes = asked(y.sum(), y, graph.current_graph_task_nodes)
 
-    assert {node.name for node in nodes} == {"ExpBackward0", "AccumulateGrad"}
+    assert {node.name() for node in nodes} == {"ExpBackward0", "AccumulateGrad"}
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -74,7 +74,7 @@ def test_the_order_of_the_pass_can_be_asked_for_by_a_hook(x):
 
     order = asked(y.sum(), y, graph.current_graph_task_execution_order)
 
-    assert [one.node.name for one in order] == [
+    assert [one.node.name() for one in order] == [
         "SumBackward0",
         "ExpBackward0",
         "AccumulateGrad",
@@ -139,7 +139,7 @@ class TestNodeCreationHook:
 
     def test_it_sees_each_node_that_an_op_makes_in_the_block(self, x):
         seen = []
-        with graph.node_creation_hook(lambda node: seen.append(node.name)):
+        with graph.node_creation_hook(lambda node: seen.append(node.name())):
             y = x.exp()
             y.sum()
         x.sin()
@@ -173,7 +173,7 @@ class TestNodeCreationHook:
     def test_the_nodes_of_a_differentiable_backward_are_seen_too(self, x):
         seen = []
         loss = (x * x).sum()
-        with graph.node_creation_hook(lambda node: seen.append(node.name)):
+        with graph.node_creation_hook(lambda node: seen.append(node.name())):
             gv.autograd.grad(loss, x, create_graph=True)
 
         assert "MulBackward0" in seen

@@ -94,7 +94,7 @@ def test_a_node_takes_one_gradient_unless_told_otherwise():
 def test_a_node_is_called_by_its_class():
     node = Sink()
 
-    assert node.name == "Sink"
+    assert node.name() == "Sink"
     assert repr(node) == f"<Sink #{node.id}>"
 
 

@@ -300,7 +300,7 @@ def in_order_of_creation(root):
 
 
 def name(node):
-    text = node.name() if callable(node.name) else node.name
+    text = node.name()
     return text.removeprefix("torch::autograd::")
 
 

@@ -186,7 +186,7 @@ class _GradvizWorld:
         return node.next_edges
 
     def name(self, node):
-        return node.name
+        return node.name()
 
     def sequence_nr(self, node):
         return node.sequence_nr

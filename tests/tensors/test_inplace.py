@@ -46,7 +46,7 @@ def test_a_sum_that_starts_at_zero_joins_the_graph():
         total += (x * factor).sum()
     total.backward()
 
-    assert total.grad_fn.name == "AddBackward0"
+    assert total.grad_fn.name() == "AddBackward0"
     assert x.grad.tolist() == [6.0, 6.0]
 
 

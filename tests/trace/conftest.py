@@ -26,12 +26,15 @@ class FakeEdge(NamedTuple):
 
 class FakeNode(NamedTuple):
     id: int
-    name: str = "MulBackward0"
+    text: str = "MulBackward0"
     sequence_nr: int = 0
     topological_nr: int = 0
     next_edges: tuple[FakeEdge, ...] = ()
     input_metadata: tuple[FakeMetadata | None, ...] = (FakeMetadata(),)
     device: object = "cpu"
+
+    def name(self) -> str:
+        return self.text
 
 
 class FakeEngine:

@@ -38,12 +38,15 @@ def test_a_node_is_defined_once(desk, make_node):
 
 def test_a_node_is_read_when_it_is_defined(desk, make_node):
     class Changing:
-        id, name, sequence_nr, topological_nr, device = 1, "Before", 0, 0, "cpu"
+        id, sequence_nr, topological_nr, device = 1, 0, 0, "cpu"
         next_edges = input_metadata = ()
+
+        def name(self):
+            return "Before"
 
     node = Changing()
     desk.graph.define_nodes([node])
-    node.name = "After"
+    node.name = lambda: "After"
 
     (row,) = desk.take()
     assert desk.texts[row.name] == "Before"
@@ -82,7 +85,6 @@ class Rude:
     id, sequence_nr, topological_nr, device = 1, 0, 0, "cpu"
     next_edges = input_metadata = ()
 
-    @property
     def name(self):
         raise ValueError("no name for you")
 

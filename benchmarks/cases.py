@@ -4,6 +4,7 @@ A case is a function that takes a library (`gradviz`, `torch`) and returns a con
 HIPS autograd has another way of writing programs, so its chain stands by itself.
 """
 
+import operator
 import threading
 from collections.abc import Callable
 from types import ModuleType
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.models import cnn, transformer
 from benchmarks.timing import Contestant, timed
 
 
@@ -120,6 +122,24 @@ def callers(library: ModuleType) -> Contestant:
     return lambda: timed(run)
 
 
+def op(
+    library: ModuleType, call: Callable[..., object], *shapes: tuple[int, ...]
+) -> Contestant:
+    """One op, recorded 1,000 times: what it costs to come through the door."""
+    tensors = [as_tensor(library, np.ones(shape), wants_grad=True) for shape in shapes]
+
+    def calls() -> None:
+        for _ in range(1000):
+            call(*tensors)
+
+    return lambda: timed(calls)
+
+
+def op_case(title: str, call: Callable[..., object], *shapes: tuple[int, ...]) -> Case:
+    """The forward of one op."""
+    return Case(f"forward, `{title}`", lambda lib: op(lib, call, *shapes), 1000, 2.0)
+
+
 CASES = {
     "chain": Case(
         "backward, chain of 2,000 sin", lambda lib: chain(lib, forward=False), 2000, 1.0
@@ -127,6 +147,13 @@ CASES = {
     "forward": Case(
         "forward, the same chain", lambda lib: chain(lib, forward=True), 2000, 2.0
     ),
+    "add": op_case("x + y", operator.add, (4,), (4,)),
+    "multiply": op_case("x * 2.0", lambda x: x * 2.0, (4,)),
+    "matmul": op_case("x @ y", operator.matmul, (4, 4), (4, 4)),
+    "relu": op_case("x.relu()", lambda x: x.relu(), (4,)),
+    "sum": op_case("x.sum()", lambda x: x.sum(), (4,)),
+    "index": op_case("x[1]", lambda x: x[1], (4,)),
+    "reshape": op_case("x.reshape(2, 2)", lambda x: x.reshape(2, 2), (4,)),
     "wide": Case("backward, 1,000 branches", wide, 3000, None),
     "small-mlp": Case(
         "step, MLP, batch 8, width 16, 50 layers",
@@ -140,5 +167,18 @@ CASES = {
         1,
         1.2,
     ),
-    "callers": Case("4 threads, 10 chains of 200 each", callers, 8000, None),
+    "callers": Case("4 threads, 10 chains of 200 each", callers, 8000, 1.2),
+    "cnn": Case("step, CNN, 16 images of 3 x 32 x 32", cnn, 1, None),
+    "small-transformer": Case(
+        "step, transformer, 8 x 32 tokens, width 64",
+        lambda lib: transformer(lib, batch=8, width=64),
+        1,
+        None,
+    ),
+    "transformer": Case(
+        "step, transformer, 16 x 32 tokens, width 256",
+        lambda lib: transformer(lib, batch=16, width=256),
+        1,
+        None,
+    ),
 }

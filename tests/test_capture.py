@@ -337,6 +337,7 @@ def test_reading_a_trace_needs_no_engine(tmp_path):
         [sys.executable, "-c", textwrap.dedent(program), tmp_path / "x.gvt"],
         capture_output=True,
         text=True,
+        timeout=120,
         check=False,
     )
 

@@ -37,7 +37,8 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
         waited_ns: How long it was queued, None if unknown.
         status: How its evaluation ended, None if it never began.
         copies: How many copies stand for it, this one included; 1 if none.
-        members: The ids of a contracted chain, in order; empty otherwise.
+        members: The ids of what was contracted, in order; empty otherwise.
+        module: The part of a model that made it, empty outside a model.
     """
 
     id: int
@@ -55,6 +56,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
     status: Status | None
     copies: int = 1
     members: tuple[int, ...] = ()
+    module: str = ""
 
 
 class GraphEdge(msgspec.Struct, frozen=True, gc=False):
@@ -236,6 +238,7 @@ def _node(
         end_ns=end_ns,
         waited_ns=run.waited_ns if run else None,
         status=status,
+        module=node.module,
     )
 
 

@@ -1,18 +1,32 @@
 """Switching the recording of graphs on and off, for a block or a function."""
 
-import functools
 from collections.abc import Callable
+from contextvars import Token
 from types import TracebackType
-from typing import ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar
 
+from gradviz.autograd.mode_decorator import decorated
 from gradviz.engine.grad_mode import (
     GRAD_ENABLED,
     MULTITHREADING_ENABLED,
     is_grad_enabled,
 )
+from gradviz.ops import inference
+from gradviz.ops.variable import Variable
+from gradviz.ops.version import INFERENCE
 
-P = ParamSpec("P")
-R = TypeVar("R")
+__all__ = [
+    "enable_grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "is_inference",
+    "is_inference_mode_enabled",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _GradMode:
@@ -21,13 +35,14 @@ class _GradMode:
     The setting belongs to the thread, and to the coroutine if there is one.
     """
 
-    def __init__(self, mode: bool) -> None:
-        self._mode = mode
+    mode: bool
+
+    def __init__(self) -> None:
         self._before: list[bool] = []  # a stack: one object may be entered again
 
     def __enter__(self) -> Self:
         self._before.append(GRAD_ENABLED.get())
-        GRAD_ENABLED.set(self._mode)
+        GRAD_ENABLED.set(self.mode)
         return self
 
     def __exit__(
@@ -38,30 +53,34 @@ class _GradMode:
     ) -> None:
         GRAD_ENABLED.set(self._before.pop())
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """`function`, always called in this mode."""
-        mode = self._mode
+    def __call__(self, function: F) -> F:
+        """`function`, always running in this mode; a generator or coroutine too."""
+        wrapped: F = decorated(self.clone, function)
+        return wrapped
 
-        @functools.wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            with _GradMode(mode):
-                return function(*args, **kwargs)
-
-        return call
+    def clone(self) -> "_GradMode":
+        """Another one that sets the same mode."""
+        return type(self)()
 
 
-class no_grad(_GradMode):  # noqa: N801 - PyTorch's name
+class _BareGradMode(_GradMode):
+    """One that may decorate without parentheses: ``@no_grad``."""
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:  # noqa: ANN401 - or the decorated function
+        """See the class."""
+        return object.__new__(cls) if function is None else cls()(function)
+
+
+class no_grad(_BareGradMode):  # noqa: N801 - PyTorch's name
     """Record no graph: for a block (``with``) or a function (decorator)."""
 
-    def __init__(self) -> None:
-        super().__init__(mode=False)
+    mode = False
 
 
-class enable_grad(_GradMode):  # noqa: N801 - PyTorch's name
+class enable_grad(_BareGradMode):  # noqa: N801 - PyTorch's name
     """Record graphs again inside `no_grad`."""
 
-    def __init__(self) -> None:
-        super().__init__(mode=True)
+    mode = True
 
 
 class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
@@ -72,7 +91,8 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, mode: bool) -> None:
-        super().__init__(mode)
+        super().__init__()
+        self.mode = mode
         self._before.append(GRAD_ENABLED.get())
         GRAD_ENABLED.set(mode)
 
@@ -81,10 +101,79 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
             super().__enter__()
         return self
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
-        """`function`, always called in this mode; the current mode is restored."""
+    def __call__(self, function: F) -> F:
+        """`function`, always running in this mode; the current mode is restored."""
         GRAD_ENABLED.set(self._before.pop())
         return super().__call__(function)
+
+    def clone(self) -> "set_grad_enabled":
+        """Another one, in effect from now on."""
+        return set_grad_enabled(self.mode)
+
+    def __repr__(self) -> str:
+        return f"gradviz.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
+
+class inference_mode:  # noqa: N801 - PyTorch's name
+    """Record nothing at all: for a block (``with``) or a function (decorator).
+
+    What is made in this mode counts no changes and remembers no views, and may never
+    take part in differentiation.
+
+    Args:
+        mode: Whether to enter the mode, or to leave it for the block.
+
+    Source: torch/autograd/grad_mode.py, inference_mode.
+    """
+
+    mode: bool
+
+    def __new__(cls, mode: "bool | Callable[..., Any]" = True) -> Any:  # noqa: ANN401 - or the decorated function
+        """See the class; it may also decorate without parentheses."""
+        if not isinstance(mode, bool):
+            return cls()(mode)
+        new = object.__new__(cls)
+        new.mode = mode
+        new._tokens = []
+        return new
+
+    _tokens: list[tuple[Token[bool], Token[bool]]]
+
+    def __enter__(self) -> Self:
+        self._tokens.append(
+            (inference.enter(self.mode), GRAD_ENABLED.set(not self.mode))
+        )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        inference_token, grad_token = self._tokens.pop()
+        GRAD_ENABLED.reset(grad_token)
+        inference.leave(inference_token)
+
+    def __call__(self, function: F) -> F:
+        """`function`, always running in this mode; a generator or coroutine too."""
+        wrapped: F = decorated(self.clone, function)
+        return wrapped
+
+    def clone(self) -> "inference_mode":
+        """Another one for the same mode."""
+        another: inference_mode = inference_mode(self.mode)
+        return another
+
+
+def is_inference(input: Variable) -> bool:  # noqa: A002 - PyTorch's name
+    """Whether a tensor was made in inference mode."""
+    return input.version is INFERENCE
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether what ops return here are inference tensors."""
+    return inference.is_on()
 
 
 class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
@@ -99,6 +188,7 @@ class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
     """
 
     def __init__(self, mode: bool) -> None:
+        self.mode = mode
         self._before = MULTITHREADING_ENABLED.get()
         MULTITHREADING_ENABLED.set(mode)
 
@@ -108,11 +198,12 @@ class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
     def __exit__(self, *_: object) -> None:
         MULTITHREADING_ENABLED.set(self._before)
 
+    def __call__(self, function: F) -> F:
+        """`function`, always running so; the current setting is restored."""
+        MULTITHREADING_ENABLED.set(self._before)
+        wrapped: F = decorated(self.clone, function)
+        return wrapped
 
-__all__ = [
-    "enable_grad",
-    "is_grad_enabled",
-    "no_grad",
-    "set_grad_enabled",
-    "set_multithreading_enabled",
-]
+    def clone(self) -> "set_multithreading_enabled":
+        """Another one, in effect from now on."""
+        return set_multithreading_enabled(self.mode)

@@ -1,25 +1,59 @@
 """Gradients as return values instead of in ``.grad``."""
 
 import warnings
+from collections.abc import Sequence
+from typing import Any, overload
 
 import numpy as np
 
 from gradviz.engine import default_engine
 from gradviz.engine.protocols import Gradient
+from gradviz.ops.silence import silent
 from gradviz.ops.variable import Value, Variable, variable
 from gradviz.tensors.backward import (
     Gradients,
-    Variables,
+    Inputs,
+    Places,
     as_tuple,
     first_gradients,
     input_edges,
+    input_places,
     output_edges,
 )
+from gradviz.tensors.gradient_edge import Place
+
+
+@overload
+def grad(
+    outputs: Places,
+    inputs: dict[Any, Variable],
+    grad_outputs: Gradients = ...,
+    retain_graph: bool | None = ...,
+    create_graph: bool = ...,
+    only_inputs: bool = ...,
+    allow_unused: bool | None = ...,
+    is_grads_batched: bool = ...,
+    materialize_grads: bool = ...,
+) -> dict[Any, Value]: ...
+
+
+@overload
+def grad(
+    outputs: Places,
+    inputs: Places,
+    grad_outputs: Gradients = ...,
+    retain_graph: bool | None = ...,
+    create_graph: bool = ...,
+    only_inputs: bool = ...,
+    allow_unused: bool | None = ...,
+    is_grads_batched: bool = ...,
+    materialize_grads: bool = ...,
+) -> tuple[Value, ...]: ...
 
 
 def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
-    outputs: Variables,
-    inputs: Variables,
+    outputs: Places,
+    inputs: Inputs,
     grad_outputs: Gradients = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -27,14 +61,14 @@ def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Value, ...]:
+) -> tuple[Value, ...] | dict[Any, Value]:
     """The sum of the gradients of `outputs` with respect to each of `inputs`.
 
     Nothing is added to any ``.grad``.
 
     Args:
-        outputs: What to differentiate.
-        inputs: With respect to what.
+        outputs: What to differentiate; a `GradientEdge` may stand for each.
+        inputs: With respect to what; likewise, or a dictionary of tensors.
         grad_outputs: The gradient of each output; may be left out for a single
             element.
         retain_graph: Keep what was saved, for another backward; as `create_graph` if
@@ -47,13 +81,20 @@ def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
         materialize_grads: Return zeros instead of None.
 
     Returns:
-        A tensor, or None, for each input.
+        A tensor, or None, for each input; by its key if they came in a dictionary.
 
     Raises:
         RuntimeError: As `backward`; or an input was not used, or needs no gradient.
+        TypeError: As `backward`.
         ValueError: `materialize_grads` without `allow_unused`.
         NotImplementedError: `is_grads_batched`, which needs vmap.
     """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when "
+            "materialize_grads=True, but got: allow_unused=False."
+        )
+    roots, wanted = as_tuple(outputs), input_places(inputs, "grad")
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). "
@@ -67,29 +108,24 @@ def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
             "is_grads_batched=True needs vmap, which gradviz does not have; call grad "
             "once for each gradient instead"
         )
-    if materialize_grads and allow_unused is False:
-        raise ValueError(
-            "Expected allow_unused to be True or not passed when "
-            "materialize_grads=True, but got: allow_unused=False."
-        )
-    roots, wanted = as_tuple(outputs), as_tuple(inputs)
-    if not wanted:
-        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     gradients = first_gradients(roots, grad_outputs, create_graph=create_graph)
-    results = default_engine().execute(
-        output_edges(roots),
-        gradients,
-        keep_graph=create_graph if retain_graph is None else retain_graph,
-        create_graph=create_graph,
-        accumulate_grad=False,
-        outputs=input_edges(wanted),
-    )
+    with silent():  # as in `backward`
+        results = default_engine().execute(
+            output_edges(roots),
+            gradients,
+            keep_graph=create_graph if retain_graph is None else retain_graph,
+            create_graph=create_graph,
+            accumulate_grad=False,
+            outputs=input_edges(wanted),
+        )
     if not (materialize_grads or allow_unused):
         _check_used(results)
-    return tuple(
-        _as_tensor(result, like if materialize_grads else None)
-        for result, like in zip(results, wanted, strict=True)
-    )
+    tensors = tuple(map(_as_tensor, results))
+    if materialize_grads:
+        tensors = _materialized(tensors, wanted, requires_grad=create_graph)
+    if isinstance(inputs, dict):
+        return dict(zip(inputs, tensors, strict=True))
+    return tensors
 
 
 def _check_used(results: tuple[Gradient, ...]) -> None:
@@ -102,7 +138,27 @@ def _check_used(results: tuple[Gradient, ...]) -> None:
             )
 
 
-def _as_tensor(result: Gradient, like: Variable | None) -> Value:
-    if result is None:
-        return None if like is None else variable(np.zeros_like(like.array))
-    return result if isinstance(result, Variable) else variable(result)
+def _as_tensor(result: Gradient) -> Value:
+    if result is None or isinstance(result, Variable):
+        return result
+    return variable(result)
+
+
+def _materialized(
+    results: Sequence[Value], inputs: Sequence[Place], *, requires_grad: bool
+) -> tuple[Value, ...]:
+    """`results` with zeros in place of None."""
+
+    def filled(result: Value, like: Place) -> Value:
+        if result is not None:
+            return result
+        if not isinstance(like, Variable):
+            raise RuntimeError(
+                "materialize_grads cannot be used when the given input is a "
+                "GradientEdge"
+            )
+        zeros = variable(np.zeros_like(like.array))
+        zeros.needs_grad = requires_grad
+        return zeros
+
+    return tuple(map(filled, results, inputs))

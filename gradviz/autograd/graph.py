@@ -1,29 +1,95 @@
-"""Looking at the pass that is under way, from its nodes and hooks; and changing it.
+"""``torch.autograd.graph``: the graph, its nodes, and what is saved in it.
 
-All of this is about the shared engine, and about the thread that asks.
+Under PyTorch's names are what PyTorch has here; `queue_callback`, `node_creation_hook`
+and the questions about the current pass are private there.
 """
 
+import abc
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 
-from gradviz.engine import default_engine
-from gradviz.engine.graph_task import ExecInfo, GraphTask
-from gradviz.engine.node import Node
-from gradviz.engine.prediction import Position
+from gradviz.autograd.current_pass import (
+    add_node_to_current_graph_task,
+    current_graph_task_exec_info,
+    current_graph_task_execution_order,
+    current_graph_task_id,
+    current_graph_task_keep_graph,
+    current_graph_task_nodes,
+    queue_callback,
+    will_execute_node,
+)
+from gradviz.autograd.function_context import FunctionCtx
+from gradviz.autograd.multi_grad_hook import register_multi_grad_hook
+from gradviz.autograd.mutation import allow_mutation_on_saved_tensors
+from gradviz.autograd.saved_tensors import (
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
+from gradviz.engine import node as engine_node
 from gradviz.ops import creation_hooks
+from gradviz.ops.variable import Variable
+from gradviz.ops.version import INFERENCE
+from gradviz.tensors.gradient_edge import GradientEdge, get_gradient_edge
+
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "add_node_to_current_graph_task",
+    "allow_mutation_on_saved_tensors",
+    "current_graph_task_exec_info",
+    "current_graph_task_execution_order",
+    "current_graph_task_id",
+    "current_graph_task_keep_graph",
+    "current_graph_task_nodes",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "node_creation_hook",
+    "queue_callback",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+    "set_warn_on_accumulate_grad_stream_mismatch",
+    "will_execute_node",
+]
 
 
-def queue_callback(callback: Callable[[], None]) -> None:
-    """Have `callback` run when the current pass has run its last node (C20).
+class Node(abc.ABC):  # noqa: B024 - for isinstance only
+    """What every ``grad_fn`` is an instance of, and the ``ctx`` of a custom function.
 
-    Raises:
-        RuntimeError: No backward is under way on this thread.
+    Not to be subclassed: nodes for the engine are subclasses of `gradviz.engine.Node`.
     """
-    default_engine().queue_callback(callback)
+
+
+Node.register(engine_node.Node)
+Node.register(FunctionCtx)
+
+
+def increment_version(tensor: Variable | Iterable[Variable]) -> None:
+    """Say that tensors were changed in place by other means than gradviz's.
+
+    Whatever was saved of them before will be refused by a backward.
+
+    Args:
+        tensor: One or several; those made in inference mode count no changes.
+    """
+    for one in (tensor,) if isinstance(tensor, Variable) else tensor:
+        if (version := one.shared_version()) is not INFERENCE:
+            version.value += 1
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Whether to warn of a leaf on another stream; there are no streams (C4).
+
+    Args:
+        enabled: Makes no difference.
+    """
+    del enabled
 
 
 @contextlib.contextmanager
-def node_creation_hook(hook: Callable[[Node], None]) -> Iterator[None]:
+def node_creation_hook(hook: Callable[[engine_node.Node], None]) -> Iterator[None]:
     """Call `hook` with each node that an op makes in the block (C19).
 
     Once a node, when its tensors have been saved; of nested hooks the outer one first.
@@ -37,83 +103,3 @@ def node_creation_hook(hook: Callable[[Node], None]) -> Iterator[None]:
         yield
     finally:
         creation_hooks.remove(token)
-
-
-def current_graph_task_id() -> int:
-    """Number of the pass whose node this thread runs, -1 outside (K2, G8)."""
-    graph_task = default_engine().current_graph_task
-    return -1 if graph_task is None else graph_task.id
-
-
-def current_graph_task_keep_graph() -> bool:
-    """Whether that pass keeps its graph; True outside (K2)."""
-    graph_task = default_engine().current_graph_task
-    return True if graph_task is None else graph_task.keep_graph
-
-
-def current_graph_task_exec_info() -> Mapping[Node, ExecInfo] | None:
-    """What that pass wants of its nodes; empty if it wants all, None outside (K2)."""
-    graph_task = default_engine().current_graph_task
-    return None if graph_task is None else graph_task.exec_info
-
-
-def current_graph_task_nodes() -> frozenset[Node] | None:
-    """The nodes it can reach, without the one it begins at; None outside (K2)."""
-    graph_task = default_engine().current_graph_task
-    return None if graph_task is None else frozenset(graph_task.dependencies)
-
-
-def current_graph_task_execution_order() -> tuple[Position, ...]:
-    """In which order that pass runs its nodes, and why (K4).
-
-    Raises:
-        RuntimeError: No backward is under way on this thread.
-    """
-    return default_engine().current_execution_order()
-
-
-def add_node_to_current_graph_task(node: Node) -> None:
-    """Have the current, restricted pass run `node` when it comes to it (K2).
-
-    Of use only before that; a pass that runs everything is not changed.
-
-    Raises:
-        RuntimeError: No backward is under way on this thread.
-    """
-    graph_task = _current("add_node_to_current_graph_task")
-    if graph_task.exec_info:
-        graph_task.exec_info.setdefault(node, ExecInfo()).is_needed = True
-
-
-def will_execute_node(node: Node) -> bool:
-    """Whether the current pass will run `node`, or has (K3).
-
-    Raises:
-        RuntimeError: No backward is under way on this thread; or `node` is a leaf
-            whose gradient ``grad`` returns, of which neither answer would be right.
-
-    Source: torch/csrc/autograd/python_engine / torch._C._will_engine_execute_node.
-    """
-    graph_task = _current("_get_should_execute_nodes")
-    if node not in graph_task.dependencies and node not in {
-        root for root, _ in graph_task.roots
-    }:
-        return False
-    if not graph_task.exec_info:
-        return True
-    info = graph_task.exec_info.get(node)
-    if info is None or not info.should_execute:
-        return False
-    if node.topological_nr == 0 and info.captures:
-        raise RuntimeError(
-            "A leaf node was passed to _will_engine_execute_node but we are currently "
-            "running autograd.grad(). This is currently not supported."
-        )
-    return True
-
-
-def _current(function: str) -> GraphTask:
-    graph_task = default_engine().current_graph_task
-    if graph_task is None:
-        raise RuntimeError(f"{function} should only be called during the backward pass")
-    return graph_task

@@ -43,6 +43,10 @@ _by_array: dict[type, Backend] = {}
 _only_device: dict[type, Device] = {}
 
 
+#: The device of all arrays of a class, None if they may be on several.
+only_device = _only_device.get
+
+
 def register(backend: Backend) -> None:
     """Make a backend known under its type, replacing one of the same type."""
     _by_type[backend.type] = backend
@@ -121,5 +125,6 @@ __all__ = [
     "copy_to",
     "device_of",
     "num_device_threads",
+    "only_device",
     "register",
 ]

@@ -79,6 +79,11 @@ class SimulatedArray(NDArrayOperatorsMixin):
         """The array with its dimensions reversed."""
         return SimulatedArray(self.host.T, self.device)
 
+    @property
+    def real(self) -> "SimulatedArray":
+        """The real parts of the elements."""
+        return SimulatedArray(self.host.real, self.device)
+
     def astype(self, dtype: object, *, copy: bool = True) -> "SimulatedArray":
         """The array with elements of another type."""
         return self._wrap(self.host.astype(dtype, copy=copy))  # type: ignore[call-overload]
@@ -94,6 +99,10 @@ class SimulatedArray(NDArrayOperatorsMixin):
     def reshape(self, *shape: Any) -> "SimulatedArray":
         """The same elements in another shape."""
         return self._wrap(self.host.reshape(*shape))
+
+    def view(self, dtype: object) -> "SimulatedArray":
+        """The same memory as elements of another type."""
+        return SimulatedArray(self.host.view(dtype), self.device)  # type: ignore[call-overload]
 
     def item(self) -> Any:
         """The only element, as a Python number."""

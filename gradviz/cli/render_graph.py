@@ -6,6 +6,7 @@ from typing import Final, get_args
 import click
 
 from gradviz.analysis.graph import build_graph, split_shared_leaves
+from gradviz.analysis.modules import collapse_modules
 from gradviz.analysis.passes import select_task
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import (
@@ -53,8 +54,15 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
     metavar="SECONDS",
     help="How long dot may take.",
 )
+@click.option(
+    "--collapse",
+    "depth",
+    type=click.IntRange(min=1),
+    metavar="DEPTH",
+    help="Draw each part of the model as one box; 1: its own parts, 2: theirs.",
+)
 @quiet_option
-def command(
+def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     trace_path: Path | None,
     output: Path | None,
     force: bool,
@@ -62,6 +70,7 @@ def command(
     colour_by: ColourBy,
     engine: Engine,
     timeout_s: float,
+    depth: int | None,
     quiet: bool,
 ) -> None:
     """Draw the graph of a backward pass, numbered in the order of execution.
@@ -78,6 +87,8 @@ def command(
     if len(tasks) > 1:
         raise click.UsageError("a graph shows one backward pass: --task N, or last")
     graph = build_graph(trace, tasks[0])
+    if depth is not None:
+        graph = collapse_modules(graph, depth)
     drawn = render_graph(
         split_shared_leaves(graph),
         format=format_,

@@ -6,14 +6,13 @@ says where its failing node came from, whatever the error was, and a NaN among t
 gradients is an error.
 """
 
-import contextlib
+import sys
 import traceback
 import warnings
-import weakref
 from collections.abc import Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from gradviz.engine.protocols import Gradient
 
@@ -21,6 +20,9 @@ _PACKAGE: Final = str(Path(__file__).parent.parent)
 
 
 class _Named(Protocol):
+    @property
+    def metadata(self) -> dict[str, Any]: ...
+
     def name(self) -> str: ...
 
 
@@ -34,10 +36,9 @@ class Anomaly(NamedTuple):
     check_nan: bool
 
 
-class _Origin(NamedTuple):
-    stack: str
-    induced_by: _Named | None
-
+#: Where a node keeps, in its metadata, the stack and the node that induced it.
+STACK: Final = "traceback_"
+PARENT: Final = "parent_"
 
 #: The mode of the whole process, None while it is off; replaced, never changed.
 #: Source: torch/csrc/autograd/anomaly_mode.h, AnomalyMode.
@@ -47,8 +48,6 @@ current: Anomaly | None = None
 EVALUATING: Final[ContextVar[_Named | None]] = ContextVar(
     "gradviz.evaluating", default=None
 )
-
-_origins: "weakref.WeakKeyDictionary[_Named, _Origin]" = weakref.WeakKeyDictionary()
 
 
 def switch(mode: Anomaly | None) -> Anomaly | None:
@@ -68,8 +67,9 @@ def remember(node: _Named) -> None:
         for frame in traceback.extract_stack()
         if not frame.filename.startswith(_PACKAGE)
     ]
-    text = "".join(traceback.format_list(stack))
-    _origins[node] = _Origin(text, EVALUATING.get())
+    node.metadata[STACK] = traceback.format_list(stack)
+    if (parent := EVALUATING.get()) is not None:
+        node.metadata[PARENT] = parent
 
 
 def warn_of(node: _Named) -> None:
@@ -77,35 +77,35 @@ def warn_of(node: _Named) -> None:
 
     Source: torch/csrc/autograd/python_anomaly_mode.cpp, print_stack.
     """
-    origin = _origins.get(node)
     texts = [
         f"Error detected in {node.name()}. "
-        + (
-            f"Traceback of forward call that caused the error:\n{origin.stack}"
-            if origin
-            else _NOT_KNOWN
-        )
+        + _told("Traceback of forward call that caused the error", node)
     ]
-    while origin and (parent := origin.induced_by) is not None:
-        origin = _origins.get(parent)
+    parent = node.metadata.get(PARENT)
+    while parent is not None:
         texts.append(
             f"\n\nPrevious calculation was induced by {parent.name()}. "
-            + (
-                f"Traceback of forward call that induced the previous calculation:\n"
-                f"{origin.stack}"
-                if origin
-                else _NOT_KNOWN
+            + _told(
+                "Traceback of forward call that induced the previous calculation",
+                parent,
             )
         )
-    with contextlib.suppress(Exception):  # a filter may turn warnings into errors
-        for text in texts:
+        parent = parent.metadata.get(PARENT)
+    for text in texts:
+        try:
             warnings.warn(text, UserWarning, stacklevel=2)
+        except UserWarning:  # a filter made an error of it; the pass has one already
+            sys.stderr.write(f"{text}\n")
 
 
-_NOT_KNOWN: Final = (
-    "No forward pass information available. Enable detect anomaly during forward pass "
-    "for more information."
-)
+def _told(what: str, node: _Named) -> str:
+    stack = node.metadata.get(STACK)
+    if stack is None:
+        return (
+            "No forward pass information available. Enable detect anomaly during "
+            "forward pass for more information."
+        )
+    return f"{what}:\n{''.join(stack)}"
 
 
 def check_nan(node: _Named, outputs: Sequence[Gradient]) -> None:

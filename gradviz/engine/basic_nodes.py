@@ -86,21 +86,26 @@ class AccumulateGrad(Node):
             others = 1 if self.hooks is not None and self.hooks.post else 0
             with self._mutex:
                 how = self._update(inputs, others)
-        # They run even if no gradient came, and all of them before one is blamed.
+        if self.post_hooks:  # they run even if no gradient came
+            self._call_post_hooks()
+        return how
+
+    def _call_post_hooks(self) -> None:
+        """Call all of them before one is blamed."""
         results = [hook(self.leaf) for hook in self.post_hooks]
         if any(result is not None and result is not self.leaf for result in results):
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
-        return how
 
     def _update(self, inputs: list[Gradient], others: int) -> How:
         leaf = self.leaf
+        stored = leaf.grad
         if GRAD_ENABLED.get():
-            if leaf.grad is None:
+            if stored is None:
                 leaf.grad = self.copied(inputs[0])
                 return How.COPIED
-            leaf.grad = leaf.grad + self.wrapped(inputs[0])
+            leaf.grad = stored + self.wrapped(inputs[0])
             return How.OUT_OF_PLACE
-        if leaf.grad is None:
+        if stored is None:
             if is_sole_reference(inputs, 0, others=others) and owns_its_memory(
                 inputs[0]
             ):
@@ -108,18 +113,21 @@ class AccumulateGrad(Node):
                 return How.STOLEN
             leaf.grad = self.copied(inputs[0])
             return How.COPIED
-        stored = leaf.grad
         if fits(stored, inputs[0]) and is_writeable(stored):
-            stored += inputs[0]
-            is_same = stored is leaf.grad  # a NumPy scalar's `+=` makes another one
-            leaf.grad = stored
-            return How.IN_PLACE if is_same else How.OUT_OF_PLACE
-        leaf.grad = leaf.grad + self.wrapped(inputs[0])
+            leaf.grad = increased = self.increased(stored, inputs[0])
+            # A NumPy scalar's `+=` makes another one.
+            return How.IN_PLACE if increased is stored else How.OUT_OF_PLACE
+        leaf.grad = stored + self.wrapped(inputs[0])
         return How.OUT_OF_PLACE
 
     def wrapped(self, gradient: Gradient) -> Gradient:
         """What the leaf stores for a gradient: itself, unless a subclass wraps it."""
         return gradient
+
+    def increased(self, stored: Gradient, gradient: Gradient) -> Gradient:
+        """What the leaf has stored, with `gradient` added in place."""
+        stored += gradient
+        return stored
 
     def copied(self, gradient: Gradient) -> Gradient:
         """A copy to store, of a gradient that others may see."""

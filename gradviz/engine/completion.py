@@ -27,7 +27,9 @@ def mark_as_completed_and_run_post_processing(
                 exec_post_processing(state, graph_task)
             else:
                 graph_task.context.copy().run(exec_post_processing, state, graph_task)
-        except BaseException as error:  # noqa: BLE001 - the caller gets it, whatever it is
+        except BaseException as error:
+            if state.is_interrupted:
+                raise  # see Note [Interrupted engine code]
             graph_task.set_error(error, None)
         finally:
             state.in_user_code = False

@@ -16,8 +16,8 @@ class DeviceQueues:
     ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     Devices of different kinds with the same index share a queue and its thread, as in
     PyTorch: `sim:0` and `cuda:0` both use number 0. A queue is made before its thread
-    starts and before any node can be pushed to it; the list only grows, under the
-    engine's start lock, so reading it needs none.
+    starts and before any node can be pushed to it; the list changes only at its end,
+    under the engine's start lock, so reading it needs none.
 
     Source: torch/csrc/autograd/engine.cpp, Engine::ready_queue (L4, L12).
     """
@@ -26,6 +26,11 @@ class DeviceQueues:
         self._sync = sync
         self._schedule = schedule
         self._queues: list[ReadyQueue[NodeTask]] = []
+        #: ``add(queue)`` lets nodes be pushed to a device's queue, and
+        #: ``remove_newest()`` takes the newest one back. C functions called directly:
+        #: an interrupt strikes before them or after them, never inside.
+        self.add = self._queues.append
+        self.remove_newest = self._queues.pop
 
     def __len__(self) -> int:
         return len(self._queues)
@@ -40,10 +45,6 @@ class DeviceQueues:
     def new_device_queue(self) -> ReadyQueue[NodeTask]:
         """A queue for the next device index; `add` it once its thread is there."""
         return ReadyQueue(self._sync, self._schedule, len(self._queues))
-
-    def add(self, queue: ReadyQueue[NodeTask]) -> None:
-        """Let nodes be pushed to a device's queue."""
-        self._queues.append(queue)
 
     def queue_of(self, graph_task: GraphTask, node: Node) -> ReadyQueue[NodeTask]:
         """Where `node` is to wait: by its device, not by its gradients' (C5)."""

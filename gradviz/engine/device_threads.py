@@ -8,8 +8,24 @@ from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import Empty, Local, Mailbox, Sync
 from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.worker import thread_main
+from gradviz.errors import EngineError
 from gradviz.trace import probe as trace
 from gradviz.trace.probe import Role
+
+
+class _Start:
+    """How the start of one thread went; written by that thread.
+
+    Attributes:
+        is_over: A `Flag`: the thread runs, or has failed to.
+        error: Why it failed; written before `is_over`.
+    """
+
+    __slots__ = ("error", "is_over")
+
+    def __init__(self, sync: Sync) -> None:
+        self.is_over = sync.flag()
+        self.error: BaseException | None = None
 
 
 class DeviceThreads:
@@ -32,31 +48,62 @@ class DeviceThreads:
         self._queues = queues
         self._passes = passes
         self._start_lock = sync.lock()
-        self._started: Mailbox[int] = sync.mailbox()
-        #: Threads that have said that they run. Changed under `_start_lock`, only up.
+        #: The newest thread's. Guarded by `_start_lock`, as is `_num_running`.
+        self._start = _Start(sync)
+        #: Threads that run; only goes up.
         self._num_running = 0
+        #: A mail for each start that is over: look at the flag again.
+        self._news: Mailbox[None] = sync.mailbox()
         self._exited: Mailbox[int] = sync.mailbox()
 
     def ensure(self, num_devices: int) -> None:
         """Start threads until there is one for each of `num_devices` indices.
 
         Returns only when they run, so that a process which exits right after never
-        waits for a thread that has not begun (L4).
+        waits for a thread that has not begun (L4). May be interrupted anywhere: the
+        next call goes on from there.
+
+        Raises:
+            EngineError: A thread has begun, and failed before it could take tasks.
+            RuntimeError: The system refuses another thread.
         """
         if self._num_running >= num_devices:
             return
-        with self._start_lock:
-            while self._num_running < num_devices:
-                if len(self._queues) == self._num_running:
-                    self._start(self._queues.new_device_queue())
-                self._started.get()
-                self._num_running += 1
+        state = self._states.get()
+        try:
+            # Here a signal handler or a finaliser must not call `execute`: it would
+            # wait for the lock, which this thread holds.
+            state.in_user_code = False
+            # With `for`: see Note [No condition on a loop].
+            with self._start_lock:
+                for _ in range(self._num_running, num_devices):
+                    if len(self._queues) == self._num_running:
+                        self._spawn()
+                    self._wait_for_start()
+                    self._num_running += 1
+        finally:
+            state.in_user_code = True
 
-    def _start(self, queue: ReadyQueue[NodeTask]) -> None:
+    def _spawn(self) -> None:
+        queue = self._queues.new_device_queue()
+        start = self._start = _Start(self._sync)
         name = f"gv_autograd_{queue.device}"
-        self._sync.spawn(lambda: self._thread_init(queue), name)
+        try:
+            self._sync.spawn(lambda: self._thread_init(queue, start), name)
+        except BaseException:
+            queue.push(Shutdown())  # for a thread that has begun all the same
+            raise
         # Only now, so that a refused thread leaves no queue that nobody consumes.
         self._queues.add(queue)
+
+    def _wait_for_start(self) -> None:
+        while not self._start.is_over.value:
+            self._news.get()
+        if (error := self._start.error) is not None:
+            self._queues.remove_newest()
+            raise EngineError(
+                f"the thread of device {self._num_running} could not begin: {error!r}"
+            ) from error
 
     def stop(self, deadline_ns: int) -> None:
         """End the threads, and wait for them until `deadline_ns`: one for all (L7).
@@ -72,13 +119,19 @@ class DeviceThreads:
             except Empty:
                 return
 
-    def _thread_init(self, queue: ReadyQueue[NodeTask]) -> None:
+    def _thread_init(self, queue: ReadyQueue[NodeTask], start: _Start) -> None:
         """Source: torch/csrc/autograd/engine.cpp, Engine::thread_init (L5)."""
-        state = self._states.get()
-        state.serve(queue, queue.device)
-        if listener := trace.current:
-            listener.thread_started(queue.device, Role.DEVICE)
-        self._started.put(queue.device)
+        try:
+            state = self._states.get()
+            state.serve(queue, queue.device)
+            if listener := trace.current:
+                listener.thread_started(queue.device, Role.DEVICE)
+        except BaseException as error:  # noqa: BLE001 - who waits for us raises it
+            start.error = error
+            return
+        finally:
+            start.is_over.value = True
+            self._news.put(None)
         while not self._work(state, queue):
             pass
         if listener := trace.current:
@@ -91,5 +144,5 @@ class DeviceThreads:
             thread_main(self._sync, state, self._queues, None)
         except BaseException as error:  # noqa: BLE001 - the thread must not die
             tear(state, self._queues, queue, self._passes, error)
-            return False
+            return self._passes.are_over  # then the shutdown may have been lost
         return True

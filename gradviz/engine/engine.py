@@ -1,5 +1,6 @@
 """The engine: from roots and their gradients to a finished backward pass."""
 
+import contextlib
 import os
 import warnings
 import weakref
@@ -245,7 +246,7 @@ class Engine:
         Takes no lock, so that it works on an engine that hangs.
         """
         return describe_state(
-            self._passes.under_way(), self._queues, tuple(self._threads)
+            self._passes.under_way(), self._queues, _all_of(self._threads)
         )
 
     def watch(self, seconds: float, write: Callable[[str], object]) -> None:
@@ -443,6 +444,13 @@ def _registering(
         return state
 
     return make
+
+
+def _all_of(threads: "weakref.WeakSet[ThreadState]") -> tuple[ThreadState, ...]:
+    """Those that are there, although others come meanwhile."""
+    while True:
+        with contextlib.suppress(RuntimeError):  # the set has changed during iteration
+            return tuple(threads)
 
 
 def _reporter(

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from gradviz.engine import anomaly
 from gradviz.engine.completion import push_wake_up
 from gradviz.engine.device_queues import DeviceQueues
-from gradviz.engine.evaluation import push
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.graph_task import CPU_DEVICE, NO_DEVICE, GraphTask
+from gradviz.engine.handover import push
 from gradviz.engine.node import Node
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.sync import Empty, Sync
@@ -69,10 +69,12 @@ def execute_with_graph_task(
             state.is_interrupted = True
             if saved[0] == NO_DEVICE:
                 state.ready_queue = None
-            _abandon(sync, state, queues, graph_task, error)
+            _abandon(sync, queues, graph_task, error)
             raise
         if not graph_task.is_done or graph_task.is_torn.value:
-            _abandon(sync, state, queues, graph_task, None)
+            if saved[0] == NO_DEVICE:
+                state.ready_queue = None
+            _abandon(sync, queues, graph_task, None)
     finally:
         (
             state.worker_device,
@@ -114,7 +116,6 @@ def _enter(state: ThreadState, graph_task: GraphTask) -> None:
 
 def _abandon(
     sync: Sync,
-    state: ThreadState,
     queues: DeviceQueues,
     graph_task: GraphTask,
     error: BaseException | None,
@@ -124,10 +125,8 @@ def _abandon(
     An error struck the engine's own code, on this thread or on another one of
     its pass (Note [Interrupted engine code]), or the pass failed and a node of it
     on another thread does not end. No further node of it starts; those that run
-    are waited for, within limits. The thread gets a fresh queue.
+    are waited for, within limits. The thread has got rid of its queue by now.
     """
-    if state.worker_device == CPU_DEVICE and state.current_depth == 0:
-        state.ready_queue = None
     if error is not None:
         graph_task.set_error(error, None)
         if graph_task.parent is not None:

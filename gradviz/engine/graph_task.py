@@ -110,6 +110,7 @@ class GraphTask:
             the pass has begun.
         context: The caller's context variables. Constant; threads run in copies.
         probe: Who listens, None for nobody. Constant.
+        home_reports: Whom `home` reports its nodes to, and only it. Constant.
         exec_info: See Note [Exec info]. Constant once the pass has begun.
         dependencies: Node -> incoming edges still to come; 0 stays in the table, so
             that its keys are the nodes of the graph. Guarded by `mutex`.
@@ -149,6 +150,7 @@ class GraphTask:
         "has_error",
         "helpers",
         "home",
+        "home_reports",
         "id",
         "is_complete",
         "is_done",
@@ -201,6 +203,7 @@ class GraphTask:
         self.uses_device_threads = uses_device_threads
         self.context = contextvars.copy_context()
         self.probe = probe
+        self.home_reports = probe.for_this_thread() if probe else None
         self.devices: frozenset[int] = frozenset()
         self.is_private = True
         self.exec_info: dict[Node, ExecInfo] = {}
@@ -384,6 +387,18 @@ class WakeUp(NodeTask):
     def __init__(self, graph_task: GraphTask, *, ends_pass: bool) -> None:
         super().__init__(graph_task, None, [], WAKE_UP_PRIORITY)
         self.ends_pass = ends_pass
+
+
+class LetGo(WakeUp):
+    """Tells a stand-in from the pool that its caller was interrupted, and has gone.
+
+    Nobody reports its push: that could be interrupted as well. So nor is its pop.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, graph_task: GraphTask) -> None:
+        super().__init__(graph_task, ends_pass=True)
 
 
 class Shutdown(NodeTask):

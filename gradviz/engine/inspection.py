@@ -5,12 +5,11 @@ must work on an engine whose locks are all taken. What it says is therefore as o
 about now.
 """
 
-import traceback
 from collections.abc import Iterable, Sequence
 
 from gradviz.engine.graph_task import GraphTask, NodeTask
 from gradviz.engine.ready_queue import ReadyQueue
-from gradviz.engine.sync import frame_of_thread
+from gradviz.engine.sync import stacks
 from gradviz.engine.thread_state import ThreadState
 
 _MAX_LISTED = 10
@@ -36,8 +35,10 @@ def describe_state(
         not_looked_at = f" ({unseen} not looked at yet)" if unseen else ""
         num_tasks = _count(len(queue), "task", "tasks")
         lines.append(f"  {queue.name}: {num_tasks}{_listed(names)}{not_looked_at}")
-    for state in states:
-        lines += _thread_lines(state)
+    busy = [state for state in states if state.graph_task is not None or state.calls]
+    stack_of = stacks() if busy else {}
+    for state in busy:
+        lines += _thread_lines(state, stack_of.get(state.thread_id, []))
     return "\n".join(lines) + "\n"
 
 
@@ -73,10 +74,7 @@ def _pass_lines(graph_task: GraphTask) -> list[str]:
     return lines
 
 
-def _thread_lines(state: ThreadState) -> list[str]:
-    frame = frame_of_thread(state.thread_id)
-    if frame is None or (state.graph_task is None and not state.calls):
-        return []
+def _thread_lines(state: ThreadState, stack: Sequence[str]) -> list[str]:
     lines = [f"thread {state.thread_name}"]
     for graph_task, node in state.calls:
         lines.append(f"  {node!r} of {graph_task!r} called backward, which waits;")
@@ -89,9 +87,7 @@ def _thread_lines(state: ThreadState) -> list[str]:
             "thread: if the one needs a lock that the other holds, they wait for each "
             "other for ever. Do not hold a lock across a backward inside a backward."
         )
-    for entry in traceback.format_stack(frame):
-        lines += [f"    {line}" for line in entry.rstrip().splitlines()]
-    return lines
+    return lines + [f"    {frame}" for frame in stack]
 
 
 def _count(number: int, one: str, many: str) -> str:

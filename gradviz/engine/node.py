@@ -7,11 +7,13 @@ which node the *i*-th of them goes to. Nodes know nothing of threads or queues.
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from gradviz.backends.device import CPU, Device
 from gradviz.engine import anomaly
+from gradviz.engine.module_path import MODULE_PATH
 from gradviz.engine.protocols import Gradient
+from gradviz.engine.removable_handle import RemovableHandle, append, named_like
 from gradviz.engine.sync import ThreadLocal
 from gradviz.trace import probe
 
@@ -118,7 +120,7 @@ class NodeHooks:
         post: Called with what the node returned and what it was given.
     """
 
-    __slots__ = ("post", "pre", "retains_grad", "tensor_pre")
+    __slots__ = ("__weakref__", "post", "pre", "retains_grad", "tensor_pre")
 
     def __init__(self) -> None:
         self.tensor_pre: tuple[tuple[int, TensorHook], ...] = ()
@@ -156,6 +158,8 @@ class Node:
         next_edges: Where the gradients go.
         input_metadata: See above.
         device: See above.
+        module: The part of a model that ran when the node was made, such as
+            ``encoder.0.linear``; empty outside a model.
         hooks: None until the first hook is registered.
 
     Source: torch/csrc/autograd/function.h, struct Node.
@@ -163,16 +167,21 @@ class Node:
 
     __slots__ = (
         "__weakref__",
+        "_metadata",
         "device",
         "hooks",
         "id",
         "input_metadata",
+        "module",
         "next_edges",
         "sequence_nr",
         "topological_nr",
     )
 
+    cuts_imaginary: ClassVar[bool] = False
+
     topological_nr: int
+    _metadata: dict[str, Any]
 
     def __init__(
         self,
@@ -199,6 +208,7 @@ class Node:
         self.next_edges = next_edges
         self.input_metadata = input_metadata
         self.device = device
+        self.module = MODULE_PATH.get()
         self.hooks: NodeHooks | None = None
         topological_nr = 0
         for node, _ in next_edges:
@@ -263,8 +273,84 @@ class Node:
         """How many gradients the node takes."""
         return len(self.input_metadata)
 
+    def register_hook(self, fn: PostHook) -> RemovableHandle:
+        """Call `fn` after the node, with what it returned and what it was given.
+
+        What `fn` returns, a tuple or None, takes the place of what the node returned.
+        """
+        shown, taken = type(self).shown, type(self).taken  # not `self`: no cycle
+
+        def call(
+            outputs: Sequence[Gradient], inputs: Sequence[Gradient]
+        ) -> Sequence[Gradient] | None:
+            return _taken(
+                taken, fn(tuple(map(shown, outputs)), tuple(map(shown, inputs)))
+            )
+
+        return append(self.hooks_to_add_to(), "post", named_like(call, fn))
+
+    def register_prehook(self, fn: PreHook) -> RemovableHandle:
+        """Call `fn` before the node, with what it is given.
+
+        What `fn` returns, a tuple or None, takes the place of what the node is given.
+        """
+        shown, taken = type(self).shown, type(self).taken
+
+        def call(inputs: Sequence[Gradient]) -> Sequence[Gradient] | None:
+            return _taken(taken, fn(tuple(map(shown, inputs))))
+
+        return append(self.hooks_to_add_to(), "pre", named_like(call, fn))
+
+    def hooks_to_add_to(self) -> NodeHooks:
+        """The node's hooks, made if it has none."""
+        if self.hooks is None:
+            self.hooks = NodeHooks()
+        return self.hooks
+
+    @staticmethod
+    def shown(gradient: Gradient) -> Gradient:
+        """A gradient as registered hooks see it; a subclass may dress it up."""
+        return gradient
+
+    @staticmethod
+    def taken(gradient: Gradient) -> Gradient:
+        """What a registered hook returned, as the engine wants it."""
+        return gradient
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Whatever anybody wants to remember of this node; as long-lived as it is."""
+        try:
+            return self._metadata
+        except AttributeError:  # most nodes never have any
+            self._metadata = {}
+            return self._metadata
+
+    @property
+    def _input_metadata(self) -> tuple[InputMetadata | None, ...]:
+        """PyTorch's name of `input_metadata`."""
+        return tuple(self.input_metadata)
+
+    def _sequence_nr(self) -> int:
+        """PyTorch's name of `sequence_nr`."""
+        return self.sequence_nr
+
+    def _set_sequence_nr(self, value: int) -> None:
+        """Let the node run as if it had been made as the `value`-th."""
+        self.sequence_nr = value
+
     def release_variables(self) -> None:
         """Let go of saved tensors; called after a pass that does not keep the graph."""
 
     def __repr__(self) -> str:
         return f"<{self.name()} #{self.id}>"
+
+
+def _taken(
+    taken: Callable[[Gradient], Gradient], result: object
+) -> tuple[Gradient, ...] | None:
+    if result is None:
+        return None
+    if not isinstance(result, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+    return tuple(map(taken, result))

@@ -34,7 +34,7 @@ def owns_its_memory(gradient: Gradient) -> bool:
     a stride of zero), for read-only arrays, and for whatever is no array.
     """
     flags = getattr(gradient, "flags", None)
-    return flags is not None and bool(flags.owndata) and is_writeable(gradient)
+    return flags is not None and flags.owndata and getattr(flags, "writeable", True)
 
 
 def is_writeable(gradient: Gradient) -> bool:

@@ -67,6 +67,11 @@ class Passes:
                 return not self.under_way()
         return True
 
+    @property
+    def are_over(self) -> bool:
+        """Whether the engine was stopped, and no pass needs its threads any more."""
+        return self._is_stopped.value and not self.under_way()
+
     def under_way(self) -> tuple[GraphTask, ...]:
         """Those that have begun and not returned, oldest first; takes no lock."""
         self._forget_parent_process()

@@ -6,6 +6,7 @@ gradient that arrives there must also have a shape and a dtype, and the methods 
 array that the checks of `gradviz.engine.validation` call.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 #: A gradient, or None where none flows ("undefined" in PyTorch's words). The engine is
@@ -28,3 +29,10 @@ class Leaf(Protocol):
 def size_bytes(gradient: Gradient) -> int:
     """Bytes of a gradient's data, 0 where it has no such notion."""
     return getattr(gradient, "nbytes", 0)
+
+
+def sum_of_sizes(gradients: Sequence[Gradient]) -> int:
+    """Bytes of several gradients."""
+    if len(gradients) == 1:  # nearly always: one call instead of five
+        return getattr(gradients[0], "nbytes", 0)
+    return sum(map(size_bytes, gradients))

@@ -33,9 +33,36 @@ class ReadyQueue(Generic[T]):
     Attributes:
         id: Unique in this process; what traces call the queue by.
         device: Index of the device it serves, -1 for a caller's.
+        push: Adds a task; any thread. The mailbox's own method, a C function: an
+            interrupt strikes before it or after it, never inside.
+        push_own: Adds a task; the consumer only.
+        pop_own: Takes the task that should run now from what the consumer has seen, or
+            raises IndexError; the consumer only. Both are the schedule's own methods:
+            made ready and popped by the same thread, a task costs no more than its
+            place in the heap.
+        num_seen: How many tasks the consumer has seen and not popped; any thread.
+        has_no_mail: Whether nothing has come from other threads since `collect`; any
+            thread. The mailbox's own method, called before every pop.
     """
 
-    __slots__ = ("_mailbox", "_make_schedule", "_schedule", "device", "id", "push_own")
+    __slots__ = (
+        "_mailbox",
+        "_make_schedule",
+        "_schedule",
+        "device",
+        "has_no_mail",
+        "id",
+        "num_seen",
+        "pop_own",
+        "push",
+        "push_own",
+    )
+
+    push: Callable[[T], None]
+    push_own: Callable[[T], None]
+    pop_own: Callable[[], T]
+    num_seen: Callable[[], int]
+    has_no_mail: Callable[[], bool]
 
     def __init__(
         self, sync: Sync, schedule: Callable[[], Schedule], device: int
@@ -43,20 +70,15 @@ class ReadyQueue(Generic[T]):
         self.id = next(_queue_ids)
         self.device = device
         self._mailbox: Mailbox[T] = sync.mailbox()
+        self.push = self._mailbox.put
+        self.has_no_mail = self._mailbox.empty
         self._make_schedule = schedule
-        self._schedule = schedule()
-        #: Adds a task; the consumer only. The schedule's own method: made ready and
-        #: popped by the same thread, a task costs no more than its place in the heap.
-        self.push_own: Callable[[T], None] = self._schedule.push
+        self._begin_schedule()
 
     @property
     def name(self) -> str:
         """How traces and messages call the queue."""
         return f"device {self.device}" if self.device >= 0 else f"caller {self.id}"
-
-    def push(self, task: T) -> None:
-        """Add a task; any thread."""
-        self._mailbox.put(task)
 
     def pop(self, timeout: float | None = None) -> T:
         """Take the task that should run now, sleeping until there is one.
@@ -69,30 +91,25 @@ class ReadyQueue(Generic[T]):
         Raises:
             Empty: No task came in time.
         """
-        schedule, mailbox = self._schedule, self._mailbox
         while True:
-            while not mailbox.empty():
-                schedule.push(mailbox.get(block=False))
+            self.collect()
             try:
-                return schedule.pop()  # type: ignore[return-value]  # only T were pushed
+                return self.pop_own()
             except IndexError:
-                schedule.push(mailbox.get(timeout=timeout))
+                self.push_own(self._mailbox.get(timeout=timeout))
 
-    def wait(self, timeout: float | None = None) -> None:
-        """Sleep until there is a task; the consumer only.
-
-        Raises:
-            Empty: No task came in time.
-        """
-        self._schedule.push(self._mailbox.get(timeout=timeout))
+    def collect(self) -> None:
+        """Look at what other threads have pushed; the consumer only."""
+        mailbox = self._mailbox
+        while not mailbox.empty():
+            self.push_own(mailbox.get(block=False))
 
     def clear(self) -> list[T]:
         """Take out every task, for a queue whose order was torn; the consumer only."""
         tasks = self.snapshot()
         while not self._mailbox.empty():
             tasks.append(self._mailbox.get())
-        self._schedule = self._make_schedule()
-        self.push_own = self._schedule.push
+        self._begin_schedule()
         return tasks
 
     def is_empty(self) -> bool:
@@ -110,7 +127,13 @@ class ReadyQueue(Generic[T]):
 
     def __len__(self) -> int:
         """How many tasks wait; approximate for anyone but the consumer."""
-        return len(self._schedule) + self._mailbox.qsize()
+        return self.num_seen() + self._mailbox.qsize()
+
+    def _begin_schedule(self) -> None:
+        self._schedule = self._make_schedule()
+        self.push_own = self._schedule.push
+        self.num_seen = self._schedule.__len__
+        self.pop_own = self._schedule.pop  # type: ignore[assignment]  # only T come in
 
 
 __all__ = ["Empty", "ReadyQueue"]

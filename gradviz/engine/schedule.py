@@ -68,11 +68,17 @@ class PyTorchSchedule:
         """Add a task."""
         heap = self._heap
         heap.append(task)
-        if len(heap) > 1:
-            self._sift_up(len(heap) - 1, task)
+        hole = len(heap) - 1
+        if hole and heap[(hole - 1) >> 1].priority < task.priority:
+            self._sift_up(hole, task)
 
     def pop(self) -> Prioritised:
         """Take out the task with the largest priority.
+
+        The task at the end fills the empty top: the hole sinks, the larger child rising
+        into it (the right one of equals), while that child is not smaller than the
+        task. libstdc++ lets the hole sink to a leaf and the task rise from there, which
+        ends in the same place.
 
         Raises:
             IndexError: There is none.
@@ -82,29 +88,22 @@ class PyTorchSchedule:
         if not heap:
             return last
         top = heap[0]
-        self._refill(last)
-        return top
-
-    def _refill(self, task: Prioritised) -> None:
-        """Fill the empty top, for which `task` was taken from the end.
-
-        The hole sinks to a leaf by always swapping with the larger child (the right
-        one of equals), and then `task` rises from there, as libstdc++ does it.
-        """
-        heap = self._heap
+        priority = last.priority
         size = len(heap)
         hole = 0
         child = 2
-        while child < size:
-            if heap[child].priority < heap[child - 1].priority:
+        while child <= size:
+            # Beyond the end there is no right child.
+            if child == size or heap[child].priority < heap[child - 1].priority:
                 child -= 1
-            heap[hole] = heap[child]
+            larger = heap[child]
+            if larger.priority < priority:
+                break
+            heap[hole] = larger
             hole = child
             child = 2 * hole + 2
-        if child == size:  # only a left child
-            heap[hole] = heap[child - 1]
-            hole = child - 1
-        self._sift_up(hole, task)
+        heap[hole] = last
+        return top
 
     def _sift_up(self, hole: int, task: Prioritised) -> None:
         heap = self._heap

@@ -13,13 +13,15 @@ So each field that two threads touch is either guarded by a lock made here, or i
 every test; each shared field's comment says which of the two it is.
 """
 
+import faulthandler
 import os
 import queue
+import re
 import sys
 import threading
 import time
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Final, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -72,7 +74,8 @@ ThreadLocal = threading.local
 
 #: The lock of a leaf, which belongs to no engine either. Nothing of the engine happens
 #: while it is held, so no schedule of a test could tell it from none.
-LeafLock = threading.RLock
+#: Each leaf of each step makes one: `threading.RLock` is a function around this class.
+LeafLock: Final[Callable[[], Lock]] = type(threading.RLock())
 
 
 def current_thread() -> tuple[str, int]:
@@ -81,9 +84,29 @@ def current_thread() -> tuple[str, int]:
     return thread.name, threading.get_ident()
 
 
-def frame_of_thread(identifier: int) -> FrameType | None:
-    """Where a thread is now, None if it has ended."""
-    return sys._current_frames().get(identifier)
+def stacks() -> dict[int, list[str]]:
+    """Where each thread is now: its identifier and its frames, outermost first.
+
+    Note [Stacks without frames]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    `sys._current_frames` holds a lock of the interpreter while it allocates. A garbage
+    collection in there may let another thread run, and if that one ends it waits for
+    the same lock with the GIL in its hand: the process hangs for good, signals and all
+    (CPython issue 106883, in 3.11 until 3.11.7). `faulthandler`, made for processes in
+    distress, allocates nothing and takes no lock, but writes to files only.
+    """
+    import tempfile  # noqa: PLC0415 - keeps start-up fast
+
+    with tempfile.TemporaryFile() as file:
+        faulthandler.dump_traceback(file)
+        file.seek(0)
+        text = file.read().decode(errors="replace")
+    found: dict[int, list[str]] = {}
+    for thread in text.split("\n\n"):
+        title, *frames = thread.splitlines()
+        if match := re.search(r"hread 0x([0-9a-f]+)", title):
+            found[int(match[1], 16)] = [frame.strip() for frame in reversed(frames)]
+    return found
 
 
 class Flag:

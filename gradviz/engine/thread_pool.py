@@ -1,9 +1,10 @@
 """Threads that stand in for one that is nested too deep in reentrant calls."""
 
+import functools
 import itertools
 
 from gradviz.engine.device_queues import DeviceQueues
-from gradviz.engine.graph_task import GraphTask
+from gradviz.engine.graph_task import GraphTask, LetGo
 from gradviz.engine.sync import Local, Mailbox, Sync
 from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.worker import thread_main
@@ -48,7 +49,7 @@ class ThreadPool:
         #: Task id -> pass whose caller waits for its baton. Each needs a thread, so
         #: there are as many threads as ever waited at once. Grows under `_lock`.
         self._waiting: dict[int, GraphTask] = {}
-        #: Task id -> pass that a thread of the pool works for.
+        #: Task id -> pass that a thread of the pool works for; its caller may be gone.
         self._served: dict[int, GraphTask] = {}
 
     def run(self, graph_task: GraphTask) -> None:
@@ -60,14 +61,21 @@ class ThreadPool:
             RuntimeError: The system refuses another thread.
             EngineError: An error struck the engine's own code on the pool's thread.
         """
+        queue = self._queues.queue_at(graph_task, graph_task.owner)
+        let_go = functools.partial(queue.push, LetGo(graph_task))
         try:
             with self._lock:
                 self._waiting[graph_task.id] = graph_task
-                must_spawn = self.num_threads < len(self._waiting)
+                must_spawn = self.num_threads < len(self._waiting | self._served)
             if must_spawn:
                 self._spawn()
             self._jobs.put(graph_task)
             graph_task.baton.get()
+        except BaseException:
+            # First of all, and in one step, as more interrupts may be on their way:
+            # else a stand-in would sleep before the queue that we throw away for ever.
+            let_go()
+            raise
         finally:
             self._waiting.pop(graph_task.id, None)
         if graph_task.is_torn.value:
@@ -91,12 +99,16 @@ class ThreadPool:
             listener.pool_thread_spawned(number + 1)
 
     def _thread_main(self) -> None:
-        state = self._states.get()
-        # The thread counts itself: whoever spawned it may be interrupted right after.
-        with self._lock:
-            if self._is_stopped:
-                return
-            self.num_threads += 1
+        try:
+            state = self._states.get()
+            # The thread counts itself: whoever spawned it may be interrupted after it.
+            with self._lock:
+                if self._is_stopped:
+                    return
+                self.num_threads += 1
+        except BaseException as error:  # noqa: BLE001 - who waits for us raises it
+            self._tear(None, None, error)
+            return
         while not self._work(state):
             pass
 
@@ -104,7 +116,10 @@ class ThreadPool:
         """Take jobs; returns whether that ended as it should, by `stop`."""
         mine: GraphTask | None = None
         try:
-            while (mine := self._jobs.get()) is not None:
+            while True:  # with no condition: see Note [No condition on a loop]
+                mine = self._jobs.get()
+                if mine is None:
+                    return True
                 if mine.id in self._waiting:
                     self._served[mine.id] = mine
                     self._stand_in(state, mine)
@@ -115,7 +130,6 @@ class ThreadPool:
         except BaseException as error:  # noqa: BLE001 - the thread must not die
             self._tear(state, mine, error)
             return False
-        return True
 
     def _stand_in(self, state: ThreadState, graph_task: GraphTask) -> None:
         queue = self._queues.queue_at(graph_task, graph_task.owner)
@@ -131,7 +145,7 @@ class ThreadPool:
                 listener.thread_exited(graph_task.owner, Role.POOL)
 
     def _tear(
-        self, state: ThreadState, mine: GraphTask | None, error: BaseException
+        self, state: ThreadState | None, mine: GraphTask | None, error: BaseException
     ) -> None:
         """Give back the baton after `error` struck the engine's own code here.
 

@@ -6,7 +6,7 @@ It may have another dtype: it is cast. Anything else is an error, in PyTorch's w
 
 from collections.abc import Sequence
 
-from gradviz.backends.base import copy_to, device_of
+from gradviz.backends.base import copy_to, device_of, only_device
 from gradviz.engine.node import Edge, InputMetadata, Node
 from gradviz.engine.protocols import Gradient
 
@@ -58,18 +58,18 @@ def validate_outputs(
         metadata = node.input_metadata[input_nr]
         if metadata is None:
             continue
-        # Nearly always there is nothing to do, so that is found out first, and fast.
+        # Nearly always there is nothing to do, so that is found out first, and fast:
+        # `only_device` is what `device_of` looks at first, 40 ns sooner.
         shape, dtype, device = metadata
         try:
-            is_as_expected = (
+            if (
                 gradient.shape == shape
                 and (gradient.dtype is dtype or gradient.dtype == dtype)
-                and device_of(gradient) is device
-            )
+                and (only_device(type(gradient)) or device_of(gradient)) is device
+            ):
+                continue
         except AttributeError:
-            is_as_expected = False  # not an array: `_conform` says so
-        if is_as_expected:
-            continue
+            pass  # not an array: `_conform` says so
         if changed is None:
             changed = list(gradients)
         changed[index] = _conform(gradient, metadata, index, function)
@@ -102,7 +102,7 @@ def _conform(
                 )
             )
         gradient = sum_to(gradient, metadata.shape)
-    gradient = _cast(gradient, metadata)
+    gradient = _cast(gradient, metadata, function)
     device = device_of(gradient)
     if device is not metadata.device:
         if gradient.shape != ():
@@ -123,10 +123,14 @@ def _message(function: Node | None, text: str) -> str:
     )
 
 
-def _cast(gradient: Gradient, metadata: InputMetadata) -> Gradient:
+def _cast(
+    gradient: Gradient, metadata: InputMetadata, function: Node | None
+) -> Gradient:
     if metadata.dtype is None or gradient.dtype == metadata.dtype:
         return gradient
     if _is_complex(gradient.dtype) and not _is_complex(metadata.dtype):
+        if function is not None and function.cuts_imaginary:
+            return gradient.real.astype(metadata.dtype)
         raise RuntimeError(
             "Expected isFloatingType(grad.scalar_type()) || "
             "(input_is_complex == grad_is_complex) to be true, but got false.  "
@@ -145,12 +149,18 @@ def is_expandable_to(shape: tuple[int, ...], desired: tuple[int, ...]) -> bool:
     if len(shape) > len(desired):
         return False
     tail = desired[len(desired) - len(shape) :]
-    return all(size in (1, wanted) for size, wanted in zip(shape, tail, strict=True))
+    return tail == shape or all(
+        size in (1, wanted) for size, wanted in zip(shape, tail, strict=True)
+    )
 
 
 def sum_to(gradient: Gradient, shape: tuple[int, ...]) -> Gradient:
     """Sum `gradient` over the axes that broadcasting from `shape` added or widened."""
     num_added = len(gradient.shape) - len(shape)
+    if gradient.shape[num_added:] == shape and only_device(type(gradient)):
+        # Every bias comes here. What is right for all takes 2 µs longer for a raw
+        # array; of a tensor's graph PyTorch's two nodes are expected.
+        return gradient.sum(axis=tuple(range(num_added)))
     axes = tuple(range(num_added)) + tuple(
         axis + num_added
         for axis, size in enumerate(shape)

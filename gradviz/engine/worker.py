@@ -21,6 +21,13 @@ without having been counted, or the heap may be half sifted. Nothing of that can
 trusted any more, so the error leaves the loop, and `execute` throws the queue away and
 makes a fresh one. `is_interrupted` carries the news through the user code between a
 nested loop and the ones below it.
+
+Note [No condition on a loop]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+From 3.12 on, the jump that closes ``while condition:`` is in no block: what strikes
+there passes by the `except`, the `finally` and the `with` around the loop, in the same
+function, and a lock stays taken for ever. ``while True:`` and `for` are sound. So no
+loop with a condition stands inside a block of a function that can be struck.
 """
 
 from gradviz.engine import anomaly
@@ -31,14 +38,14 @@ from gradviz.engine.completion import (
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.evaluation import evaluate_function
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.graph_task import GraphTask, NodeTask, describe
+from gradviz.engine.graph_task import GraphTask, LetGo, NodeTask, describe
 from gradviz.engine.input_buffer import InputBuffer
 from gradviz.engine.node import Node
 from gradviz.engine.ready_queue import Empty, ReadyQueue
 from gradviz.engine.sync import Sync
 from gradviz.engine.thread_state import ThreadState
 from gradviz.trace import probe as trace
-from gradviz.trace.probe import Probe, Skip
+from gradviz.trace.probe import Skip
 
 # Note [Passing on a count]
 # ~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -76,28 +83,30 @@ def thread_main(
     """
     queue = state.ready_queue
     assert queue is not None
-    timeout: float | None = None
     while graph_task is None or not graph_task.is_done:
-        if graph_task is not None and graph_task.has_error.value:
-            timeout = graph_task.time_left(sync.now_ns())
+        # What `queue.pop` does, in two calls less: most tasks come from this thread.
+        if not queue.has_no_mail():
+            queue.collect()
         try:
-            if trace.current is not None and queue.is_empty():
-                _report_wait(sync, queue, timeout)
-            task = queue.pop(timeout)
-        except Empty:
+            task: NodeTask | None = queue.pop_own()
+        except IndexError:
+            task = None
+        task = task or _wait(sync, queue, graph_task)
+        if task is None:
             return  # the pass has failed, and a node of it on another thread hangs
         popped = task.graph_task
         if popped is None:
             return  # a shutdown
-        if popped.probe:
-            _report_pop(popped.probe, popped, task.node, queue)
-        if task.ends_pass:
-            popped.is_done = True
-            continue
         state.has_count = True
-        if task.node is not None:
-            run = _evaluate if state is popped.home else _help
-            run(state, queues, popped, task.node, task.inputs)
+        if task.node is None:
+            _report_wake_up(popped, queue, task)
+            if task.ends_pass:
+                popped.is_done = True
+                continue
+        elif state is popped.home:
+            _evaluate(state, queues, popped, queue, task.node, task.inputs)
+        else:
+            _help(state, queues, popped, queue, task.node, task.inputs)
         # The task, and with it the gradients, is let go before it is counted as done:
         # who waits for the pass finds no reference of ours left (M4).
         del task
@@ -106,33 +115,42 @@ def thread_main(
         del popped  # a device's thread that sleeps keeps no pass alive
 
 
-def _report_pop(
-    probe: Probe, graph_task: GraphTask, node: Node | None, queue: ReadyQueue[NodeTask]
-) -> None:
-    node_id = -1 if node is None else node.id
-    probe.task_popped(graph_task.id, node_id, queue.id, len(queue))
+def _wait(
+    sync: Sync, queue: ReadyQueue[NodeTask], graph_task: GraphTask | None
+) -> NodeTask | None:
+    """Sleep until there is a task, report for how long, and take the task.
 
-
-def _report_wait(
-    sync: Sync, queue: ReadyQueue[NodeTask], timeout: float | None
-) -> None:
-    """Sleep until the queue holds something, and report for how long.
-
-    Raises:
-        Empty: Nothing came in time.
+    Returns:
+        None if nothing came for as long as a pass that has failed may wait.
     """
-    began_ns = sync.now_ns()
+    timeout: float | None = None
+    if graph_task is not None and graph_task.has_error.value:
+        timeout = graph_task.time_left(sync.now_ns())
     try:
-        queue.wait(timeout)
-    finally:
-        if (listener := trace.current) is not None:
-            listener.queue_waited(queue.id, sync.now_ns() - began_ns)
+        if trace.current is None:
+            return queue.pop(timeout)
+        began_ns = sync.now_ns()
+        try:
+            return queue.pop(timeout)
+        finally:
+            if (listener := trace.current) is not None:
+                listener.queue_waited(queue.id, sync.now_ns() - began_ns)
+    except Empty:
+        return None
+
+
+def _report_wake_up(
+    graph_task: GraphTask, queue: ReadyQueue[NodeTask], task: NodeTask
+) -> None:
+    if graph_task.probe and not isinstance(task, LetGo):
+        graph_task.probe.task_popped(graph_task.id, -1, queue.id, len(queue))
 
 
 def _help(
     state: ThreadState,
     queues: DeviceQueues,
     graph_task: GraphTask,
+    queue: ReadyQueue[NodeTask],
     node: Node,
     inputs: InputBuffer,
 ) -> None:
@@ -141,12 +159,12 @@ def _help(
     In a copy of the caller's context, since a context cannot be entered twice (C22).
     """
     if not graph_task.begin_help(state):
-        _skip(state, graph_task, node, inputs)
+        _skip(state, graph_task, queue, node, inputs)
         return
     outer = state.graph_task, state.node
     try:
         context = graph_task.context.copy()
-        context.run(_evaluate, state, queues, graph_task, node, inputs)
+        context.run(_evaluate, state, queues, graph_task, queue, node, inputs)
     finally:
         state.graph_task, state.node = outer  # a thread that sleeps keeps no pass alive
         graph_task.end_help(state)
@@ -156,21 +174,25 @@ def _evaluate(
     state: ThreadState,
     queues: DeviceQueues,
     graph_task: GraphTask,
+    queue: ReadyQueue[NodeTask],
     node: Node,
     inputs: InputBuffer,
 ) -> None:
-    """Run a node, unless its pass has failed; its error becomes the pass's."""
+    """Run a node, unless its pass has failed; its error becomes the pass's.
+
+    It has just been popped from `queue`, which is reported here too.
+    """
     if graph_task.has_error.value:
-        _skip(state, graph_task, node, inputs)
+        _skip(state, graph_task, queue, node, inputs)
         return
     if GRAD_ENABLED.get() is not graph_task.create_graph:
         GRAD_ENABLED.set(graph_task.create_graph)
     state.graph_task, state.node = graph_task, node
     if anomaly.current is not None:
         anomaly.EVALUATING.set(node)
-    probe = graph_task.probe
-    if probe:
-        probe.node_started(graph_task.id, node.id)
+    if probe := graph_task.probe:
+        reports = (state is graph_task.home and graph_task.home_reports) or probe
+        reports.node_taken(graph_task.id, node.id, queue.id, queue.num_seen())
     state.in_user_code = True
     try:
         evaluate_function(state, queues, graph_task, node, inputs)
@@ -179,10 +201,6 @@ def _evaluate(
             raise  # see Note [Interrupted engine code]
         state.in_user_code = False
         _fail(state, queues, graph_task, node, error)
-    else:
-        state.in_user_code = False
-        if probe:
-            probe.node_completed(graph_task.id, node.id)
 
 
 def _fail(
@@ -202,11 +220,16 @@ def _fail(
 
 
 def _skip(
-    state: ThreadState, graph_task: GraphTask, node: Node, inputs: InputBuffer
+    state: ThreadState,
+    graph_task: GraphTask,
+    queue: ReadyQueue[NodeTask],
+    node: Node,
+    inputs: InputBuffer,
 ) -> None:
     """Let go of a node's gradients, as its pass has failed (R3)."""
-    if graph_task.probe:
-        graph_task.probe.node_skipped(graph_task.id, node.id, Skip.ERROR)
+    if probe := graph_task.probe:
+        probe.task_popped(graph_task.id, node.id, queue.id, len(queue))
+        probe.node_skipped(graph_task.id, node.id, Skip.ERROR)
     state.in_user_code = True  # dropping a gradient may run a finaliser
     inputs.clear()
     state.in_user_code = False

@@ -1,20 +1,27 @@
 """Who is told of each node that an op makes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar, Token
 from typing import Final, TypeAlias
 
+from gradviz.backends.base import Array
 from gradviz.engine.node import Node
 
 Hook: TypeAlias = Callable[[Node], None]
+
+#: Takes the node and the results of its op.
+Observer: TypeAlias = Callable[[Node, Sequence[Array]], None]
 
 #: Outer hooks first. A context variable, so that the threads of a backward inherit it.
 _HOOKS: Final[ContextVar[tuple[Hook, ...]]] = ContextVar(
     "gradviz.creation_hooks", default=()
 )
+_OBSERVERS: Final[ContextVar[tuple[Observer, ...]]] = ContextVar(
+    "gradviz.creation_observers", default=()
+)
 _IS_IN_HOOK: Final = ContextVar("gradviz.is_in_creation_hook", default=False)
 
-#: How many hooks there are in all contexts: ops ask no further while it is 0.
+#: How many of both there are in all contexts: ops ask no further while it is 0.
 num_hooks = 0
 
 
@@ -32,12 +39,35 @@ def remove(token: "Token[tuple[Hook, ...]]") -> None:
     _HOOKS.reset(token)
 
 
-def call(node: Node) -> None:
+def observe(observer: Observer) -> "Token[tuple[Observer, ...]]":
+    """Show `observer` nodes and results in this context, until `stop_observing`.
+
+    It must not run ops.
+    """
+    global num_hooks
+    num_hooks += 1
+    return _OBSERVERS.set((*_OBSERVERS.get(), observer))
+
+
+def stop_observing(token: "Token[tuple[Observer, ...]]") -> None:
+    """Undo an `observe`."""
+    global num_hooks
+    num_hooks -= 1
+    _OBSERVERS.reset(token)
+
+
+def call(node: Node, results: Sequence[Array] = ()) -> None:
     """Tell the hooks of this context of `node`, which is complete.
+
+    Args:
+        node: The node.
+        results: What its op computed.
 
     Raises:
         RuntimeError: A hook returned something, or made a node itself.
     """
+    for observer in _OBSERVERS.get():
+        observer(node, results)
     hooks = _HOOKS.get()
     if not hooks:
         return

@@ -1,265 +1,291 @@
-"""Sums, means, extremes: fewer elements out than in."""
+"""Sums, means, products, all and any: fewer elements out than in.
 
-from math import prod
-from typing import NamedTuple, TypeAlias
+Extremes are in `gradviz.ops.extremes`, variances in `gradviz.ops.statistics`, norms in
+`gradviz.ops.norm`.
+"""
+
+from typing import Any
 
 import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.arithmetic import maximum, minimum
+from gradviz.ops.broadcasting import broadcast_to, restored, spread
+from gradviz.ops.calling import numpy_names
+from gradviz.ops.complex_parts import conj
+from gradviz.ops.cumulative import cumprod
 from gradviz.ops.differentiable import differentiable
-from gradviz.ops.shape import broadcast_to, reshape
-from gradviz.ops.variable import Value, Variable, raw, variable
+from gradviz.ops.dimensions import (
+    Dims,
+    Shape,
+    at,
+    num_reduced,
+    wrap_dims,
+)
+from gradviz.ops.dtype_names import scalar_type_name
+from gradviz.ops.joining import cat
+from gradviz.ops.movement import flip
+from gradviz.ops.promotion import DTypeLike, as_floating
+from gradviz.ops.shape import reshape
+from gradviz.ops.transcendental import exp
+from gradviz.ops.variable import Value, raw, variable
 
-#: One dimension, several, or None for all; negative ones count from the end.
-Dims: TypeAlias = int | tuple[int, ...] | None
+# --- sums and means ---------------------------------------------------------------
 
 
-class Extremes(NamedTuple):
-    """What ``max`` and ``min`` along a dimension return.
-
-    Attributes:
-        values: The largest or smallest elements.
-        indices: Where along the dimension they were; the first of equals.
-    """
-
-    values: Value
-    indices: Value
-
-
-def _sum(x: Array, dim: Dims, keepdim: bool) -> Array:
+def total(x: Array, dims: Shape | None, keepdim: bool, dtype: DTypeLike) -> Array:
+    """The sum in the dtype that PyTorch sums in."""
+    if dtype is None and x.dtype.kind in "biu":
+        dtype = np.int64
+    if x.dtype == np.float16 and dtype is None:  # its own sums lose all precision
+        wide = x.sum(axis=dims, keepdims=keepdim, dtype=np.float32)
+        return wide.astype(np.float16)
     # The method: numpy.sum calls it after a microsecond of checks.
-    dtype = np.int64 if x.dtype.kind in "biu" else None
-    return x.sum(axis=dim, keepdims=keepdim, dtype=dtype)
-
-
-def _mean(x: Array, dim: Dims, keepdim: bool) -> Array:
-    if x.dtype.kind not in "fc":
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. Input dtype must be either a "
-            f"floating point or complex dtype. Got: {x.dtype}"
-        )
-    # Not numpy.mean, which warns of what PyTorch answers with NaN: nothing to average.
-    count = _count(x.shape, dim)
-    total = x.sum(axis=dim, keepdims=keepdim)
-    return total / count if count else total * np.nan
+    return x.sum(axis=dims, keepdims=keepdim, dtype=dtype)
 
 
 @differentiable("SumBackward0", x=lambda grad, x_shape: broadcast_to(grad, x_shape))
-def _sum_all(x: Array) -> Array:
-    return _sum(x, None, keepdim=False)
+def _sum_all(x: Array, dtype: DTypeLike) -> Array:
+    return total(x, None, keepdim=False, dtype=dtype)
 
 
 @differentiable(
-    "SumBackward1",
-    x=lambda grad, x_shape, dim: broadcast_to(_kept(grad, x_shape, dim), x_shape),
+    "SumBackward1", x=lambda grad, x_shape, dims: spread(grad, x_shape, dims)
 )
-def _sum_dim(x: Array, dim: Dims, keepdim: bool) -> Array:
-    return _sum(x, dim, keepdim)
+def _sum(x: Array, dims: Shape, keepdim: bool, dtype: DTypeLike) -> Array:
+    return total(x, dims, keepdim, dtype)
+
+
+@differentiable(
+    "NansumBackward0",
+    x=lambda grad, x, dims: spread(grad, x.shape, dims) * ~np.isnan(raw(x)),
+)
+def _nansum(x: Array, dims: Shape, keepdim: bool, dtype: DTypeLike) -> Array:
+    numbers = np.where(np.isnan(x), 0, x) if x.dtype.kind in "fc" else x
+    return total(numbers, dims, keepdim, dtype)
+
+
+def _mean_of(x: Array, dims: Shape, keepdim: bool, dtype: DTypeLike) -> Array:
+    # Not numpy.mean, which warns of what PyTorch answers with NaN: nothing to average.
+    dtype = x.dtype if dtype is None else np.dtype(dtype)
+    wide = np.dtype(np.float32) if dtype == np.float16 else dtype
+    sums = x.sum(axis=dims, keepdims=keepdim, dtype=wide)
+    mean = np.true_divide(sums, num_reduced(x.shape, dims))
+    return mean if wide is dtype else mean.astype(dtype)
 
 
 @differentiable(
     "MeanBackward0",
-    x=lambda grad, x_shape: broadcast_to(grad, x_shape) / _count(x_shape, None),
+    x=lambda grad, x_shape, dims: (
+        broadcast_to(grad, x_shape) / num_reduced(x_shape, dims)
+    ),
 )
-def _mean_all(x: Array) -> Array:
-    return _mean(x, None, keepdim=False)
+def _mean_all(x: Array, dims: Shape, dtype: DTypeLike) -> Array:
+    return _mean_of(x, dims, keepdim=False, dtype=dtype)
 
 
 @differentiable(
     "MeanBackward1",
-    x=lambda grad, x_shape, dim: (
-        broadcast_to(_kept(grad, x_shape, dim), x_shape) / _count(x_shape, dim)
+    x=lambda grad, x_shape, dims: (
+        spread(grad, x_shape, dims) / num_reduced(x_shape, dims)
     ),
 )
-def _mean_dim(x: Array, dim: Dims, keepdim: bool) -> Array:
-    return _mean(x, dim, keepdim)
+def _mean(x: Array, dims: Shape, keepdim: bool, dtype: DTypeLike) -> Array:
+    return _mean_of(x, dims, keepdim, dtype)
 
 
-def _evenly(grad: Gradient, x: Gradient, result: Gradient, dim: Dims) -> Gradient:
-    """The gradient of an extreme, in equal parts to all elements that equal it."""
-    mask = raw(x) == raw(_kept(result, x.shape, dim))
-    count = np.sum(mask, axis=dim, keepdims=True)
-    return mask * (_kept(grad, x.shape, dim) / count)
-
-
-@differentiable(
-    "MaxBackward1", x=lambda grad, x, result: _evenly(grad, x, result, None)
-)
-def _max_all(x: Array) -> Array:
-    return np.max(x)
-
-
-@differentiable(
-    "MinBackward1", x=lambda grad, x, result: _evenly(grad, x, result, None)
-)
-def _min_all(x: Array) -> Array:
-    return np.min(x)
-
-
-@differentiable("AmaxBackward0", x=_evenly)
-def _amax(x: Array, dim: Dims, keepdim: bool) -> Array:
-    return np.max(x, axis=dim, keepdims=keepdim)
-
-
-@differentiable("AminBackward0", x=_evenly)
-def _amin(x: Array, dim: Dims, keepdim: bool) -> Array:
-    return np.min(x, axis=dim, keepdims=keepdim)
-
-
-def _take(x: Array, indices: Array, dim: int, keepdim: bool) -> Array:
-    """The elements at `indices` along `dim`, which have a length of 1 there."""
-    if x.ndim == 0:
-        return x
-    taken = np.take_along_axis(x, indices, axis=dim)
-    return taken if keepdim else np.squeeze(taken, axis=dim)
-
-
-_max_dim = differentiable(
-    "MaxBackward0",
-    arrays=("indices",),
-    x=lambda grad, x_shape, indices, dim: _put(grad, x_shape, indices, dim),
-)(_take)
-_min_dim = differentiable(
-    "MinBackward0",
-    arrays=("indices",),
-    x=lambda grad, x_shape, indices, dim: _put(grad, x_shape, indices, dim),
-)(_take)
-
-
-@differentiable(
-    "ScatterBackward0",
-    arrays=("indices",),
-    x=lambda grad, x_shape, indices, dim: reshape(
-        _max_dim(grad, indices, dim, True), x_shape
-    ),
-)
-def _put(x: Array, shape: tuple[int, ...], indices: Array, dim: int) -> Array:
-    """Zeros with the elements of `x` where `_take` takes them from."""
-    result = np.zeros_like(x, shape=shape)
-    if not shape:
-        return result + x
-    np.put_along_axis(result, indices, np.reshape(x, indices.shape), axis=dim)
-    return result
-
-
+@numpy_names
 def sum(
-    x: Value,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    axis: Dims = None,
-    keepdims: bool = False,
+    input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
 ) -> Value:
     """The sum along `dim`, or of all elements.
 
     Args:
-        x: What to sum; sums of integers and booleans are int64.
+        input: What to sum; sums of integers and booleans are int64.
         dim: Along which dimensions.
         keepdim: Keep them, with length 1.
-        axis: NumPy's name of `dim`.
-        keepdims: NumPy's name of `keepdim`.
+        dtype: What to sum in.
+
+    Raises:
+        IndexError: There is no such dimension.
     """
-    dim = axis if dim is None else dim
-    keepdim = keepdim or keepdims
     if dim is None and not keepdim:
-        return _sum_all(x)
-    return _sum_dim(x, dim, keepdim)
+        return _sum_all(input, dtype)
+    return _sum(input, wrap_dims(dim, raw(input).ndim), keepdim, dtype)
 
 
-def mean(x: Value, dim: Dims = None, keepdim: bool = False) -> Value:
+@numpy_names
+def nansum(
+    input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
+) -> Value:
+    """The sum of what is a number; see `sum`."""
+    if raw(input).dtype.kind == "c":
+        raise RuntimeError("nansum does not support complex inputs")
+    return _nansum(input, wrap_dims(dim, raw(input).ndim), keepdim, dtype)
+
+
+@numpy_names
+def mean(
+    input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
+) -> Value:
     """The mean along `dim`, or of all elements.
 
     Raises:
-        RuntimeError: `x` does not have floats.
+        IndexError: There is no such dimension.
+        RuntimeError: `input` does not have floats, and `dtype` is none of floats.
     """
+    _check_mean(raw(input).dtype, dtype)
+    dims = wrap_dims(dim, raw(input).ndim)
     if dim is None and not keepdim:
-        return _mean_all(x)
-    return _mean_dim(x, dim, keepdim)
+        return _mean_all(input, dims, dtype)
+    return _mean(input, dims, keepdim, dtype)
 
 
-def max(x: Value, dim: Value = None, keepdim: bool = False) -> Value:
-    """The largest element; with a dimension `Extremes`; of two tensors `maximum`."""
-    if isinstance(dim, Variable):
-        return maximum(x, dim)
+def _check_mean(known: np.dtype[Any], dtype: DTypeLike) -> None:
+    used, which = (known, "Input") if dtype is None else (np.dtype(dtype), "Optional")
+    if used.kind not in "fc":
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {which} dtype must be either a "
+            f"floating point or complex dtype. Got: {scalar_type_name(used)}"
+        )
+
+
+@numpy_names
+def nanmean(
+    input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
+) -> Value:
+    """The mean of what is a number; see `mean`."""
+    if raw(input).dtype.kind not in "fc":
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but "
+            f"got {scalar_type_name(raw(input).dtype)}"
+        )
+    numbers = ~np.isnan(raw(input))
+    count = numbers.sum(axis=wrap_dims(dim, numbers.ndim), keepdims=keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / variable(count)
+
+
+@differentiable(
+    "LogsumexpBackward0",
+    x=lambda grad, x, result, dims: (
+        restored(grad, x.shape, dims) * conj(exp(x - restored(result, x.shape, dims)))
+    ),
+)
+def _logsumexp(x: Array, dims: Shape, keepdim: bool) -> Array:
+    x = as_floating(x)
+    if not num_reduced(x.shape, dims):
+        return np.log(np.sum(np.exp(x), axis=dims, keepdims=keepdim))
+    largest = np.max(np.real(x), axis=dims, keepdims=True)
+    # An infinite maximum is itself the result; subtracted it would make NaN.
+    shift = np.where(np.isinf(largest), 0, largest).astype(x.dtype)
+    result = np.log(np.sum(np.exp(x - shift), axis=dims, keepdims=True)) + shift
+    return result if keepdim else np.squeeze(result, axis=dims)
+
+
+@numpy_names
+def logsumexp(input: Value, dim: Dims, keepdim: bool = False) -> Value:
+    """The logarithm of the sum of exponentials along `dim`.
+
+    Raises:
+        IndexError: There is no such dimension.
+    """
+    return _logsumexp(input, wrap_dims(dim, raw(input).ndim), keepdim)
+
+
+# --- products ---------------------------------------------------------------------
+
+
+def _product(x: Array, dims: Shape, keepdim: bool, dtype: DTypeLike) -> Array:
+    if dtype is None and x.dtype.kind in "biu":
+        dtype = np.int64
+    return np.prod(x, axis=dims, keepdims=keepdim, dtype=dtype)
+
+
+def _product_backward(
+    grad: Gradient, x: Gradient, result: Gradient, dims: Shape
+) -> Gradient:
+    """The gradient times the product of all other elements."""
+    grad = restored(grad, x.shape, dims)
+    if np.all(raw(x) != 0):
+        return grad * conj(restored(result, x.shape, dims) / x)
+    if len(dims) == 1:
+        return grad * conj(_product_of_others(x, dims[0]))
+    return reshape(grad * conj(_product_of_others(reshape(x, (-1,)), 0)), x.shape)
+
+
+def _product_of_others(x: Gradient, dim: int) -> Gradient:
+    """For each element the product of all others along `dim`, which may be 0."""
+    before = _shifted_products(x, dim)
+    after = flip(_shifted_products(flip(x, dim), dim), dim)
+    return before * after
+
+
+def _shifted_products(x: Gradient, dim: int) -> Gradient:
+    """For each element the product of those before it."""
+    ones = np.ones_like(raw(x)[at(dim, slice(1))])
+    return cumprod(cat([ones, x[at(dim, slice(-1))]], dim), dim)
+
+
+@differentiable(
+    "ProdBackward0",
+    x=lambda grad, x, result, dims: _product_backward(grad, x, result, dims),
+)
+def _prod_all(x: Array, dims: Shape, dtype: DTypeLike) -> Array:
+    return _product(x, dims, keepdim=False, dtype=dtype)
+
+
+@differentiable(
+    "ProdBackward1",
+    x=lambda grad, x, result, dims: _product_backward(grad, x, result, dims),
+)
+def _prod(x: Array, dims: Shape, keepdim: bool, dtype: DTypeLike) -> Array:
+    return _product(x, dims, keepdim, dtype)
+
+
+@numpy_names
+def prod(
+    input: Value,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DTypeLike = None,
+) -> Value:
+    """The product along `dim`, or of all elements.
+
+    Raises:
+        IndexError: There is no such dimension.
+    """
+    dims = wrap_dims(dim, raw(input).ndim)
     if dim is None:
-        return _max_all(x)
-    indices = _indices(np.argmax, x, dim)
-    return Extremes(_max_dim(x, indices, dim, keepdim), _shown(indices, dim, keepdim))
-
-
-def min(x: Value, dim: Value = None, keepdim: bool = False) -> Value:
-    """The smallest element; with a dimension `Extremes`; of two tensors `minimum`."""
-    if isinstance(dim, Variable):
-        return minimum(x, dim)
-    if dim is None:
-        return _min_all(x)
-    indices = _indices(np.argmin, x, dim)
-    return Extremes(_min_dim(x, indices, dim, keepdim), _shown(indices, dim, keepdim))
-
-
-def amax(x: Value, dim: Dims = None, keepdim: bool = False) -> Value:
-    """The largest elements; equal ones share the gradient."""
-    return _amax(x, dim, keepdim)
-
-
-def amin(x: Value, dim: Dims = None, keepdim: bool = False) -> Value:
-    """The smallest elements; equal ones share the gradient."""
-    return _amin(x, dim, keepdim)
+        return _prod_all(input, dims, dtype)
+    return _prod(input, dims, keepdim, dtype)
 
 
 # --- not differentiable -----------------------------------------------------------
 
 
-def argmax(x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    """Where the largest element is: along `dim`, or in the flattened array."""
-    return _like(x, np.argmax(raw(x), axis=dim, keepdims=keepdim))
+@numpy_names
+def all(input: Value, dim: Dims = None, keepdim: bool = False) -> Value:
+    """Whether all elements are true, along `dim` or of the whole."""
+    return _truth(np.all, input, dim, keepdim)
 
 
-def argmin(x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    """Where the smallest element is: along `dim`, or in the flattened array."""
-    return _like(x, np.argmin(raw(x), axis=dim, keepdims=keepdim))
+@numpy_names
+def any(input: Value, dim: Dims = None, keepdim: bool = False) -> Value:
+    """Whether an element is true, along `dim` or of the whole."""
+    return _truth(np.any, input, dim, keepdim)
 
 
-def all(x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    """Whether all elements are true."""
-    return _like(x, np.all(raw(x), axis=dim, keepdims=keepdim))
-
-
-def any(x: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    """Whether an element is true."""
-    return _like(x, np.any(raw(x), axis=dim, keepdims=keepdim))
-
-
-def _like(x: Value, result: Array) -> Value:
-    return variable(result) if isinstance(x, Variable) else result
-
-
-def _indices(find: Value, x: Value, dim: int) -> Array:
+def _truth(function: Value, x: Value, dim: Dims, keepdim: bool) -> Value:
     array = raw(x)
-    return find(array, axis=dim if array.ndim else None, keepdims=array.ndim > 0)
+    result = function(array, axis=wrap_dims(dim, array.ndim), keepdims=keepdim)
+    # Bytes are the booleans of old.
+    return variable(result.astype(np.uint8) if array.dtype == np.uint8 else result)
 
 
-def _shown(indices: Array, dim: int, keepdim: bool) -> Value:
-    squeezed = indices if keepdim or not indices.ndim else np.squeeze(indices, axis=dim)
-    return variable(squeezed)
-
-
-def _axes(ndim: int, dim: Dims) -> tuple[int, ...]:
-    if dim is None:
-        return tuple(range(ndim))
-    dims = (dim,) if isinstance(dim, int) else dim
-    return tuple(one % ndim for one in dims) if ndim else ()
-
-
-def _count(shape: tuple[int, ...], dim: Dims) -> int:
-    return prod(shape[axis] for axis in _axes(len(shape), dim))
-
-
-def _kept(reduced: Gradient, shape: tuple[int, ...], dim: Dims) -> Gradient:
-    """A result of a reduction with the dimensions back that it may have lost."""
-    axes = _axes(len(shape), dim)
-    return reshape(
-        reduced, tuple(1 if i in axes else size for i, size in enumerate(shape))
-    )
+@numpy_names
+def count_nonzero(input: Value, dim: Dims = None) -> Value:
+    """How many elements are other than 0, along `dim` or in the whole."""
+    array = raw(input)
+    count = np.count_nonzero(array, axis=wrap_dims(dim, array.ndim))
+    return variable(np.asarray(count) if isinstance(count, int) else count)

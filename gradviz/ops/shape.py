@@ -1,131 +1,83 @@
-"""The same elements in another shape or order: views where possible, else copies."""
+"""The same elements in another shape: views where that is possible, else copies.
 
+What only adds or takes dimensions of length 1 is in `gradviz.ops.unit_dimensions`, what
+repeats elements without a copy in `gradviz.ops.broadcasting`.
+"""
+
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.copying import clone
+from gradviz.ops.copying import contiguous_copy
 from gradviz.ops.differentiable import differentiable
-from gradviz.ops.variable import Value, raw
-
-Shape = tuple[int, ...]
-
-# --- one view each ----------------------------------------------------------------
+from gradviz.ops.dimensions import Shape, wrap_dim
+from gradviz.ops.dtype_names import scalar_type_name
+from gradviz.ops.promotion import DTypeLike
+from gradviz.ops.variable import Value, raw, variable
 
 
 def _reshaped(x: Array, shape: Shape) -> Array:
     return x.reshape(shape)
 
 
-_view = differentiable("ViewBackward0", x=lambda grad, x_shape: reshape(grad, x_shape))(
-    _reshaped
-)
-_reshape_alias = differentiable(
-    "ReshapeAliasBackward0", x=lambda grad, x_shape: reshape(grad, x_shape)
+_view = differentiable(
+    "ViewBackward0", view=True, x=lambda grad, x_shape: reshape(grad, x_shape)
 )(_reshaped)
+
+
+_reshape_alias = differentiable(
+    "ReshapeAliasBackward0", view=True, x=lambda grad, x_shape: reshape(grad, x_shape)
+)(_reshaped)
+
+
 unsafe_view = differentiable(
     "UnsafeViewBackward0", x=lambda grad, x_shape: reshape(grad, x_shape)
 )(_reshaped)
-_squeeze_all = differentiable(
-    "SqueezeBackward0", x=lambda grad, x_shape: reshape(grad, x_shape)
-)(_reshaped)
-_squeeze_one = differentiable(
-    "SqueezeBackward1", x=lambda grad, x_shape: reshape(grad, x_shape)
-)(_reshaped)
-_squeeze_several = differentiable(
-    "SqueezeBackward2", x=lambda grad, x_shape: reshape(grad, x_shape)
-)(_reshaped)
-#: What `matmul` of a vector and a matrix ends with: PyTorch squeezes in place there.
-squeeze_in_place = differentiable(
-    "SqueezeBackward4", x=lambda grad, x_shape: reshape(grad, x_shape)
-)(_reshaped)
 
 
-@differentiable("UnsqueezeBackward0", x=lambda grad, x_shape: reshape(grad, x_shape))
-def _unsqueeze(x: Array, dim: int) -> Array:
-    return np.expand_dims(x, dim)
-
-
-@differentiable(
-    "TransposeBackward0", x=lambda grad, dim0, dim1: transpose(grad, dim0, dim1)
-)
-def transpose(x: Array, dim0: int, dim1: int) -> Array:
-    """Two dimensions exchanged."""
-    return np.swapaxes(x, dim0, dim1) if x.ndim else x
-
-
-@differentiable("TBackward0", x=lambda grad: t(grad))
-def t(x: Array) -> Array:
-    """A matrix with its dimensions exchanged; fewer dimensions stay as they are."""
-    if x.ndim > 2:
-        raise RuntimeError(
-            f"t() expects a tensor with <= 2 dimensions, but self is {x.ndim}D"
-        )
-    return x.T
-
-
-@differentiable("PermuteBackward0", x=lambda grad, dims: _permute(grad, _inverse(dims)))
-def _permute(x: Array, dims: Shape) -> Array:
-    return np.transpose(x, dims)
-
-
-@differentiable("ExpandBackward0", x=lambda grad, x_shape: sum_to(grad, x_shape))
-def broadcast_to(x: Array, shape: Shape) -> Array:
-    """`expand` without its checks and its -1."""
-    return np.broadcast_to(x, shape)
-
-
-@differentiable("AliasBackward0", x=lambda grad: grad)
+@differentiable("AliasBackward0", view=True, x=lambda grad: grad)
 def alias(x: Array) -> Array:
     """Another view of the whole."""
     return x[...]
 
 
-@differentiable("SumBackward1", x=lambda grad, x_shape: broadcast_to(grad, x_shape))
-def _sum_keeping(x: Array, dims: Shape) -> Array:
-    return x.sum(axis=dims, keepdims=True)
-
-
-# --- what users call --------------------------------------------------------------
-
-
-def reshape(x: Value, shape: Sequence[int]) -> Value:
-    """The elements of `x` in C order in another shape: a view where that is possible.
+def reshape(input: Value, shape: Sequence[int]) -> Value:
+    """The elements of `input` in C order in another shape: a view where possible.
 
     Args:
-        x: What to reshape.
+        input: What to reshape.
         shape: One of the lengths may be -1, and is then inferred.
 
     Raises:
         RuntimeError: The shape does not fit the number of elements.
     """
     shape = tuple(shape)
-    array = raw(x)
-    if array is x:
-        return _reshaped(x, shape)
-    try:
-        if array.flags.c_contiguous:
-            return _view(x, shape)
-        if _fits_as_view(array, shape):
-            return _reshape_alias(x, shape)
-    except ValueError as error:
-        raise _size_error(array, shape) from error
-    return unsafe_view(clone(x), shape)
+    array = raw(input)
+    if array is input:
+        return _reshaped(input, shape)
+    if array.flags.c_contiguous:
+        return _view_of_all(input, array, shape)
+    shape = _inferred(array, shape)
+    if _fits_as_view(array, shape):
+        return _reshape_alias(input, shape)
+    return unsafe_view(contiguous_copy(input), shape)
 
 
-def view(x: Value, shape: Sequence[int]) -> Value:
-    """`x` in another shape, sharing its memory.
+def view(input: Value, shape: Sequence[int]) -> Value:
+    """`input` in another shape, sharing its memory.
 
     Raises:
         RuntimeError: That is impossible.
     """
+    array = raw(input)
     shape = tuple(shape)
-    try:
-        if _fits_as_view(raw(x), shape):
-            return _view(x, shape)
-    except ValueError as error:
-        raise _size_error(raw(x), shape) from error
+    if array.flags.c_contiguous:
+        return _view_of_all(input, array, shape)
+    shape = _inferred(array, shape)
+    if _fits_as_view(array, shape):
+        return _view(input, shape)
     raise RuntimeError(
         "view size is not compatible with input tensor's size and stride (at least "
         "one dimension spans across two contiguous subspaces). Use .reshape(...) "
@@ -133,111 +85,146 @@ def view(x: Value, shape: Sequence[int]) -> Value:
     )
 
 
-def flatten(x: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
-    """Dimensions `start_dim` to `end_dim` joined to one."""
-    shape = raw(x).shape
-    if not shape:
-        return reshape(x, (1,))
-    start, end = start_dim % len(shape), end_dim % len(shape)
+def _view_of_all(x: Value, array: Array, shape: Shape) -> Value:
+    """A view of what lies in C order, so that NumPy need not copy it."""
+    try:
+        if min(shape, default=0) >= -1:
+            return _view(x, shape)
+    except ValueError as error:
+        raise _size_error(array, shape) from error
+    raise _size_error(array, shape)
+
+
+def view_as_dtype(x: Value, dtype: DTypeLike) -> Value:
+    """The bytes of the elements as elements of another type, without a gradient."""
+    wanted = np.dtype(dtype)
+    known = raw(x).dtype
+    if wanted == known:
+        return alias(x)
+    if wanted.itemsize != known.itemsize and not raw(x).ndim:
+        raise RuntimeError(
+            f"self.dim() cannot be 0 to view {scalar_type_name(known)} as "
+            f"{scalar_type_name(wanted)} (different element sizes)"
+        )
+    return variable(raw(x).view(wanted))
+
+
+def ravel(input: Value) -> Value:
+    """All elements in one dimension: a view where possible."""
+    array = raw(input)
+    if not array.flags.c_contiguous:
+        input = contiguous_copy(input)
+    return view(input, (-1,)) if array.ndim != 1 else input
+
+
+def flatten(input: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
+    """Dimensions `start_dim` to `end_dim` joined to one.
+
+    Raises:
+        IndexError: There is no such dimension.
+        RuntimeError: The first comes after the last.
+    """
+    shape = raw(input).shape
+    start = wrap_dim(start_dim, len(shape))
+    end = wrap_dim(end_dim, len(shape))
     if start > end:
         raise RuntimeError(
             "flatten() has invalid args: start_dim cannot come after end_dim"
         )
+    if not shape:
+        return reshape(input, (1,))
     if start == end:
-        return x
-    return reshape(
-        x, (*shape[:start], _product(shape[start : end + 1]), *shape[end + 1 :])
-    )
+        return input
+    joined = math.prod(shape[start : end + 1])
+    return reshape(input, (*shape[:start], joined, *shape[end + 1 :]))
 
 
-def permute(x: Value, dims: Sequence[int]) -> Value:
-    """The dimensions in another order."""
-    ndim = raw(x).ndim
-    if len(dims) != ndim:
-        raise RuntimeError(
-            f"permute(sparse_coo): number of dimensions in the tensor input does not "
-            f"match the length of the desired ordering of dimensions i.e. "
-            f"input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
-        )
-    return _permute(x, tuple(dim % ndim for dim in dims))
-
-
-def reversed_dims(x: Value) -> Value:
-    """The dimensions in reverse order: the attribute ``T``."""
-    return _permute(x, tuple(reversed(range(raw(x).ndim))))
-
-
-def unsqueeze(x: Value, dim: int) -> Value:
-    """A new dimension of length 1 at `dim`."""
-    return _unsqueeze(x, dim)
-
-
-def squeeze(x: Value, dim: int | Sequence[int] | None = None) -> Value:
-    """Without dimensions of length 1: all of them, or those among `dim`."""
-    shape = raw(x).shape
-    if dim is None:
-        return _squeeze_all(x, tuple(size for size in shape if size != 1))
-    dims = {
-        one % max(len(shape), 1) for one in ([dim] if isinstance(dim, int) else dim)
-    }
-    kept = tuple(size for i, size in enumerate(shape) if i not in dims or size != 1)
-    return _squeeze_one(x, kept) if isinstance(dim, int) else _squeeze_several(x, kept)
-
-
-def expand(x: Value, shape: Sequence[int]) -> Value:
-    """`x` repeated to a larger shape without copying; -1 leaves a length as it is.
+def unflatten(input: Value, dim: int, sizes: Sequence[int]) -> Value:
+    """One dimension taken apart to several of these lengths, of which one may be -1.
 
     Raises:
-        RuntimeError: A length other than 1 would change.
+        IndexError: There is no such dimension.
+        RuntimeError: The lengths do not multiply to that of the dimension.
     """
-    known = np.shape(raw(x))
-    missing = len(shape) - len(known)
-    wanted = tuple(
-        known[i - missing] if size == -1 and i >= missing else size
-        for i, size in enumerate(shape)
-    )
-    try:
-        return broadcast_to(x, wanted)
-    except ValueError as error:
+    shape = raw(input).shape
+    dim = wrap_dim(dim, len(shape))
+    sizes = tuple(sizes)
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    known = math.prod(size for size in sizes if size != -1)
+    length = shape[dim]
+    fits = known and length % known == 0 if -1 in sizes else known == length
+    if not fits:
         raise RuntimeError(
-            f"cannot expand a tensor of shape {list(known)} to {list(shape)}: "
-            f"only dimensions of length 1 can grow, and new ones come first"
-        ) from error
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of "
+            f"dim {dim} ({length}) in the input tensor"
+        )
+    sizes = tuple(length // known if size == -1 else size for size in sizes)
+    return view(input, (*shape[:dim], *sizes, *shape[dim + 1 :]))
 
 
-def sum_to(x: Value, shape: Shape) -> Value:
-    """`x` summed to a shape from which broadcasting leads back to its own."""
-    known = raw(x).shape
-    if known == shape:
-        return x
-    added = len(known) - len(shape)
-    dims = tuple(
-        i
-        for i, size in enumerate(known)
-        if i < added or (shape[i - added] == 1 and size != 1)
-    )
-    return reshape(_sum_keeping(x, dims) if dims else x, shape)
-
-
-def _fits_as_view(array: Array, shape: Shape) -> bool:
-    result = array.reshape(shape)
-    return result.size == 0 or bool(np.may_share_memory(result, array))
+def _inferred(array: Array, shape: Shape) -> Shape:
+    """`shape` with the length that is meant by -1."""
+    if min(shape, default=0) < -1:
+        raise _size_error(array, shape)
+    known = math.prod(size for size in shape if size != -1)
+    if shape.count(-1) == 1 and known and array.size % known == 0:
+        return tuple(array.size // known if size == -1 else size for size in shape)
+    if -1 in shape or known != array.size:
+        raise _size_error(array, shape)
+    return shape
 
 
 def _size_error(array: Array, shape: Shape) -> RuntimeError:
+    for i, size in enumerate(shape):
+        if size < -1:
+            return RuntimeError(
+                f"invalid shape dimension {size} at index {i} of shape {list(shape)}"
+            )
     if shape.count(-1) > 1:
         return RuntimeError("only one dimension can be inferred")
+    if -1 in shape and array.size == 0:
+        return RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
+            f"unspecified dimension size -1 can be any value and is ambiguous"
+        )
     return RuntimeError(
         f"shape '{list(shape)}' is invalid for input of size {array.size}"
     )
 
 
-def _inverse(dims: Shape) -> Shape:
-    return tuple(sorted(range(len(dims)), key=dims.__getitem__))
+def _fits_as_view(array: Array, shape: Shape) -> bool:
+    """Whether strides can express `shape`, which has as many elements.
+
+    Source: aten/src/ATen/TensorUtils.cpp, computeStride_impl.
+    """
+    if array.size == 0:
+        return True
+    lengths = [size for size in shape if size != 1]
+    for size, _ in _runs(array):
+        # The last lengths must fill this run of evenly spaced elements exactly.
+        filled = 1
+        while filled < size and lengths:
+            filled *= lengths.pop()
+        if filled != size:
+            return False
+    return not lengths
 
 
-def _product(sizes: Sequence[int]) -> int:
-    product = 1
-    for size in sizes:
-        product *= size
-    return product
+def _runs(array: Array) -> list[list[int]]:
+    """Dimensions joined where one step of the outer is all steps of the inner.
+
+    Returns:
+        For each, from the last, its length and stride.
+    """
+    runs: list[list[int]] = []
+    for size, stride in zip(
+        reversed(array.shape), reversed(array.strides), strict=True
+    ):
+        if size == 1:
+            continue
+        if runs and stride == runs[-1][0] * runs[-1][1]:
+            runs[-1][0] *= size
+        else:
+            runs.append([size, stride])
+    return runs

@@ -11,6 +11,7 @@ from typing import Final
 
 from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.render import style
+from gradviz.render.frames import LABEL_HEIGHT, place_frames
 from gradviz.render.layout import Layout, Point
 from gradviz.render.scene import Box, Entry, Outline, Scene
 from gradviz.render.text import width
@@ -57,6 +58,7 @@ def dot_source(scene: Scene, layout: Layout | None = None) -> str:
         f"  n{producer} -> n{consumer}{_route(route)}"
         for (producer, consumer), route in zip(scene.edges, routes, strict=True)
     ]
+    lines += _clusters(scene, layout)
     lines += [*_legend(scene, is_placed=layout is not None), "}", ""]
     return "\n".join(lines)
 
@@ -79,6 +81,7 @@ def skeleton_source(scene: Scene) -> str:
             scene.edges, _weights(scene), strict=True
         )
     ]
+    lines += _clusters(scene, None)
     return "\n".join([*lines, "}", ""])
 
 
@@ -140,6 +143,33 @@ def _weights(scene: Scene) -> Iterable[str]:
     for producer, consumer in scene.edges:
         is_spine = heights[consumer] == highest[producer]
         yield f" [weight={SPINE_WEIGHT}]" if is_spine else ""
+
+
+def _clusters(scene: Scene, layout: Layout | None) -> list[str]:
+    """The frames, as clusters; with the places of `layout` if there is one."""
+    places = dict(place_frames(scene, layout)) if layout else {}
+    lines = []
+    for index, frame in enumerate(scene.frames):
+        if layout is not None and frame not in places:
+            continue
+        attributes = {
+            "label": quoted(frame.label, end=LEFT),
+            "fontsize": f"{style.SMALL_SIZE:g}",
+            "fontcolor": f'"{style.FAINT_INK}"',
+            "color": f'"{style.FAINT_LINE}"',
+            "bgcolor": f'"{style.PANEL}"',
+            "style": '"rounded"',
+        }
+        if layout is not None:
+            left, top, right, bottom = places[frame]
+            corners = _point((left, bottom)), _point((right, top))
+            middle = left + 8 + width(frame.label, style.SMALL_SIZE) / 2
+            attributes["bb"] = f'"{",".join(corners)}"'
+            attributes["lp"] = f'"{_point((middle, top + LABEL_HEIGHT / 2))}"'
+        members = " ".join(f"n{member};" for member in frame.members)
+        graph = f"graph [{_joined(attributes)}]"
+        lines.append(f"  subgraph cluster_{index} {{ {graph} {members} }}")
+    return lines
 
 
 def _box(box: Box, at: Point | None) -> str:

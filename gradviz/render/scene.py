@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from gradviz.analysis.graph import Graph, GraphNode
+from gradviz.analysis.modules import stretches
 from gradviz.render import style
 from gradviz.render.text import (
     clean,
@@ -72,6 +73,18 @@ class Entry(NamedTuple):
     outline: Outline = "plain"
 
 
+class Frame(NamedTuple):
+    """Boxes that belong together, because one part of a model made their nodes.
+
+    Attributes:
+        label: The part, such as ``encoder.0``; clean, but not yet escaped.
+        members: Positions in `Scene.boxes`.
+    """
+
+    label: str
+    members: tuple[int, ...]
+
+
 class Scene(NamedTuple):
     """All that a picture shows.
 
@@ -84,6 +97,7 @@ class Scene(NamedTuple):
         scale: The least and the most time, written out, if colours stand for time.
         is_detailed: Whether there are few enough boxes for all details. The others
             have a name and a number only, and their edges are straight.
+        frames: What belongs together; of a big picture, none.
     """
 
     title: str
@@ -93,6 +107,7 @@ class Scene(NamedTuple):
     legend: tuple[Entry, ...]
     scale: tuple[str, str] | None
     is_detailed: bool
+    frames: tuple[Frame, ...] = ()
 
 
 def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
@@ -119,6 +134,10 @@ def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
         legend=(*legend, *_marks(nodes)),
         scale=scale,
         is_detailed=is_detailed,
+        frames=tuple(
+            Frame(shorten(clean(stretch.module), MAX_TITLE), stretch.members)
+            for stretch in (stretches(graph) if is_detailed else ())
+        ),
     )
 
 
@@ -182,6 +201,8 @@ def _tooltip(node: GraphNode) -> str:
     ]
     if node.location:
         lines.append(f"created at {node.location}")
+    if node.module:
+        lines.append(f"made by {node.module}")
     if node.order is None:
         lines.append("did not run")
     else:

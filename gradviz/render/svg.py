@@ -5,9 +5,10 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 from gradviz.render import style
+from gradviz.render.frames import LABEL_HEIGHT, Rectangle, place_frames
 from gradviz.render.layout import Layout, Point
 from gradviz.render.markup import document, element, group, number
-from gradviz.render.scene import Box, Entry, Outline, Scene
+from gradviz.render.scene import Box, Entry, Frame, Outline, Scene
 from gradviz.render.text import width
 
 MARGIN: Final = 24.0
@@ -48,6 +49,7 @@ def svg(scene: Scene, layout: Layout) -> bytes:
         element("text", scene.subtitle, class_="faint", x=MARGIN, y=MARGIN + 31),
         group(legend, x=MARGIN, y=MARGIN + TITLE_HEIGHT),
         f'<g transform="translate({number(left)} {number(top)})">',
+        *(_frame(frame, place) for frame, place in place_frames(scene, layout)),
         '<g class="edges">',
         *(f'<path d="{path(route)}"/>' for route in layout.routes),
         "</g>",
@@ -64,6 +66,27 @@ def svg(scene: Scene, layout: Layout) -> bytes:
         parts,
         _STYLE + looks.rules(),
     )
+
+
+# --- frames ---------------------------------------------------------------------
+
+
+def _frame(frame: Frame, place: Rectangle) -> str:
+    left, top, right, bottom = place
+    border = element(
+        "rect",
+        x=left,
+        y=top,
+        width=right - left,
+        height=bottom - top,
+        rx=8,
+        fill=style.PANEL,
+        stroke=style.FAINT_LINE,
+    )
+    label = element(
+        "text", frame.label, class_="small faint", x=left + 8, y=top + LABEL_HEIGHT
+    )
+    return border + label
 
 
 # --- edges ----------------------------------------------------------------------

@@ -3,31 +3,40 @@
 Source: torch/autograd/__init__.py, torch/csrc/autograd/python_engine.cpp (N6).
 """
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from gradviz.backends.base import Array, copy_to
 from gradviz.engine import default_engine
-from gradviz.engine.node import Edge
+from gradviz.engine.node import Edge, InputMetadata
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.variable import Value, Variable, gradient_edge, raw, variable
+from gradviz.ops.silence import silent
+from gradviz.ops.variable import Value, Variable, metadata_of, raw, variable
+from gradviz.tensors.gradient_edge import GradientEdge, Place, edge_of
 from gradviz.tensors.hooks import retain_grad
+from gradviz.tensors.size import Size
 
-#: One tensor or several.
-Variables: TypeAlias = Variable | Sequence[Variable]
+#: One tensor or several; a `GradientEdge` may stand for each.
+Places: TypeAlias = Place | Sequence[Place]
+
+#: With respect to what; of a dictionary, the values.
+Inputs: TypeAlias = Places | dict[Any, Variable]
 
 #: One gradient for each of them; None stands for ones.
 Gradients: TypeAlias = Variable | Sequence[Variable | None] | None
 
 
 def backward(
-    tensors: Variables,
+    tensors: Places,
     grad_tensors: Gradients = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    *,
-    inputs: Variables | None = None,
+    grad_variables: Gradients = None,
+    inputs: Inputs | None = None,
 ) -> None:
     """Add the gradients of `tensors` to the ``.grad`` of the leaves they came from.
 
@@ -39,40 +48,86 @@ def backward(
         retain_graph: Keep what was saved, for another backward; as `create_graph` if
             not given.
         create_graph: Record the backward itself, to differentiate it again.
-        inputs: Add only to the ``.grad`` of these, leaves or not.
+        grad_variables: PyTorch's old name of `grad_tensors`.
+        inputs: Add only to the ``.grad`` of these, leaves or not; of a dictionary, of
+            its values.
 
     Raises:
         RuntimeError: A tensor has no graph, several elements and no gradient, a
             gradient of another shape, or its graph was freed.
+        TypeError: Something is no tensor; `inputs` is a mapping, but no dictionary.
         Exception: Whatever an op or a hook raises.
     """
-    outputs = as_tuple(tensors)
-    wanted = as_tuple(inputs)
-    if inputs is not None and not wanted:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    gradients = first_gradients(outputs, grad_tensors, create_graph=create_graph)
-    roots = output_edges(outputs)
+    if grad_variables is not None:
+        grad_tensors = _renamed(grad_tensors, grad_variables)
+    wanted = () if inputs is None else input_places(inputs, "backward")
+    roots = as_tuple(tensors)
+    gradients = first_gradients(roots, grad_tensors, create_graph=create_graph)
+    edges = output_edges(roots)
     for one in wanted:
-        retain_grad(one)
-    edges = input_edges(wanted)
-    default_engine().execute(
-        roots,
-        gradients,
-        keep_graph=create_graph if retain_graph is None else retain_graph,
-        create_graph=create_graph,
-        accumulate_grad=True,
-        outputs=edges,
+        if isinstance(one, Variable):
+            retain_grad(one)
+    # In silence from here, so that the threads of devices inherit it.
+    with silent():
+        default_engine().execute(
+            edges,
+            gradients,
+            keep_graph=create_graph if retain_graph is None else retain_graph,
+            create_graph=create_graph,
+            accumulate_grad=True,
+            outputs=input_edges(wanted),
+        )
+
+
+def _renamed(grad_tensors: Gradients, grad_variables: Gradients) -> Gradients:
+    warnings.warn(
+        "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+        FutureWarning,
+        stacklevel=3,
     )
+    if grad_tensors is not None:
+        raise RuntimeError(
+            "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+            "`backward()`. Please only use `grad_tensors`."
+        )
+    return grad_variables
 
 
-def as_tuple(value: Gradients) -> tuple[Any, ...]:
+def as_tuple(value: Places | Gradients) -> tuple[Any, ...]:
     """One or several things, or None for none, as a tuple."""
     if value is None:
         return ()
-    return (value,) if isinstance(value, Variable) else tuple(value)
+    if isinstance(value, (Variable, GradientEdge)):
+        return (value,)
+    return tuple(value)
 
 
-def output_edges(outputs: Sequence[Variable]) -> list[Edge]:
+def input_places(inputs: Inputs, function: str) -> tuple[Place, ...]:
+    """What `inputs` names, one by one.
+
+    Args:
+        inputs: As the user gave it.
+        function: Which one of PyTorch's was given it.
+
+    Raises:
+        TypeError: A mapping, but no dictionary.
+        RuntimeError: There is none.
+    """
+    if type(inputs) is dict:
+        places = tuple(inputs.values())
+    elif isinstance(inputs, Mapping):
+        raise TypeError(
+            f"`inputs` argument to `{function}()` must be a dict, not "
+            f"{type(inputs).__name__}. Other Mapping types are not supported."
+        )
+    else:
+        places = as_tuple(inputs)
+    if not places:
+        raise RuntimeError(f"`inputs` argument to `{function}()` cannot be empty.")
+    return places
+
+
+def output_edges(outputs: Sequence[Place]) -> list[Edge]:
     """Where the gradients of the outputs go.
 
     Raises:
@@ -80,7 +135,7 @@ def output_edges(outputs: Sequence[Variable]) -> list[Edge]:
     """
     edges = []
     for index, output in enumerate(outputs):
-        edge = gradient_edge(output)
+        edge = edge_of(output)
         if edge.node is None:
             raise RuntimeError(
                 f"element {index} of tensors does not require grad and does not have a "
@@ -90,20 +145,30 @@ def output_edges(outputs: Sequence[Variable]) -> list[Edge]:
     return edges
 
 
-def input_edges(inputs: Sequence[Variable]) -> list[Edge]:
+def input_edges(inputs: Sequence[Place]) -> list[Edge]:
     """Where the gradients arrive that the caller asks for.
 
     Raises:
-        RuntimeError: An input needs no gradient.
+        RuntimeError: An input needs no gradient, or is no tensor.
     """
-    edges = [gradient_edge(one) for one in inputs]
-    if any(edge.node is None for edge in edges):
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    edges = []
+    for one in inputs:
+        if not isinstance(one, (Variable, GradientEdge)):
+            raise RuntimeError(
+                f"all inputs have to be Tensors or GradientEdges, but got "
+                f"{type(one).__name__}"
+            )
+        edge = edge_of(one)
+        if edge.node is None:
+            raise RuntimeError(
+                "One of the differentiated Tensors does not require grad"
+            )
+        edges.append(edge)
     return edges
 
 
 def first_gradients(
-    outputs: Sequence[Variable], given: Gradients, *, create_graph: bool
+    outputs: Sequence[Place], given: Gradients, *, create_graph: bool
 ) -> list[Gradient]:
     """The gradient of each output: what was given, or 1 for a single element.
 
@@ -125,34 +190,60 @@ def first_gradients(
     return firsts if create_graph else list(map(raw, firsts))
 
 
-def _first(index: int, output: Variable, gradient: Value) -> Value:
+def _first(index: int, output: Place, gradient: Value) -> Value:
+    metadata = _metadata_of(index, output)
     if gradient is not None:
-        _check_gradient(index, output, gradient)
+        _check_gradient(index, metadata, gradient)
         return gradient
-    return _one(output) if output.needs_grad else None
+    if isinstance(output, Variable) and not output.needs_grad:
+        return None
+    return variable(_ones(metadata))
 
 
-def _one(output: Variable) -> Value:
-    array = output.array
-    if array.size != 1:
+def _metadata_of(index: int, output: Place) -> InputMetadata:
+    if isinstance(output, Variable):
+        return metadata_of(output.array)
+    if not isinstance(output, GradientEdge):
+        raise TypeError(
+            f"expected each output to be a Tensor or a GradientEdge, but element "
+            f"{index} is of type {type(output).__name__}"
+        )
+    metadata = output.node.input_metadata[output.output_nr]
+    if metadata is None:
+        raise RuntimeError(
+            f"output {index} is an edge to {output.node!r}, which does not say what "
+            f"gradient it expects there"
+        )
+    return metadata
+
+
+def _ones(metadata: InputMetadata) -> Array:
+    if prod(metadata.shape) != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    if array.dtype.kind != "f":
+    if metadata.dtype.kind != "f":
         raise RuntimeError(
             f"grad can be implicitly created only for real scalar outputs but got "
-            f"{array.dtype}"
+            f"{metadata.dtype}"
         )
-    return variable(np.ones_like(array))
+    return copy_to(np.ones(metadata.shape, metadata.dtype), metadata.device)
 
 
-def _check_gradient(index: int, output: Variable, gradient: object) -> None:
+def _check_gradient(index: int, output: InputMetadata, gradient: object) -> None:
     if not isinstance(gradient, Variable):
         raise TypeError(
             f"gradients can be either Tensors or None, but got "
             f"{type(gradient).__name__}"
         )
-    if gradient.array.shape != output.array.shape:
+    array = gradient.array
+    if array.shape != output.shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{index}] has a shape of "
-            f"{list(gradient.array.shape)} and output[{index}] has a shape of "
-            f"{list(output.array.shape)}."
+            f"{Size(array.shape)} and output[{index}] has a shape of "
+            f"{Size(output.shape)}."
+        )
+    if (array.dtype.kind == "c") != (output.dtype.kind == "c"):
+        raise RuntimeError(
+            f"For complex Tensors, both grad_output and output are required to have "
+            f"the same dtype. Mismatch in dtype: grad_output[{index}] has a dtype of "
+            f"{array.dtype} and output[{index}] has a dtype of {output.dtype}."
         )

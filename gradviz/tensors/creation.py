@@ -1,14 +1,14 @@
-"""Making tensors: of data, of constants, of random numbers."""
+"""Making tensors: of data, and of constants."""
 
-from typing import Any, Final, TypeAlias, TypedDict, Unpack
+import numbers
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.backends.device import Device
-from gradviz.ops.promotion import DTypeLike, get_default_dtype
+from gradviz.ops.promotion import DTypeLike, Scalar, get_default_dtype
 from gradviz.ops.variable import Variable, device_of, raw
-from gradviz.tensors.operators import Scalar
 from gradviz.tensors.tensor import Tensor, make
 
 #: Numbers, lists of them nested to any depth, arrays, tensors.
@@ -25,11 +25,19 @@ class Options(TypedDict, total=False):
         dtype: Type of the elements.
         device: Where they are: a device or its name.
         requires_grad: Whether gradients are wanted.
+        generator: Of random numbers, for what draws some.
+        layout: Ignored, as are the following: arrays are as they are.
+        memory_format: Ignored.
+        pin_memory: Ignored.
     """
 
     dtype: DTypeLike
     device: Device | str | None
     requires_grad: bool
+    generator: Any
+    layout: Any
+    memory_format: Any
+    pin_memory: bool
 
 
 def tensor(data: Data, **options: Unpack[Options]) -> Tensor:
@@ -44,18 +52,15 @@ def tensor(data: Data, **options: Unpack[Options]) -> Tensor:
 
     Raises:
         ValueError: The lists are not rectangular.
-        TypeError: An element is no number.
+        TypeError: An element is text.
+        RuntimeError: An element is no number.
     """
     if isinstance(data, Variable):
         options.setdefault("device", data.device)
-        return _make(data.array.copy(), options)
-    array = np.array(_plain(data))
-    if array.dtype.kind not in "biufc":
-        raise TypeError(
-            f"cannot make a tensor of {type(data).__name__}: expected numbers, got "
-            f"elements of type {array.dtype}"
-        )
-    return _make_default(array, options) if _is_python(data) else _make(array, options)
+        return make_like(data.array.copy(), options)
+    array = _as_array(data)
+    make = make_default if _is_python(data) else make_like
+    return make(array, options)
 
 
 def as_tensor(data: Data, **options: Unpack[Options]) -> Tensor:
@@ -63,103 +68,154 @@ def as_tensor(data: Data, **options: Unpack[Options]) -> Tensor:
     if isinstance(data, Tensor):
         return data.to(options.get("device") or data.device, dtype=options.get("dtype"))
     return (
-        _make(data, options)
+        make_like(data, options)
         if isinstance(data, np.ndarray)
         else tensor(data, **options)
     )
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """A tensor that shares the memory of `array`."""
+    """A tensor that shares the memory of `array`.
+
+    Raises:
+        TypeError: It is no array.
+    """
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     return make(array)
 
 
 def zeros(*size: Size, **options: Unpack[Options]) -> Tensor:
     """Zeros of the shape `size`."""
-    return full(_size(size), 0.0, **options)
+    return make_default(np.zeros(_checked("zeros", lengths(size))), options)
 
 
 def ones(*size: Size, **options: Unpack[Options]) -> Tensor:
     """Ones of the shape `size`."""
-    return full(_size(size), 1.0, **options)
+    return make_default(np.ones(_checked("ones", lengths(size))), options)
+
+
+def empty(*size: Size, **options: Unpack[Options]) -> Tensor:
+    """A tensor of the shape `size` whose elements do not matter.
+
+    Differs: they are zeros, so that programs do the same each time.
+    """
+    return make_default(np.zeros(_checked("empty", lengths(size))), options)
 
 
 def full(size: Size, fill_value: Scalar, **options: Unpack[Options]) -> Tensor:
     """`fill_value` in the shape `size`; its type decides the dtype if none is given."""
-    return _make_default(np.full(_size((size,)), fill_value), options)
+    return make_default(np.full(lengths((size,)), raw(fill_value)), options)
 
 
-def zeros_like(other: Tensor, **options: Unpack[Options]) -> Tensor:
-    """Zeros with the shape, dtype and device of `other`."""
-    return _make(np.zeros_like(other.array), options)
+def scalar_tensor(s: Scalar, **options: Unpack[Options]) -> Tensor:
+    """A number as a tensor without dimensions, in the default dtype."""
+    options.setdefault("dtype", get_default_dtype())
+    return make_default(np.asarray(s), options)
 
 
-def ones_like(other: Tensor, **options: Unpack[Options]) -> Tensor:
-    """Ones with the shape, dtype and device of `other`."""
-    return _make(np.ones_like(other.array), options)
+def zeros_like(input: Tensor, **options: Unpack[Options]) -> Tensor:  # noqa: A002 - PyTorch's name
+    """Zeros with the shape, dtype and device of `input`."""
+    return make_like(np.zeros_like(input.array), options)
 
 
-def arange(*bounds: float, **options: Unpack[Options]) -> Tensor:
-    """Numbers from a start (0) up to a stop, in steps (1): as ``range`` takes them."""
-    return _make_default(np.asarray(np.arange(*bounds)), options)
+def ones_like(input: Tensor, **options: Unpack[Options]) -> Tensor:  # noqa: A002 - PyTorch's name
+    """Ones with the shape, dtype and device of `input`."""
+    return make_like(np.ones_like(input.array), options)
+
+
+def empty_like(input: Tensor, **options: Unpack[Options]) -> Tensor:  # noqa: A002 - PyTorch's name
+    """As `empty`, with the shape, dtype and device of `input`."""
+    return make_like(np.zeros_like(input.array), options)
+
+
+def full_like(
+    input: Tensor,  # noqa: A002 - PyTorch's name
+    fill_value: Scalar,
+    **options: Unpack[Options],
+) -> Tensor:
+    """`fill_value` with the shape, dtype and device of `input`."""
+    return make_like(np.full_like(input.array, raw(fill_value)), options)
+
+
+def arange(
+    *bounds: float,
+    start: float = 0,
+    end: float | None = None,
+    step: float = 1,
+    **options: Unpack[Options],
+) -> Tensor:
+    """Numbers from a start (0) up to an end, in steps (1): as ``range`` takes them.
+
+    Args:
+        *bounds: The end; or the start, the end, and perhaps the step.
+        start: By name.
+        end: By name.
+        step: By name.
+        **options: See `Options`.
+
+    Raises:
+        RuntimeError: The step is 0, or leads away from the end.
+    """
+    match bounds:
+        case ():
+            pass
+        case (only,):
+            end = only if end is None else end
+            start = only if end is not only else start
+        case (first, last):
+            start, end = first, last
+        case _:
+            start, end, step = bounds
+    start, stop, step = raw(start), raw(0 if end is None else end), raw(step)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (stop - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    return make_default(np.asarray(np.arange(start, stop, step)), options)
 
 
 def linspace(
     start: float, end: float, steps: int, **options: Unpack[Options]
 ) -> Tensor:
-    """`steps` numbers at equal distances from `start` to `end`, both included."""
-    return _make_default(np.linspace(start, end, steps), options)
+    """`steps` numbers at equal distances from `start` to `end`, both included.
+
+    Raises:
+        RuntimeError: `steps` is negative.
+    """
+    _check_steps(steps)
+    return make_default(np.linspace(raw(start), raw(end), steps), options)
+
+
+def logspace(
+    start: float, end: float, steps: int, base: float = 10.0, **options: Unpack[Options]
+) -> Tensor:
+    """`steps` powers of `base`, whose exponents are those of `linspace`.
+
+    Raises:
+        RuntimeError: `steps` is negative.
+    """
+    _check_steps(steps)
+    return make_default(np.logspace(start, end, steps, base=base), options)
 
 
 def eye(n: int, m: int | None = None, **options: Unpack[Options]) -> Tensor:
-    """Ones on the diagonal, zeros elsewhere."""
-    return _make_default(np.eye(n, m), options)
+    """Ones on the diagonal, zeros elsewhere.
 
-
-# --- random numbers ---------------------------------------------------------------
-
-
-class _Generator:
-    """The generator behind the functions below; one for the process."""
-
-    def __init__(self) -> None:
-        self.random = np.random.default_rng()
-
-
-_generator: Final = _Generator()
-
-
-def manual_seed(seed: int) -> None:
-    """Start the random numbers anew.
-
-    Differs: the numbers are NumPy's, not those of PyTorch for the same seed.
+    Raises:
+        RuntimeError: A length is negative.
     """
-    _generator.random = np.random.default_rng(seed)
+    for name, length in (("n", n), ("m", n if m is None else m)):
+        if length < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {length}")
+    return make_default(np.eye(n, m), options)
 
 
-def randn(*size: Size, **options: Unpack[Options]) -> Tensor:
-    """Normally distributed numbers of mean 0 and variance 1."""
-    array = _generator.random.standard_normal(_size(size))
-    return _make_default(np.asarray(array), options)
+# --- what `gradviz.tensors.random` shares -----------------------------------------
 
 
-def rand(*size: Size, **options: Unpack[Options]) -> Tensor:
-    """Uniformly distributed numbers in ``[0, 1)``."""
-    array = _generator.random.random(_size(size))
-    return _make_default(np.asarray(array), options)
-
-
-def randint(low: int, high: int, size: Size, **options: Unpack[Options]) -> Tensor:
-    """Uniformly distributed integers in ``[low, high)``."""
-    return _make(_generator.random.integers(low, high, _size((size,))), options)
-
-
-def randperm(n: int, **options: Unpack[Options]) -> Tensor:
-    """The integers from 0 to ``n - 1`` in random order."""
-    return _make(_generator.random.permutation(n), options)
-
-
-def _make(array: Array, options: Options) -> Tensor:
+def make_like(array: Array, options: Options) -> Tensor:
+    """A tensor with the dtype and on the device of `array`, unless others are given."""
     device = options.get("device")
     return make(
         array,
@@ -169,11 +225,29 @@ def _make(array: Array, options: Options) -> Tensor:
     )
 
 
-def _make_default(array: np.ndarray, options: Options) -> Tensor:
+def make_default(array: np.ndarray, options: Options) -> Tensor:
     """A tensor in the default dtype of its kind, unless one is given."""
     if options.get("dtype") is None:
         options["dtype"] = _default_for(array.dtype)
-    return _make(array, options)
+    return make_like(array, options)
+
+
+def lengths(size: tuple[Size, ...]) -> tuple[int, ...]:
+    """Integers given one by one, or as one sequence."""
+    if len(size) == 1 and not isinstance(size[0], int | np.integer):
+        return tuple(raw(size[0]))
+    return size
+
+
+def _checked(function: str, size: tuple[int, ...]) -> tuple[int, ...]:
+    if any(length < 0 for length in size):
+        raise RuntimeError(f"{function}: Dimension size must be non-negative.")
+    return size
+
+
+def _check_steps(steps: int) -> None:
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
 
 
 def _plain(data: Data) -> Data:
@@ -182,6 +256,41 @@ def _plain(data: Data) -> Data:
         return raw(data).tolist()
     if isinstance(data, (list, tuple)):
         return [_plain(one) for one in data]
+    return data
+
+
+def _as_array(data: Data) -> np.ndarray:
+    try:
+        array = np.array(_plain(data))
+    except ValueError as error:
+        raise _ragged(data, 0) or error from error
+    if array.dtype.kind in "biufc":
+        return array
+    wrong = _not_a_number(data)
+    if wrong is None or not isinstance(wrong, str):
+        raise RuntimeError(f"Could not infer dtype of {type(wrong).__name__}")
+    raise TypeError(f"new(): invalid data type '{type(wrong).__name__}'")
+
+
+def _ragged(data: Data, dim: int) -> ValueError | None:
+    """PyTorch's words for nested sequences of different lengths."""
+    if not isinstance(data, list | tuple) or not data:
+        return None
+    first = data[0]
+    for one in data[1:]:
+        if isinstance(first, list | tuple) and len(one) != len(first):
+            return ValueError(
+                f"expected sequence of length {len(first)} at dim {dim + 1} "
+                f"(got {len(one)})"
+            )
+    return next(filter(None, (_ragged(one, dim + 1) for one in data)), None)
+
+
+def _not_a_number(data: Data) -> Data:
+    """The first element that is none."""
+    if isinstance(data, list | tuple):
+        found = (_not_a_number(one) for one in data)
+        return next((one for one in found if not isinstance(one, numbers.Number)), 0)
     return data
 
 
@@ -202,9 +311,3 @@ def _default_for(dtype: np.dtype[Any]) -> np.dtype[Any]:
             return np.result_type(get_default_dtype(), np.complex64)
         case _:
             return dtype
-
-
-def _size(size: tuple[Size, ...]) -> tuple[int, ...]:
-    if len(size) == 1 and not isinstance(size[0], int):
-        return tuple(size[0])
-    return size

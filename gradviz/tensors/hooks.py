@@ -1,41 +1,30 @@
-"""Hooks on tensors: functions that see a gradient on its way.
+"""Hooks on tensors: functions that see a gradient on its way."""
 
-The engine calls hooks with what flows through it, which is raw arrays in a plain
-backward; here they are put into tensors for the user's function, and back.
-"""
-
-import functools
 import weakref
 from collections.abc import Callable
-from typing import Self
+from typing import Any
 
-from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import Node, NodeHooks
+from gradviz.engine.node import Node
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.variable import Variable, raw, variable
+from gradviz.engine.removable_handle import (
+    RemovableHandle,
+    append,
+    named_like,
+    removing,
+)
+from gradviz.ops.copying import clone
+from gradviz.ops.variable import Variable, as_flowing, as_tensor, variable
+
+__all__ = [
+    "RemovableHandle",
+    "TensorHook",
+    "register_hook",
+    "register_post_accumulate_grad_hook",
+    "retain_grad",
+]
 
 #: Takes the gradient, returns another in its place or None.
 TensorHook = Callable[[Gradient], Gradient | None]
-
-
-class RemovableHandle:
-    """What a hook's registration returns: `remove` takes the hook away again.
-
-    As a context manager it does so at the end of the block.
-    """
-
-    def __init__(self, remove: Callable[[], None]) -> None:
-        self._remove = remove
-
-    def remove(self) -> None:
-        """Take the hook away; a pass that is calling it may call it once more."""
-        self._remove()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 def register_hook(x: Variable, hook: TensorHook) -> RemovableHandle:
@@ -47,21 +36,35 @@ def register_hook(x: Variable, hook: TensorHook) -> RemovableHandle:
     Raises:
         RuntimeError: `x` needs no gradient.
     """
-    if not x.needs_grad:
-        raise RuntimeError(
-            "cannot register a hook on a tensor that doesn't require gradient"
-        )
-    node = x.grad_fn or x.accumulator(keep=True)
-    hooks = _hooks_of(node)
+    node = _node_of(x)
+    hooks = node.hooks_to_add_to()
     entry = (x.output_nr, _with_tensors(hook))
     entries = (*hooks.tensor_pre, entry)
     outputs = list(dict.fromkeys(output_nr for output_nr, _ in entries))
     hooks.tensor_pre = tuple(sorted(entries, key=lambda one: outputs.index(one[0])))
+    return removing(hooks, "tensor_pre", entry)
 
-    def remove() -> None:
-        hooks.tensor_pre = tuple(one for one in hooks.tensor_pre if one is not entry)
 
-    return RemovableHandle(remove)
+def register_post_accumulate_grad_hook(
+    x: Variable, hook: Callable[[Any], object]
+) -> RemovableHandle:
+    """Call `hook` with the leaf `x` each time its ``.grad`` was updated (C13).
+
+    Raises:
+        RuntimeError: `x` needs no gradient, or is no leaf.
+    """
+    _check_needs_grad(x)
+    if x.grad_fn is not None:
+        raise RuntimeError(
+            "post accumulate grad hooks cannot be registered on non-leaf tensors"
+        )
+    node = x.accumulator(keep=True)
+
+    # Each registration is an entry of its own, even of one and the same function.
+    def entry(leaf: Any) -> object:  # noqa: ANN401 - the engine knows a leaf by protocol
+        return hook(leaf)
+
+    return append(node, "post_hooks", entry)
 
 
 def retain_grad(x: Variable) -> None:
@@ -80,29 +83,31 @@ def retain_grad(x: Variable) -> None:
         owner = tensor()
         if owner is None or gradient is None:
             return
-        new = gradient
-        if not isinstance(gradient, Variable):
+        if isinstance(gradient, Variable):
+            new = clone(gradient)
+        else:
             new = variable(gradient.copy())
         owner.grad = new if owner.grad is None else owner.grad + new
 
-    _hooks_of(x.grad_fn).retains_grad[x.output_nr] = keep
+    x.grad_fn.hooks_to_add_to().retains_grad[x.output_nr] = keep
 
 
-def _hooks_of(node: Node) -> NodeHooks:
-    if node.hooks is None:
-        node.hooks = NodeHooks()
-    return node.hooks
+def _node_of(x: Variable) -> Node:
+    _check_needs_grad(x)
+    return x.grad_fn or x.accumulator(keep=True)
+
+
+def _check_needs_grad(x: Variable) -> None:
+    if not x.needs_grad:
+        raise RuntimeError(
+            "cannot register a hook on a tensor that doesn't require gradient"
+        )
 
 
 def _with_tensors(hook: TensorHook) -> TensorHook:
     """`hook` for the engine: called with a tensor whatever flows."""
 
     def call(gradient: Gradient) -> Gradient | None:
-        if gradient is None or isinstance(gradient, Variable):
-            result = hook(gradient)
-        else:
-            result = hook(variable(gradient))
-        return result if GRAD_ENABLED.get() else raw(result)
+        return as_flowing(hook(as_tensor(gradient)))
 
-    # The engine names the hook in its errors; a callable object may have no name.
-    return functools.update_wrapper(call, hook)
+    return named_like(call, hook)

@@ -1,7 +1,13 @@
-"""How a tensor prints: as PyTorch's does."""
+"""How a tensor prints: as PyTorch's does, with the same options.
 
-from collections.abc import Callable
-from typing import Any
+Source: torch/_tensor_str.py.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
@@ -11,67 +17,220 @@ from gradviz.ops.promotion import get_default_dtype
 from gradviz.ops.variable import Variable
 
 _PREFIX = "tensor("
-_MAX_FIXED = 1e8
-_MIN_FIXED = 1e-4
-_MAX_RATIO = 1e3
+
+
+@dataclass(frozen=True)
+class Options:
+    """How numbers are written.
+
+    Attributes:
+        precision: Digits after the point.
+        threshold: How many elements are shown in full.
+        edgeitems: How many are shown at each end of a dimension beyond that.
+        linewidth: Characters in a line.
+        sci_mode: Whether to write powers of ten; None where that is shorter.
+    """
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+_PROFILES: Final = {
+    "default": Options(),
+    "short": Options(precision=2, edgeitems=2),
+    "full": Options(threshold=math.inf),
+}
+
+_options = Options()
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Change how tensors print; see `Options`.
+
+    Args:
+        precision: See `Options`, as for the next three; None leaves it as it is.
+        threshold: See `Options`.
+        edgeitems: See `Options`.
+        linewidth: See `Options`.
+        profile: Begin with those of ``"default"``, ``"short"`` or ``"full"``.
+        sci_mode: See `Options`.
+    """
+    global _options
+    given = {
+        "precision": precision,
+        "threshold": threshold,
+        "edgeitems": edgeitems,
+        "linewidth": linewidth,
+    }
+    changes: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
+    before = _options if profile is None else _PROFILES[profile]
+    _options = replace(before, **changes, sci_mode=sci_mode)
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The options, for `set_printoptions`."""
+    return asdict(_options)
+
+
+@contextlib.contextmanager
+def printoptions(**options: Any) -> Iterator[None]:  # noqa: ANN401 - as set_printoptions
+    """Other options for a block."""
+    global _options
+    before = _options
+    set_printoptions(**options)
+    try:
+        yield
+    finally:
+        _options = before
 
 
 def format_tensor(x: Variable) -> str:
     """The elements, and what is not plain: device, dtype, place in the graph."""
     array = backend_of(x.device).to_host(x.array)
-    suffixes = []
-    if x.device is not CPU:
-        suffixes.append(f"device='{x.device}'")
+    suffixes = [] if x.device is CPU else [f"device='{x.device}'"]
     if array.size == 0 and array.ndim != 1:
         suffixes.append(f"size={array.shape}")
-    if array.dtype not in (get_default_dtype(), np.int64, np.bool_):
-        suffixes.append(f"dtype={array.dtype}")
-    if x.grad_fn is not None:
-        suffixes.append(f"grad_fn=<{x.grad_fn.name()}>")
-    elif x.requires_grad:
-        suffixes.append("requires_grad=True")
-    return f"{_PREFIX}{', '.join([_format_elements(array), *suffixes])})"
+    if _says_dtype(array):
+        suffixes.append(f"dtype=gradviz.{array.dtype.name}")
+    try:
+        grad_fn = x.grad_fn
+        if grad_fn is not None:
+            suffixes.append(f"grad_fn=<{grad_fn.name().rsplit('::', 1)[-1]}>")
+        elif x.requires_grad:
+            suffixes.append("requires_grad=True")
+    except RuntimeError:  # a view that may not be changed in place, but was
+        suffixes.append("grad_fn=<Invalid>")
+    return _with_suffixes(_PREFIX + _format_elements(array), suffixes)
+
+
+def _says_dtype(array: np.ndarray) -> bool:
+    """Whether the dtype is not the one that the elements let one expect."""
+    default = get_default_dtype()
+    if not array.size:
+        return bool(array.dtype != default)
+    complex_default = np.result_type(default, np.complex64)
+    return array.dtype not in (default, complex_default, np.int64, np.bool_)
+
+
+def _with_suffixes(text: str, suffixes: list[str]) -> str:
+    """`text` and its suffixes, on a new line where the line is full."""
+    length = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if length + len(suffix) + 2 > _options.linewidth:
+            text += f",\n{' ' * len(_PREFIX)}{suffix}"
+            length = len(_PREFIX) + len(suffix)
+        else:
+            text += f", {suffix}"
+            length += len(suffix) + 2
+    return f"{text})"
+
+
+# --- elements ---------------------------------------------------------------------
+
+#: Writes one element, always as wide as the others.
+_Style = Callable[[Any], str]
 
 
 def _format_elements(array: np.ndarray) -> str:
     if array.size == 0:
         return "[]"
-    return np.array2string(
-        array,
-        separator=", ",
-        prefix=_PREFIX,
-        threshold=1000,
-        edgeitems=3,
-        formatter=_formatter(array),
-    )
+    is_summary = array.size > _options.threshold
+    shown = _edges(array) if is_summary else array
+    style, width = _style(shown)
+    return _nested(array, len(_PREFIX), style, width, is_summary=is_summary)
 
 
-def _formatter(array: np.ndarray) -> Any:  # noqa: ANN401 - NumPy keeps its type private
-    """One format for all floats, so that they line up."""
-    if array.dtype.kind != "f":
-        return None
-    finite = array[np.isfinite(array)]
-    style = _float_style(finite)
-    # As in PyTorch, what is not finite does not widen the rest.
-    widths = [len(style(one)) for one in finite[finite != 0][:10_000]]
-    width = max(widths, default=0) if array.ndim else 0
-    return {"float_kind": lambda one: style(one).rjust(width)}
+def _edges(array: np.ndarray) -> np.ndarray:
+    """The elements that a summary shows."""
+    for axis, length in enumerate(array.shape):
+        if length > 2 * _options.edgeitems:
+            ends = [*range(_options.edgeitems), *range(-_options.edgeitems, 0)]
+            array = array.take(ends, axis)
+    return array
 
 
-def _float_style(finite: np.ndarray) -> Callable[[float], str]:
-    magnitudes = np.abs(finite[finite != 0]).astype(np.float64)
-    if magnitudes.size == 0:
-        return _whole
+def _nested(
+    array: np.ndarray, indent: int, style: _Style, width: int, *, is_summary: bool
+) -> str:
+    if array.ndim == 0:
+        return style(array.item())
+    edge = _options.edgeitems
+    parts: list[Any] = list(array)
+    if is_summary and len(parts) > 2 * edge:
+        parts = [*parts[:edge], None, *parts[len(parts) - edge :]]
+    if array.ndim == 1:
+        items = [" ..." if one is None else style(one.item()) for one in parts]
+        return _lines(items, indent, width)
+    texts = [
+        "..."
+        if one is None
+        else _nested(one, indent + 1, style, width, is_summary=is_summary)
+        for one in parts
+    ]
+    between = "," + "\n" * (array.ndim - 1) + " " * (indent + 1)
+    return f"[{between.join(texts)}]"
+
+
+def _lines(items: list[str], indent: int, width: int) -> str:
+    in_line = max(1, (_options.linewidth - indent) // (width + 2))
+    lines = [
+        ", ".join(items[first : first + in_line])
+        for first in range(0, len(items), in_line)
+    ]
+    return f"[{(',' + chr(10) + ' ' * (indent + 1)).join(lines)}]"
+
+
+def _style(array: np.ndarray) -> tuple[_Style, int]:
+    """How to write the elements, and how wide that is."""
+    if array.dtype.kind == "c":
+        real, real_width = _style(array.real)
+        imaginary, imaginary_width = _style(array.imag)
+
+        def both(value: complex) -> str:
+            text = f"{imaginary(value.imag)}j".lstrip()
+            sign = "" if text[0] in "+-" else "+"
+            return f"{real(value.real)}{sign}{text}"
+
+        return both, real_width + imaginary_width + 1
+    if array.dtype.kind == "f":
+        return _float_style(array.astype(np.float64).reshape(-1))
+    width = max(len(str(value)) for value in array.reshape(-1).tolist())
+    return lambda value: str(value).rjust(width), width
+
+
+def _float_style(numbers: np.ndarray) -> tuple[_Style, int]:
+    counted = numbers[np.isfinite(numbers) & (numbers != 0)]
+    is_whole = bool(np.all(counted == np.ceil(counted)))
+    precision = _options.precision
+    if _is_scientific(np.abs(counted)):
+        width = max((len(f"{one:.{precision}e}") for one in counted), default=1)
+        return lambda one: f"{one:.{precision}e}".rjust(width), width
+    if is_whole:
+        width = max((len(f"{one:.0f}") + 1 for one in counted), default=1)
+        return (
+            lambda one: f"{one:.0f}{'.' if math.isfinite(one) else ''}".rjust(width),
+            width,
+        )
+    width = max((len(f"{one:.{precision}f}") for one in counted), default=1)
+    return lambda one: f"{one:.{precision}f}".rjust(width), width
+
+
+def _is_scientific(magnitudes: np.ndarray) -> bool:
+    if not magnitudes.size:
+        return False
+    if _options.sci_mode is not None:
+        return _options.sci_mode
     largest, smallest = magnitudes.max(), magnitudes.min()
-    wide = largest / smallest > _MAX_RATIO or largest > _MAX_FIXED
-    if bool(np.all(finite == np.rint(finite))):
-        if wide:
-            return lambda one: f"{one:.4e}"
-        return _whole
-    if wide or smallest < _MIN_FIXED:
-        return lambda one: f"{one:.4e}"
-    return lambda one: f"{one:.4f}"
-
-
-def _whole(number: float) -> str:
-    return f"{number:.0f}." if np.isfinite(number) else f"{number}"
+    with np.errstate(all="ignore"):
+        ratio = largest / smallest
+    return bool(ratio > 1e3 or largest > 1e8 or smallest < 1e-4)

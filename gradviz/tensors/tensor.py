@@ -1,45 +1,71 @@
 """The Tensor: what users hold, with PyTorch's names and manners."""
 
-import builtins
-from collections.abc import Iterator
+import copy
+import numbers
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from gradviz.backends.base import Array, backend_of, copy_to
 from gradviz.backends.device import CPU, Device, parse_device
-from gradviz.ops.copying import to_copy
-from gradviz.ops.indexing import getitem
+from gradviz.ops.dimensions import wrap_dim
 from gradviz.ops.promotion import DTypeLike
-from gradviz.ops.variable import Value, Variable, device_of, result_class, variable
-from gradviz.tensors import dtypes
-from gradviz.tensors.backward import Variables, backward
+from gradviz.ops.splitting import unbind
+from gradviz.ops.variable import (
+    Variable,
+    detached,
+    device_of,
+    metadata_of,
+    result_class,
+    variable,
+)
+from gradviz.ops.version import INFERENCE
+from gradviz.tensors.backward import Inputs, backward
 from gradviz.tensors.hooks import (
     RemovableHandle,
     TensorHook,
     register_hook,
+    register_post_accumulate_grad_hook,
     retain_grad,
 )
-from gradviz.tensors.operators import Operators
+from gradviz.tensors.methods.assignment import Assignment
+from gradviz.tensors.methods.elementwise import Elementwise
+from gradviz.tensors.methods.elementwise_in_place import ElementwiseInPlace
+from gradviz.tensors.methods.likewise import Likewise
+from gradviz.tensors.methods.linear import Linear
+from gradviz.tensors.methods.numpy_protocol import NumpyProtocol
+from gradviz.tensors.methods.reductions import Reductions
+from gradviz.tensors.methods.shapes import Shapes
 from gradviz.tensors.printing import format_tensor
+from gradviz.tensors.size import Size
 
 
 @result_class
-class Tensor(Operators):
+class Tensor(
+    NumpyProtocol,
+    Assignment,
+    Elementwise,
+    ElementwiseInPlace,
+    Likewise,
+    Linear,
+    Reductions,
+    Shapes,
+):
     """An array that records what is computed with it, if it requires gradients.
 
     Make one with `gradviz.tensor`, `gradviz.zeros` and their like.
     Source: torch/_tensor.py.
     """
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)
 
     # --- what it is -----------------------------------------------------------------
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Size:
         """Length of each dimension."""
-        return self.array.shape
+        return Size(self.array.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -60,13 +86,35 @@ class Tensor(Operators):
         """Number of dimensions."""
         return self.ndim
 
-    def size(self, dim: int | None = None) -> tuple[int, ...] | int:
-        """Length of each dimension, or of one."""
-        return self.shape if dim is None else self.shape[dim]
+    def size(self, dim: int | None = None) -> Size | int:
+        """Length of each dimension, or of one.
+
+        Raises:
+            IndexError: There is no such dimension.
+        """
+        if dim is None:
+            return self.shape
+        return self.array.shape[wrap_dim(dim, self.array.ndim)]
 
     def numel(self) -> int:
         """Number of elements."""
         return self.array.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.array.dtype.itemsize
+
+    def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
+        """How many elements one step is in memory, for each dimension or for one."""
+        size = self.array.dtype.itemsize
+        strides = tuple(step // size for step in self.array.strides)
+        return strides if dim is None else strides[wrap_dim(dim, len(strides))]
+
+    def is_same_size(self, other: Variable) -> bool:
+        """Whether `other` has the same shape."""
+        return bool(self.array.shape == other.array.shape)
 
     def is_floating_point(self) -> bool:
         """Whether the elements are floats."""
@@ -74,12 +122,34 @@ class Tensor(Operators):
 
     @property
     def data(self) -> "Tensor":
-        """The elements without the graph; setting it replaces them."""
-        return self.detach()
+        """The same memory outside the graph, whose changes nobody counts.
+
+        Setting it gives the tensor other elements, which what was saved of it has too.
+
+        Raises:
+            TypeError: Set to something else than a tensor.
+            RuntimeError: Set to other than floats, though gradients are wanted.
+        """
+        return variable(self.array)
 
     @data.setter
     def data(self, other: Variable) -> None:
+        if not isinstance(other, Variable):
+            raise TypeError(
+                f"Variable data has to be a tensor, but got {type(other).__name__}"
+            )
+        if self.requires_grad and other.array.dtype.kind not in "fc":
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point "
+                "or complex dtype"
+            )
+        if metadata_of(self.array) != metadata_of(other.array):
+            self._accumulator = None  # its node expects what the old elements were
         self.array = other.array
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("cannot delete data of a tensor")
 
     def __repr__(self) -> str:
         return format_tensor(self)
@@ -91,7 +161,7 @@ class Tensor(Operators):
         gradient: "Tensor | None" = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
-        inputs: Variables | None = None,
+        inputs: Inputs | None = None,
     ) -> None:
         """Add this tensor's gradients to the ``.grad`` of its leaves.
 
@@ -100,158 +170,144 @@ class Tensor(Operators):
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
-        """Set `requires_grad`; returns the tensor."""
+        """Set `requires_grad`; returns the tensor.
+
+        Raises:
+            RuntimeError: An op made the tensor, or it has other than floats.
+        """
+        if requires_grad and self.edge is not None and self.edge.is_valid:
+            return self
         self.requires_grad = requires_grad
         return self
 
     def detach(self) -> "Tensor":
-        """The same memory, outside the graph."""
-        return variable(self.array)
+        """The same memory, outside the graph; changes of it are counted together."""
+        return detached(self)
+
+    def detach_(self) -> "Tensor":
+        """Take the tensor out of the graph.
+
+        Raises:
+            RuntimeError: It is a view.
+        """
+        if self.viewed is not None:
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using "
+                "DistributedDataParallel (DDP) for training, and "
+                "gradient_as_bucket_view is set as True, gradients are views of DDP "
+                "buckets, and hence detach_() cannot be called on these gradients. To "
+                "fix this error, please refer to the Optimizer.zero_grad() function in "
+                "torch/optim/optimizer.py as the solution."
+            )
+        self.edge, self.needs_grad = None, False
+        return self
+
+    @property
+    def _version(self) -> int:
+        """How often the memory was changed in place.
+
+        Raises:
+            RuntimeError: This is an inference tensor.
+        """
+        if self.version is INFERENCE:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return 0 if self.version is None else self.version.value
+
+    @property
+    def _base(self) -> "Tensor | None":
+        """The tensor whose memory this one views, None if it has its own."""
+        base: Any = None if self.viewed is None else self.viewed.base
+        return base
+
+    def _is_view(self) -> bool:
+        """Whether this tensor is a view that ops in place keep in step."""
+        return self.viewed is not None
+
+    def is_inference(self) -> bool:
+        """Whether this tensor was made in inference mode."""
+        return self.version is INFERENCE
 
     def register_hook(self, hook: TensorHook) -> RemovableHandle:
         """Call `hook` with the gradient; what it returns takes the gradient's place."""
         return register_hook(self, hook)
 
+    def register_post_accumulate_grad_hook(
+        self, hook: Callable[["Tensor"], object]
+    ) -> RemovableHandle:
+        """Call `hook` with this leaf each time its ``.grad`` was updated.
+
+        Raises:
+            RuntimeError: The tensor needs no gradient, or is no leaf.
+        """
+        return register_post_accumulate_grad_hook(self, hook)
+
     def retain_grad(self) -> None:
         """Have backward fill ``.grad``, though this is no leaf."""
         retain_grad(self)
 
-    # --- to other dtypes, devices, types --------------------------------------------
-
-    def to(
-        self, *args: Value, dtype: DTypeLike = None, device: Value = None
-    ) -> "Tensor":
-        """The tensor with another dtype, on another device, or like another tensor.
-
-        Args:
-            *args: A dtype, a device or its name, both, or a tensor to be like.
-            dtype: The dtype.
-            device: The device.
-
-        Returns:
-            The tensor itself if there is nothing to change.
-
-        Raises:
-            ValueError: There is no such device.
-        """
-        for arg in args:
-            match arg:
-                case Variable():
-                    dtype, device = arg.array.dtype, arg.device
-                case str() | Device():
-                    device = arg
-                case _:
-                    dtype = arg
-        wanted = self.dtype if dtype is None else np.dtype(dtype)
-        place = self.device if device is None else parse_device(device)
-        backend_of(place)  # raises if there is no such device
-        if wanted == self.dtype and place is self.device:
-            return self
-        source = self if wanted.kind in "fc" else self.detach()
-        return to_copy(source, wanted, place)
-
-    def cpu(self) -> "Tensor":
-        """The tensor in host memory."""
-        return self.to(CPU)
-
-    def float(self) -> "Tensor":
-        """The tensor in float32."""
-        return self.to(dtypes.float32)
-
-    def double(self) -> "Tensor":
-        """The tensor in float64."""
-        return self.to(dtypes.float64)
-
-    def long(self) -> "Tensor":
-        """The tensor in int64, outside the graph."""
-        return self.to(dtypes.int64)
-
-    def bool(self) -> "Tensor":
-        """Whether each element is other than 0."""
-        return self.to(dtypes.bool_)
-
-    def astype(self, dtype: DTypeLike) -> "Tensor":
-        """NumPy's name of `to`, by which the engine casts gradients."""
-        return self.to(dtype)
-
-    def numpy(self) -> np.ndarray:
-        """The elements as a NumPy array that shares their memory.
-
-        Raises:
-            RuntimeError: The tensor requires gradients.
-            TypeError: It is not on the CPU.
-        """
-        if self.needs_grad:
-            raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. "
-                "Use tensor.detach().numpy() instead."
-            )
-        if self.device is not CPU:
-            raise TypeError(
-                f"can't convert {self.device} device type tensor to numpy. "
-                f"Use Tensor.cpu() to copy the tensor to host memory first."
-            )
-        return self.array
-
-    def item(self) -> Value:
-        """The only element, as a Python number.
-
-        Raises:
-            RuntimeError: There are more, or none.
-        """
-        if self.numel() != 1:
-            raise RuntimeError(
-                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
-            )
-        return self.array.item()
-
-    def tolist(self) -> Value:
-        """The elements as nested lists of Python numbers."""
-        return self.array.tolist()
-
-    def __array__(self, dtype: DTypeLike = None, *, copy: Value = None) -> np.ndarray:
-        array = self.numpy()
-        if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
-
-    def __float__(self) -> builtins.float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __index__(self) -> int:
-        if self.dtype.kind not in "iu":
-            raise TypeError(
-                "only integer tensors of a single element can be converted to an index"
-            )
-        return int(self.item())
-
-    def __bool__(self) -> builtins.bool:
-        if self.numel() != 1:
-            raise RuntimeError(
-                "Boolean value of Tensor with more than one value is ambiguous"
-            )
-        return bool(self.item())
+    # --- a container of tensors -------------------------------------------------------
 
     def __len__(self) -> int:
-        if not self.shape:
+        if not self.array.ndim:
             raise TypeError("len() of a 0-d tensor")
-        return self.shape[0]
+        return self.array.shape[0]
 
     def __iter__(self) -> "Iterator[Tensor]":
-        if not self.shape:
+        if not self.array.ndim:
             raise TypeError("iteration over a 0-d tensor")
-        return (getitem(self, i) for i in range(len(self)))
+        return iter(unbind(self, 0))
 
-    def __contains__(self, value: object) -> builtins.bool:
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, Variable | numbers.Number | np.generic):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed "
+                f"in a {type(value)}."
+            )
         return bool(np.any((self == value).array))
 
-    def __format__(self, specification: str) -> str:
-        if self.shape or not specification:
-            return object.__format__(self, specification)
-        return format(self.item(), specification)
+    # --- copies -----------------------------------------------------------------------
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Tensor":
+        known: Tensor | None = memo.get(id(self))
+        if known is not None:
+            return known
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support "
+                "the deepcopy protocol at the moment.  If you were attempting to "
+                "deepcopy a module, this may be because of a "
+                "torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        new = _restored(type(self), self.array.copy(), self.needs_grad)
+        memo[id(self)] = new
+        if self._grad is not None:
+            new.grad = copy.deepcopy(self._grad, memo)
+        new.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return new
+
+    def __copy__(self) -> "Tensor":
+        new = _restored(type(self), self.array, self.needs_grad)
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        host = backend_of(self.device).to_host(self.array)
+        arguments = (type(self), host, self.requires_grad, self.device)
+        return _restored, arguments, self.__dict__ or None
+
+
+def _restored(
+    cls: type[Tensor], array: Array, needs_grad: bool, device: Device | None = None
+) -> Tensor:
+    """A leaf, as it comes out of a copy or a pickle."""
+    if device is not None and device is not CPU:
+        array = copy_to(array, device)
+    made: Tensor = variable(array)
+    if cls is not Tensor:
+        made.__class__ = cls
+    made.needs_grad = needs_grad
+    return made
 
 
 def make(
@@ -277,7 +333,10 @@ def make(
         array = array.astype(np.dtype(dtype), copy=False)
     if device is not None and parse_device(device) is not device_of(array):
         array = copy_to(array, parse_device(device))
+    if requires_grad and array.dtype.kind not in "fc":
+        raise RuntimeError(
+            "Only Tensors of floating point and complex dtype can require gradients"
+        )
     result: Tensor = variable(array)
-    if requires_grad:
-        result.requires_grad = True
+    result.needs_grad = requires_grad
     return result

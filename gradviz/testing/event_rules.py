@@ -11,7 +11,6 @@ from gradviz.trace.events import (
     CallbackRun,
     NodeStarted,
     TaskFailed,
-    TaskPopped,
     TaskPushed,
     ThreadStarted,
 )
@@ -24,7 +23,8 @@ def broken_rules(
     """Say what is wrong with the events of an engine, a line each.
 
     * The lifecycle is obeyed.
-    * No node starts that left its queue after its pass had failed.
+    * No node of a pass that has failed starts. A thread that did not make it fail may
+      start one all the same: it had asked just before.
     * Nothing is pushed to a device before its thread runs.
     * No callback of a pass that has failed runs.
 
@@ -34,7 +34,7 @@ def broken_rules(
     """
     yield from map(str, check_events(events))
     failed: set[int] = set()
-    doomed: set[tuple[int, int]] = set()
+    late: set[tuple[int, int]] = set()
     started: set[int | None] = {None}  # a caller's queue has its caller
     for event in events:
         match event:
@@ -44,10 +44,11 @@ def broken_rules(
                 yield f"{event} went to a thread that does not run"
             case TaskFailed():
                 failed.add(event.task)
-            case TaskPopped() if event.task in failed:
-                doomed.add((event.task, event.node))
-            case NodeStarted() if (event.task, event.node) in doomed:
+                late.add((event.task, event.thread))
+            case NodeStarted() if (event.task, event.thread) in late:
                 yield f"{event} although its pass had failed"
+            case NodeStarted() if event.task in failed:
+                late.add((event.task, event.thread))
             case CallbackRun() if event.task in failed:
                 yield f"{event} although its pass had failed"
             case _:

@@ -100,6 +100,7 @@ class Nodes(Mapping[int, NodeDefinition]):
             edges=tuple(zip(row.edges[::2], row.edges[1::2], strict=True)),
             inputs=tuple(map(self._input, row.inputs)),
             location="" if location is None else self._texts.all[location],
+            module="" if row.module == -1 else self._texts[row.module],
         )
 
     def _input(self, index: int) -> InputDefinition | None:

@@ -1,8 +1,8 @@
 """Buffers: what threads have reported and the writer has not taken yet.
 
-A thread's buffer holds a list of integers for each kind of event, row after row. The
-thread extends it, the writer empties it from the front, and neither waits for the
-other.
+A thread's buffer holds a list of integers for each layout of rows (see `joined`), row
+after row. The thread extends it, the writer empties it from the front, and neither
+waits for the other.
 
 Note [Taking rows]
 ~~~~~~~~~~~~~~~~~~
@@ -26,17 +26,10 @@ report (the clock, the append). Its row then stands before an older one; readers
 import itertools
 import threading
 import weakref
-from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final, NamedTuple, Protocol
 
-from gradviz.trace.events import KINDS, Event, own_columns
-
-#: Columns that a row has before those of its kind: ``t_ns``, ``task``, ``node``.
-NUM_COMMON: Final = 3
-
-#: Integers in a row of each kind.
-WIDTHS: Final = {kind: NUM_COMMON + len(own_columns(kind)) for kind in KINDS.values()}
+from gradviz.trace.joined import LAYOUTS
 
 #: At so many integers in a list the writer is called before its time.
 MANY: Final = 50_000
@@ -59,7 +52,7 @@ class Local(Protocol):
     """What a thread finds of its own."""
 
     buffer: "Buffer"
-    rows: dict[type[Event], Rows]
+    rows: dict[Hashable, Rows]
 
 
 class Taken(NamedTuple):
@@ -67,12 +60,12 @@ class Taken(NamedTuple):
 
     Attributes:
         thread: The thread's number.
-        rows: The rows of each kind that had any, integer after integer.
+        rows: The rows of each layout that had any, integer after integer.
         num_dropped: Events that were dropped since the last time.
     """
 
     thread: int
-    rows: dict[type[Event], "array[int]"]
+    rows: dict[Hashable, list[int]]
     num_dropped: int
 
 
@@ -154,18 +147,20 @@ class Buffer:
 
     Attributes:
         number: The thread's number in the trace.
-        rows: Kind -> where the thread puts its rows.
+        rows: Layout -> where the thread puts its rows.
         has_called: The writer was told that there are many, and has not come yet.
     """
 
     def __init__(self, number: int, life: "_Life") -> None:
         self.number = number
         self._is_alive = weakref.ref(life)
-        self._kept: dict[type[Event], list[int]] = {kind: [] for kind in WIDTHS}
-        self._dropped = _Dropped()
+        self._kept: dict[Hashable, list[int]] = {key: [] for key in LAYOUTS}
+        self._dropped = {
+            key: _Dropped(len(layout.parts)) for key, layout in LAYOUTS.items()
+        }
         self._is_dropping = False
         self._num_told = 0
-        self.rows: dict[type[Event], Rows] = dict(self._kept)
+        self.rows: dict[Hashable, Rows] = dict(self._kept)
         self.has_called = False
 
     def is_alive(self) -> bool:
@@ -174,7 +169,7 @@ class Buffer:
 
     def drop(self) -> None:
         """Let the thread's rows go to nobody, only count them. Any thread."""
-        self.rows.update(dict.fromkeys(self._kept, self._dropped))
+        self.rows.update(self._dropped)
         # Last, or the writer could undo what has not been done yet, and forget it.
         self._is_dropping = True
 
@@ -182,44 +177,33 @@ class Buffer:
         """Take what is there, and keep what comes if `keep`. The writer's thread."""
         self.has_called = False
         rows = {}
-        num_dropped = 0
-        for kind, kept in self._kept.items():
+        for key, kept in self._kept.items():
             if kept:
-                rows[kind] = taken = _as_integers(kept)
-                num_items = len(taken) or len(kept)
-                del kept[:num_items]  # See Note [Taking rows].
-                if not taken:
-                    num_dropped += num_items // WIDTHS[kind]
+                rows[key] = taken = kept[:]
+                del kept[: len(taken)]  # See Note [Taking rows].
         if keep and self._is_dropping:
             self._is_dropping = False
             self.rows.update(self._kept)
-        # The count only grows, and is read once: the owner may be adding to it.
-        count = self._dropped.count
-        num_dropped += count - self._num_told
-        self._num_told = count
+        # Each count only grows, and is read once: the owner may be adding to it.
+        count = sum(dropped.num_events for dropped in self._dropped.values())
+        num_dropped, self._num_told = count - self._num_told, count
         return Taken(self.number, rows, num_dropped)
 
 
-def _as_integers(rows: list[int]) -> "array[int]":
-    """The items of `rows`; none if one of them is no 64-bit integer.
-
-    A producer that reports something else has a defect, which costs it these events.
-    """
-    try:
-        return array("q", rows)
-    except (TypeError, OverflowError):
-        return array("q")
-
-
 class _Dropped:
-    """Stands for every list of a thread whose events are dropped."""
+    """Stands for a list of a thread whose events are dropped.
 
-    def __init__(self) -> None:
-        self.count = 0
+    Args:
+        num_parts: How many events are in a row.
+    """
+
+    def __init__(self, num_parts: int) -> None:
+        self._num_parts = num_parts
+        self.num_events = 0
 
     def extend(self, row: tuple[int, ...], /) -> None:
         del row
-        self.count += 1
+        self.num_events += self._num_parts
 
     def __len__(self) -> int:
         return 0

@@ -48,6 +48,7 @@ class NodeRow(msgspec.Struct, frozen=True, array_like=True):
         device: Index into the strings.
         edges: Node id (-1: none) and input_nr by turns.
         inputs: An index into the inputs each, -1 for none.
+        module: Index into the strings, -1 outside a model; older traces have none.
     """
 
     id: Integer
@@ -57,6 +58,7 @@ class NodeRow(msgspec.Struct, frozen=True, array_like=True):
     device: Index
     edges: list[Integer]
     inputs: list[Integer]
+    module: Integer = -1
 
 
 class InputRow(msgspec.Struct, frozen=True, array_like=True):

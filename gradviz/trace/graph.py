@@ -23,9 +23,9 @@ _MAX_PENDING: Final = 200_000
 
 _Inputs: TypeAlias = Sequence[MetadataLike | None]
 
-#: What is read of a node: id, sequence_nr, topological_nr and edges, then name, device
-#: and inputs, which many nodes share.
-_Node: TypeAlias = tuple[int, int, int, list[int], tuple[str, object, _Inputs]]
+#: What is read of a node: id, sequence_nr, topological_nr and edges, then name, device,
+#: module and inputs, which many nodes share.
+_Node: TypeAlias = tuple[int, int, int, list[int], tuple[str, object, str, _Inputs]]
 
 
 class PendingGraph:
@@ -38,7 +38,7 @@ class PendingGraph:
         self._known_queues: set[int] = set()
         self._queues: list[QueueRow] = []
         # The writer's own:
-        self._shared: dict[Hashable, tuple[int, int, list[int]]] = {}
+        self._shared: dict[Hashable, tuple[int, int, int, list[int]]] = {}
         self._inputs: dict[Hashable, int] = {}
         self._num_inputs = 0
         self._new_inputs: list[InputRow] = []
@@ -86,17 +86,24 @@ class PendingGraph:
             if len(self._shared) >= _MAX_KNOWN:
                 self._shared.clear()
             self._shared[shared] = indices
-        name, device, inputs = indices
+        name, device, module, inputs = indices
         if sequence_nr == MAX_SEQUENCE_NR:
             sequence_nr = -1
-        return NodeRow(number, name, sequence_nr, topological_nr, device, edges, inputs)
+        return NodeRow(
+            number, name, sequence_nr, topological_nr, device, edges, inputs, module
+        )
 
     def _index(
-        self, name: str, device: object, inputs: _Inputs
-    ) -> tuple[int, int, list[int]]:
+        self, name: str, device: object, module: str, inputs: _Inputs
+    ) -> tuple[int, int, int, list[int]]:
         intern = self._strings.intern
         indices = [-1 if one is None else self._index_input(one) for one in inputs]
-        return intern(name), intern(str(device)), indices
+        return (
+            intern(name),
+            intern(str(device)),
+            intern(module) if module else -1,
+            indices,
+        )
 
     def _index_input(self, metadata: MetadataLike) -> int:
         key = (tuple(metadata.shape), metadata.dtype, metadata.device)
@@ -124,5 +131,5 @@ def _read(node: NodeLike) -> _Node:
         node.sequence_nr,
         node.topological_nr,
         edges,
-        (str(node.name()), node.device, tuple(node.input_metadata)),
+        (str(node.name()), node.device, node.module, tuple(node.input_metadata)),
     )

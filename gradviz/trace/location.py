@@ -26,17 +26,29 @@ class Locations:
         self._known: dict[tuple[int, int], tuple[int, CodeType]] = {}
         self._is_users: dict[str, bool] = {}
 
-    def of_caller(self) -> int:
-        """The index of ``path:line``, or of an empty text. Any thread."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and not self._belongs_to_user(frame):
+    def of_caller(self, skipped: int = 0) -> int:
+        """The index of ``path:line``, or of an empty text. Any thread.
+
+        Called for every node that is made, some six frames below the user's: so the
+        loop is written out.
+
+        Args:
+            skipped: So many of the callers need not be looked at, which saves making
+                objects of their frames.
+        """
+        is_users = self._is_users
+        frame: FrameType | None = sys._getframe(1 + skipped)
+        while frame is not None:
+            code = frame.f_code
+            answer = is_users.get(code.co_filename)
+            if answer or (answer is None and self._belongs_to_user(frame)):
+                known = self._known.get((id(code), frame.f_lasti))
+                return self._index(frame) if known is None else known[0]
             frame = frame.f_back
-        if frame is None:
-            return self._strings.intern("")
+        return self._strings.intern("")
+
+    def _index(self, frame: FrameType) -> int:
         code = frame.f_code
-        known = self._known.get((id(code), frame.f_lasti))
-        if known is not None:
-            return known[0]
         index = self._strings.intern(f"{code.co_filename}:{frame.f_lineno}")
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()
@@ -44,9 +56,7 @@ class Locations:
         return index
 
     def _belongs_to_user(self, frame: FrameType) -> bool:
-        path = frame.f_code.co_filename
-        answer = self._is_users.get(path)
-        if answer is None:
-            package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-            answer = self._is_users[path] = package not in _NOT_THE_USERS
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        answer = package not in _NOT_THE_USERS
+        self._is_users[frame.f_code.co_filename] = answer
         return answer

@@ -62,7 +62,8 @@ class NodeDefinition(msgspec.Struct, frozen=True, kw_only=True):
         inputs: What each input expects, None for anything.
         location: ``path:line`` of the user's program that made the node, empty where
             that is not known.
-        module: Reserved; empty.
+        module: The part of a model that made it, such as ``encoder.0.linear``; empty
+            outside a model.
     """
 
     id: int

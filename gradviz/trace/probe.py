@@ -134,6 +134,53 @@ class NodeLike(Protocol):
     def device(self) -> object:
         """Where it runs, of which the text is recorded."""
 
+    @property
+    def module(self) -> str:
+        """The part of a model that made it, empty outside a model."""
+
+
+class NodeReports(Protocol):
+    """The reports of most nodes; see `Probe`, which satisfies it."""
+
+    def node_taken(
+        self, task: int, node: int, queue: int, queue_length: int, /
+    ) -> None:
+        """See `Probe.node_taken`."""
+
+    def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
+        self,
+        task: int,
+        node: int,
+        producer: int,
+        input_nr: int,
+        size_bytes: int,
+        how: How,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+        /,
+    ) -> None:
+        """See `Probe.node_readied`."""
+
+    def node_passed_on(  # noqa: PLR0913, PLR0917 - it is four events
+        self,
+        task: int,
+        node: int,
+        freed_bytes: int,
+        receiver: int,
+        input_nr: int,
+        size_bytes: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+        /,
+    ) -> None:
+        """See `Probe.node_passed_on`."""
+
 
 class Probe:
     """Everything that can happen, one method each; does nothing.
@@ -284,6 +331,92 @@ class Probe:
     def queue_defined(self, queue: int, name: str, device: int) -> None:
         """A ready queue exists, for the device of this index (-1: a caller's)."""
 
+    # --- several of the above at once --------------------------------------------
+    #
+    # What happens to most nodes is reported in two calls instead of six. A listener
+    # that overrides none of these hears the six.
+
+    def for_this_thread(self) -> NodeReports:
+        """To whom the calling thread, and no other, makes these reports.
+
+        Asked for once a pass. A listener that has to know the thread can find out
+        here, and not again at every node.
+        """
+        return self
+
+    def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
+        """A node was popped and its evaluation begins.
+
+        `task_popped` and `node_started`.
+        """
+        self.task_popped(task, node, queue, queue_length)
+        self.node_started(task, node)
+
+    def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
+        self,
+        task: int,
+        node: int,
+        producer: int,
+        input_nr: int,
+        size_bytes: int,
+        how: How,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+    ) -> None:
+        """The only gradient that a node waits for came, and the node was pushed.
+
+        `gradient_buffered` and `task_pushed`.
+        """
+        self.gradient_buffered(task, node, producer, input_nr, 0, size_bytes, how)
+        self.task_pushed(
+            task,
+            node,
+            queue,
+            reentrant_depth,
+            sequence_nr,
+            queue_length,
+            outstanding,
+            producer,
+            Push.NODE,
+        )
+
+    def node_passed_on(  # noqa: PLR0913, PLR0917 - it is four events
+        self,
+        task: int,
+        node: int,
+        freed_bytes: int,
+        receiver: int,
+        input_nr: int,
+        size_bytes: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+    ) -> None:
+        """A node ran, and its only gradient is the only one `receiver` waits for.
+
+        `buffer_freed`, `node_readied` of the receiver, and `node_completed`.
+        """
+        self.buffer_freed(task, node, freed_bytes)
+        self.node_readied(
+            task,
+            receiver,
+            node,
+            input_nr,
+            size_bytes,
+            How.FIRST,
+            queue,
+            reentrant_depth,
+            sequence_nr,
+            queue_length,
+            outstanding,
+        )
+        self.node_completed(task, node)
+
     # --- user -----------------------------------------------------------------
 
     def mark(self, text: str) -> None:
@@ -352,10 +485,14 @@ class Tee(Probe):
         return call
 
 
+#: Methods that are several others at once, and who takes them.
+_JOINED: Final = ("for_this_thread", "node_taken", "node_readied", "node_passed_on")
+
+#: One method for each thing that can happen.
 METHODS: Final = tuple(
     name
     for name, value in vars(Probe).items()
-    if callable(value) and not name.startswith("_")
+    if callable(value) and not name.startswith("_") and name not in _JOINED
 )
 
 #: Whom a new GraphTask reports to; None when nobody listens. Replaced as a whole by

@@ -12,12 +12,12 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Final
 
 from gradviz.trace import probe
 from gradviz.trace.buffer import MANY, TOO_MANY, Buffers, Rows
-from gradviz.trace.clock import Clock, event_clock
+from gradviz.trace.clock import Clock, clock_of_several, event_clock
 from gradviz.trace.events import (
     MAX_SEQUENCE_NR,
     BufferFreed,
@@ -48,8 +48,18 @@ from gradviz.trace.events import (
     ThreadStarted,
 )
 from gradviz.trace.graph import PendingGraph
+from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED, NODE_TAKEN
 from gradviz.trace.location import Locations
-from gradviz.trace.probe import Hook, How, NodeLike, Probe, Push, Role, Skip
+from gradviz.trace.probe import (
+    Hook,
+    How,
+    NodeLike,
+    NodeReports,
+    Probe,
+    Push,
+    Role,
+    Skip,
+)
 from gradviz.trace.sink import Sink
 from gradviz.trace.strings import Strings
 from gradviz.trace.writer import Counts, Writer
@@ -132,7 +142,7 @@ class Recorder(Probe):
         if sequence_nr == MAX_SEQUENCE_NR:
             sequence_nr = -1
         rows = self._local.rows[NodeCreated]
-        rows.extend((now, -1, node.id, sequence_nr, self._locations.of_caller()))
+        rows.extend((now, -1, node.id, sequence_nr, self._locations.of_caller(1)))
         if len(rows) > MANY:
             self._call_writer(rows)
 
@@ -264,6 +274,29 @@ class Recorder(Probe):
     def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
         self._local.rows[BufferFreed].extend((self._clock(), task, node, size_bytes))
 
+    def for_this_thread(self) -> NodeReports:
+        return _NodeRows(self._local.rows, self._clock, self._call_writer)
+
+    def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
+        self.for_this_thread().node_taken(task, node, queue, queue_length)
+
+    def node_readied(
+        self,
+        task: int,
+        node: int,
+        producer: int,
+        input_nr: int,
+        size_bytes: int,
+        how: How,
+        *queued: int,
+    ) -> None:
+        self.for_this_thread().node_readied(
+            task, node, producer, input_nr, size_bytes, how, *queued
+        )
+
+    def node_passed_on(self, *fields: int) -> None:
+        self.for_this_thread().node_passed_on(*fields)
+
     def thread_started(self, device: int, role: Role) -> None:
         self._local.rows[ThreadStarted].extend((self._clock(), -1, -1, device, role))
 
@@ -313,6 +346,98 @@ class Recorder(Probe):
         atexit.unregister(self.close)
         self._writer.abandon()
         probe.uninstall(self)
+
+
+class _NodeRows:
+    """Where one thread reports its nodes: functions that know its rows.
+
+    Looking up the thread, the clock and the method took a quarter of a report.
+    """
+
+    def __init__(
+        self,
+        rows: dict[Hashable, Rows],
+        clock: Clock,
+        call_writer: Callable[[Rows], None],
+    ) -> None:
+        when_taken = clock_of_several(clock, len(LAYOUTS[NODE_TAKEN].parts))
+        when_readied = clock_of_several(clock, len(LAYOUTS[NODE_READIED].parts))
+        when_passed_on = clock_of_several(clock, len(LAYOUTS[NODE_PASSED_ON].parts))
+
+        def node_taken(task: int, node: int, queue: int, queue_length: int) -> None:
+            rows[NODE_TAKEN].extend((when_taken(), task, node, queue, queue_length))
+
+        def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
+            task: int,
+            node: int,
+            producer: int,
+            input_nr: int,
+            size_bytes: int,
+            how: How,
+            queue: int,
+            reentrant_depth: int,
+            sequence_nr: int,
+            queue_length: int,
+            outstanding: int,
+        ) -> None:
+            taken = rows[NODE_READIED]
+            taken.extend(
+                (
+                    when_readied(),
+                    task,
+                    node,
+                    producer,
+                    input_nr,
+                    size_bytes,
+                    how,
+                    queue,
+                    reentrant_depth,
+                    sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
+                    queue_length,
+                    outstanding,
+                    0,
+                )
+            )
+            if len(taken) > MANY:
+                call_writer(taken)
+
+        def node_passed_on(  # noqa: PLR0913, PLR0917 - it is four events
+            task: int,
+            node: int,
+            freed_bytes: int,
+            receiver: int,
+            input_nr: int,
+            size_bytes: int,
+            queue: int,
+            reentrant_depth: int,
+            sequence_nr: int,
+            queue_length: int,
+            outstanding: int,
+        ) -> None:
+            taken = rows[NODE_PASSED_ON]
+            taken.extend(
+                (
+                    when_passed_on(),
+                    task,
+                    node,
+                    freed_bytes,
+                    receiver,
+                    input_nr,
+                    size_bytes,
+                    queue,
+                    reentrant_depth,
+                    sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
+                    queue_length,
+                    outstanding,
+                    0,
+                )
+            )
+            if len(taken) > MANY:
+                call_writer(taken)
+
+        self.node_taken = node_taken
+        self.node_readied = node_readied
+        self.node_passed_on = node_passed_on
 
 
 #: Recorders that write, so that the child of a fork can stop its copies of them.

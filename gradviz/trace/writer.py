@@ -16,9 +16,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from gradviz.trace.buffer import WIDTHS, Buffers, Taken
+from gradviz.trace.buffer import Buffers, Taken
 from gradviz.trace.clock import Clock, read_pair
-from gradviz.trace.columns import Rows, encode_events
+from gradviz.trace.columns import encode_events, tabulate
 from gradviz.trace.definitions import (
     Closed,
     Definitions,
@@ -27,16 +27,15 @@ from gradviz.trace.definitions import (
     encode_definitions,
     encode_json,
 )
-from gradviz.trace.events import KINDS, TaskBegun
+from gradviz.trace.events import TaskBegun
 from gradviz.trace.frames import FrameType, encode_frame, pack
 from gradviz.trace.graph import PendingGraph
+from gradviz.trace.joined import LAYOUTS
 from gradviz.trace.sink import Sink
 from gradviz.trace.strings import Strings
 
 #: The clocks are read again at the first round after so long.
 _ANCHOR_EVERY_NS: Final = 10 * 10**9
-
-_CODES: Final = {kind: code for code, kind in KINDS.items()}
 
 
 class Counts(NamedTuple):
@@ -172,16 +171,26 @@ class Writer:
             yield encode_frame(FrameType.DEFINITIONS, pack(piece))
 
     def _thread_frames(self, taken: Taken) -> Iterator[bytes]:
-        rows = []
-        for kind, numbers in taken.rows.items():
-            rows.append(Rows(_CODES[kind], WIDTHS[kind], numbers))
-            num_rows = len(numbers) // WIDTHS[kind]
-            self._count(events=num_rows, tasks=num_rows if kind is TaskBegun else 0)
-        for payload in encode_events(taken.thread, rows):
+        tables = []
+        num_dropped = taken.num_dropped
+        for key, numbers in taken.rows.items():
+            layout = LAYOUTS[key]
+            num_rows = len(numbers) // layout.width
+            num_events = num_rows * len(layout.parts)
+            try:
+                tables.append(tabulate(layout, numbers))
+            except Exception:  # noqa: BLE001 - what was reported may be anything
+                # No 64-bit integers: a defect of the producer, which costs it these.
+                num_dropped += num_events
+            else:
+                self._count(
+                    events=num_events, tasks=num_rows if key is TaskBegun else 0
+                )
+        for payload in encode_events(taken.thread, tables):
             yield encode_frame(FrameType.EVENTS, pack(payload))
-        if taken.num_dropped:
-            self._count(dropped=taken.num_dropped)
-            lost = Lost(taken.thread, taken.num_dropped)
+        if num_dropped:
+            self._count(dropped=num_dropped)
+            lost = Lost(taken.thread, num_dropped)
             yield encode_frame(FrameType.LOST, encode_json(lost))
 
     def _anchor(self) -> bytes:

@@ -37,6 +37,7 @@ class Written(NamedTuple):
     next_edges: tuple[Receiver, ...]
     input_metadata: tuple[Metadata | None, ...]
     device: object
+    module: str = ""
 
     def name(self) -> str:
         return self.text

@@ -42,7 +42,6 @@ def test_the_op_that_made_a_nan_is_shown_with_its_line():
         loss = (x.sqrt() * 0.0).sum()
         with (
             pytest.warns(UserWarning, match=r"x\.sqrt\(\) \* 0\.0"),
-            pytest.warns(RuntimeWarning, match="divide by zero|invalid value"),
             pytest.raises(RuntimeError, match="'SqrtBackward0' returned nan values"),
         ):
             loss.backward()

@@ -1,7 +1,10 @@
+import collections
+
 import pytest
 
 import gradviz as gv
 from gradviz.autograd import grad
+from gradviz.autograd.graph import get_gradient_edge
 from gradviz.engine import Engine, default_engine, set_default_engine
 
 
@@ -144,3 +147,67 @@ def test_a_backward_inside_a_hook_has_a_pass_of_its_own():
 
     assert x.grad.tolist() == [3.0]
     assert inner.grad.tolist() == [10.0]
+
+
+def test_inputs_may_come_in_a_dictionary():
+    """C15."""
+    x, y = leaf(2.0), leaf(3.0)
+
+    gradients = grad((x * x).sum(), {"x": x, 7: y}, materialize_grads=True)
+
+    assert {key: value.tolist() for key, value in gradients.items()} == {
+        "x": [4.0],
+        7: [0.0],
+    }
+    with pytest.raises(TypeError, match="must be a dict, not OrderedDict"):
+        grad((x * x).sum(), collections.OrderedDict(x=x))
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        grad((x * x).sum(), {})
+
+
+def test_an_edge_stands_for_its_tensor():
+    """C14."""
+    x = leaf(2.0)
+    y = x * 3
+    root = get_gradient_edge((y * y).sum())
+
+    by_y, by_x = grad(root, [get_gradient_edge(y), get_gradient_edge(x)])
+
+    assert (by_y.item(), by_x.item()) == (12.0, 36.0)
+
+
+def test_an_edge_outlives_its_tensor():
+    x = leaf(2.0)
+    edge = get_gradient_edge(x * 3)
+
+    gv.autograd.backward(edge, inputs=get_gradient_edge(x))
+
+    assert x.grad.item() == 3.0
+
+
+def test_an_edge_has_the_shape_of_its_tensor():
+    x = leaf(2.0, 3.0)
+    edge = get_gradient_edge(x * 3)
+
+    with pytest.raises(RuntimeError, match="only for scalar outputs"):
+        gv.autograd.backward(edge)
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        gv.autograd.backward(edge, gv.ones(3, dtype=gv.float64))
+    with pytest.raises(RuntimeError, match="when the given input is a GradientEdge"):
+        grad((x * x).sum(), edge, materialize_grads=True)
+
+
+def test_zeros_in_place_of_none_may_be_part_of_a_graph():
+    x, y = leaf(2.0), leaf(3.0)
+
+    _, zeros = grad((x * x).sum(), (x, y), create_graph=True, materialize_grads=True)
+
+    assert zeros.requires_grad
+    assert zeros.tolist() == [0.0]
+
+
+def test_several_gradients_at_once_are_refused():
+    x = leaf(2.0, 3.0)
+
+    with pytest.raises(NotImplementedError, match="call grad once for each gradient"):
+        grad(x * 2, x, gv.eye(2, dtype=gv.float64), is_grads_batched=True)

@@ -45,7 +45,7 @@ def test_whether_the_graph_is_kept(x, keep):
     "function",
     [
         graph.current_graph_task_execution_order,
-        lambda: graph.will_execute_node(None),
+        lambda: graph.will_execute_node(gv.ones(1, requires_grad=True).exp().grad_fn),
         lambda: graph.add_node_to_current_graph_task(None),
     ],
 )
@@ -94,8 +94,8 @@ def test_a_node_that_the_pass_does_not_want_will_not_run(x):
 
 
 def test_a_node_of_another_graph_will_not_run(x):
-    y = x.exp()
-    assert not asked(y.sum(), y, lambda: graph.will_execute_node(x.sin().grad_fn))
+    y, other = x.exp(), x.sin().grad_fn
+    assert not asked(y.sum(), y, lambda: graph.will_execute_node(other))
 
 
 def test_of_a_leaf_that_grad_returns_neither_answer_is_right(x):
@@ -122,16 +122,19 @@ def test_a_node_added_to_a_restricted_pass_runs(x):
 
 
 def test_a_restricted_pass_computes_no_gradient_that_goes_nowhere():
-    """I8: the gradient of an exponent has a logarithm, here of a negative number."""
-    base = gv.tensor([-2.0], requires_grad=True)
+    """I8."""
+    base = gv.tensor([2.0], requires_grad=True)
     exponent = gv.tensor([3.0], requires_grad=True)
     power = base**exponent
+    returned = []
+    power.grad_fn.register_hook(lambda outputs, inputs: returned.append(outputs))
 
     (grad,) = gv.autograd.grad(power.sum(), base, retain_graph=True)
+    power.sum().backward()
 
     assert grad.tolist() == [12.0]
-    with pytest.warns(RuntimeWarning, match="invalid value encountered in log"):
-        power.sum().backward()
+    assert [one is None for one in returned[0]] == [False, True]
+    assert [one is None for one in returned[1]] == [False, False]
 
 
 class TestNodeCreationHook:
@@ -168,7 +171,7 @@ class TestNodeCreationHook:
         with graph.node_creation_hook(lambda node: seen.append(node.saved)):
             y = x.exp()
 
-        assert seen[0][0] is y.array
+        assert seen[0][0].array is y.array
 
     def test_the_nodes_of_a_differentiable_backward_are_seen_too(self, x):
         seen = []

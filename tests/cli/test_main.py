@@ -38,7 +38,11 @@ def test_help_imports_nothing_heavy() -> None:
         "finally: print(sorted(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
 
     assert "Usage: gradviz" in done.stdout
@@ -67,6 +71,7 @@ def test_python_m_gradviz_is_the_command_line() -> None:
         [sys.executable, "-m", "gradviz", "--version"],
         capture_output=True,
         text=True,
+        timeout=120,
         check=True,
     )
 

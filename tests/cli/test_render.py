@@ -1,7 +1,11 @@
+import re
 import stat
 import xml.etree.ElementTree as ET
 
 import pytest
+
+import gradviz as gv
+from gradviz import nn
 
 
 def test_a_graph_is_drawn_beside_where_one_stands(trace_path, call, tmp_path) -> None:
@@ -44,6 +48,22 @@ def test_a_picture_that_exists_is_refused_without_force(
     assert "-f" in refused.stderr
     assert forced.exit_code == 0
     assert ET.parse(tmp_path / "x.svg").getroot().tag.endswith("svg")
+
+
+def test_the_parts_of_a_model_are_framed_or_drawn_as_boxes(call, tmp_path) -> None:
+    model = nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.Tanh()), nn.Linear(2, 1))
+    with gv.record(tmp_path / "model.gvt"):
+        model(gv.ones(3, 2)).sum().backward()
+
+    whole = call("render", "graph", "-o", "-").stdout
+    parts = call("render", "graph", "--collapse", "1", "-o", "-").stdout
+
+    assert ">0.0</text>" in whole
+    assert "AddmmBackward0" in whole
+    assert ">0</text>" in parts
+    assert "made by 0" in parts
+    shown = re.sub("<title>.*?</title>", "", parts, flags=re.DOTALL)
+    assert "AddmmBackward0" not in shown
 
 
 @pytest.mark.parametrize("picture", ["graph", "timeline"])

@@ -226,7 +226,12 @@ def test_a_program_that_cannot_be_is_one_line(args, word, tmp_path) -> None:
     command = [sys.executable, "-m", "gradviz", "run", "-o", "y.gvt", *args]
 
     done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=False
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
     assert (done.returncode, done.stdout) == (2, "")
@@ -240,7 +245,12 @@ def test_a_syntax_error_leaves_no_trace(tmp_path) -> None:
     command = [sys.executable, "-m", "gradviz", "run", "-o", "y.gvt", "script.py"]
 
     done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, check=False
+        command,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
     assert done.returncode == 1

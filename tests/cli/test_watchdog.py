@@ -11,15 +11,14 @@ from gradviz.engine import Node, default_engine
 
 class Waits(Node):
     def apply(self, grad):
-        reported.wait(30)
+        engine.watch(0.05, lambda text: (print(text), reported.set()))
+        reported.wait(60)
+        engine.watch(0, str)
         return ()
 
 reported = threading.Event()
 engine = default_engine()
-watch = engine.watch
-watch(0.05, lambda text: (print(text), reported.set()))
 engine.execute([(Waits(), 0)], [1.0])
-watch(0, str)
 """
 
 ON_REQUEST = """

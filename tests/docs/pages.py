@@ -57,7 +57,7 @@ def outputs(page: Path) -> list[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.stderr == ""

@@ -51,7 +51,7 @@ ROWS = [
     *(f"RE{number}" for number in range(1, 9)),
     *(f"K{number}" for number in range(1, 9)),
     *(f"N{number}" for number in range(1, 7)),
-    *(f"C{n}" for n in (1, 2, 5, 6, 7, 8, 11, 13, 14, 15, 16, 19, 20, 22, 25)),
+    *(f"C{n}" for n in (1, 2, 5, 6, 7, 8, 11, 13, 14, 15, 16, 18, 19, 20, 22, 25, 26)),
     *(f"G{number}" for number in range(1, 19)),
 ]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.pages import DOCS, ROOT, blocks, outputs
 
-RUN = ("how-the-engine-works.md", "library.md")
+RUN = ("autograd.md", "how-the-engine-works.md", "library.md")
 
 LETTERS = re.compile(r">([A-Za-z][\w ]*)<")
 
@@ -41,6 +41,12 @@ def test_the_pictures_show_what_the_page_draws(tmp_path: Path):
         stored = DOCS / "images" / picture.name
         assert f"](images/{picture.name})" in page
         assert letters(picture) == letters(stored)
+
+
+def test_what_the_readme_points_to_is_there():
+    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text())
+
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def letters(picture: Path) -> set[str]:

@@ -24,7 +24,7 @@ SIM_0 = Device("sim", 0)
 SIM_1 = Device("sim", 1)
 
 #: How long a test waits for what must come, before it fails instead of hanging.
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 
 
 def edge(receiver: "Node | Edge | None") -> Edge:

@@ -2,12 +2,14 @@
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from gradviz.backends import simulated
 from gradviz.engine import Engine
 from gradviz.engine.sync import Threads
+from gradviz.errors import EngineError
 from gradviz.trace import probe
 from gradviz.trace.probe import Role
 from tests.engine.nodes import (
@@ -124,6 +126,87 @@ def test_a_thread_that_is_slow_to_start_is_waited_for():
     engine.stop()
 
     assert was_pushed_first == [False]
+
+
+class Interrupt(BaseException):
+    """Stands for a KeyboardInterrupt, which would end the tests if one got through."""
+
+
+class Broken(probe.Probe):
+    """A listener that fails when it hears of a device's thread."""
+
+    def thread_started(self, device: int, role: Role) -> None:
+        if role is Role.DEVICE:
+            raise MemoryError
+
+
+def test_a_thread_that_fails_before_it_can_work_is_an_error_and_not_a_hang(
+    engine: Engine,
+):
+    """F11, L4: and the next pass tries again."""
+    sink = Sink(device=SIM_0)
+
+    for _ in range(2):
+        with (
+            probe.installed(Broken()),
+            pytest.raises(EngineError, match="device 0 could not begin") as caught,
+        ):
+            engine.execute([(sink, 0)], [1])
+        assert isinstance(caught.value.__cause__, MemoryError)
+    engine.execute([(sink, 0)], [2])
+
+    assert sink.received == [(2,)]
+
+
+def test_an_interrupt_while_a_thread_starts_leaves_an_engine_that_works():
+    """F04: the thread has said that it runs, and nobody has heard it."""
+    waits = Mailbox()
+    interrupts: list[BaseException] = [Interrupt()]
+
+    class Interrupted(Threads):
+        def mailbox(self) -> Any:
+            class DeafMailbox(type(super().mailbox())):  # type: ignore[misc]
+                def get(self, *args: Any, **settings: Any) -> Any:
+                    waits.send()
+                    item = super().get(*args, **settings)
+                    if interrupts:
+                        raise interrupts.pop()
+                    return item
+
+            return DeafMailbox()
+
+        def spawn(self, target: Callable[[], None], name: str) -> None:
+            super().spawn(lambda: waits.wait() or target(), name)
+
+    engine, sink = Engine(sync=Interrupted()), Sink(device=SIM_0)
+
+    with pytest.raises(Interrupt):
+        engine.execute([(sink, 0)], [1])
+    engine.execute([(sink, 0)], [2])
+    engine.stop()
+
+    assert sink.received == [(2,)]
+
+
+def test_a_finaliser_that_calls_backward_while_a_thread_starts_is_refused():
+    """F21: it would wait for the start, which waits for it."""
+    refusals: list[str] = []
+
+    class Finalising(Threads):
+        def spawn(self, target: Callable[[], None], name: str) -> None:
+            try:
+                engine.execute([(Sink(device=SIM_0), 0)], [1])
+            except EngineError as error:
+                refusals.append(str(error))
+            super().spawn(target, name)
+
+    engine, sink = Engine(sync=Finalising()), Sink(device=SIM_0)
+
+    engine.execute([(sink, 0)], [1])
+    engine.stop()
+
+    assert "a finaliser that interrupted the engine" in refusals[0]
+    assert sink.received == [(1,)]
 
 
 def test_each_reports_its_device(engine: Engine):

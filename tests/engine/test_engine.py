@@ -23,6 +23,7 @@ from gradviz.engine.node import NodeHooks
 from gradviz.errors import EngineError
 from gradviz.trace import probe
 from tests.engine.nodes import (
+    PATIENCE_SECONDS,
     PLACES,
     SIM_0,
     SIM_1,
@@ -504,7 +505,7 @@ class TestManyCallers:
                 engine.execute([(root, 0)], [1], keep_graph=True)
 
         for future in [start_thread(backward) for _ in range(8)]:
-            future.result(20)
+            future.result(PATIENCE_SECONDS)
 
         assert leaf.grad == 8 * 9 * 3
 
@@ -519,7 +520,7 @@ class TestManyCallers:
                 engine.execute([(root, 0)], [1], keep_graph=True)
 
         for future in [start_thread(backward) for _ in range(6)]:
-            future.result(20)
+            future.result(PATIENCE_SECONDS)
 
         assert [leaf.grad for leaf in leaves] == [150, 300]
 
@@ -540,9 +541,9 @@ class TestManyCallers:
         for number, future in enumerate(futures):
             if number % 2:
                 with pytest.raises(ValueError, match=f"^{number}$"):
-                    future.result(20)
+                    future.result(PATIENCE_SECONDS)
             else:
-                assert future.result(20) == (number,)
+                assert future.result(PATIENCE_SECONDS) == (number,)
 
 
 class TestInsideTheEngine:

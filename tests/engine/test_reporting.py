@@ -1,16 +1,19 @@
 """What a recording of a pass holds: events that are well-formed, whatever happens."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gradviz.capture import record
-from gradviz.engine import AccumulateGrad, Engine
+from gradviz.engine import AccumulateGrad, Edge, Engine, Node
+from gradviz.engine.node import NodeHooks
+from gradviz.testing.event_list import EventList
 from gradviz.trace import events as e
 from gradviz.trace.model import Trace
-from gradviz.trace.probe import Push, Role
+from gradviz.trace.probe import How, Push, Role, installed
 from tests.engine.nodes import (
     SIM_0,
     SIM_1,
@@ -214,3 +217,99 @@ def test_many_passes_at_once(engine: Engine):
 
     assert_well_formed(trace)
     assert len(trace.tasks) == 8
+
+
+def _graph(case: str) -> Node:
+    """The root of a graph in which nodes take the short way, the long one, or both."""
+    leaf = AccumulateGrad(Leaf())
+    match case:
+        case "a chain":
+            return Pass(Pass(Pass(leaf)))
+        case "a fan":
+            return Pass(*(Pass(leaf) for _ in range(3)))
+        case "a diamond with a way round":
+            join = Pass(leaf, inputs=2)
+            return Pass(Edge(join, 0), Pass(Edge(join, 1)), Pass(Edge(join, 1)), None)
+        case "nothing flows":
+            return Call(lambda _: (None,), Pass(leaf))
+        case "a second input":
+            return Pass(Edge(Pass(leaf, inputs=2), 1))
+        case "a hook":
+            hooked = Pass(leaf)
+            hooked.hooks = NodeHooks()
+            hooked.hooks.post = (lambda outputs, inputs: None,)
+            return Pass(hooked)
+        case _:
+            raise AssertionError(case)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "a chain",
+        "a fan",
+        "a diamond with a way round",
+        "nothing flows",
+        "a second input",
+        "a hook",
+    ],
+)
+def test_who_takes_reports_at_once_and_who_takes_them_one_by_one_hear_the_same(
+    engine: Engine, case: str
+):
+    root = _graph(case)
+    engine.execute([(root, 0)], [1], keep_graph=True)  # the first finds no `.grad`
+    listener = EventList(lambda: 0)
+    with installed(listener):
+        engine.execute([(root, 0)], [1], keep_graph=True)
+    trace = recorded(lambda: engine.execute([(root, 0)], [1], keep_graph=True))
+
+    def told(events: Iterable[e.Event]) -> list[dict[str, Any]]:
+        own = {"seq", "t_ns", "thread", "task", "location"}
+        return [
+            {"kind": type(event)}
+            | {
+                name: getattr(event, name)
+                for name in event.__struct_fields__
+                if name not in own
+            }
+            for event in events
+        ]
+
+    assert told(trace.events()) == told(listener.events)
+
+
+def test_a_link_of_a_chain_is_told_in_full(engine: Engine):
+    """The six events of a plain node, in their order."""
+    last = Sink()
+    link = Pass(last)
+    root = Pass(link)
+    trace = recorded(lambda: engine.execute([(root, 0)], [np.ones(3)]))
+
+    mine = [
+        event
+        for event in trace.events()
+        if event.node == link.id
+        or getattr(event, "pushed_by", None) == link.id
+        or getattr(event, "producer", None) == link.id
+    ]
+    assert [type(event) for event in mine] == [
+        e.GradientBuffered,
+        e.TaskPushed,
+        e.TaskPopped,
+        e.NodeStarted,
+        e.BufferFreed,
+        e.GradientBuffered,
+        e.TaskPushed,
+        e.NodeCompleted,
+    ]
+    buffered, pushed, popped, _, freed, sent, ready, _ = mine
+    assert (buffered.producer, buffered.remaining, buffered.size_bytes) == (
+        root.id,
+        0,
+        24,
+    )
+    assert (pushed.queue_length, pushed.outstanding, popped.queue_length) == (1, 1, 0)
+    assert freed.size_bytes == 24
+    assert (sent.node, sent.input_nr, sent.how) == (last.id, 0, How.FIRST)
+    assert (ready.node, ready.sequence_nr) == (last.id, last.sequence_nr)

@@ -2,11 +2,13 @@
 
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
-from gradviz.engine.sync import THREADS, Empty
-from tests.engine.nodes import Mailbox, in_thread
+import gradviz.engine
+from gradviz.engine.sync import THREADS, Empty, stacks
+from tests.engine.nodes import Mailbox, in_thread, start_thread
 
 
 def test_a_mailbox_hands_over_in_order():
@@ -69,3 +71,29 @@ def test_the_clock_never_goes_back():
 
 def test_the_process_is_this_one():
     assert THREADS.process_id() == os.getpid()
+
+
+def test_stacks_tell_where_each_thread_is():
+    is_there, may_end = Mailbox(), Mailbox()
+
+    def elsewhere() -> int:
+        is_there.send()
+        may_end.wait()
+        return threading.get_ident()
+
+    thread = start_thread(elsewhere)
+    is_there.wait()
+    found = stacks()
+    may_end.send()
+
+    mine, others = found[threading.get_ident()], found[thread.result()]
+    assert "in test_stacks_tell_where_each_thread_is" in mine[-2]
+    assert any("in elsewhere" in frame for frame in others)
+    assert "in run" in others[0] or "in _bootstrap" in others[0]
+
+
+def test_the_engine_never_asks_for_the_frames_of_other_threads():
+    """Note [Stacks without frames]: the interpreter may hang in there."""
+    sources = Path(gradviz.engine.__path__[0]).rglob("*.py")
+
+    assert not [one for one in sources if "_current_frames(" in one.read_text()]

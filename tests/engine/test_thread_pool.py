@@ -1,6 +1,7 @@
 """Backwards inside backwards: nested loops, and threads that stand in for deep ones."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,8 +9,11 @@ import pytest
 from gradviz.backends.device import CPU, Device
 from gradviz.engine import AccumulateGrad, Engine, Node
 from gradviz.engine.engine import MAX_DEPTH
+from gradviz.engine.sync import Local, Threads
+from gradviz.errors import EngineError
 from gradviz.trace import probe
 from tests.engine.nodes import (
+    PATIENCE_SECONDS,
     SIM_0,
     SIM_1,
     Call,
@@ -81,7 +85,10 @@ class TestThreads:
         """F19."""
         futures = [start_thread(lambda: nest(engine, 100)) for _ in range(2)]
 
-        assert [len(future.result(20)) for future in futures] == [101, 101]
+        assert [len(future.result(PATIENCE_SECONDS)) for future in futures] == [
+            101,
+            101,
+        ]
         assert engine.num_pool_threads <= 2
 
     def test_pool_threads_end_with_the_engine(self):
@@ -95,6 +102,29 @@ class TestThreads:
         engine.stop()
 
         join_all(threads)
+
+    def test_a_thread_that_fails_before_it_can_work_is_an_error_and_not_a_hang(self):
+        """F11: and the next pass tries again."""
+        is_broken = True
+
+        class Broken(Threads):
+            def local(self, factory: Callable[[], Any]) -> Local[Any]:
+                class BrokenLocal(Local[Any]):
+                    def get(self) -> Any:
+                        if is_broken and "pool" in thread_name():
+                            raise MemoryError
+                        return super().get()
+
+                return BrokenLocal(factory)
+
+        engine = Engine(max_depth=0, sync=Broken())
+        with pytest.raises(EngineError, match="thread of the reentrancy pool"):
+            nest(engine, 1)
+        is_broken = False
+        names = nest(engine, 1)
+        engine.stop()
+
+        assert names == [thread_name(), "gv_autograd_pool_1"]
 
     def test_a_small_limit_uses_threads_sooner(self):
         engine = Engine(max_depth=0)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradviz.engine import AccumulateGrad, Engine, Node
+from gradviz.engine import AccumulateGrad, Engine, Node, execution, graph_task
+from gradviz.errors import EngineError
 from gradviz.trace import probe
 from tests.engine.nodes import (
     PLACES,
@@ -406,6 +407,10 @@ class TestNothingIsLeft:
         assert after - before < 50
 
 
+class Interrupt(BaseException):
+    """Stands for a KeyboardInterrupt, which would end the tests if one got through."""
+
+
 class TestInterrupts:
     def test_running_out_of_stack_is_an_error_like_any_other(self, engine: Engine):
 
@@ -436,6 +441,68 @@ class TestInterrupts:
         ):
             engine.execute([(Pass(Pass(Sink())), 0)], [1])
 
+        assert_works(engine)
+
+    @pytest.mark.parametrize(
+        ("place", "error"),
+        [("caller", Interrupt), ("device", Interrupt), ("pool", EngineError)],
+    )
+    def test_an_interrupt_in_a_backward_of_a_callback_leaves_it_working(
+        self, engine: Engine, place: str, error: type[BaseException]
+    ):
+        """F04, F09: the callback's error is no error like any other then."""
+
+        class Interrupting(probe.Probe):
+            num_popped = 0
+
+            def task_popped(self, *args: Any) -> None:
+                self.num_popped += 1
+                if self.num_popped == 2:
+                    raise Interrupt
+
+        def callback() -> None:
+            with probe.installed(Interrupting()):
+                engine.execute([(Pass(Sink(), Sink(), Sink()), 0)], [1])
+
+        def queue(grad: Any) -> Any:
+            engine.queue_callback(callback)
+            return ()
+
+        with pytest.raises(error):
+            run_at(engine, place, queue)
+
+        left = engine._states.get().ready_queue
+        assert left is None or len(left) == 0
+        assert not any(map(len, engine._queues))
+        assert_works(engine)
+
+    def test_an_interrupt_while_a_pass_is_given_up_leaves_it_working(
+        self, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    ):
+        """F04: a node on a device hangs, and then Ctrl-C strikes as well."""
+        monkeypatch.setattr(graph_task, "QUIESCE_NS", 0)
+        hangs, may_end = Mailbox(), Mailbox()
+
+        def hang(grad: Any) -> Any:
+            hangs.send()
+            may_end.wait()
+            return ()
+
+        def fail(grad: Any) -> Any:
+            hangs.wait()
+            raise ValueError
+
+        def interrupt(*args: Any) -> None:
+            raise Interrupt
+
+        root = Pass(Call(hang, device=SIM_0), Call(fail))
+        with monkeypatch.context() as patch:
+            patch.setattr(execution, "_abandon", interrupt)
+            with pytest.raises(Interrupt):
+                engine.execute([(root, 0)], [1])
+        may_end.send()
+
+        assert engine._states.get().ready_queue is None
         assert_works(engine)
 
 

@@ -1,32 +1,68 @@
-"""Every example runs, from any folder, with nothing but Python."""
+"""Every example runs, from any folder, with nothing but Python, and is traced."""
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from gradviz.trace.lifecycle import check_lifecycle
+from gradviz.trace.model import Trace
+from gradviz.trace.reader import load_trace
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
+NAMES = sorted(one.name for one in EXAMPLES.iterdir() if one.is_dir())
 
 
-def run(example, *arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-W", "error", EXAMPLES / example / "main.py", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=True,
-    ).stdout
+class Run(NamedTuple):
+    """What an example printed, and what it did."""
+
+    output: str
+    trace: Trace
+
+    def number(self, pattern):
+        """The last number that follows `pattern` in the output."""
+        return float(re.findall(rf"{pattern} (-?\d+\.\d+)", self.output)[-1])
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs an example under ``gradviz run``; warnings are errors."""
+
+    def run(example, *arguments, timeout=100):
+        path = tmp_path / "example.gvt"
+        command = ["-W", "error", "-m", "gradviz", "run", "-f", "-o", path]
+        output = subprocess.run(
+            [sys.executable, *command, EXAMPLES / example / "main.py", *arguments],
+            cwd=tmp_path,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},  # tests share the cores
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=timeout,
+            check=True,
+        ).stdout
+        trace = load_trace(path)
+        assert trace.losses.is_complete
+        assert not list(check_lifecycle(trace))
+        return Run(output, trace)
+
+    return run
+
+
+def modules(trace):
+    return {node.module for node in trace.nodes.values()}
+
+
+def names(trace):
+    return {node.name for node in trace.nodes.values()}
 
 
 @pytest.mark.parametrize("seed", ["0", "5"])
-def test_digits_are_read_with_at_least_95_percent_accuracy(tmp_path, seed):
-    output = run("01_digits_mlp", "--seed", seed, cwd=tmp_path)
-
-    (accuracy,) = re.findall(r"^test accuracy: (\d+\.\d) %$", output, re.MULTILINE)
-    assert float(accuracy) >= 95
+def test_digits_are_read_with_at_least_95_percent_accuracy(run, seed):
+    assert run("01_digits_mlp", "--seed", seed).number("test accuracy:") >= 95
 
 
 def test_the_data_are_all_there():
@@ -38,19 +74,100 @@ def test_the_data_are_all_there():
     assert set(table[:, -1]) == set(range(10))
 
 
-def test_three_devices_share_one_pass(tmp_path):
-    output = run("02_three_devices", cwd=tmp_path)
+def test_three_devices_share_one_pass(run):
+    output = run("02_three_devices").output
 
     assert "w0 on sim:0: gradient (16, 8)" in output
     assert "w1 on sim:1: gradient (16, 8)" in output
 
 
-def test_a_shared_weight_serves_two_losses(tmp_path):
-    assert "w_state, used 4 times" in run("03_shared_weights_two_outputs", cwd=tmp_path)
+def test_a_shared_weight_serves_two_losses(run):
+    assert "w_state, used 4 times" in run("03_shared_weights_two_outputs").output
 
 
-@pytest.mark.parametrize("example", sorted(one.name for one in EXAMPLES.iterdir()))
+def test_convolutions_read_digits_with_at_least_97_percent_accuracy(run):
+    result = run("04_digits_cnn")
+
+    assert result.number("test accuracy:") >= 97
+    assert {"blocks.0.conv", "blocks.1.norm", "output"} <= modules(result.trace)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_convolutions_read_digits_whatever_the_seed(run, seed):
+    assert run("04_digits_cnn", "--seed", seed).number("test accuracy:") >= 97
+
+
+def test_a_transformer_begins_to_read_python(run):
+    result = run("05_char_transformer", "--steps", "20")
+
+    assert result.number("final loss:") < 3.6  # guessing is 4.9
+    assert "encoder.layers.1.self_attn.out_proj" in modules(result.trace)
+
+
+def test_an_lstm_begins_to_read_python(run):
+    result = run("06_char_lstm", "--steps", "20")
+
+    assert result.number("final loss:") < 3.6  # guessing is 4.9
+    assert {"characters", "lstm", "output"} <= modules(result.trace)
+
+
+@pytest.mark.stress
+def test_a_transformer_learns_to_read_python(run):
+    assert run("05_char_transformer", timeout=600).number("final loss:") < 2.3
+
+
+@pytest.mark.stress
+def test_an_lstm_learns_to_read_python(run):
+    assert run("06_char_lstm", timeout=600).number("final loss:") < 2.2
+
+
+def test_functions_of_one_s_own_are_differentiated(run):
+    result = run("07_custom_function")
+
+    assert "gradcheck: True" in result.output
+    assert "second derivative: [0.     0.1966 0.25   0.105  0.    ]" in result.output
+    assert "Round.apply(x): weights [3.0, -2.0, 1.0], loss 0.0000" in result.output
+    assert {"SoftplusBackward", "RoundBackward"} <= names(result.trace)
+
+
+def test_checkpointing_saves_memory_and_changes_no_gradient(run):
+    result = run("08_checkpointing")
+
+    (saved, same) = re.findall(
+        r"saved: (\d+)%; the same gradients: (\w+)", result.output
+    )[0]
+    assert int(saved) >= 40
+    assert same == "True"
+    assert len(result.trace.tasks) == 1 + 1 + 8
+
+
+def test_a_penalty_on_gradients_is_learned(run):
+    result = run("09_gradient_penalty")
+
+    assert result.number("final: difference") > 2
+    assert result.number("penalty") < 0.1
+
+
+def test_a_pipeline_learns_on_two_devices(run):
+    result = run("10_two_device_pipeline")
+
+    first, *_, last = map(float, re.findall(r"loss (\d\.\d+)", result.output))
+    assert last < first / 2
+    devices = {node.device for node in result.trace.nodes.values()}
+    assert {"sim:0", "sim:1"} <= devices
+
+
+def test_the_engine_runs_on_fractions(run):
+    output = run("11_engine_without_tensors").output
+
+    assert "2 x^3 - x^2 + 5 at x = 1/2: 5\n" in output
+    assert "its derivative 6 x^2 - 2 x there: 1/2\n" in output
+
+
+@pytest.mark.parametrize("example", NAMES)
 def test_every_example_says_how_to_run_it(example):
     text = (EXAMPLES / example / "README.md").read_text(encoding="utf-8")
 
+    assert text.startswith(f"# {example[:2]}: ")
     assert "gradviz run main.py" in text

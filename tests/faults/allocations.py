@@ -10,6 +10,7 @@ import gc
 import json
 import sys
 
+from tests.faults.programs import HANG_SECONDS
 from tests.faults.scene import (
     Scene,
     assert_works,
@@ -38,7 +39,7 @@ def main() -> None:
             _testcapi.set_nomemory(nth, nth + 1)
 
     while num_fine < _ENOUGH:
-        faulthandler.dump_traceback_later(30, exit=True)
+        faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
         scene = Scene(engine, touch)
         error: BaseException | None = None
         try:

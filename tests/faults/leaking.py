@@ -2,8 +2,6 @@
 
 import contextlib
 import gc
-import time
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +9,6 @@ from gradviz.backends.device import CPU
 from gradviz.engine import AccumulateGrad, Engine
 from tests.faults.scene import (
     DEVICES,
-    PATIENCE_SECONDS,
     PLACES,
     Call,
     Leaf,
@@ -55,14 +52,6 @@ def growth(engine: Engine, passes: Callable[[Engine], None], count: int) -> int:
     for _ in range(count):
         passes(engine)
     return len(gc.get_objects()) - before
-
-
-def gone(reference: "weakref.ref[Leaf]") -> bool:
-    """Whether an object is freed, at the latest when the engine's threads are idle."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while reference() is not None and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return reference() is None
 
 
 def num_files() -> int:

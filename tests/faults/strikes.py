@@ -1,8 +1,24 @@
-"""Campaigns of strikes: one pass after the other, each struck a little later."""
+"""A program: one pass after the other, each struck a little later (F04, F11, F15).
+
+Run as ``python -m tests.faults.strikes WHAT WHERE FIRST STEP``; prints a `Report`.
+WHAT and WHERE are
+
+* ``interrupt small``, ``big`` or ``first``: Ctrl-C strikes the thread that called, in a
+  pass on that thread only, in one that uses all there is, or in the first one of an
+  engine, which starts all there is;
+* ``call small``, ``big`` or ``first``: a signal whose handler calls backward instead;
+* ``throw device``, ``pool`` or ``waiting``: an error is thrown into a thread of the
+  engine, or into a device's that waits for one of the pool.
+
+FIRST and STEP say which bytecodes of the engine are struck.
+"""
 
 import contextlib
+import faulthandler
+import json
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,19 +26,24 @@ from gradviz.backends.device import CPU
 from gradviz.engine import AccumulateGrad, Engine
 from gradviz.engine.graph_task import GraphTask
 from gradviz.errors import EngineError
+from tests.faults.programs import HANG_SECONDS
 from tests.faults.scene import (
     DEVICES,
+    MAX_DEPTH,
     Call,
     Leaf,
     Scene,
     assert_devices_idle,
+    assert_works,
     assert_works_here,
     calling,
+    new_engine,
     nothing,
     run,
     run_at,
+    run_nested,
 )
-from tests.faults.striking import Strike, asynchronous, interrupt
+from tests.faults.striking import Strike, asynchronous, interrupting
 
 
 class Struck(Exception):  # noqa: N818 - what happened, and no error of anybody's
@@ -54,66 +75,63 @@ class Report:
             self.failures.append(f"bytecode {nth}, {strike.place}: {what}")
 
 
-def interrupt_passes(
-    engine: Engine, *, is_small: bool, first: int, step: int
-) -> Report:
-    """Interrupt a pass at its bytecode `first`, and one at every `step`-th after it.
+def main() -> None:
+    what, where, first, step = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+    campaign = {"interrupt": interrupt, "call": call, "throw": throw}[what]
+    json.dump(vars(campaign(where, range(first, sys.maxsize, step))), sys.stdout)
 
-    For the main thread. Stops at the pass that ends without having been struck.
-    """
+
+def interrupt(where: str, bytecodes: Iterable[int]) -> Report:
+    """Interrupt a pass at each of `bytecodes`, until one ends before it is struck."""
     return _signal_passes(
-        engine,
-        signal.default_int_handler,
-        _check_interrupted,
-        is_small=is_small,
-        first=first,
-        step=step,
+        where, bytecodes, lambda engine: signal.default_int_handler, _check_interrupted
     )
 
 
-def call_from_handlers(
-    engine: Engine, *, is_small: bool, first: int, step: int
-) -> Report:
-    """Likewise, with a handler that calls backward and returns."""
+def call(where: str, bytecodes: Iterable[int]) -> Report:
+    """Likewise, with a handler that calls backward, on a device, and returns."""
 
-    def handler(number: int, frame: object) -> None:
-        leaf = Leaf()
-        try:
-            run(engine, Call(nothing, AccumulateGrad(leaf)), 2)
-        except EngineError:
-            return
-        assert leaf.grad == 2
+    def calling_back(engine: Engine) -> Any:
+        def handler(number: int, frame: object) -> None:
+            leaf = Leaf()
+            device = CPU if where == "small" else DEVICES[2]
+            try:
+                run(engine, Call(nothing, AccumulateGrad(leaf), device=device), 2)
+            except EngineError:
+                return
+            assert leaf.grad == 2
 
-    return _signal_passes(
-        engine, handler, _check_finished, is_small=is_small, first=first, step=step
-    )
+        return handler
+
+    return _signal_passes(where, bytecodes, calling_back, _check_finished)
 
 
 def _signal_passes(
-    engine: Engine,
-    handler: Any,
+    where: str,
+    bytecodes: Iterable[int],
+    handler_for: Callable[[Engine], Any],
     check: Callable[[Engine, Scene, BaseException | None], None],
-    *,
-    is_small: bool,
-    first: int,
-    step: int,
 ) -> Report:
     report = Report()
-    nth = first
-    outer = signal.signal(signal.SIGINT, handler)
-    try:
-        while True:
-            scene = Scene(engine, is_small=is_small)
-            strike = Strike(nth, interrupt)
-            error = _signalled(strike, scene)
-            if not strike.place:
-                return report
-            report.num_strikes += 1
-            report.num_raised += error is not None
-            report.check(nth, strike, check, engine, scene, error)
-            nth += step
-    finally:
-        signal.signal(signal.SIGINT, outer)
+    engine = new_engine()
+    for nth in bytecodes:
+        faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
+        signal.signal(signal.SIGINT, handler_for(engine))
+        scene = Scene(engine, is_small=where == "small")
+        strike = Strike(nth, interrupting)
+        error = _signalled(strike, scene)
+        if not strike.place:
+            break
+        report.num_strikes += 1
+        report.num_raised += error is not None
+        report.check(nth, strike, check, engine, scene, error)
+        if where == "first":
+            engine.stop()
+            engine = new_engine()
+    if not report.failures:
+        assert_works(engine)
+        engine.stop()
+    return report
 
 
 def _signalled(strike: Strike, scene: Scene) -> BaseException | None:
@@ -142,23 +160,31 @@ def _check_finished(engine: Engine, scene: Scene, error: BaseException | None) -
     assert_works_here(engine)
 
 
-def strike_threads(engine: Engine, place: str, *, first: int, step: int) -> Report:
-    """Throw an error into an engine thread at every `step`-th of its bytecodes.
+def throw(where: str, bytecodes: Iterable[int]) -> Report:
+    """Throw an error into an engine thread at each of these bytecodes of its own.
 
     Stops at the pass that ends without its thread having been struck.
     """
     report = Report()
-    nth = first
-    while True:
+    engine = new_engine()
+    for nth in bytecodes:
+        faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
         strike = Strike(nth, lambda: asynchronous(Struck))
-        outcome = _struck(engine, place, strike)
+        outcome = _struck(engine, where, strike)
         if not strike.place:
-            _settle(engine, place, strike)
-            return report
+            _settle(engine, where, strike)
+            break
         report.num_strikes += 1
         report.num_raised += outcome.error is not None
-        report.check(nth, strike, _check_struck, engine, place, strike, outcome)
-        nth += step
+        report.check(nth, strike, _check_struck, engine, where, strike, outcome)
+    if not report.failures:
+        assert_works(engine)
+        engine.stop()
+    return report
+
+
+def _kind(place: str) -> str:
+    return "device" if place == "waiting" else place
 
 
 @dataclass
@@ -173,11 +199,14 @@ def _struck(engine: Engine, place: str, strike: Strike) -> _Outcome:
     Two more nodes, one of which calls `execute`, and a leaf run on that thread.
     """
     outcome = _Outcome()
-    device = DEVICES[0] if place == "device" else CPU
+    device = CPU if place == "pool" else DEVICES[0]
     leaf = AccumulateGrad(Leaf(), device=device)
     last = Call(nothing, leaf, device=device)
     inner = Call(nothing, device=device)
-    middle = Call(calling(run, engine, inner), last, device=device)
+    reenter = calling(run, engine, inner)
+    if place == "waiting":
+        reenter = calling(run_nested, engine, MAX_DEPTH, nothing, inner)
+    middle = Call(reenter, last, device=device)
 
     def begin() -> None:
         if graph_task := engine.current_graph_task:
@@ -185,7 +214,7 @@ def _struck(engine: Engine, place: str, strike: Strike) -> _Outcome:
         strike.arm()
 
     try:
-        run_at(engine, place, begin, middle)
+        run_at(engine, _kind(place), begin, middle)
     except BaseException as error:  # noqa: BLE001 - the campaign looks at it
         outcome.error = error
     return outcome
@@ -211,5 +240,9 @@ def _settle(engine: Engine, place: str, strike: Strike) -> None:
     else on a thread that is traced.
     """
     with contextlib.suppress(Struck, EngineError):
-        run_at(engine, place, strike.disarm)
-    run_at(engine, place, strike.disarm)
+        run_at(engine, _kind(place), strike.disarm)
+    run_at(engine, _kind(place), strike.disarm)
+
+
+if __name__ == "__main__":
+    main()

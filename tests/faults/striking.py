@@ -23,6 +23,7 @@ from types import FrameType
 from typing import Any, Final
 
 import gradviz
+from gradviz.engine.sync import Threads
 
 _WATCHED: Final = (str(gradviz.__path__[0]), contextlib.__file__)
 
@@ -35,7 +36,7 @@ _do_nothing: Final = _c["getpid"]
 _do_nothing.argtypes, _do_nothing.restype = _TRACE_ARGUMENTS, None
 
 
-def interrupt() -> Blow:
+def interrupting() -> Blow:
     """Ctrl-C: a signal, which only the main thread notices."""
     send = _c["raise"]
     send.argtypes = (ctypes.c_int, *_TRACE_ARGUMENTS)
@@ -49,6 +50,45 @@ def asynchronous(error: type[BaseException]) -> Blow:
     throw.argtypes = (ctypes.c_ulong, ctypes.py_object, *_TRACE_ARGUMENTS)
     throw.restype = {1: _do_nothing}.get
     return functools.partial(throw, threading.get_ident(), error)
+
+
+def throw_here(error: type[BaseException]) -> None:
+    """Throw `error` into the calling thread, which it strikes before this returns."""
+    throw = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    throw(ctypes.c_ulong(threading.get_ident()), ctypes.py_object(error))
+
+
+class StrikingThreads(Threads):
+    """A system that throws a KeyError into a thread when it next uses a mailbox.
+
+    That is in the engine's own code, and a task may just have been taken out.
+
+    Attributes:
+        victim: Which thread, None for nobody.
+    """
+
+    def __init__(self) -> None:
+        self.victim: int | None = None
+
+    def mailbox(self) -> Any:
+        system = self
+
+        class Mailbox(type(super().mailbox())):  # type: ignore[misc]
+            def get(self, *arguments: Any, **settings: Any) -> Any:
+                item = super().get(*arguments, **settings)
+                system._strike()
+                return item
+
+            def empty(self) -> bool:
+                system._strike()
+                return bool(super().empty())
+
+        return Mailbox()
+
+    def _strike(self) -> None:
+        if self.victim == threading.get_ident():
+            self.victim = None
+            throw_here(KeyError)
 
 
 class Strike:
@@ -74,6 +114,8 @@ class Strike:
         while frame is not None:
             self._enter(frame, "call", None)
             frame = frame.f_back
+        # Before 3.12.3 bytecodes are only traced if a frame asks for it by now.
+        sys._getframe().f_trace_opcodes = True
         sys.settrace(self._enter)
 
     def disarm(self) -> None:

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from gradviz.engine import Engine
+from gradviz.testing.policy import RandomWalk
+from gradviz.testing.scheduler import Scheduler, sleep
 from tests.faults.scene import (
     DEVICES,
     PATIENCE_SECONDS,
     Call,
     calling,
+    new_engine,
     nothing,
     run,
 )
@@ -78,29 +81,47 @@ def test_a_deadlock_is_reported_by_the_watchdog(engine: Engine, deadlock: Deadlo
     deadlock.begin()
     assert deadlock.is_stuck.wait(PATIENCE_SECONDS)
     report = reports.get(timeout=PATIENCE_SECONDS)
-    while "3 passes" not in report:
+    while not ("3 passes" in report and "device 0: 1 task" in report):
         report = reports.get(timeout=PATIENCE_SECONDS)
 
     assert "no backward pass made progress for 0.02 s" in report
     assert re.search(r"called by holder, inside <GraphTask #\d+>", report)
-    assert "device 0: 1 task" in report
     assert f"{deadlock.holder!r} of" in report
     assert f"runs {deadlock.needy!r} of" in report
     assert "in _need" in report
     assert "in _hold" in report
 
 
-def test_a_standstill_is_reported_once(engine: Engine, deadlock: Deadlock):
-    reports: queue.SimpleQueue[str] = queue.SimpleQueue()
-    deadlock.begin()
-    assert deadlock.is_stuck.wait(PATIENCE_SECONDS)
+def watched(num_nodes: int, seconds: float) -> list[str]:
+    """What a watchdog of 1 s reports of nodes that take so long, on a virtual clock."""
+    reports: list[str] = []
+    with Scheduler(RandomWalk(0)) as scheduler:
+        engine = new_engine(sync=scheduler)
+        node = Call(calling(sleep, seconds))
+        for _ in range(num_nodes - 1):
+            node = Call(calling(sleep, seconds), node)
 
-    engine.watch(0.01, reports.put)
-    reports.get(timeout=PATIENCE_SECONDS)
-    for _ in range(5):
-        threading.Event().wait(0.01)
+        def backward() -> None:
+            engine.watch(1, reports.append)
+            run(engine, node)
+            engine.watch(0, str)
 
-    assert reports.qsize() <= 1
+        scheduler.run(caller=backward)
+    return reports
+
+
+def test_a_standstill_is_reported_once():
+    (report,) = watched(num_nodes=1, seconds=100)
+
+    assert report.startswith("gradviz: no backward pass made progress for 1 s\n1 pass")
+
+
+def test_each_standstill_is_reported():
+    assert len(watched(num_nodes=3, seconds=100)) == 3
+
+
+def test_a_watched_engine_that_makes_progress_is_not_reported():
+    assert watched(num_nodes=100, seconds=0.5) == []
 
 
 def test_the_state_of_an_engine_that_hangs_can_be_asked_for(
@@ -172,13 +193,3 @@ def test_a_pass_that_waits_for_another_threads_pass_is_reported(engine: Engine):
     engine.watch(0, str)
 
     assert not other.is_alive()
-
-
-def test_a_watched_engine_that_makes_progress_is_not_reported(engine: Engine):
-    reports: queue.SimpleQueue[str] = queue.SimpleQueue()
-    engine.watch(5, reports.put)
-
-    run(engine, Call(nothing))
-    engine.watch(0, str)
-
-    assert reports.empty()

@@ -20,6 +20,7 @@ from tests.faults.scene import (
     on_thread,
     run,
     run_at,
+    wait_until,
 )
 
 
@@ -153,8 +154,7 @@ def test_a_call_that_fails_waits_for_its_nodes_on_other_threads(
         task = engine.current_graph_task
         assert task is not None
         is_running.set()
-        while not task.has_error.value:
-            threading.Event().wait(0.001)
+        wait_until(lambda: task.has_error.value)
         log.append("the device's node ended")
 
     def fail() -> None:

@@ -6,27 +6,33 @@ strikes each of them.
 
 import pytest
 
-from gradviz.engine import Engine
-from tests.faults.strikes import interrupt_passes, strike_threads
+from tests.faults.programs import run_campaign
 
 
-@pytest.mark.parametrize("is_small", [True, False], ids=["caller only", "all threads"])
-def test_an_interrupt_anywhere_in_a_call_leaves_the_engine_as_it_was(
-    engine: Engine, is_small: bool
-):
+@pytest.mark.parametrize("where", ["small", "big", "first"])
+def test_an_interrupt_anywhere_in_a_call_leaves_the_engine_as_it_was(where: str):
     """F04: Ctrl-C in the call, the loop, the queue, nodes, hooks, callbacks."""
-    report = interrupt_passes(engine, is_small=is_small, first=1, step=41)
+    report = run_campaign("strikes", "interrupt", where, 1, 41)
 
-    assert report.failures == []
-    assert report.num_strikes > 150
+    assert report["failures"] == []
+    assert report["num_strikes"] > 100
 
 
-@pytest.mark.parametrize("place", ["device", "pool"])
+@pytest.mark.parametrize("place", ["device", "pool", "waiting"])
 def test_an_error_anywhere_in_an_engine_thread_fails_the_pass_and_nothing_else(
-    engine: Engine, place: str
+    place: str,
 ):
     """F11: the thread lives on, and no other pass notices."""
-    report = strike_threads(engine, place, first=1, step=37)
+    report = run_campaign("strikes", "throw", place, 1, 37)
 
-    assert report.failures == []
-    assert report.num_strikes > 80
+    assert report["failures"] == []
+    assert report["num_strikes"] > 50
+
+
+@pytest.mark.parametrize("where", ["small", "big", "first"])
+def test_a_handler_may_call_backward_anywhere_or_is_refused(where: str):
+    """F15: the pass that it interrupts goes on as if nothing had happened."""
+    report = run_campaign("strikes", "call", where, 1, 43)
+
+    assert report["failures"] == []
+    assert report["num_strikes"] > 100

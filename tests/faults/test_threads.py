@@ -1,27 +1,18 @@
 """Threads that cannot be started, and threads that others throw errors into (F11)."""
 
-import ctypes
-import threading
-
 import pytest
 
-from gradviz.engine import AccumulateGrad, Engine
 from gradviz.engine.sync import Threads
-from gradviz.errors import EngineError
-from tests.engine.nodes import start_thread
+from tests.faults.programs import Ended, run_program
 from tests.faults.scene import (
     DEVICES,
-    PATIENCE_SECONDS,
     Call,
-    Leaf,
     assert_works,
     new_engine,
     nothing,
     run,
     run_at,
 )
-from tests.faults.strikes import Struck
-from tests.faults.striking import Strike, asynchronous
 
 
 class FewThreads(Threads):
@@ -69,75 +60,114 @@ def test_a_pool_thread_that_cannot_start_is_an_error_and_may_start_later():
 
 
 @pytest.mark.parametrize("place", ["device", "pool"])
-def test_an_error_thrown_into_a_node_is_the_nodes_error(engine: Engine, place: str):
+def test_an_error_thrown_into_a_node_is_the_nodes_error(place: str):
     """F11: it fails its pass, as one that the node raises, and the thread lives on."""
-    threads: list[threading.Thread] = []
-
-    class Thrown(BaseException):
-        pass
-
-    def throw() -> None:
-        threads.append(threading.current_thread())
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(
-            ctypes.c_ulong(threading.get_ident()), ctypes.py_object(Thrown)
-        )
-        for _ in range(1_000_000):
-            pass
-
-    with pytest.raises(Thrown):
-        run_at(engine, place, throw)
-    run_at(engine, place, lambda: threads.append(threading.current_thread()))
-
-    assert threads[0] is threads[1]
-
-
-def test_an_error_thrown_into_a_device_thread_that_sleeps_fails_what_it_wakes_for(
-    engine: Engine,
-):
-    """F11: a task that was lost is not waited for, and its cause is told."""
-    threads: list[int] = []
-    node = Call(lambda: threads.append(threading.get_ident()), device=DEVICES[0])
-    run(engine, node)
-
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(threads[0]), ctypes.py_object(KeyError)
+    ended = run_program(
+        f"""
+        from tests.faults.striking import throw_here
+        engine = new_engine()
+        threads = []
+        def struck():
+            threads.append(threading.current_thread())
+            throw_here(KeyError)
+        try:
+            run_at(engine, {place!r}, struck)
+        except KeyError:
+            print("raised")
+        run_at(engine, {place!r}, lambda: threads.append(threading.current_thread()))
+        print(threads[0] is threads[1])
+        assert_works(engine)
+        engine.stop()
+        """
     )
-    with pytest.raises(EngineError, match="device 0 was struck by KeyError") as caught:
+
+    assert ended == Ended(0, "raised\nTrue", "")
+
+
+def test_an_error_thrown_into_a_device_thread_that_sleeps_fails_what_it_wakes_for():
+    """F11: a task that was lost is not waited for, and its cause is told."""
+    ended = run_program(
+        """
+        from tests.faults.striking import StrikingThreads
+
+        system = StrikingThreads()
+        engine, threads = new_engine(sync=system), []
+        node = Call(lambda: threads.append(threading.get_ident()), device=DEVICES[0])
         run(engine, node)
-    run(engine, node)
+        system.victim = threads[0]  # what it wakes up for, it has taken out
+        try:
+            run(engine, node)
+        except EngineError as error:
+            print(error)
+            print(type(error.__cause__).__name__)
+        run(engine, node)
+        print(threads == [threads[0]] * 2)
+        assert_works(engine)
+        engine.stop()
+        """
+    )
 
-    assert isinstance(caught.value.__cause__, KeyError)
-    assert threads == [threads[0]] * 2
+    assert (ended.exit_code, ended.errors) == (0, "")
+    assert "device 0 was struck by KeyError" in ended.output
+    assert ended.output.endswith("\nKeyError\nTrue")
 
 
-def test_a_device_thread_that_is_struck_fails_the_passes_that_need_it(engine: Engine):
+def test_a_device_thread_that_is_struck_fails_the_passes_that_need_it():
     """F11: the one it works for, the one that waits for it, and no other."""
-    is_running, may_end = threading.Event(), threading.Event()
-    leaf = Leaf()
-    strike = Strike(300, lambda: asynchronous(Struck))
+    ended = run_program(
+        """
+        from tests.engine.nodes import start_thread
+        from tests.faults.striking import StrikingThreads
 
-    def hold() -> None:
-        """Until the second pass waits in the queue; then count bytecodes."""
-        is_running.set()
-        assert may_end.wait(PATIENCE_SECONDS)
-        strike.arm()
+        system = StrikingThreads()
+        engine, leaf = new_engine(sync=system), Leaf()
+        is_running = threading.Event()
 
-    def wait_for_the_second() -> None:
-        queue = next(iter(engine._queues))
-        while not len(queue):
-            threading.Event().wait(0.001)
-        may_end.set()
+        def hold():
+            # Until the other pass waits in the queue.
+            is_running.set()
+            wait_until(lambda: len(next(iter(engine._queues))))
+            system.victim = threading.get_ident()
 
-    elsewhere = Call(wait_for_the_second, AccumulateGrad(leaf), device=DEVICES[1])
-    passes = [
-        start_thread(lambda: run(engine, Call(hold, Call(nothing), device=DEVICES[0]))),
-        start_thread(lambda: run(engine, elsewhere)),
-    ]
-    assert is_running.wait(PATIENCE_SECONDS)
-    passes.append(start_thread(lambda: run(engine, Call(nothing, device=DEVICES[0]))))
-    errors = [one.exception(PATIENCE_SECONDS) for one in passes]
+        def begin(node):
+            return start_thread(lambda: run(engine, node))
 
-    assert "device 0 was struck by Struck" in str(errors[0])
-    assert errors[1] is None
-    assert "device 0 was struck by Struck" in str(errors[2])
-    assert leaf.grad == 1
+        passes = [begin(Call(hold, Call(nothing), device=DEVICES[0]))]
+        is_running.wait(PATIENCE_SECONDS)
+        may_end = calling(lambda: passes[0].exception(PATIENCE_SECONDS))
+        passes.append(begin(Call(may_end, AccumulateGrad(leaf), device=DEVICES[1])))
+        passes.append(begin(Call(nothing, device=DEVICES[0])))
+        for one in passes:
+            print(one.exception(PATIENCE_SECONDS))
+        print(leaf.grad)
+        assert_works(engine)
+        engine.stop()
+        """
+    )
+
+    assert (ended.exit_code, ended.errors) == (0, "")
+    first, elsewhere, third, gradient = ended.output.splitlines()
+    assert "device 0 was struck by KeyError" in first
+    assert elsewhere == "None"
+    assert "device 0 was struck by KeyError" in third
+    assert gradient == "1"
+
+
+def test_a_device_thread_that_is_struck_while_it_is_told_to_end_ends():
+    """F11, L7."""
+    ended = run_program(
+        """
+        from tests.faults.striking import StrikingThreads
+
+        system = StrikingThreads()
+        engine, threads = new_engine(sync=system), []
+        run(engine, Call(lambda: threads.append(threading.current_thread()),
+                         device=DEVICES[0]))
+        system.victim = threads[0].ident  # it has taken out that it is to end
+        engine.stop()
+        threads[0].join(PATIENCE_SECONDS)
+        print(system.victim, threads[0].is_alive())
+        """
+    )
+
+    assert ended == Ended(0, "None False", "")

@@ -17,6 +17,7 @@ def test_the_python_of_the_readme_runs(block: str, tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
+        timeout=120,
         check=False,
     )
 
@@ -35,6 +36,7 @@ def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
             cwd=tmp_path,
             capture_output=True,
             text=True,
+            timeout=120,
             check=False,
         )
         assert done.returncode == 0, (command, done.stderr)

@@ -57,7 +57,7 @@ def test_only_what_the_wanted_gradients_need_is_saved():
 
     assert (x + constant).grad_fn.saved == ()
     (saved,) = (x * constant).grad_fn.saved
-    assert saved is constant.array
+    assert saved is constant
 
 
 def test_a_gradient_that_nobody_wants_is_not_computed():
@@ -141,14 +141,14 @@ def test_a_deep_graph_is_freed_without_recursion():
     assert x.grad is None
 
 
-def test_what_was_saved_does_not_follow_a_tensor_that_gets_other_data():
+def test_what_was_saved_follows_a_tensor_that_gets_other_data():
     x = leaf(2.0)
     y = x * x
 
     x.data = gv.tensor([100.0], dtype=gv.float64)
     y.sum().backward()
 
-    assert x.grad.tolist() == [4.0]
+    assert x.grad.tolist() == [200.0]
 
 
 def test_an_input_of_another_dtype_gets_a_gradient_of_its_own():

@@ -60,11 +60,11 @@ def test_basic_indices_share_memory():
     [
         (2, "index 2 is out of bounds for dimension 0 with size 2"),
         ((0, -4), "index -4 is out of bounds for dimension 1 with size 3"),
+        ((..., ..., 0), "Dimension out of range"),
         ((0, 0, 0, 0), "too many indices for tensor of dimension 3"),
-        ((..., ...), "an index can only have a single ellipsis"),
         (1.5, "valid indices .got float"),
         ("x", "valid indices .got str"),
-        (gv.tensor([0.5]), "valid indices .got float32"),
+        (gv.tensor([0.5]), "must be long, int, byte or bool tensors"),
     ],
 )
 def test_a_wrong_index_is_named(index, message):

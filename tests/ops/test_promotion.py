@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import gradviz as gv
-from gradviz.ops.promotion import set_default_dtype
+from gradviz.ops.promotion import result_dtype, set_default_dtype
 
 # What PyTorch 2.13 says of these pairs.
 PAIRS = [
@@ -48,7 +48,7 @@ def test_a_number_does_not_widen_a_tensor_of_its_kind(dtype, number, expected):
     assert (x * number).dtype == expected
     assert (number * x).dtype == expected
     assert (x + number).dtype == expected
-    assert (number - x).dtype == expected
+    assert (x + number - number).dtype == expected
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,44 @@ def test_the_default_dtype_can_be_set():
 
 @pytest.mark.parametrize("stranger", ["two", [1.0], None, object()])
 def test_a_stranger_beside_a_tensor_is_named(stranger):
-    with pytest.raises(TypeError, match=f"but got {type(stranger).__name__}"):
-        gv.ones(1) * stranger
+    name = type(stranger).__name__
+    with pytest.raises(
+        TypeError, match=f"unsupported operand type.*'Tensor' and '{name}'"
+    ):
+        gv.ones(1) / stranger
+
+
+def test_a_stranger_may_know_what_to_do_with_a_tensor():
+    class Stranger:
+        def __rmul__(self, other):
+            return "mine"
+
+    assert gv.ones(1) * Stranger() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("operands", "expected"),
+    [
+        (((2, "int64"), ((), "float32")), "float32"),
+        (((2, "float32"), ((), "float64")), "float32"),
+        (((2, "float32"), ((), "complex128")), "complex64"),
+        (((2, "int64"), (2, "complex64")), "complex64"),
+        (((2, "float16"), 1j), "complex64"),
+        (((2, "uint8"), (2, "int8")), "int16"),
+        (((2, "bool"), 3), "int64"),
+        ((((), "int64"), 2.5), "float32"),
+        ((1, 2.5), "float32"),
+    ],
+)
+def test_operands_meet_where_they_meet_in_pytorch(operands, expected):
+    made = [
+        np.ones(one[0], one[1]) if isinstance(one, tuple) else one for one in operands
+    ]
+
+    assert result_dtype(*made) == expected
+    assert result_dtype(*reversed(made)) == expected
+
+
+@pytest.mark.parametrize(("number", "kept"), [(300, 44), (-1, 255)])
+def test_an_integer_beside_small_ones_keeps_its_last_bits(number, kept):
+    assert (gv.tensor([0], dtype=gv.uint8) + number).tolist() == [kept]

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 import gradviz as gv
@@ -66,3 +68,27 @@ def test_all_and_any_look_at_every_element():
     assert not x.all()
     assert x.any()
     assert x.all(1).tolist() == [False, True]
+
+
+def test_half_precision_is_summed_in_single():
+    x = gv.ones(4096, dtype=gv.float16)
+
+    assert x.sum().item() == 4096
+    assert x.mean().item() == 1
+
+
+def test_the_logarithm_of_sums_of_exponentials_does_not_overflow():
+    assert gv.tensor([1e4, 1e4]).logsumexp(0).item() == pytest.approx(10000.6931)
+    assert gv.tensor([-math.inf, -math.inf]).logsumexp(0).item() == -math.inf
+    assert gv.tensor([math.inf, 0.0]).logsumexp(0).item() == math.inf
+
+
+def test_results_with_names_say_what_they_are():
+    smallest, largest = gv.tensor([3.0, 1.0]).aminmax()
+
+    assert (smallest.item(), largest.item()) == (1.0, 3.0)
+    assert gv.tensor([3.0, 1.0]).sort().indices.tolist() == [1, 0]
+
+
+def test_the_mode_is_the_smallest_of_the_most_frequent():
+    assert gv.tensor([3, 1, 3, 1, 2]).mode().values.item() == 1

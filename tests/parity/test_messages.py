@@ -147,7 +147,7 @@ def complaint(mistake: Callable[[World], Any], world: World) -> tuple[type, str]
 
 def spelled_alike(message: str) -> str:
     """`message` without what PyTorch's and NumPy's own types are called."""
-    message = re.sub(r"torch\.Size\((\[.*?\])\)", r"\1", message)
+    message = re.sub(r"(?:torch|gradviz)\.Size\((\[.*?\])\)", r"\1", message)
     return re.sub(r" \(was .* got .*\)", "", message.replace("torch.", ""))
 
 

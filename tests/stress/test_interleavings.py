@@ -15,6 +15,9 @@ from gradviz.testing.scenarios import SCENARIOS
 SAMPLE = 2_000
 CAMPAIGN = 1_000_000 if os.environ.get("FULL") == "1" else 20_000
 
+#: One test runs so many at most: it takes a minute, and has five before it is ended.
+BATCH = 5_000
+
 every_scenario = pytest.mark.parametrize("name", SCENARIOS)
 
 #: Small enough that every schedule with two preemptions can be tried.
@@ -35,6 +38,9 @@ def share(num_schedules):
     return -(-num_schedules // len(SCENARIOS))
 
 
+FIRST_SEEDS = range(share(SAMPLE), share(SAMPLE) + share(CAMPAIGN), BATCH)
+
+
 @every_scenario
 def test_a_sample_of_schedules_goes_well(name):
     explore(SCENARIOS[name], mixed(SCENARIOS[name], share(SAMPLE)))
@@ -47,11 +53,13 @@ def test_every_schedule_without_preemption_goes_well(name):
 
 
 @pytest.mark.stress
+@pytest.mark.parametrize("first_seed", FIRST_SEEDS)
 @every_scenario
-def test_a_campaign_of_schedules_goes_well(name):
+def test_a_campaign_of_schedules_goes_well(name, first_seed):
     scenario = SCENARIOS[name]
+    num_runs = min(BATCH, FIRST_SEEDS.stop - first_seed)
 
-    explore(scenario, mixed(scenario, share(CAMPAIGN), first_seed=share(SAMPLE)))
+    explore(scenario, mixed(scenario, num_runs, first_seed))
 
 
 @pytest.mark.stress

@@ -65,9 +65,9 @@ MUTANTS = (
     mutant(
         "gradients arrive without the lock",
         "three_threads_add",
-        ("evaluation:_arrive_under_mutex", "with graph_task.mutex:", "if True:"),
+        ("handover:_arrive_under_mutex", "with graph_task.mutex:", "if True:"),
         (
-            "evaluation:_arrive",
+            "handover:_arrive",
             "    if remaining < 0:",
             "    graph_task.has_error.value\n    if remaining < 0:",
         ),
@@ -173,8 +173,8 @@ MUTANTS = (
         "nested_at_the_limit",
         (
             "thread_pool:ThreadPool.run",
-            "self.num_threads < len(self._waiting)",
-            "self.num_threads < len(self._waiting) - 1",
+            "self.num_threads < len(self._waiting | self._served)",
+            "self.num_threads < len(self._waiting | self._served) - 1",
         ),
     ),
     mutant(
@@ -221,9 +221,9 @@ MUTANTS = (
         "nobody waits for a device's thread to start",
         "the_device_ends_the_pass",
         (
-            "device_threads:DeviceThreads.ensure",
-            "self._started.get()",
-            "pass",
+            "device_threads:DeviceThreads._wait_for_start",
+            "while not self._start.is_over.value:",
+            "while False:",
         ),
     ),
     mutant(
@@ -250,7 +250,7 @@ MUTANTS = (
         "a sum overwrites what has arrived meanwhile",
         "three_threads_add",
         (
-            "evaluation:_arrive",
+            "handover:_arrive",
             "elif gradient is not None and buffer[input_nr] is not None:",
             (
                 "elif gradient is not None and how is How.FIRST"
@@ -269,6 +269,24 @@ MUTANTS = (
         ),
     ),
     mutant(
+        "the short way forgets what has come before",
+        "two_callers_share_a_graph",
+        (
+            "handover:hand_on",
+            "            and receiver not in graph_task.not_ready\n",
+            "",
+        ),
+    ),
+    mutant(
+        "on the short way a count is passed on twice",
+        "two_callers_share_a_graph",
+        (
+            "handover:_push_next",
+            "        state.has_count = False",
+            "        state.has_count = True",
+        ),
+    ),
+    mutant(
         "a task that has passed its count on is counted as done",
         "there_and_back",
         (
@@ -281,7 +299,7 @@ MUTANTS = (
         "a count is passed on to another thread",
         "two_devices_meet",
         (
-            "evaluation:push",
+            "handover:push",
             "is_own and state.has_count and producer is not None",
             "state.has_count and producer is not None",
         ),
@@ -314,8 +332,11 @@ MUTANTS = (
     mutant(
         "tasks of an interrupted pass stay for the next one",
         "an_interruption_alone",
-        ("execution:_abandon", "state.ready_queue = None", "pass"),
-        ("execution:execute_with_graph_task", "state.ready_queue = None", "pass"),
+        (
+            "execution:execute_with_graph_task",
+            "state.is_interrupted = True\n            if saved[0] == NO_DEVICE:",
+            "state.is_interrupted = True\n            if False:",
+        ),
     ),
 )
 

@@ -60,16 +60,27 @@ def test_tensors_in_lists_become_their_numbers():
     assert gv.tensor([x[0], x[1]]).tolist() == [1.5, 2.5]
 
 
-@pytest.mark.parametrize("data", ["text", [None], object()])
-def test_what_is_no_number_is_an_error(data):
-    with pytest.raises(
-        TypeError, match=f"cannot make a tensor of {type(data).__name__}"
-    ):
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ("text", TypeError, r"new\(\): invalid data type 'str'"),
+        ([1, "a"], TypeError, r"new\(\): invalid data type 'str'"),
+        ([None], RuntimeError, "Could not infer dtype of NoneType"),
+        (object(), RuntimeError, "Could not infer dtype of object"),
+    ],
+)
+def test_what_is_no_number_is_an_error(data, error, message):
+    with pytest.raises(error, match=message):
         gv.tensor(data)
 
 
+def test_lists_of_different_lengths_are_an_error():
+    with pytest.raises(ValueError, match=r"of length 2 at dim 1 \(got 1\)"):
+        gv.tensor([[1, 2], [3]])
+
+
 def test_only_floats_can_require_gradients():
-    with pytest.raises(RuntimeError, match="only Tensors of floating point"):
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point"):
         gv.tensor([1, 2], requires_grad=True)
 
 

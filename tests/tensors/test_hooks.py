@@ -106,3 +106,88 @@ def test_a_retained_gradient_keeps_no_tensor_alive():
     finally:
         gc.enable()
     z.sum().backward()
+
+
+class TestAfterAccumulation:
+    """C13."""
+
+    def test_they_see_the_leaf_with_its_new_gradient(self):
+        seen = []
+        x = gv.tensor([1.0, 2.0], requires_grad=True)
+
+        def step(leaf):
+            seen.append((leaf is x, leaf.grad.tolist()))
+            leaf.grad = None
+
+        x.register_post_accumulate_grad_hook(step)
+        (x * 2).sum().backward()
+        (x * 3).sum().backward()
+
+        assert seen == [(True, [2.0, 2.0]), (True, [3.0, 3.0])]
+        assert x.grad is None
+
+    def test_each_registration_is_removed_by_its_own_handle(self):
+        seen = []
+        x = gv.tensor([1.0, 2.0], requires_grad=True)
+        handles = [
+            x.register_post_accumulate_grad_hook(lambda leaf: seen.append(1))
+            for _ in range(2)
+        ]
+
+        handles[0].remove()
+        x.sum().backward()
+
+        assert seen == [1]
+
+    def test_only_leaves_that_need_gradients_have_them(self):
+        x = gv.tensor([1.0, 2.0], requires_grad=True)
+
+        with pytest.raises(RuntimeError, match="registered on non-leaf tensors"):
+            (x * 2).register_post_accumulate_grad_hook(print)
+        with pytest.raises(RuntimeError, match="doesn't require gradient"):
+            gv.ones(2).register_post_accumulate_grad_hook(print)
+
+
+class TestNodes:
+    """What users register on ``grad_fn`` sees tensors."""
+
+    def test_hooks_before_a_node_may_replace_its_gradients(self):
+        x = gv.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        handle = y.grad_fn.register_prehook(lambda grads: (grads[0] * 10,))
+
+        y.sum().backward(retain_graph=True)
+        handle.remove()
+        y.sum().backward()
+
+        assert x.grad.tolist() == [33.0, 33.0]
+
+    def test_hooks_after_a_node_see_both_sides(self):
+        seen = []
+        x = gv.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 3
+        y.grad_fn.register_hook(lambda *both: seen.append(both))
+
+        y.sum().backward()
+
+        ((returned, given),) = seen
+        assert returned[0].tolist() == [3.0, 3.0]
+        assert given[0].tolist() == [1.0, 1.0]
+
+    def test_what_they_return_must_be_a_tuple(self):
+        y = gv.tensor([1.0, 2.0], requires_grad=True) * 3
+        y.grad_fn.register_prehook(lambda grads: grads[0])
+
+        with pytest.raises(TypeError, match="expected tuple, but hook returned"):
+            y.sum().backward()
+
+    def test_a_handle_keeps_no_graph_alive(self):
+        y = gv.tensor([1.0, 2.0], requires_grad=True) * 3
+        handles = [y.grad_fn.register_hook(print), y.register_hook(print)]
+        node = weakref.ref(y.grad_fn)
+
+        del y
+
+        assert node() is None
+        for handle in handles:
+            handle.remove()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gradviz as gv
+from gradviz.tensors.printing import get_printoptions, printoptions
 
 
 @pytest.mark.parametrize(
@@ -20,7 +21,7 @@ import gradviz as gv
         ([1, -20], "tensor([  1, -20])"),
         ([True, False], "tensor([ True, False])"),
         ([], "tensor([])"),
-        (np.ones(1), "tensor([1.], dtype=float64)"),
+        (np.ones(1), "tensor([1.], dtype=gradviz.float64)"),
         ([[1, 2], [3, 4]], "tensor([[1, 2],\n        [3, 4]])"),
     ],
 )
@@ -37,4 +38,38 @@ def test_what_is_not_plain_is_said():
 
 
 def test_a_large_tensor_is_summarised():
-    assert repr(gv.zeros(10_000)) == "tensor([0., 0., 0., ..., 0., 0., 0.])"
+    assert repr(gv.zeros(10_000)) == "tensor([0., 0., 0.,  ..., 0., 0., 0.])"
+
+
+def test_options_change_how_numbers_are_written():
+    x = gv.tensor([1.0 / 3, 2.0])
+
+    with printoptions(precision=2):
+        assert repr(x) == "tensor([0.33, 2.00])"
+    with printoptions(sci_mode=True):
+        assert repr(x) == "tensor([3.3333e-01, 2.0000e+00])"
+    with printoptions(profile="full"):
+        assert "..." not in repr(gv.zeros(2000))
+    assert get_printoptions()["precision"] == 4
+
+
+def test_long_lines_are_broken_and_what_follows_is_put_below():
+    x = gv.arange(20.0, requires_grad=True) * 0.25
+
+    assert repr(x) == (
+        "tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000, 1.2500, 1.5000, 1.7500, "
+        "2.0000,\n        2.2500, 2.5000, 2.7500, 3.0000, 3.2500, 3.5000, 3.7500, "
+        "4.0000, 4.2500,\n        4.5000, 4.7500], grad_fn=<MulBackward0>)"
+    )
+
+
+def test_complex_numbers_print_both_parts():
+    assert repr(gv.tensor([1 + 2j, -0.5j])) == "tensor([1.+2.0000j, -0.-0.5000j])"
+
+
+def test_a_view_that_has_become_invalid_prints_nevertheless():
+    x = gv.ones(2, requires_grad=True) * 1
+    first, _ = x.unbind()
+    x.mul_(2)
+
+    assert repr(first) == "tensor(2., grad_fn=<Invalid>)"

@@ -40,7 +40,7 @@ def test_requires_grad_can_be_set_on_a_leaf():
     [
         (1.0, TypeError, "expected to be a Tensor or None but got grad of type float"),
         (gv.ones(3), RuntimeError, "a gradient of size"),
-        (gv.ones(2, dtype=gv.float64), RuntimeError, "gradient with dtype 'float64'"),
+        (gv.ones(2, dtype=gv.float64), RuntimeError, "gradient with dtype 'double'"),
         (gv.ones(2, device="sim:0"), RuntimeError, "located on device 'sim:0'"),
     ],
 )

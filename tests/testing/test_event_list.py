@@ -77,6 +77,23 @@ def test_a_node_that_starts_although_its_pass_had_failed_is_noticed(probe):
     assert "although its pass had failed" in broken
 
 
+def test_a_thread_that_had_just_asked_may_start_one_node_of_a_failed_pass():
+    thread = 1
+    probe = EventList(lambda: thread)
+    begin(probe)
+    for node in (2, 3):
+        probe.task_pushed(1, node, 5, 0, 9, 1, 2, -1, Push.ROOT)
+    probe.task_failed(1, 7, "ValueError")
+    thread = 2
+    for node in (2, 3):
+        probe.task_popped(1, node, 5, 0)
+        probe.node_started(1, node)
+
+    (broken,) = broken_rules(probe.events, devices={})
+
+    assert "node=3) although its pass had failed" in broken
+
+
 def test_a_node_that_is_skipped_after_a_failure_is_fine(probe):
     begin(probe)
     probe.task_pushed(1, 2, 5, 0, 9, 1, 1, -1, Push.ROOT)

@@ -32,6 +32,7 @@ class FakeNode(NamedTuple):
     next_edges: tuple[FakeEdge, ...] = ()
     input_metadata: tuple[FakeMetadata | None, ...] = (FakeMetadata(),)
     device: object = "cpu"
+    module: str = ""
 
     def name(self) -> str:
         return self.text

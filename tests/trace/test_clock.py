@@ -1,13 +1,34 @@
 import itertools
 import time
 
-from gradviz.trace.clock import event_clock, read_pair, strictly_increasing
+import pytest
+
+from gradviz.trace.clock import (
+    clock_of_several,
+    event_clock,
+    read_pair,
+    strictly_increasing,
+)
 
 
 def test_a_clock_that_stands_still_is_helped_by_a_nanosecond():
     clock = strictly_increasing(lambda: 5)
 
     assert [clock() for _ in range(4)] == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("clock", [time.perf_counter_ns, lambda: 5])
+def test_a_reading_that_does_for_several_events_is_followed_by_none_of_their_times(
+    clock,
+):
+    clock = event_clock(clock)
+    several = clock_of_several(clock, 4)
+
+    readings = [read() for _ in range(100) for read in (several, clock)]
+    assert all(
+        late - early >= (1, 4)[place % 2 == 0]
+        for place, (early, late) in enumerate(itertools.pairwise(readings))
+    )
 
 
 def test_a_clock_that_moves_on_is_left_alone():

@@ -1,5 +1,4 @@
 import struct
-from array import array
 
 import numpy as np
 import pytest
@@ -7,26 +6,35 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from gradviz.trace.columns import Rows, decode_events, encode_events
+from gradviz.trace.columns import (
+    Layout,
+    Part,
+    Table,
+    decode_events,
+    encode_events,
+    tabulate,
+)
 from gradviz.trace.frames import Budget, DamageError
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
-def rows(*columns, code=30) -> Rows:
-    """Rows that have these columns."""
+def rows(*columns, code=30) -> Table:
+    """Rows that have these columns, and stand for one event each."""
     table = np.array(columns, np.int64)
-    return Rows(code, len(table), array("q", table.T.tobytes()))
+    layout = Layout(len(table), (Part(code, 0, tuple(range(len(table)))),))
+    return tabulate(layout, table.T.ravel().tolist())
 
 
-def there_and_back(*some: Rows):
+def there_and_back(*some: Table):
     """The columns of some rows, encoded and decoded."""
     got = []
     for payload in encode_events(5, some):
         thread, blocks = decode_events(payload, Budget(1 << 20))
         assert thread == 5
         got += blocks
-    assert [block.code for block in got] == [one.code for one in some]
+    codes = [part.code for one in some for part in one.layout.parts]
+    assert [block.code for block in got] == codes
     return [block.columns.tolist() for block in got]
 
 
@@ -73,6 +81,27 @@ def test_columns_do_not_depend_on_their_neighbours():
         [[5]],
         [other, one],
     ]
+
+
+def test_a_row_may_stand_for_several_events():
+    """Each with some of its columns, the first a little later than the row's."""
+    layout = Layout(3, (Part(8, 0, (0, 1)), Part(9, 2, (0, 2, 1, 2))))
+    table = tabulate(layout, [10, 7, 5, 20, 7, 6, 30, 7, 9])
+
+    assert there_and_back(table) == [
+        [[10, 20, 30], [7, 7, 7]],
+        [[12, 22, 32], [5, 6, 9], [7, 7, 7], [5, 6, 9]],
+    ]
+
+
+@pytest.mark.parametrize("wrong", [1.5, "1", None, 2**63, [1]])
+def test_what_is_no_integer_of_64_bits_is_refused(wrong):
+    layout = Layout(2, (Part(8, 0, (0, 1)),))
+
+    with pytest.raises((TypeError, OverflowError)):
+        tabulate(layout, [1, 2, 3, wrong])
+    with pytest.raises((TypeError, OverflowError)):
+        tabulate(layout, [1, wrong])
 
 
 def test_regular_columns_take_no_bytes_for_each_row():

@@ -273,8 +273,11 @@ def test_a_thread_that_comes_after_the_end_is_not_kept(bench):
 
 def test_a_node_is_not_kept_alive(bench, make_node):
     class Weak:
-        id, name, sequence_nr, topological_nr, device = 1, "Weak", 0, 0, "cpu"
+        id, sequence_nr, topological_nr, device, module = 1, 0, 0, "cpu", ""
         next_edges = input_metadata = ()
+
+        def name(self):
+            return "Weak"
 
     node = Weak()
     gone = weakref.ref(node)
@@ -284,6 +287,15 @@ def test_a_node_is_not_kept_alive(bench, make_node):
     gc.collect()
 
     assert gone() is None
+
+
+def test_a_node_says_which_part_of_a_model_made_it(bench, make_node):
+    named, nameless = make_node(1, module="encoder.0.linear"), make_node(2)
+    bench.recorder.nodes_defined([named, nameless])
+    bench.recorder.close()
+
+    nodes = parse_trace(bench.sink.contents()).nodes
+    assert (nodes[1].module, nodes[2].module) == ("encoder.0.linear", "")
 
 
 def test_the_writer_thread_ends_with_the_recording():

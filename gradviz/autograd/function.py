@@ -1,0 +1,202 @@
+"""Custom functions: a forward and a backward of the user's own.
+
+Source: torch/autograd/function.py, torch/csrc/autograd/python_function.cpp,
+torch/csrc/autograd/custom_function.cpp.
+"""
+
+import inspect
+import warnings
+from typing import Any, ClassVar, NoReturn
+
+from gradviz.autograd.function_context import FunctionCtx
+from gradviz.autograd.function_node import FunctionNode
+from gradviz.autograd.function_outputs import attach
+from gradviz.autograd.grad_mode import no_grad
+from gradviz.autograd.once_differentiable import once_differentiable
+from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.ops.variable import Value, Variable
+
+#: PyTorch's name.
+BackwardCFunction = FunctionNode
+
+__all__ = [
+    "BackwardCFunction",
+    "Function",
+    "FunctionCtx",
+    "InplaceFunction",
+    "once_differentiable",
+]
+
+
+class Function:
+    """A differentiable function of the user's own: subclass it, and call ``apply``.
+
+    Either ``forward(ctx, *args)`` does everything, or ``forward(*args)`` computes and
+    ``setup_context(ctx, inputs, output)`` keeps what ``backward(ctx, *grads)`` needs::
+
+        class Exp(gv.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                result = x.exp()
+                ctx.save_for_backward(result)
+                return result
+
+            @staticmethod
+            def backward(ctx, grad):
+                (result,) = ctx.saved_tensors
+                return grad * result
+
+        y = Exp.apply(x)
+
+    Forward runs with gradient mode off. Backward runs on the thread of the outputs'
+    device, with gradient mode on if the pass is to be differentiated again.
+
+    Differs: there is no vmap and no forward-mode differentiation; ``vmap``,
+    ``generate_vmap_rule`` and ``jvp`` may be defined and are never called.
+    """
+
+    generate_vmap_rule = False
+    boxed_grads_call = False
+
+    _context_class: ClassVar[type[FunctionCtx]] = FunctionCtx
+    _backward_cls: ClassVar[type[FunctionNode]] = FunctionNode
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - as any class
+        super().__init_subclass__(**kwargs)
+        name = f"{cls.__name__}Backward"
+        cls._context_class = type(
+            name, (FunctionCtx,), {"_forward_cls": cls, "__module__": cls.__module__}
+        )
+        cls._backward_cls = type(
+            name,
+            (FunctionNode,),
+            {"__slots__": (), "_forward_cls": cls, "__module__": cls.__module__},
+        )
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        del args, kwargs
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions "
+            f"are all static, so you should invoke them on the class itself. "
+            f"Instantiating an autograd function will raise an error in a future "
+            f"version of PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args: object, **kwargs: object) -> NoReturn:
+        """What PyTorch 0.x did.
+
+        Raises:
+            RuntimeError: Always.
+        """
+        del args, kwargs
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. "
+            "Please use new-style autograd function with static forward method. "
+            "(Example: https://pytorch.org/docs/stable/autograd.html"
+            "#torch.autograd.Function)"
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the user's
+        """Compute the outputs; with ``ctx`` first unless there is a `setup_context`."""
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:  # noqa: ANN401 - the user's
+        """Keep in `ctx` what ``backward`` needs of `inputs` and `output`."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:  # noqa: ANN401 - the user's
+        """The gradient of each argument of ``forward``, None for what has none.
+
+        Args:
+            ctx: What the forward left.
+            *grad_outputs: The gradient of each output.
+        """
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    #: Another name of `backward`; only one of the two may be defined.
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:  # noqa: ANN401 - the user's
+        """The tangents of the outputs; gradviz never asks for them."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use "
+            "it with forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:  # noqa: ANN401 - the user's
+        """The function on batches; gradviz never asks for it."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap "
+            "staticmethod or set generate_vmap_rule=True."
+        )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the user's
+        """Run the forward, and record its node if a gradient is wanted.
+
+        Returns:
+            What ``forward`` returns; its tensors are part of the graph.
+
+        Raises:
+            RuntimeError: A leaf that needs gradients was changed in place, or what is
+                marked as dirty was not returned.
+        """
+        has_setup = cls.setup_context is not Function.setup_context
+        if has_setup:
+            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        inputs = (*args, *kwargs.values())
+        needs = tuple(isinstance(x, Variable) and x.requires_grad for x in inputs)
+        ctx = cls._context_class(needs)
+        node = None
+        if GRAD_ENABLED.get() and any(needs):
+            node = cls._backward_cls(cls, ctx, inputs)
+        with no_grad():
+            if has_setup:
+                output = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, output)
+            else:
+                output = cls.forward(ctx, *args, **kwargs)
+        outputs = output if isinstance(output, tuple) else (output,)
+        attached = attach(ctx, node, inputs, outputs, has_setup=has_setup)
+        return attached if isinstance(output, tuple) else attached[0]
+
+    @classmethod
+    def gradients(cls, ctx: FunctionCtx, grads: tuple[Value, ...]) -> object:
+        """What the user's ``backward`` returns; called by the node.
+
+        Raises:
+            RuntimeError: There are both a ``backward`` and a ``vjp``.
+        """
+        has_backward = cls.backward is not Function.backward
+        has_vjp = cls.vjp is not Function.vjp
+        if has_backward and has_vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not "
+                "allowed. You should only implement one of them."
+            )
+        function = cls.vjp if has_vjp else cls.backward
+        if cls.boxed_grads_call:
+            return function(ctx, list(grads))
+        return function(ctx, *grads)
+
+
+class InplaceFunction(Function):
+    """PyTorch's old base class of functions that may work in place."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace

@@ -1,0 +1,83 @@
+"""What becomes of the tensors that ops save, for the length of a block.
+
+How they are saved is in `gradviz.ops.saved_variable`.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Self
+
+from gradviz.backends.device import Device
+from gradviz.ops.saved_variable import hooks_on_saving, no_hooks_on_saving
+from gradviz.ops.variable import Value
+
+__all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
+
+
+class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
+    """Put what ops save in a ``with`` block through `pack_hook`.
+
+    Of nested blocks only the innermost counts. The threads of a backward inherit the
+    hooks of the thread that called it.
+
+    Args:
+        pack_hook: Takes the tensor to save, returns what to keep in its place.
+        unpack_hook: Takes that in the backward, returns a tensor of the same content.
+
+    Raises:
+        RuntimeError: On entering the block, if hooks are disabled.
+
+    Source: torch/autograd/graph.py, saved_tensors_hooks.
+    """
+
+    def __init__(
+        self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]
+    ) -> None:
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
+        self._blocks: list[
+            AbstractContextManager[None]
+        ] = []  # one may be entered again
+
+    def __enter__(self) -> Self:
+        block = hooks_on_saving(self.pack_hook, self.unpack_hook)
+        block.__enter__()
+        self._blocks.append(block)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._blocks.pop().__exit__(None, None, None)
+
+
+class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
+    """Keep what ops save in a ``with`` block in host memory until backward wants it.
+
+    Args:
+        pin_memory: Makes no difference: copies are synchronous.
+        device_type: Of the devices meant; likewise.
+    """
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
+        del pin_memory, device_type
+        super().__init__(_to_cpu, _from_cpu)
+
+
+def disable_saved_tensors_hooks(error_message: str) -> AbstractContextManager[None]:
+    """Make it an error to enter a block of `saved_tensors_hooks`.
+
+    Args:
+        error_message: What the error says.
+
+    Raises:
+        RuntimeError: On entering the block, if it is inside of one with hooks.
+    """
+    return no_hooks_on_saving(error_message)
+
+
+def _to_cpu(tensor: Value) -> tuple[Device, Value]:
+    return tensor.device, tensor.cpu()
+
+
+def _from_cpu(packed: tuple[Device, Value]) -> Value:
+    device, tensor = packed
+    return tensor.to(device)

@@ -1,0 +1,89 @@
+"""Walking a graph of nodes, and what a node holds: what all diagnostics begin with."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gradviz.backends.base import Array, backend_of
+from gradviz.engine import anomaly
+from gradviz.engine.node import Node
+from gradviz.ops.op_node import OpNode
+from gradviz.ops.plan import CONSTANT, RESULT
+from gradviz.ops.variable import device_of, raw
+
+
+def nodes_from(roots: Iterable[Node | None]) -> list[Node]:
+    """All nodes that gradients can get to from `roots`, each once, nearest first."""
+    found: dict[Node, None] = {root: None for root in roots if root is not None}
+    pending = list(found)
+    for node in pending:  # grows while it is walked
+        for after, _ in node.next_edges:
+            if after is not None and after not in found:
+                found[after] = None
+                pending.append(after)
+    return pending
+
+
+class Saved(NamedTuple):
+    """An array that a node keeps for its backward.
+
+    Attributes:
+        array: The array.
+        maker: The node of the op that computed it; None if that is a leaf, no tensor
+            of the graph, or not known.
+    """
+
+    array: Array
+    maker: Node | None
+
+
+def saved_by(node: Node) -> Iterator[Saved]:
+    """What a node keeps for its backward; nothing once it is freed.
+
+    What hooks on saving have packed is theirs.
+    """
+    values: Any = getattr(node, "saved", None)
+    if values is None:
+        values = list(getattr(node, "__dict__", {}).values())
+    origins = (
+        node.plan.origins if isinstance(node, OpNode) else [CONSTANT] * len(values)
+    )
+    for value, origin in zip(values, origins, strict=False):
+        kept = getattr(value, "_data", value)
+        maker = node if origin <= RESULT else getattr(kept, "grad_fn", None)
+        array = raw(kept)
+        if hasattr(array, "__array_function__"):
+            yield Saved(array, maker)
+
+
+def not_finite(value: object) -> str:
+    """``NaN`` or ``infinity`` if there is one in an array or tensor, else empty."""
+    array = raw(value)
+    dtype = getattr(array, "dtype", None)
+    if dtype is None or dtype.kind not in "fc":
+        return ""
+    host = backend_of(device_of(array)).to_host(array)
+    if np.isfinite(host).all():
+        return ""
+    return "NaN" if np.isnan(host).any() else "infinity"
+
+
+def describe(node: Node) -> str:
+    """A node in a few words: name, id, and which part of a model made it."""
+    part = f" in {node.module}" if node.module else ""
+    return f"{node.name()} #{node.id}{part}"
+
+
+def stack_of(node: Node) -> str:
+    """The stack that made a node; empty if that was not remembered then."""
+    return "".join(node.metadata.get(anomaly.STACK, ()))
+
+
+def made_at(node: Node) -> str:
+    """The line that made a node, as `` at file:line``; empty likewise."""
+    lines = [one for one in stack_of(node).splitlines() if one.startswith("  File")]
+    if not lines:
+        return ""
+    path, line = lines[-1].split('"')[1], lines[-1].split("line ")[1].split(",")[0]
+    return f" at {path}:{line}"

@@ -1,0 +1,202 @@
+"""Backward hooks of modules: nodes around a module's part of the graph.
+
+A module with backward hooks passes its tensor arguments, and its results, through a
+node each that changes nothing. Where all gradients of that node are there together, the
+hooks are called.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.node import Edge, Node, NodeHooks
+from gradviz.engine.protocols import Gradient
+from gradviz.ops.variable import (
+    Variable,
+    device_of,
+    gradient_edge,
+    metadata_of,
+    raw,
+    variable,
+)
+
+#: Takes the module, the gradients of its arguments, and those of its results.
+BackwardHook = Callable[[Any, tuple[Gradient, ...], tuple[Gradient, ...]], Any]
+
+#: Takes the module and the gradients of its results.
+BackwardPreHook = Callable[[Any, tuple[Gradient, ...]], Any]
+
+_NO_INPUTS: Final = (
+    "Full backward hook is firing when gradients are computed with respect to module "
+    "outputs since no inputs require gradients. See https://docs.pytorch.org/docs/main/"
+    "generated/torch.nn.Module.html#torch.nn.Module.register_full_backward_hook for "
+    "more details."
+)
+
+
+class BackwardHookFunctionBackward(Node):
+    """Hands each gradient on as it is.
+
+    Source: torch/nn/modules/_functions.py, BackwardHookFunction.
+    """
+
+    __slots__ = ()
+
+    def apply(self, *grads: Gradient) -> Sequence[Gradient]:
+        """The gradients themselves."""
+        return grads
+
+
+class PassThrough:
+    """The two nodes around one call of a module, and the hooks that they call.
+
+    Args:
+        module: Whose call it is.
+        hooks: Its backward hooks.
+        pre_hooks: Its backward pre-hooks.
+
+    Source: torch/utils/hooks.py, BackwardHook.
+    """
+
+    def __init__(
+        self,
+        module: object,
+        hooks: Sequence[BackwardHook],
+        pre_hooks: Sequence[BackwardPreHook],
+    ) -> None:
+        self._module = module
+        self._hooks = hooks
+        self._pre_hooks = pre_hooks
+        self._num_inputs = 0
+        self._inputs: Sequence[int] | None = None
+        self._grad_outputs: tuple[Gradient, ...] | None = None
+
+    def of_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, with their tensors passed through a node."""
+        self._num_inputs = len(args)
+        passed, node, places = _pass_through(args)
+        if node is not None:
+            self._inputs = places
+            _hooks_of(node).post += (self._after_inputs,)
+        return passed
+
+    def of_outputs(self, result: Any) -> Any:
+        """The result, with its tensors passed through a node."""
+        if not isinstance(result, (Variable, tuple)):
+            warnings.warn(
+                f"For backward hooks to be called, module output should be a Tensor or "
+                f"a tuple of Tensors but received {type(result)}",
+                stacklevel=5,
+            )
+        outputs = result if isinstance(result, tuple) else (result,)
+        passed, node, places = _pass_through(outputs)
+        if node is not None:
+            hook = self._before_outputs(places, len(outputs))
+            _hooks_of(node).pre += (hook,)
+        return passed if isinstance(result, tuple) else passed[0]
+
+    def _before_outputs(
+        self, places: Sequence[int], num_outputs: int
+    ) -> Callable[[Sequence[Gradient]], Sequence[Gradient]]:
+        def hook(grads: Sequence[Gradient]) -> Sequence[Gradient]:
+            grad_outputs = _spread(grads, places, num_outputs)
+            for pre_hook in self._pre_hooks:
+                changed = pre_hook(self._module, grad_outputs)
+                if changed is not None:
+                    grad_outputs = _checked(
+                        changed, num_outputs, "Backward pre hook", "grad_output"
+                    )
+            if self._inputs is None:
+                self._call_without_inputs(grad_outputs)
+            else:
+                self._grad_outputs = grad_outputs
+            return _unwrapped(grad_outputs[place] for place in places)
+
+        return hook
+
+    def _after_inputs(
+        self, grads: Sequence[Gradient], _: Sequence[Gradient]
+    ) -> Sequence[Gradient] | None:
+        grad_outputs, self._grad_outputs = self._grad_outputs, None
+        if grad_outputs is None or self._inputs is None:
+            return None  # what arrived did not come through the module's results
+        grad_inputs = _spread(grads, self._inputs, self._num_inputs)
+        for hook in self._hooks:
+            changed = hook(self._module, grad_inputs, grad_outputs)
+            if changed is not None:
+                grad_inputs = _checked(
+                    changed, self._num_inputs, "Backward hook", "grad_input"
+                )
+        return _unwrapped(grad_inputs[place] for place in self._inputs)
+
+    def _call_without_inputs(self, grad_outputs: tuple[Gradient, ...]) -> None:
+        if self._hooks:
+            warnings.warn(_NO_INPUTS, stacklevel=2)
+        for hook in self._hooks:
+            changed = hook(self._module, (None,) * self._num_inputs, grad_outputs)
+            if changed is not None and not (
+                isinstance(changed, tuple) and all(one is None for one in changed)
+            ):
+                raise RuntimeError(
+                    "Backward hook for Modules where no input requires gradient should "
+                    "always return None or None for all gradients."
+                )
+
+
+def _pass_through(
+    values: Sequence[Any],
+) -> tuple[tuple[Any, ...], Node | None, Sequence[int]]:
+    """`values`, the node that its tensors pass, if any is needed, and their places."""
+    places = [place for place, one in enumerate(values) if isinstance(one, Variable)]
+    tensors: list[Variable] = [values[place] for place in places]
+    if not (GRAD_ENABLED.get() and any(one.needs_grad for one in tensors)):
+        return tuple(values), None, ()
+    node = BackwardHookFunctionBackward(
+        [gradient_edge(one) for one in tensors],
+        [metadata_of(one.array) for one in tensors],
+        device_of(tensors[0].array),
+    )
+    passed = list(values)
+    for number, (place, one) in enumerate(zip(places, tensors, strict=True)):
+        passed[place] = variable(
+            one.array, Edge(node, number) if one.needs_grad else None
+        )
+    return tuple(passed), node, places
+
+
+def _spread(
+    grads: Sequence[Gradient], places: Sequence[int], length: int
+) -> tuple[Gradient, ...]:
+    """Gradients as tensors, each in its place; None elsewhere."""
+    spread: list[Gradient] = [None] * length
+    for place, grad in zip(places, grads, strict=True):
+        is_raw = grad is not None and not isinstance(grad, Variable)
+        spread[place] = variable(grad) if is_raw else grad
+    return tuple(spread)
+
+
+def _unwrapped(grads: Any) -> tuple[Gradient, ...]:
+    """Gradients as the engine passes them in this pass."""
+    return tuple(grads) if GRAD_ENABLED.get() else tuple(map(raw, grads))
+
+
+def _checked(
+    changed: Any,
+    expected: int,
+    who: str,
+    what: str,
+) -> tuple[Gradient, ...]:
+    grads = (changed,) if isinstance(changed, Variable) else tuple(changed)
+    if len(grads) != expected:
+        raise RuntimeError(
+            f"{who} returned an invalid number of {what}, got {len(grads)}, but "
+            f"expected {expected}"
+        )
+    return grads
+
+
+def _hooks_of(node: Node) -> NodeHooks:
+    if node.hooks is None:
+        node.hooks = NodeHooks()
+    return node.hooks

@@ -1,0 +1,175 @@
+"""Recurrent cells: one step along a sequence."""
+
+import math
+from collections.abc import Callable
+from typing import ClassVar, Unpack
+
+from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
+from gradviz.nn import init
+from gradviz.nn.factory import Factory, parameter
+from gradviz.nn.module import Module
+from gradviz.tensors.creation import zeros
+from gradviz.tensors.tensor import Tensor
+
+#: ``W_hh h + b_hh``, given ``h``.
+OfHidden = Callable[[Tensor], Tensor]
+
+#: One tensor for each part of the state.
+State = tuple[Tensor, ...]
+
+
+def tanh_step(inputs: Tensor, state: State, of_hidden: OfHidden) -> State:
+    """The state after one step; `inputs` is ``W_ih x + b_ih``."""
+    return ((of_hidden(state[0]) + inputs).tanh(),)
+
+
+def relu_step(inputs: Tensor, state: State, of_hidden: OfHidden) -> State:
+    """As `tanh_step`, with another nonlinearity."""
+    return ((of_hidden(state[0]) + inputs).relu(),)
+
+
+def lstm_step(inputs: Tensor, state: State, of_hidden: OfHidden) -> State:
+    """Hidden state and cell after one step; gates are input, forget, cell, output."""
+    hidden, cell = state
+    into, keep, new, out = (of_hidden(hidden) + inputs).chunk(4, -1)
+    cell = keep.sigmoid() * cell + into.sigmoid() * new.tanh()
+    return out.sigmoid() * cell.tanh(), cell
+
+
+def gru_step(inputs: Tensor, state: State, of_hidden: OfHidden) -> State:
+    """The state after one step; gates are reset, update, new."""
+    (hidden,) = state
+    reset_x, update_x, new_x = inputs.chunk(3, -1)
+    reset_h, update_h, new_h = of_hidden(hidden).chunk(3, -1)
+    reset = (reset_h + reset_x).sigmoid()
+    update = (update_h + update_x).sigmoid()
+    new = (new_x + new_h * reset).tanh()
+    return ((hidden - new) * update + new,)
+
+
+class Cell(Module):
+    """What the cells have in common.
+
+    Args:
+        input_size: Length of an input vector.
+        hidden_size: Length of the hidden state.
+        bias: Whether there are biases.
+        **factory: See `Factory`.
+
+    Source: torch/nn/modules/rnn.py, RNNCellBase.
+    """
+
+    _num_gates: ClassVar[int]
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        **factory: Unpack[Factory],
+    ) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows = self._num_gates * hidden_size
+        self.weight_ih = parameter(rows, input_size, **factory)
+        self.weight_hh = parameter(rows, hidden_size, **factory)
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, parameter(rows, **factory) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new parameters, uniform within ``1 / sqrt(hidden_size)``."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0
+        for one in self.parameters():
+            init.uniform_(one, -bound, bound)
+
+    def _inputs(self, input: Tensor) -> Tensor:
+        if input.ndim not in {1, 2}:
+            raise ValueError(
+                f"{self._get_name()}: Expected input to be 1D or 2D, got "
+                f"{input.ndim}D instead"
+            )
+        return F.linear(input, self.weight_ih, self.bias_ih)
+
+    def _of_hidden(self, hidden: Tensor) -> Tensor:
+        return F.linear(hidden, self.weight_hh, self.bias_hh)
+
+    def _first(self, input: Tensor) -> Tensor:
+        shape = (*input.shape[:-1], self.hidden_size)
+        return zeros(shape, dtype=input.dtype, device=input.device)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        texts = [f"{self.input_size}, {self.hidden_size}"]
+        if not self.bias:
+            texts.append("bias=False")
+        nonlinearity = getattr(self, "nonlinearity", "tanh")
+        if nonlinearity != "tanh":
+            texts.append(f"nonlinearity={nonlinearity}")
+        return ", ".join(texts)
+
+
+class RNNCell(Cell):
+    """``h = tanh(W_ih x + b_ih + W_hh h + b_hh)``.
+
+    Args:
+        input_size: See `Cell`.
+        hidden_size: Likewise.
+        bias: Likewise.
+        nonlinearity: ``tanh`` or ``relu``.
+        **factory: See `Factory`.
+    """
+
+    _num_gates = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        **factory: Unpack[Factory],
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, **factory)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """Shape ``(N, input_size)``; returns the next state.
+
+        Raises:
+            RuntimeError: The nonlinearity is not known.
+        """
+        hidden = self._first(input) if hx is None else hx
+        steps = {"tanh": tanh_step, "relu": relu_step}
+        step = steps.get(self.nonlinearity)
+        if step is None:
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return step(self._inputs(input), (hidden,), self._of_hidden)[0]
+
+
+class LSTMCell(Cell):
+    """One step of an `LSTM`."""
+
+    _num_gates = 4
+
+    def forward(
+        self,
+        input: Tensor,
+        hx: tuple[Tensor, Tensor] | None = None,
+    ) -> tuple[Tensor, ...]:
+        """Shape ``(N, input_size)``; returns the next hidden state and cell."""
+        state = (self._first(input),) * 2 if hx is None else hx
+        return lstm_step(self._inputs(input), state, self._of_hidden)
+
+
+class GRUCell(Cell):
+    """One step of a `GRU`."""
+
+    _num_gates = 3
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """Shape ``(N, input_size)``; returns the next state."""
+        hidden = self._first(input) if hx is None else hx
+        return gru_step(self._inputs(input), (hidden,), self._of_hidden)[0]

@@ -1,0 +1,99 @@
+"""Embedding: a vector for each of a number of things."""
+
+from typing import Self, Unpack
+
+from gradviz.autograd.grad_mode import no_grad
+from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
+from gradviz.nn import init
+from gradviz.nn.factory import Factory, parameter
+from gradviz.nn.module import Module
+from gradviz.nn.parameter import Parameter
+from gradviz.tensors.tensor import Tensor
+
+
+class Embedding(Module):
+    """Looks up vectors by their numbers.
+
+    Args:
+        num_embeddings: How many there are.
+        embedding_dim: Their length.
+        padding_idx: The number of one that is 0 and stays so.
+        max_norm: Longer ones are shortened to it when they are looked up.
+        norm_type: By which norm their length is measured.
+        scale_grad_by_freq: Whether gradients are divided by how often a vector was
+            looked up.
+        **factory: See `Factory`.
+
+    Raises:
+        AssertionError: `padding_idx` is not one of them.
+
+    Source: torch/nn/modules/sparse.py.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        **factory: Unpack[Factory],
+    ) -> None:
+        super().__init__()
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError("Padding_idx must be within num_embeddings")
+            padding_idx %= num_embeddings
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.padding_idx = padding_idx
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.weight = parameter(num_embeddings, embedding_dim, **factory)
+        self.reset_parameters()
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+    ) -> Self:
+        """An embedding with these vectors, which are not trained if `freeze`."""
+        rows, columns = embeddings.shape
+        new = cls(rows, columns, padding_idx=padding_idx)
+        new.weight = Parameter(embeddings, requires_grad=not freeze)
+        return new
+
+    def reset_parameters(self) -> None:
+        """Draw new vectors, normally distributed."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx] = 0.0
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Integers of any shape ``(*)`` to ``(*, embedding_dim)``."""
+        return F.embedding(
+            input,
+            self.weight,
+            self.padding_idx,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+        )
+
+    def extra_repr(self) -> str:
+        """The arguments that are not the default."""
+        texts = [f"{self.num_embeddings}, {self.embedding_dim}"]
+        if self.padding_idx is not None:
+            texts.append(f"padding_idx={self.padding_idx}")
+        if self.max_norm is not None:
+            texts.append(f"max_norm={self.max_norm}")
+        if self.norm_type != 2:
+            texts.append(f"norm_type={self.norm_type}")
+        if self.scale_grad_by_freq:
+            texts.append(f"scale_grad_by_freq={self.scale_grad_by_freq}")
+        return ", ".join(texts)

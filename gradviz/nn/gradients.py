@@ -1,0 +1,104 @@
+"""What is done to the gradients of many parameters at once."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from gradviz.autograd.grad_mode import no_grad
+from gradviz.ops.variable import raw
+from gradviz.tensors.creation import tensor
+from gradviz.tensors.tensor import Tensor
+
+
+def clear(parameters: Iterable[Tensor], *, set_to_none: bool) -> None:
+    """Forget the gradients of parameters, or set them to 0 in place."""
+    for parameter in parameters:
+        grad = parameter.grad
+        if grad is None:
+            continue
+        if set_to_none:
+            parameter.grad = None
+            continue
+        if grad.requires_grad:  # it was made with create_graph
+            grad = parameter.grad = grad.detach()
+        with no_grad():
+            grad.zero_()
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Scale all gradients down, in place, so that their norm is at most `max_norm`.
+
+    Args:
+        parameters: Whose gradients, taken as one long vector.
+        max_norm: The most that is left as it is.
+        norm_type: Which norm: 2 is the Euclidean one, ``inf`` the largest element.
+        error_if_nonfinite: Whether a norm that is no number is an error.
+
+    Returns:
+        The norm as it was before.
+
+    Raises:
+        RuntimeError: The norm is no number, if that is an error.
+
+    Source: torch/nn/utils/clip_grad.py.
+    """
+    grads = _gradients(parameters)
+    norm_type = float(norm_type)
+    if not grads:
+        return tensor(0.0)
+    norms = [_norm(grad, norm_type) for grad in grads]
+    total = _norm(np.array(norms), norm_type)
+    if error_if_nonfinite and not math.isfinite(total):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is "
+            f"non-finite, so it cannot be clipped. To disable this error and scale the "
+            f"gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
+    factor = min(max_norm / (total + 1e-6), 1.0) if total == total else total  # noqa: PLR0124 - NaN
+    with no_grad():
+        for grad in grads:
+            grad.mul_(factor)
+    return tensor(total, dtype=grads[0].dtype)
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Cut all elements of the gradients off, in place, at ``±clip_value``."""
+    bound = float(clip_value)
+    with no_grad():
+        for grad in _gradients(parameters):
+            grad.copy_(grad.clamp(-bound, bound))
+
+
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """The norm of several tensors, taken as one long vector."""
+    parts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    total = _norm(np.array([_norm(one, float(norm_type)) for one in parts]), norm_type)
+    if error_if_nonfinite and not math.isfinite(total):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is "
+            f"non-finite, so it cannot be clipped. To disable this error and scale the "
+            f"gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
+    return tensor(total)
+
+
+def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    several = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [one.grad for one in several if one.grad is not None]
+
+
+def _norm(x: Tensor | np.ndarray, order: float) -> float:
+    array = raw(x)
+    if order == math.inf:
+        return float(np.abs(array).max(initial=0))
+    return float((np.abs(array) ** order).sum() ** (1 / order))

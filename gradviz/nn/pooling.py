@@ -1,0 +1,230 @@
+"""Layers that take the largest, or the mean, of each neighbourhood."""
+
+from typing import Any, ClassVar
+
+from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
+from gradviz.nn.module import Module
+from gradviz.tensors.tensor import Tensor
+
+#: One length for all dimensions, or one for each.
+Lengths = int | tuple[int, ...]
+
+
+class MaxPool(Module):
+    """The largest of each neighbourhood.
+
+    Args:
+        kernel_size: Of the neighbourhood.
+        stride: From one to the next; `kernel_size` if not given.
+        padding: How much is added to both ends of each dimension.
+        dilation: How far apart the elements of a neighbourhood are.
+        return_indices: Whether to return where the largest were, too.
+        ceil_mode: Whether neighbourhoods may reach over the end.
+    """
+
+    _function: ClassVar[str]
+
+    def __init__(
+        self,
+        kernel_size: Lengths,
+        stride: Lengths | None = None,
+        padding: Lengths = 0,
+        dilation: Lengths = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Any:
+        """Shape ``(N, C, ...)`` or ``(C, ...)``."""
+        return getattr(F, self._function)(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"padding={self.padding}, dilation={self.dilation}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(MaxPool):
+    """The largest of each neighbourhood along one dimension."""
+
+    _function = "max_pool1d"
+
+
+class MaxPool2d(MaxPool):
+    """The largest of each neighbourhood of images."""
+
+    _function = "max_pool2d"
+
+
+class MaxPool3d(MaxPool):
+    """The largest of each neighbourhood of volumes."""
+
+    _function = "max_pool3d"
+
+
+class AvgPool1d(Module):
+    """The mean of each neighbourhood along one dimension; see `AvgPool2d`."""
+
+    def __init__(
+        self,
+        kernel_size: Lengths,
+        stride: Lengths | None = None,
+        padding: Lengths = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = _single(kernel_size)
+        self.stride = self.kernel_size if stride is None else _single(stride)
+        self.padding = _single(padding)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape ``(N, C, L)`` or ``(C, L)``."""
+        return F.avg_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+        )
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"padding={self.padding}"
+        )
+
+
+class AvgPool2d(Module):
+    """The mean of each neighbourhood of images.
+
+    Args:
+        kernel_size: Of the neighbourhood.
+        stride: From one to the next; `kernel_size` if not given.
+        padding: How much is added to both ends of each dimension.
+        ceil_mode: Whether neighbourhoods may reach over the end.
+        count_include_pad: Whether what is added counts.
+        divisor_override: By what to divide, instead of the number of elements.
+    """
+
+    _function: ClassVar[str] = "avg_pool2d"
+
+    def __init__(
+        self,
+        kernel_size: Lengths,
+        stride: Lengths | None = None,
+        padding: Lengths = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape ``(N, C, H, W)`` or ``(C, H, W)``."""
+        return getattr(F, self._function)(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"padding={self.padding}"
+        )
+
+
+class AvgPool3d(AvgPool2d):
+    """The mean of each neighbourhood of volumes; see `AvgPool2d`."""
+
+    _function = "avg_pool3d"
+
+
+class AdaptivePool(Module):
+    """Neighbourhoods of such a size that the output has a given one.
+
+    Args:
+        output_size: Of the output; None for a dimension as long as the input's.
+    """
+
+    _function: ClassVar[str]
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape ``(N, C, ...)`` or ``(C, ...)``."""
+        return getattr(F, self._function)(input, self.output_size)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(AdaptivePool):
+    """The mean of each neighbourhood along one dimension."""
+
+    _function = "adaptive_avg_pool1d"
+
+
+class AdaptiveAvgPool2d(AdaptivePool):
+    """The mean of each neighbourhood of images."""
+
+    _function = "adaptive_avg_pool2d"
+
+
+class AdaptiveAvgPool3d(AdaptivePool):
+    """The mean of each neighbourhood of volumes."""
+
+    _function = "adaptive_avg_pool3d"
+
+
+class AdaptiveMaxPool1d(AdaptivePool):
+    """The largest of each neighbourhood along one dimension."""
+
+    _function = "adaptive_max_pool1d"
+
+
+class AdaptiveMaxPool2d(AdaptivePool):
+    """The largest of each neighbourhood of images."""
+
+    _function = "adaptive_max_pool2d"
+
+
+def _single(length: Lengths) -> tuple[int, ...]:
+    return (length,) if isinstance(length, int) else tuple(length)

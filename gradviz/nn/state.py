@@ -1,0 +1,222 @@
+"""The state of a module: its parameters and buffers as a dict, out and in."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from gradviz.autograd.grad_mode import no_grad
+from gradviz.nn.members import Members
+from gradviz.nn.parameter import Parameter
+from gradviz.tensors.hooks import RemovableHandle
+from gradviz.tensors.tensor import Tensor
+
+#: What `Stateful.load_state_dict` calls the state of a module beside its tensors.
+EXTRA_STATE = "_extra_state"
+
+
+class IncompatibleKeys(NamedTuple):
+    """What a ``state_dict`` and a module do not have in common.
+
+    Attributes:
+        missing_keys: Of the module only.
+        unexpected_keys: Of the dict only.
+    """
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return (
+            f"IncompatibleKeys(missing_keys={self.missing_keys}, "
+            f"unexpected_keys={self.unexpected_keys})"
+        )
+
+
+class Stateful(Members):
+    """A module whose state can be taken out, kept, and put back.
+
+    Source: torch/nn/modules/module.py.
+    """
+
+    _load_state_dict_post_hooks: tuple[Callable[..., None], ...]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__dict__["_load_state_dict_post_hooks"] = ()
+
+    def get_extra_state(self) -> object:
+        """What else belongs to the state; a subclass defines it, and the next."""
+        raise NotImplementedError(f"{type(self).__name__} has no extra state")
+
+    def set_extra_state(self, state: object) -> None:
+        """Take back what `get_extra_state` returned."""
+        raise NotImplementedError(f"{type(self).__name__} has no extra state")
+
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[[Any, IncompatibleKeys], None]
+    ) -> RemovableHandle:
+        """Call ``hook(module, incompatible_keys)`` after each load."""
+        self._load_state_dict_post_hooks += (hook,)
+
+        def remove() -> None:
+            self._load_state_dict_post_hooks = tuple(
+                one for one in self._load_state_dict_post_hooks if one is not hook
+            )
+
+        return RemovableHandle(remove)
+
+    def state_dict(
+        self,
+        *,
+        destination: dict[str, Any] | None = None,
+        prefix: str = "",
+        keep_vars: bool = False,
+    ) -> dict[str, Any]:
+        """The parameters and persistent buffers of this module and all below it.
+
+        Args:
+            destination: The dict to put them into, a new one if None.
+            prefix: What their names begin with.
+            keep_vars: Whether they stay part of the graph. They share their memory
+                with the module in any case.
+        """
+        state: dict[str, Any] = OrderedDict() if destination is None else destination
+        for name, tensor in _own_state(self):
+            state[prefix + name] = tensor if keep_vars else tensor.detach()
+        if _has_extra_state(self):
+            state[prefix + EXTRA_STATE] = self.get_extra_state()
+        for name, module in self._modules.items():
+            if module is not None:
+                module.state_dict(
+                    destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars
+                )
+        return state
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
+        """Copy parameters and buffers from a dict, as `state_dict` returns it.
+
+        Args:
+            state_dict: Tensors by their names.
+            strict: Whether its names must be exactly those of this module.
+            assign: Whether the module takes the tensors of the dict for its own,
+                instead of copying their elements; make optimizers afterwards.
+
+        Raises:
+            TypeError: `state_dict` is no mapping.
+            RuntimeError: Names, where it matters, or shapes are not the same. What
+                fits has been loaded.
+        """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(
+                f"Expected state_dict to be dict-like, got {type(state_dict)}."
+            )
+        keys = IncompatibleKeys([], [])
+        problems: list[str] = []
+        self._load(dict(state_dict), "", assign, keys, problems)
+        if strict:
+            for what, names in (
+                ("Missing", keys.missing_keys),
+                ("Unexpected", keys.unexpected_keys),
+            ):
+                if names:
+                    quoted = ", ".join(f'"{name}"' for name in names)
+                    # PyTorch names the missing ones first, and both before the rest.
+                    place = 1 if what == "Unexpected" and keys.missing_keys else 0
+                    problems.insert(place, f"{what} key(s) in state_dict: {quoted}. ")
+        if problems:
+            lines = "\n\t".join(problems)
+            raise RuntimeError(
+                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t{lines}"
+            )
+        return keys
+
+    def _load(
+        self,
+        state: Mapping[str, Any],
+        prefix: str,
+        assign: bool,
+        keys: IncompatibleKeys,
+        problems: list[str],
+    ) -> None:
+        """Load what begins with `prefix`, here and below."""
+        expected = set()
+        for name, tensor in _own_state(self):
+            key = prefix + name
+            expected.add(key)
+            if key not in state:
+                keys.missing_keys.append(key)
+            elif problem := self._load_one(name, key, tensor, state[key], assign):
+                problems.append(problem)
+        if _has_extra_state(self):
+            key = prefix + EXTRA_STATE
+            expected.add(key)
+            if key in state:
+                self.set_extra_state(state[key])
+            else:
+                keys.missing_keys.append(key)
+        keys.unexpected_keys.extend(
+            key for key in state if key not in expected and self._is_alien(key, prefix)
+        )
+        for name, module in self._modules.items():
+            if module is not None:
+                inner = f"{prefix}{name}."
+                below = {k: v for k, v in state.items() if k.startswith(inner)}
+                module._load(below, inner, assign, keys, problems)
+        for hook in self._load_state_dict_post_hooks:
+            hook(self, keys)
+
+    def _is_alien(self, key: str, prefix: str) -> bool:
+        """Whether a key that is not this module's own is nobody's below it either."""
+        name, dot, _ = key[len(prefix) :].partition(".")
+        return not dot or name not in self._modules
+
+    def _load_one(
+        self, name: str, key: str, own: Tensor, new: object, assign: bool
+    ) -> str:
+        """Load one tensor; returns what prevents it, empty if nothing does."""
+        if not isinstance(new, Tensor):
+            return (
+                f'While copying the parameter named "{key}", expected gradviz.Tensor '
+                f"or Tensor-like object from checkpoint but received {type(new)}"
+            )
+        if own.shape != new.shape:
+            return (
+                f"size mismatch for {key}: copying a param with shape {new.shape} from "
+                f"checkpoint, the shape in current model is {own.shape}."
+            )
+        try:
+            if assign:
+                self._assign(name, own, new)
+            else:
+                with no_grad():
+                    own.copy_(new)
+        except Exception as error:  # noqa: BLE001 - told with the others
+            return (
+                f'While copying the parameter named "{key}", whose dimensions in the '
+                f"model are {own.size()} and whose dimensions in the checkpoint are "
+                f"{new.size()}, an exception occurred : {error.args}."
+            )
+        return ""
+
+    def _assign(self, name: str, own: Tensor, new: Tensor) -> None:
+        if isinstance(own, Parameter) and not isinstance(new, Parameter):
+            new = Parameter(new, requires_grad=own.requires_grad)
+        setattr(self, name, new)
+
+
+def _own_state(module: Members) -> Iterator[tuple[str, Tensor]]:
+    """The parameters and persistent buffers of the module itself."""
+    for name, parameter in module._parameters.items():
+        if parameter is not None:
+            yield name, parameter
+    for name, buffer in module._buffers.items():
+        if buffer is not None and name not in module._non_persistent_buffers_set:
+            yield name, buffer
+
+
+def _has_extra_state(module: Stateful) -> bool:
+    return type(module).get_extra_state is not Stateful.get_extra_state

@@ -1,0 +1,14 @@
+"""What is done to many parameters at once, where PyTorch has it."""
+
+from gradviz.nn.gradients import clip_grad_norm_, clip_grad_value_, get_total_norm
+from gradviz.nn.utils import rnn
+from gradviz.nn.vectors import parameters_to_vector, vector_to_parameters
+
+__all__ = [
+    "clip_grad_norm_",
+    "clip_grad_value_",
+    "get_total_norm",
+    "parameters_to_vector",
+    "rnn",
+    "vector_to_parameters",
+]

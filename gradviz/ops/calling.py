@@ -1,0 +1,26 @@
+"""How functions may be called besides by their own signature."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def numpy_names(function: Callable[P, R]) -> Callable[P, R]:
+    """Let `function` be called with ``axis`` and ``keepdims``; a decorator.
+
+    They are NumPy's names of `dim` and `keepdim`.
+    Source: torch/csrc/utils/python_arg_parser.cpp, numpy_compatibility_arg_names.
+    """
+
+    @wraps(function)
+    def renaming(*args: P.args, **kwargs: P.kwargs) -> R:
+        if "axis" in kwargs:
+            kwargs["dim"] = kwargs.pop("axis")
+        if "keepdims" in kwargs:
+            kwargs["keepdim"] = kwargs.pop("keepdims")
+        return function(*args, **kwargs)
+
+    return renaming

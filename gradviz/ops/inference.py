@@ -1,0 +1,32 @@
+"""Inference mode: what is made in it never takes part in differentiation.
+
+An inference tensor counts no changes and remembers no views. The blocks themselves are
+in `gradviz.autograd.grad_mode`.
+"""
+
+from contextvars import ContextVar, Token
+from typing import Final
+
+_IS_ON: Final = ContextVar("gradviz.inference_mode", default=False)
+
+#: How many blocks there are in all contexts: nobody asks further while it is 0.
+num_blocks = 0
+
+
+def is_on() -> bool:
+    """Whether what ops return in this context are inference tensors."""
+    return num_blocks > 0 and _IS_ON.get()
+
+
+def enter(mode: bool) -> "Token[bool]":
+    """Turn the mode on or off in this context, until `leave`."""
+    global num_blocks
+    num_blocks += 1
+    return _IS_ON.set(mode)
+
+
+def leave(token: "Token[bool]") -> None:
+    """Undo an `enter`."""
+    global num_blocks
+    num_blocks -= 1
+    _IS_ON.reset(token)

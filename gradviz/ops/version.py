@@ -1,0 +1,29 @@
+"""How often the memory behind a variable was changed in place.
+
+A variable, its views and what was detached from it share a count; each op in place adds
+one to it. Who saved the variable compares.
+
+A variable whose count nobody else needs yet has none, which counts as 0: most never
+have one.
+"""
+
+from typing import Final
+
+
+class Version:
+    """The count that variables with the same memory share.
+
+    Attributes:
+        value: How often the memory was changed.
+
+    Source: c10/core/TensorImpl.h, VariableVersion.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+#: What inference tensors have in place of a count: nobody may save them.
+INFERENCE: Final = Version()

@@ -1,0 +1,145 @@
+"""Optimizers that scale steps by the size of past gradients: RMSprop and Adagrad."""
+
+from typing import Any
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.optim.optimizer import (
+    Group,
+    Optimizer,
+    Parameters,
+    check_not_negative,
+    kept,
+)
+
+
+class RMSprop(Optimizer):
+    """Steps divided by the root mean square of recent gradients.
+
+    Args:
+        params: See `Optimizer`.
+        lr: How far to go.
+        alpha: How much of the mean square is kept at each step.
+        eps: Is added to its root.
+        weight_decay: How much of the parameter is added to its gradient.
+        momentum: How much of the direction is kept from one step to the next.
+        centered: Whether the mean is subtracted from the gradients.
+        maximize: Whether to go up instead of down.
+
+    Raises:
+        ValueError: An option is negative.
+
+    Source: torch/optim/rmsprop.py.
+    """
+
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        check_not_negative("learning rate", lr)
+        check_not_negative("epsilon value", eps)
+        check_not_negative("momentum value", momentum)
+        check_not_negative("weight_decay value", weight_decay)
+        check_not_negative("alpha value", alpha)
+        defaults = {
+            "lr": lr,
+            "alpha": alpha,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "centered": centered,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def update(
+        self, x: Array, grad: Array, group: Group, state: dict[str, Any]
+    ) -> Array:
+        """See `Optimizer.update`."""
+        if group["weight_decay"]:
+            grad = grad + group["weight_decay"] * x
+        alpha = group["alpha"]
+        square = kept(state, "square_avg", x)
+        square *= alpha
+        square += (1 - alpha) * (grad * grad)
+        if group["centered"]:
+            mean = kept(state, "grad_avg", x)
+            mean *= alpha
+            mean += (1 - alpha) * grad
+            square = square - mean * mean
+        step = grad / (np.sqrt(square) + group["eps"])
+        if group["momentum"]:
+            direction = kept(state, "momentum_buffer", x)
+            direction *= group["momentum"]
+            direction += step
+            step = direction
+        return group["lr"] * step
+
+
+class Adagrad(Optimizer):
+    """Steps divided by the root of the sum of all squared gradients.
+
+    Args:
+        params: See `Optimizer`.
+        lr: How far to go.
+        lr_decay: How fast steps become shorter besides.
+        weight_decay: How much of the parameter is added to its gradient.
+        initial_accumulator_value: What the sum begins with.
+        eps: Is added to its root.
+        maximize: Whether to go up instead of down.
+
+    Raises:
+        ValueError: An option is negative.
+
+    Source: torch/optim/adagrad.py.
+    """
+
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        check_not_negative("learning rate", lr)
+        check_not_negative("lr_decay value", lr_decay)
+        check_not_negative("weight_decay value", weight_decay)
+        check_not_negative("initial_accumulator_value value", initial_accumulator_value)
+        check_not_negative("epsilon value", eps)
+        defaults = {
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "eps": eps,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def update(
+        self, x: Array, grad: Array, group: Group, state: dict[str, Any]
+    ) -> Array:
+        """See `Optimizer.update`."""
+        if group["weight_decay"]:
+            grad = grad + group["weight_decay"] * x
+        is_first = "sum" not in state
+        total = kept(state, "sum", x)
+        if is_first:
+            total += group["initial_accumulator_value"]
+        step = state["step"] = int(state.get("step", 0)) + 1
+        total += grad * grad
+        rate = group["lr"] / (1 + (step - 1) * group["lr_decay"])
+        return rate * grad / (np.sqrt(total) + group["eps"])

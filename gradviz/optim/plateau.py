@@ -1,0 +1,107 @@
+"""A learning rate that falls when training gets no further."""
+
+import math
+from typing import Any, Literal
+
+from gradviz.optim.optimizer import Optimizer
+
+
+class ReduceLROnPlateau:
+    """Times `factor` when a measure has not become better for a while.
+
+    Args:
+        optimizer: Whose rates.
+        mode: Whether less is better (``min``) or more (``max``).
+        factor: By what to multiply.
+        patience: How many steps without progress are tolerated.
+        threshold: What counts as progress.
+        threshold_mode: Whether that is a part of the best so far (``rel``) or ``abs``.
+        cooldown: How many steps after a reduction do not count.
+        min_lr: The least rate, for all groups or each.
+        eps: Smaller changes of the rate are not made.
+
+    Raises:
+        ValueError: `factor` is not below 1, or a mode is not known.
+        TypeError: `optimizer` is none.
+
+    Source: torch/optim/lr_scheduler.py.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: Literal["min", "max"] = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: Literal["rel", "abs"] = "rel",
+        cooldown: int = 0,
+        min_lr: float | list[float] = 0,
+        eps: float = 1e-8,
+    ) -> None:
+        if factor >= 1.0:
+            raise ValueError("Factor should be < 1.0.")
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        if mode not in {"min", "max"}:
+            raise ValueError(f"mode {mode} is unknown!")
+        if threshold_mode not in {"rel", "abs"}:
+            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
+        self.optimizer = optimizer
+        self.mode = mode
+        self.factor = factor
+        self.patience = patience
+        self.threshold = threshold
+        self.threshold_mode = threshold_mode
+        self.cooldown = cooldown
+        groups = optimizer.param_groups
+        self.min_lrs = min_lr if isinstance(min_lr, list) else [min_lr] * len(groups)
+        self.eps = eps
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = 0
+        self.cooldown_counter = 0
+        self.last_epoch = 0
+
+    def step(self, metrics: Any) -> None:  # noqa: ANN401 - a number, or a tensor of one
+        """Take note of the measure after a step, and reduce the rates if need be."""
+        current = float(metrics)
+        self.last_epoch += 1
+        if self._is_better(current):
+            self.best = current
+            self.num_bad_epochs = 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            self._reduce()
+            self.cooldown_counter = self.cooldown
+            self.num_bad_epochs = 0
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that were set last."""
+        return [group["lr"] for group in self.optimizer.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the scheduler is."""
+        return {key: one for key, one in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take back what `state_dict` returned."""
+        self.__dict__.update(state_dict)
+
+    def _is_better(self, current: float) -> bool:
+        sign = 1 if self.mode == "max" else -1
+        if self.threshold_mode == "rel":
+            bar = self.best * (1 + sign * self.threshold)
+        else:
+            bar = self.best + sign * self.threshold
+        return current > bar if self.mode == "max" else current < bar
+
+    def _reduce(self) -> None:
+        groups = self.optimizer.param_groups
+        for group, least in zip(groups, self.min_lrs, strict=True):
+            rate = max(group["lr"] * self.factor, least)
+            if group["lr"] - rate > self.eps:
+                group["lr"] = rate

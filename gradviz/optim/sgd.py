@@ -1,0 +1,71 @@
+"""Stochastic gradient descent."""
+
+from typing import Any
+
+from gradviz.backends.base import Array
+from gradviz.ops.variable import variable
+from gradviz.optim.optimizer import Group, Optimizer, Parameters, check_not_negative
+
+
+class SGD(Optimizer):
+    """A step against the gradient, with momentum.
+
+    Args:
+        params: See `Optimizer`.
+        lr: How far to go.
+        momentum: How much of the direction is kept from one step to the next.
+        dampening: How much less the gradient counts in it.
+        weight_decay: How much of the parameter is added to its gradient.
+        nesterov: Whether to look ahead along the direction.
+        maximize: Whether to go up instead of down.
+
+    Raises:
+        ValueError: An option is negative, or `nesterov` has no momentum.
+
+    Source: torch/optim/sgd.py.
+    """
+
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        check_not_negative("learning rate", lr)
+        check_not_negative("momentum value", momentum)
+        check_not_negative("weight_decay value", weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+        }
+        super().__init__(params, defaults)
+
+    def update(
+        self, x: Array, grad: Array, group: Group, state: dict[str, Any]
+    ) -> Array:
+        """See `Optimizer.update`."""
+        if group["weight_decay"]:
+            grad = grad + group["weight_decay"] * x
+        momentum = group["momentum"]
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:  # at first it is the gradient, whatever the dampening
+                direction = grad.copy()
+                state["momentum_buffer"] = variable(direction)
+            else:
+                direction = buffer.array
+                direction *= momentum
+                direction += (1 - group["dampening"]) * grad
+            grad = grad + momentum * direction if group["nesterov"] else direction
+        return group["lr"] * grad

@@ -1,0 +1,51 @@
+"""Where the gradient of a tensor arrives, as a value of its own."""
+
+from typing import NamedTuple
+
+from gradviz.engine.node import Edge, Node
+from gradviz.ops.variable import Variable, gradient_edge
+
+
+class GradientEdge(NamedTuple):
+    """A place in the graph that stands for a tensor, without its elements.
+
+    `gradviz.autograd.grad` and `backward` take it in place of the tensor, which may be
+    long gone (C14).
+
+    Attributes:
+        node: Which node.
+        output_nr: Which output of the forward op, and so which input of the node.
+        ownership_token: For PyTorch's sake; here `node` itself keeps the graph alive.
+
+    Source: torch/autograd/graph.py, GradientEdge.
+    """
+
+    node: Node
+    output_nr: int
+    ownership_token: Node | None = None
+
+
+#: What stands for a tensor wherever only its place in the graph counts.
+Place = Variable | GradientEdge
+
+
+def get_gradient_edge(tensor: Variable) -> GradientEdge:
+    """Where the gradient of `tensor` arrives.
+
+    Raises:
+        RuntimeError: It needs none.
+    """
+    edge = gradient_edge(tensor)
+    if edge.node is None:
+        raise RuntimeError(
+            "It is not possible to get the gradient edge for a Tensor that does not "
+            "require gradients"
+        )
+    return GradientEdge(edge.node, edge.input_nr)
+
+
+def edge_of(place: Place) -> Edge:
+    """The engine's edge to a place; leads nowhere if the tensor needs no gradient."""
+    if isinstance(place, GradientEdge):
+        return Edge(place.node, place.output_nr)
+    return gradient_edge(place)

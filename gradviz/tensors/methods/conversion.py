@@ -1,0 +1,227 @@
+"""Methods that make something else of a tensor: another dtype, a Python value."""
+
+import builtins
+import operator
+from typing import Any, Self
+
+import numpy as np
+
+from gradviz.backends.base import backend_of
+from gradviz.backends.device import CPU, Device, parse_device
+from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.ops.copying import clone, to_copy
+from gradviz.ops.dtype_names import scalar_type_name
+from gradviz.ops.promotion import DTypeLike
+from gradviz.ops.variable import Value, Variable, detached
+from gradviz.tensors import dtypes
+
+
+class Conversion(Variable):
+    """To other dtypes and devices, to NumPy's arrays and Python's numbers."""
+
+    __slots__ = ()
+
+    def to(
+        self,
+        *args: Value,
+        dtype: DTypeLike = None,
+        device: Value = None,
+        non_blocking: builtins.bool = False,
+        copy: builtins.bool = False,
+        memory_format: object = None,
+    ) -> Self:
+        """The tensor with another dtype, on another device, or like another tensor.
+
+        Args:
+            *args: A dtype, a device or its name, both, or a tensor to be like.
+            dtype: The dtype.
+            device: The device.
+            non_blocking: Ignored: a copy is done when it returns.
+            copy: Copy even if there is nothing to change.
+            memory_format: Ignored.
+
+        Returns:
+            The tensor itself if there is nothing to change.
+
+        Raises:
+            ValueError: There is no such device.
+        """
+        del non_blocking, memory_format
+        for arg in args:
+            match arg:
+                case Variable():
+                    dtype, device = arg.array.dtype, arg.device
+                case str() | Device():
+                    device = arg
+                case builtins.bool():
+                    pass  # non_blocking, by position
+                case _:
+                    dtype = arg
+        own = self.array.dtype
+        wanted = own if dtype is None else np.dtype(dtype)
+        place = self.device if device is None else parse_device(device)
+        backend_of(place)  # raises if there is no such device
+        if wanted == own and place is self.device:
+            return clone(self) if copy else self
+        source = self if wanted.kind in "fc" else detached(self)
+        return to_copy(source, wanted, place)
+
+    def cpu(self) -> Self:
+        """The tensor in host memory."""
+        return self.to(CPU)
+
+    def float(self) -> Self:
+        """The tensor in float32."""
+        return self.to(dtypes.float32)
+
+    def double(self) -> Self:
+        """The tensor in float64."""
+        return self.to(dtypes.float64)
+
+    def half(self) -> Self:
+        """The tensor in float16."""
+        return self.to(dtypes.float16)
+
+    def cfloat(self) -> Self:
+        """The tensor in complex64."""
+        return self.to(dtypes.complex64)
+
+    def cdouble(self) -> Self:
+        """The tensor in complex128."""
+        return self.to(dtypes.complex128)
+
+    def long(self) -> Self:
+        """The tensor in int64, outside the graph."""
+        return self.to(dtypes.int64)
+
+    def int(self) -> Self:
+        """The tensor in int32, outside the graph."""
+        return self.to(dtypes.int32)
+
+    def short(self) -> Self:
+        """The tensor in int16, outside the graph."""
+        return self.to(dtypes.int16)
+
+    def char(self) -> Self:
+        """The tensor in int8, outside the graph."""
+        return self.to(dtypes.int8)
+
+    def byte(self) -> Self:
+        """The tensor in uint8, outside the graph."""
+        return self.to(dtypes.uint8)
+
+    def bool(self) -> Self:
+        """Whether each element is other than 0."""
+        return self.to(dtypes.bool_)
+
+    def astype(self, dtype: DTypeLike) -> Self:
+        """NumPy's name of `to`, by which the engine casts gradients."""
+        return self.to(dtype)
+
+    def type(self, dtype: DTypeLike = None, non_blocking: builtins.bool = False) -> Any:  # noqa: ANN401 - a tensor or a name
+        """The name of the tensor's type; given a dtype or such a name, `to` that."""
+        del non_blocking
+        if dtype is None:
+            place = "" if self.device is CPU else f"{self.device.type}."
+            return f"gradviz.{place}{scalar_type_name(self.array.dtype)}Tensor"
+        return self.to(_named_types().get(dtype, dtype))
+
+    def type_as(self, other: Variable) -> Self:
+        """The tensor with the dtype and on the device of `other`."""
+        return self.to(other)
+
+    def numpy(self, *, force: builtins.bool = False) -> np.ndarray:
+        """The elements as a NumPy array that shares their memory.
+
+        Args:
+            force: Detach and copy to the host first, where that is needed.
+
+        Raises:
+            RuntimeError: The tensor requires gradients.
+            TypeError: It is not on the CPU.
+        """
+        if force:
+            return detached(self).cpu().numpy()
+        if self.requires_grad and GRAD_ENABLED.get():
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. "
+                "Use tensor.detach().numpy() instead."
+            )
+        if self.device is not CPU:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. "
+                f"Use Tensor.cpu() to copy the tensor to host memory first."
+            )
+        return self.array
+
+    def item(self) -> Value:
+        """The only element, as a Python number.
+
+        Raises:
+            RuntimeError: There are more, or none.
+        """
+        if self.array.size != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.array.size} elements cannot be converted to "
+                f"Scalar"
+            )
+        return self.array.item()
+
+    def tolist(self) -> Value:
+        """The elements as nested lists of Python numbers."""
+        return self.array.tolist()
+
+    # --- Python's conversions ---------------------------------------------------------
+
+    def __float__(self) -> builtins.float:
+        return builtins.float(self._only_element())
+
+    def __int__(self) -> builtins.int:
+        return builtins.int(self._only_element())
+
+    def __complex__(self) -> complex:
+        return complex(self._only_element())
+
+    def __index__(self) -> builtins.int:
+        if self.array.dtype.kind not in "iub" or self.array.size != 1:
+            raise TypeError(
+                "only integer tensors of a single element can be converted to an index"
+            )
+        return operator.index(self.item())
+
+    def __bool__(self) -> builtins.bool:
+        size = self.array.size
+        if size != 1:
+            number = "more than one value" if size else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {number} is ambiguous")
+        return builtins.bool(self.item())
+
+    def __format__(self, specification: str) -> str:
+        if self.array.ndim or not specification:
+            return object.__format__(self, specification)
+        return format(self.item(), specification)
+
+    def _only_element(self) -> Value:
+        if self.array.size != 1:
+            raise ValueError(
+                "only one element tensors can be converted to Python scalars"
+            )
+        return self.array.item()
+
+
+def _named_types() -> dict[Any, np.dtype[Any]]:
+    """Names such as ``gradviz.FloatTensor``, and what they stand for."""
+    every = (
+        dtypes.float16,
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.complex64,
+        dtypes.complex128,
+        dtypes.uint8,
+        dtypes.int8,
+        dtypes.int16,
+        dtypes.int32,
+        dtypes.int64,
+        dtypes.bool_,
+    )
+    return {f"gradviz.{scalar_type_name(one)}Tensor": one for one in every}

@@ -1,0 +1,5 @@
+"""PyTorch's paths to what gradviz has elsewhere, and `data`."""
+
+from gradviz.utils import checkpoint, data, hooks
+
+__all__ = ["checkpoint", "data", "hooks"]

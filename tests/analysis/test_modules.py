@@ -1,0 +1,120 @@
+import msgspec
+import pytest
+
+from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
+from gradviz.analysis.modules import collapse_modules, stretches
+
+
+def make_node(place, module, **changes):
+    fields = {
+        "id": 100 - place,  # the later a node was made, the earlier it runs
+        "name": f"Op{place}",
+        "device": "cpu",
+        "sequence_nr": 100 - place,
+        "topological_nr": 0,
+        "inputs": (),
+        "location": "",
+        "order": place,
+        "thread": 0,
+        "start_ns": 10 * place,
+        "end_ns": 10 * place + 5,
+        "waited_ns": 1,
+        "status": "completed",
+        "module": module,
+    }
+    return GraphNode(**(fields | changes))
+
+
+def make_graph(modules, pairs):
+    nodes = tuple(make_node(place, module) for place, module in enumerate(modules))
+    edges = tuple(GraphEdge(one, other, 0) for one, other in pairs)
+    return Graph(task=0, nodes=nodes, edges=edges)
+
+
+def chain(*modules):
+    return make_graph(modules, [(i, i + 1) for i in range(len(modules) - 1)])
+
+
+def pairs_of(graph):
+    return [(edge.producer, edge.consumer) for edge in graph.edges]
+
+
+@pytest.fixture
+def model():
+    """A loss, two linear layers with an op of the model between, a weight each."""
+    modules = ("", "b", "b", "", "a.0", "a.0", "a.0", "b", "a.0")
+    ways = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (1, 7), (4, 8)]
+    return make_graph(modules, ways)
+
+
+def test_what_a_module_made_in_a_row_is_a_stretch(model):
+    found = stretches(model)
+
+    assert [stretch.module for stretch in found] == ["b", "a.0"]
+
+
+def test_a_leaf_belongs_to_the_stretch_that_alone_uses_it(model):
+    assert [stretch.members for stretch in stretches(model)] == [
+        (1, 2, 7),
+        (4, 5, 6, 8),
+    ]
+
+
+def test_a_leaf_of_two_stretches_belongs_to_none(model):
+    shared = msgspec.structs.replace(model, edges=(*model.edges, GraphEdge(1, 8, 0)))
+
+    assert all(8 not in stretch.members for stretch in stretches(shared))
+
+
+def test_a_module_called_twice_has_a_stretch_for_each_call():
+    found = stretches(chain("cell", "cell", "", "cell", "cell", "leaf"))
+
+    assert [(one.module, one.members) for one in found] == [
+        ("cell", (0, 1)),
+        ("cell", (3, 4, 5)),
+    ]
+
+
+def test_a_single_node_is_no_stretch():
+    assert stretches(chain("a", "b", "c", "leaf"))[:1] == (("c", (2, 3)),)
+
+
+def test_depth_cuts_the_paths():
+    graph = chain("a.0.x", "a.0.y", "a.1", "b", "b", "leaf")
+
+    assert [one.module for one in stretches(graph, depth=1)] == ["a", "b"]
+    assert [one.module for one in stretches(graph, depth=2)] == ["a.0", "b"]
+
+
+def test_collapsing_draws_each_stretch_as_one_node(model):
+    drawn = collapse_modules(model, 2)
+
+    assert [node.name for node in drawn.nodes] == ["Op0", "b", "Op3", "a.0"]
+    assert pairs_of(drawn) == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_a_collapsed_node_has_the_times_and_members_of_its_stretch(model):
+    node = collapse_modules(model, 2).nodes[1]
+
+    assert (node.order, node.start_ns, node.end_ns) == (1, 10, 75)
+    assert node.members == (99, 98, 93)
+
+
+def test_the_worst_end_is_told(model):
+    failed = msgspec.structs.replace(model.nodes[2], status="failed", end_ns=None)
+    graph = msgspec.structs.replace(
+        model, nodes=(*model.nodes[:2], failed, *model.nodes[3:])
+    )
+
+    assert collapse_modules(graph, 2).nodes[1].status == "failed"
+
+
+def test_collapsing_makes_no_cycle():
+    """A module whose op leads around another's: 0 -> 1 -> 2 and 0 -> 2."""
+    graph = make_graph(
+        ("a", "b", "a", "a", ""), [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4)]
+    )
+
+    drawn = collapse_modules(graph, 1)
+
+    assert all(producer < consumer for producer, consumer in pairs_of(drawn))

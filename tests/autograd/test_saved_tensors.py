@@ -1,0 +1,77 @@
+import pytest
+
+import gradviz as gv
+from gradviz.autograd.graph import (
+    disable_saved_tensors_hooks,
+    save_on_cpu,
+    saved_tensors_hooks,
+)
+
+
+@pytest.fixture
+def x():
+    return gv.tensor([1.0, 2.0], requires_grad=True)
+
+
+def test_what_is_saved_goes_through_the_hooks(x):
+    packed = []
+
+    def pack(tensor):
+        packed.append(tensor.tolist())
+        return tensor.detach() * 10
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor / 10):
+        y = x * x
+    y.sum().backward()
+
+    assert packed == [[1.0, 2.0], [1.0, 2.0]]
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_what_is_saved_outside_of_the_block_does_not(x):
+    def refuse(tensor):
+        raise AssertionError("nothing is saved here")
+
+    with saved_tensors_hooks(refuse, refuse):
+        pass
+    (x * x).sum().backward()
+
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_one_object_may_be_entered_again_inside_itself(x):
+    packed = []
+    hooks = saved_tensors_hooks(lambda tensor: packed.append(1) or tensor, lambda t: t)
+    with hooks:
+        with hooks:
+            x.exp()
+        x.exp()
+
+    assert len(packed) == 2
+
+
+def test_hooks_may_be_forbidden(x):
+    with (
+        disable_saved_tensors_hooks("not here"),
+        pytest.raises(RuntimeError, match=r"^not here$"),
+        saved_tensors_hooks(lambda t: t, lambda t: t),
+    ):
+        pass
+
+
+def test_what_is_saved_may_wait_in_host_memory():
+    x = gv.ones(2, device="sim:0").requires_grad_()
+    with save_on_cpu():
+        y = x * x
+    y.sum().backward()
+
+    assert x.grad.cpu().tolist() == [2.0, 2.0]
+    assert str(x.grad.device) == "sim:0"
+
+
+def test_a_hook_may_keep_what_an_op_in_place_saves(x):
+    with saved_tensors_hooks(lambda tensor: tensor.detach(), lambda tensor: tensor):
+        y = x.clone().sin_()
+    y.sum().backward()
+
+    assert x.grad.tolist() == x.detach().cos().tolist()

@@ -1,0 +1,62 @@
+import gc
+
+import gradviz as gv
+from gradviz.diagnostics import live_graphs
+
+
+class Keeper:
+    def __init__(self):
+        self.history = []
+
+
+def graphs_from(node):
+    gc.collect()
+    return [one for one in live_graphs() if one.root is node]
+
+
+def test_a_graph_that_is_held_is_found():
+    x = gv.ones(1000, requires_grad=True)
+    loss = x.exp().sum()
+
+    (graph,) = graphs_from(loss.grad_fn)
+
+    assert graph.size.nodes == 3
+    assert graph.size.saved_bytes == 4000
+
+
+def test_the_variable_that_holds_it_is_named():
+    loss = gv.ones(3, requires_grad=True).exp().sum()
+
+    (graph,) = graphs_from(loss.grad_fn)
+
+    holders = " ".join(graph.holders)
+    assert "variable loss of test_the_variable_that_holds_it_is_named()" in holders
+
+
+def test_the_way_to_it_is_told():
+    keeper = Keeper()
+    for _ in range(3):
+        keeper.history.append(gv.ones(3, requires_grad=True).exp().sum())
+
+    (graph,) = graphs_from(keeper.history[1].grad_fn)
+
+    assert any("keeper" in one and "history" in one for one in graph.holders)
+    assert any("[1]" in one for one in graph.holders)
+
+
+def test_a_graph_that_is_gone_is_not_found():
+    loss = gv.ones(3, requires_grad=True).exp().sum()
+    number = loss.grad_fn.id
+    del loss
+    gc.collect()
+
+    assert all(one.root.id != number for one in live_graphs())
+
+
+def test_the_largest_come_first():
+    small = gv.ones(1, requires_grad=True).exp().sum()
+    large = gv.ones(5000, requires_grad=True).exp().sum()
+
+    roots = [one.root for one in live_graphs()]
+
+    assert roots.index(large.grad_fn) < roots.index(small.grad_fn)

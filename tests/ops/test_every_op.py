@@ -1,0 +1,174 @@
+"""Every op of the table against finite differences, float64, a device and strides."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import gradviz as gv
+from gradviz.autograd import grad, gradcheck, gradgradcheck
+from tests.ops.cases.case import tensors_in
+from tests.ops.cases.table import CASES, REFUSED
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+#: How exact each dtype is.
+EPSILON = {
+    "float16": 2e-3,
+    "float32": 2e-6,
+    "complex64": 2e-6,
+    "float64": 1e-12,
+    "complex128": 1e-12,
+}
+
+NUMERIC = [
+    (case, dtype)
+    for case in CASES
+    if case.numeric and any(case.differentiated())
+    for dtype in ("float64", "complex128")
+    if dtype in case.dtypes
+]
+
+
+def ids_of(pairs):
+    return [f"{case.id}-{dtype}" for case, dtype in pairs]
+
+
+def leaves(case, dtype, device="cpu", seed=0, layout=lambda array: array):
+    """Tensors for the array arguments of a case; those with gradients are leaves."""
+    return [
+        gv.as_tensor(layout(array), device=device).requires_grad_(
+            wanted and array.dtype.kind in "fc"
+        )
+        for array, wanted in zip(
+            case.arrays(dtype, seed), case.differentiated(), strict=True
+        )
+    ]
+
+
+def check(case, dtype, seed=0):
+    """Compare gradients, and their gradients, with finite differences."""
+
+    def function(*tensors):
+        results = tensors_in(case.call(gv, list(tensors)))
+        return tuple(one for one in results if one.dtype.kind in "fc")
+
+    inputs = leaves(case, dtype, seed=seed)
+    tolerances = {"atol": 1e-6, "rtol": 1e-4, "fast_mode": True}
+    assert gradcheck(function, inputs, **tolerances)
+    if case.second:
+        assert gradgradcheck(function, inputs, **tolerances)
+
+
+@pytest.mark.parametrize(("case", "dtype"), NUMERIC, ids=ids_of(NUMERIC))
+def test_gradients_agree_with_finite_differences(case, dtype):
+    check(case, dtype)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize(("case", "dtype"), NUMERIC, ids=ids_of(NUMERIC))
+def test_gradients_agree_with_finite_differences_elsewhere(case, dtype, seed):
+    check(case, dtype, seed)
+
+
+def outcome(case, dtype, inputs):
+    """The results of a case and the gradients of its inputs, on the host."""
+    results = tensors_in(case.call(gv, inputs))
+    recorded = [one for one in results if one.requires_grad]
+    gradients = ()
+    if recorded:
+        gradients = grad(
+            recorded,
+            [one for one in inputs if one.requires_grad],
+            [gv.as_tensor(weights(one), device=one.device) for one in recorded],
+            materialize_grads=True,
+        )
+    return [one.detach().cpu().numpy() for one in (*results, *gradients)]
+
+
+def weights(result):
+    """A gradient for a result: numbers that half precision knows exactly."""
+    numbers = np.arange(result.numel()) % 5 / 4 - 0.5
+    return numbers.reshape(result.shape).astype(result.dtype)
+
+
+def assert_close(results, expected, rtol):
+    for one, other in zip(results, expected, strict=True):
+        assert one.shape == other.shape
+        if one.dtype.kind not in "fc":
+            np.testing.assert_array_equal(one, other)
+            continue
+        wide = np.result_type(one, np.float64)
+        scale = np.max(np.abs(other[np.isfinite(other)]), initial=1)
+        np.testing.assert_allclose(
+            one.astype(wide), other.astype(wide), rtol=rtol, atol=rtol * scale
+        )
+
+
+LESS_EXACT = [
+    (case, dtype, "complex128" if dtype == "complex64" else "float64")
+    for case in CASES
+    for dtype in ("float32", "float16", "complex64")
+    if dtype in case.dtypes
+]
+
+
+@pytest.mark.parametrize(
+    ("case", "dtype", "exact"),
+    LESS_EXACT,
+    ids=ids_of((case, dtype) for case, dtype, _ in LESS_EXACT),
+)
+def test_less_exact_dtypes_give_what_double_precision_gives(case, dtype, exact):
+    inputs = leaves(case, dtype)
+    wide = [
+        gv.as_tensor(x.detach().to(exact_of(x.dtype))).requires_grad_(x.requires_grad)
+        for x in inputs
+    ]
+
+    with warnings.catch_warnings():
+        results = outcome(case, dtype, inputs)
+
+    assert_close(results, outcome(case, exact, wide), rtol=8 * EPSILON[dtype])
+
+
+def exact_of(dtype):
+    """Double precision of a dtype's kind."""
+    return {"f": gv.float64, "c": gv.complex128}.get(dtype.kind, dtype)
+
+
+def spread(array):
+    """The same elements with a gap after each, and so in no contiguous order."""
+    room = np.empty((*array.shape, 2), array.dtype)
+    room[..., 0] = array
+    return room[..., 0]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_neither_device_nor_strides_change_an_outcome(case):
+    dtype = case.dtypes[0]
+    expected = outcome(case, dtype, leaves(case, dtype))
+    rtol = EPSILON.get(dtype, 1e-12)
+
+    on_device = leaves(case, dtype, "sim:1")
+    assert_close(outcome(case, dtype, on_device), expected, rtol)
+    for one in tensors_in(case.call(gv, on_device)):
+        assert str(one.device) == "sim:1"
+
+    with_gaps = leaves(case, dtype, layout=spread)
+    assert_close(outcome(case, dtype, with_gaps), expected, rtol)
+
+
+@pytest.mark.parametrize("refused", REFUSED, ids=[one.id for one in REFUSED])
+def test_a_wrong_call_is_refused_in_pytorch_s_words(refused):
+    with pytest.raises(refused.error) as info:
+        refused.call(gv, gv.as_tensor)
+
+    assert refused.message in str(info.value)
+
+
+def test_no_case_is_there_twice():
+    ids = sorted(case.id for case in CASES)
+
+    assert [one for one, other in pairwise(ids) if one == other] == []

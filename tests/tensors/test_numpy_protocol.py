@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+import gradviz as gv
+
+
+@pytest.fixture
+def x():
+    return gv.tensor([1.0, 4.0], dtype=gv.float64, requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (np.sqrt, "SqrtBackward0"),
+        (np.negative, "NegBackward0"),
+        (lambda x: np.multiply(x, x), "MulBackward0"),
+        (lambda x: np.ones(2) * x, "MulBackward0"),
+        (lambda x: x - np.ones(2), "SubBackward0"),
+        (lambda x: np.float64(3) + x, "AddBackward0"),
+        (lambda x: np.ones((3, 2)) @ x, "MvBackward0"),
+        (np.sum, "SumBackward0"),
+        (lambda x: np.mean(x, axis=0, keepdims=True), "MeanBackward1"),
+        (np.std, "StdBackward0"),
+        (lambda x: np.concatenate([x, x]), "CatBackward0"),
+        (lambda x: np.stack([x, np.ones(2)]), "StackBackward0"),
+        (lambda x: np.where(x > 2, x, 0.0), "WhereBackward0"),
+        (lambda x: np.clip(x, 0, 2), "ClampBackward1"),
+    ],
+)
+def test_a_function_of_numpy_is_the_op_of_the_tensor(x, function, name):
+    result = function(x)
+
+    assert isinstance(result, gv.Tensor)
+    assert result.grad_fn.name() == name
+    assert np.allclose(result.tolist(), function(np.array([1.0, 4.0])))
+
+
+def test_what_has_no_op_works_on_arrays():
+    assert np.median(gv.tensor([1.0, 2.0, 9.0])) == 2.0
+    assert isinstance(np.cbrt(gv.ones(2)), gv.Tensor)
+
+
+def test_but_not_where_a_gradient_would_be_lost(x):
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        np.cbrt(x)
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        np.median(x)
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        np.asarray(x)
+
+
+def test_an_array_of_a_tensor_shares_its_memory():
+    x = gv.zeros(2)
+
+    np.asarray(x)[0] = 5
+
+    assert x.tolist() == [5.0, 0.0]

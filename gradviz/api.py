@@ -27,10 +27,34 @@ from gradviz.nn.activation_functions import (
     threshold_,
 )
 from gradviz.nn.files import load, save
-from gradviz.ops import return_types
-from gradviz.ops.activation import celu, hardshrink, prelu, relu, selu, sigmoid
-from gradviz.ops.adaptive_pooling import adaptive_avg_pool1d
-from gradviz.ops.arithmetic import (
+from gradviz.ops.algebra.contractions import chain_matmul, cross, inner, kron, tensordot
+from gradviz.ops.algebra.covariance import corrcoef, cov
+from gradviz.ops.algebra.einsum import einsum
+from gradviz.ops.algebra.factorizations import older_cholesky as cholesky
+from gradviz.ops.algebra.factorizations import older_qr as qr
+from gradviz.ops.algebra.factorizations import older_svd as svd
+from gradviz.ops.algebra.fused_products import addbmm, addmm, addmv, addr, baddbmm
+from gradviz.ops.algebra.matrix_functions import matrix_exp, matrix_power, pinverse
+from gradviz.ops.algebra.matrix_norms import tensor_norm as norm
+from gradviz.ops.algebra.products import bmm, dot, matmul, mm, mv, outer, vdot
+from gradviz.ops.algebra.products import outer as ger
+from gradviz.ops.algebra.solving import (
+    cholesky_inverse,
+    cholesky_solve,
+    det,
+    inverse,
+    logdet,
+    slogdet,
+)
+from gradviz.ops.elementwise.activation import (
+    celu,
+    hardshrink,
+    prelu,
+    relu,
+    selu,
+    sigmoid,
+)
+from gradviz.ops.elementwise.arithmetic import (
     add,
     addcdiv,
     addcmul,
@@ -51,7 +75,7 @@ from gradviz.ops.arithmetic import (
     subtract,
     true_divide,
 )
-from gradviz.ops.bitwise import (
+from gradviz.ops.elementwise.bitwise import (
     bitwise_and,
     bitwise_left_shift,
     bitwise_not,
@@ -61,10 +85,7 @@ from gradviz.ops.bitwise import (
     gcd,
     lcm,
 )
-from gradviz.ops.broadcasting import broadcast_shapes, broadcast_tensors
-from gradviz.ops.broadcasting import expand as broadcast_to
-from gradviz.ops.class_loss import cross_entropy, nll_loss
-from gradviz.ops.comparison import (
+from gradviz.ops.elementwise.comparison import (
     allclose,
     eq,
     equal,
@@ -92,130 +113,11 @@ from gradviz.ops.comparison import (
     not_equal,
     signbit,
 )
-from gradviz.ops.complex_parts import (
-    conj,
-    conj_physical,
-    imag,
-    is_complex,
-    real,
-    resolve_conj,
-    resolve_neg,
-    view_as_complex,
-    view_as_real,
-)
-from gradviz.ops.contractions import chain_matmul, cross, inner, kron, tensordot
-from gradviz.ops.convolution import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-)
-from gradviz.ops.copying import clone, contiguous_format, preserve_format
-from gradviz.ops.covariance import corrcoef, cov
-from gradviz.ops.cumulative import cummax, cummin, cumprod, cumsum, logcumsumexp
-from gradviz.ops.diagonals import (
-    diag,
-    diag_embed,
-    diagflat,
-    diagonal,
-    tril,
-    tril_indices,
-    triu,
-    triu_indices,
-)
-from gradviz.ops.differences import (
-    cumulative_trapezoid,
-    diff,
-    gradient,
-    trapezoid,
-    trapz,
-)
-from gradviz.ops.distance import cdist, cosine_similarity, dist, pairwise_distance
-from gradviz.ops.dropout import (
-    alpha_dropout,
-    dropout,
-    feature_alpha_dropout,
-    feature_dropout,
-    native_dropout,
-)
-from gradviz.ops.einsum import einsum
-from gradviz.ops.error_functions import erf, erfc, erfinv
-from gradviz.ops.extremes import amax, amin, aminmax, argmax, argmin, max, min
-from gradviz.ops.factorizations import older_cholesky as cholesky
-from gradviz.ops.factorizations import older_qr as qr
-from gradviz.ops.factorizations import older_svd as svd
-from gradviz.ops.fused_products import addbmm, addmm, addmv, addr, baddbmm
-from gradviz.ops.gamma_functions import digamma, lgamma, mvlgamma, polygamma
-from gradviz.ops.gathering import (
-    gather,
-    index_select,
-    masked_select,
-    take,
-    take_along_dim,
-)
-from gradviz.ops.generator import Generator
-from gradviz.ops.grids import cartesian_prod, combinations, meshgrid
-from gradviz.ops.index_put import index_put
-from gradviz.ops.joining import (
-    block_diag,
-    cat,
-    column_stack,
-    concat,
-    concatenate,
-    dstack,
-    hstack,
-    row_stack,
-    stack,
-    vstack,
-)
-from gradviz.ops.linear import bilinear, linear
-from gradviz.ops.loss import mse_loss
-from gradviz.ops.matrix_functions import matrix_exp, matrix_power, pinverse
-from gradviz.ops.matrix_norms import tensor_norm as norm
-from gradviz.ops.movement import flip, fliplr, flipud, roll, rot90
-from gradviz.ops.normalization import (
-    group_norm,
-    layer_norm,
-    native_batch_norm,
-    native_layer_norm,
-    rms_norm,
-)
-from gradviz.ops.order_statistics import kthvalue, median, mode, nanmedian
-from gradviz.ops.padding import constant_pad_nd
-from gradviz.ops.permutation import (
-    adjoint,
-    moveaxis,
-    movedim,
-    permute,
-    swapaxes,
-    swapdims,
-    t,
-    transpose,
-)
-from gradviz.ops.pixel_shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
-from gradviz.ops.places import argwhere, nonzero, unravel_index
-from gradviz.ops.polar_form import angle, complex, polar
-from gradviz.ops.pooling import avg_pool1d, max_pool1d, max_pool2d, max_pool3d
-from gradviz.ops.powers import float_power, pow, square
-from gradviz.ops.products import bmm, dot, matmul, mm, mv, outer, vdot
-from gradviz.ops.products import outer as ger
-from gradviz.ops.promotion import get_default_dtype, set_default_dtype
-from gradviz.ops.putting import masked_scatter, put
-from gradviz.ops.quantiles import nanquantile, quantile
-from gradviz.ops.reduction import (
-    all,
-    any,
-    count_nonzero,
-    logsumexp,
-    mean,
-    nanmean,
-    nansum,
-    prod,
-    sum,
-)
-from gradviz.ops.rounding import (
+from gradviz.ops.elementwise.error_functions import erf, erfc, erfinv
+from gradviz.ops.elementwise.gamma_functions import digamma, lgamma, mvlgamma, polygamma
+from gradviz.ops.elementwise.polar_form import angle, complex, polar
+from gradviz.ops.elementwise.powers import float_power, pow, square
+from gradviz.ops.elementwise.rounding import (
     abs,
     absolute,
     ceil,
@@ -228,9 +130,7 @@ from gradviz.ops.rounding import (
     sign,
     trunc,
 )
-from gradviz.ops.scatter import scatter, scatter_add, scatter_reduce
-from gradviz.ops.searching import bucketize, isin, searchsorted
-from gradviz.ops.selection import (
+from gradviz.ops.elementwise.selection import (
     clamp,
     clamp_max,
     clamp_min,
@@ -244,37 +144,8 @@ from gradviz.ops.selection import (
     threshold,
     where,
 )
-from gradviz.ops.shape import flatten, ravel, reshape, unflatten
-from gradviz.ops.slice_updates import index_add, index_copy, index_fill, index_reduce
-from gradviz.ops.slicing import narrow, select
-from gradviz.ops.softmax import log_softmax, softmax
-from gradviz.ops.solving import (
-    cholesky_inverse,
-    cholesky_solve,
-    det,
-    inverse,
-    logdet,
-    slogdet,
-)
-from gradviz.ops.sorting import argsort, msort, sort, topk
-from gradviz.ops.special_functions import ldexp, logit, xlogy
-from gradviz.ops.splitting import (
-    chunk,
-    dsplit,
-    hsplit,
-    split,
-    split_with_sizes,
-    tensor_split,
-    unbind,
-    unsafe_chunk,
-    unsafe_split,
-    unsafe_split_with_sizes,
-    vsplit,
-)
-from gradviz.ops.statistics import bincount, histc, std, std_mean, var, var_mean
-from gradviz.ops.striding import as_strided
-from gradviz.ops.tiling import repeat_interleave, tile
-from gradviz.ops.transcendental import (
+from gradviz.ops.elementwise.special_functions import ldexp, logit, xlogy
+from gradviz.ops.elementwise.transcendental import (
     exp,
     exp2,
     expm1,
@@ -287,7 +158,7 @@ from gradviz.ops.transcendental import (
     rsqrt,
     sqrt,
 )
-from gradviz.ops.trigonometric import (
+from gradviz.ops.elementwise.trigonometric import (
     acos,
     acosh,
     arccos,
@@ -313,15 +184,190 @@ from gradviz.ops.trigonometric import (
     tan,
     tanh,
 )
-from gradviz.ops.uniqueness import unique, unique_consecutive
-from gradviz.ops.unit_dimensions import (
+from gradviz.ops.layers.adaptive_pooling import adaptive_avg_pool1d
+from gradviz.ops.layers.class_loss import cross_entropy, nll_loss
+from gradviz.ops.layers.convolution import (
+    conv1d,
+    conv2d,
+    conv3d,
+    conv_transpose1d,
+    conv_transpose2d,
+    conv_transpose3d,
+)
+from gradviz.ops.layers.distance import (
+    cdist,
+    cosine_similarity,
+    dist,
+    pairwise_distance,
+)
+from gradviz.ops.layers.dropout import (
+    alpha_dropout,
+    dropout,
+    feature_alpha_dropout,
+    feature_dropout,
+    native_dropout,
+)
+from gradviz.ops.layers.linear import bilinear, linear
+from gradviz.ops.layers.loss import mse_loss
+from gradviz.ops.layers.normalization import (
+    group_norm,
+    layer_norm,
+    native_batch_norm,
+    native_layer_norm,
+    rms_norm,
+)
+from gradviz.ops.layers.pooling import avg_pool1d, max_pool1d, max_pool2d, max_pool3d
+from gradviz.ops.recording import return_types
+from gradviz.ops.recording.generator import Generator
+from gradviz.ops.recording.promotion import get_default_dtype, set_default_dtype
+from gradviz.ops.reductions.cumulative import (
+    cummax,
+    cummin,
+    cumprod,
+    cumsum,
+    logcumsumexp,
+)
+from gradviz.ops.reductions.differences import (
+    cumulative_trapezoid,
+    diff,
+    gradient,
+    trapezoid,
+    trapz,
+)
+from gradviz.ops.reductions.extremes import (
+    amax,
+    amin,
+    aminmax,
+    argmax,
+    argmin,
+    max,
+    min,
+)
+from gradviz.ops.reductions.order_statistics import kthvalue, median, mode, nanmedian
+from gradviz.ops.reductions.putting import masked_scatter, put
+from gradviz.ops.reductions.quantiles import nanquantile, quantile
+from gradviz.ops.reductions.reduction import (
+    all,
+    any,
+    count_nonzero,
+    logsumexp,
+    mean,
+    nanmean,
+    nansum,
+    prod,
+    sum,
+)
+from gradviz.ops.reductions.scatter import scatter, scatter_add, scatter_reduce
+from gradviz.ops.reductions.searching import bucketize, isin, searchsorted
+from gradviz.ops.reductions.slice_updates import (
+    index_add,
+    index_copy,
+    index_fill,
+    index_reduce,
+)
+from gradviz.ops.reductions.softmax import log_softmax, softmax
+from gradviz.ops.reductions.sorting import argsort, msort, sort, topk
+from gradviz.ops.reductions.statistics import (
+    bincount,
+    histc,
+    std,
+    std_mean,
+    var,
+    var_mean,
+)
+from gradviz.ops.reductions.uniqueness import unique, unique_consecutive
+from gradviz.ops.shapes.broadcasting import broadcast_shapes, broadcast_tensors
+from gradviz.ops.shapes.broadcasting import expand as broadcast_to
+from gradviz.ops.shapes.complex_parts import (
+    conj,
+    conj_physical,
+    imag,
+    is_complex,
+    real,
+    resolve_conj,
+    resolve_neg,
+    view_as_complex,
+    view_as_real,
+)
+from gradviz.ops.shapes.copying import clone, contiguous_format, preserve_format
+from gradviz.ops.shapes.diagonals import (
+    diag,
+    diag_embed,
+    diagflat,
+    diagonal,
+    tril,
+    tril_indices,
+    triu,
+    triu_indices,
+)
+from gradviz.ops.shapes.gathering import (
+    gather,
+    index_select,
+    masked_select,
+    take,
+    take_along_dim,
+)
+from gradviz.ops.shapes.grids import cartesian_prod, combinations, meshgrid
+from gradviz.ops.shapes.index_put import index_put
+from gradviz.ops.shapes.joining import (
+    block_diag,
+    cat,
+    column_stack,
+    concat,
+    concatenate,
+    dstack,
+    hstack,
+    row_stack,
+    stack,
+    vstack,
+)
+from gradviz.ops.shapes.movement import flip, fliplr, flipud, roll, rot90
+from gradviz.ops.shapes.padding import constant_pad_nd
+from gradviz.ops.shapes.permutation import (
+    adjoint,
+    moveaxis,
+    movedim,
+    permute,
+    swapaxes,
+    swapdims,
+    t,
+    transpose,
+)
+from gradviz.ops.shapes.pixel_shuffling import (
+    channel_shuffle,
+    pixel_shuffle,
+    pixel_unshuffle,
+)
+from gradviz.ops.shapes.places import argwhere, nonzero, unravel_index
+from gradviz.ops.shapes.shape import flatten, ravel, reshape, unflatten
+from gradviz.ops.shapes.slicing import narrow, select
+from gradviz.ops.shapes.splitting import (
+    chunk,
+    dsplit,
+    hsplit,
+    split,
+    split_with_sizes,
+    tensor_split,
+    unbind,
+    unsafe_chunk,
+    unsafe_split,
+    unsafe_split_with_sizes,
+    vsplit,
+)
+from gradviz.ops.shapes.striding import as_strided
+from gradviz.ops.shapes.tiling import repeat_interleave, tile
+from gradviz.ops.shapes.unit_dimensions import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
     squeeze,
     unsqueeze,
 )
-from gradviz.ops.view_scatter import diagonal_scatter, select_scatter, slice_scatter
+from gradviz.ops.shapes.view_scatter import (
+    diagonal_scatter,
+    select_scatter,
+    slice_scatter,
+)
 from gradviz.repetition import recorded
 from gradviz.tensors.creation import (
     arange,

@@ -3,10 +3,9 @@
 What they do is said where they are defined, in `gradviz.ops`.
 """
 
-from gradviz.ops.contractions import linalg_cross as cross
-from gradviz.ops.contractions import multi_dot, vecdot
-from gradviz.ops.diagonals import diagonal as _diagonal
-from gradviz.ops.factorizations import (
+from gradviz.ops.algebra.contractions import linalg_cross as cross
+from gradviz.ops.algebra.contractions import multi_dot, vecdot
+from gradviz.ops.algebra.factorizations import (
     cholesky,
     eig,
     eigh,
@@ -16,8 +15,7 @@ from gradviz.ops.factorizations import (
     svd,
     svdvals,
 )
-from gradviz.ops.matrices import LinAlgError
-from gradviz.ops.matrix_functions import (
+from gradviz.ops.algebra.matrix_functions import (
     lstsq,
     matrix_exp,
     matrix_power,
@@ -25,10 +23,9 @@ from gradviz.ops.matrix_functions import (
     pinv,
     vander,
 )
-from gradviz.ops.matrix_norms import cond, matrix_norm, norm
-from gradviz.ops.norms import vector_norm
-from gradviz.ops.products import matmul
-from gradviz.ops.solving import (
+from gradviz.ops.algebra.matrix_norms import cond, matrix_norm, norm
+from gradviz.ops.algebra.products import matmul
+from gradviz.ops.algebra.solving import (
     det,
     inv,
     inv_ex,
@@ -38,7 +35,10 @@ from gradviz.ops.solving import (
     tensorinv,
     tensorsolve,
 )
-from gradviz.ops.variable import Value
+from gradviz.ops.recording.variable import Value
+from gradviz.ops.reductions.norms import vector_norm
+from gradviz.ops.shapes.diagonals import diagonal as _diagonal
+from gradviz.ops.shapes.matrices import LinAlgError
 
 
 def diagonal(A: Value, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:  # noqa: N803 - PyTorch's name

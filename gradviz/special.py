@@ -3,8 +3,8 @@
 What they do is said where they are defined, in `gradviz.ops`.
 """
 
-from gradviz.ops.activation import sigmoid as expit
-from gradviz.ops.error_functions import (
+from gradviz.ops.elementwise.activation import sigmoid as expit
+from gradviz.ops.elementwise.error_functions import (
     erf,
     erfc,
     erfcx,
@@ -13,16 +13,16 @@ from gradviz.ops.error_functions import (
     ndtr,
     ndtri,
 )
-from gradviz.ops.gamma_functions import digamma, polygamma
-from gradviz.ops.gamma_functions import digamma as psi
-from gradviz.ops.gamma_functions import lgamma as gammaln
-from gradviz.ops.gamma_functions import mvlgamma as multigammaln
-from gradviz.ops.reduction import logsumexp
-from gradviz.ops.rounding import round  # noqa: A004 - PyTorch's name
-from gradviz.ops.softmax import log_softmax, softmax
-from gradviz.ops.special_functions import entr, logit, xlog1py, xlogy
-from gradviz.ops.transcendental import exp2, expm1, log1p
-from gradviz.ops.trigonometric import sinc
+from gradviz.ops.elementwise.gamma_functions import digamma, polygamma
+from gradviz.ops.elementwise.gamma_functions import digamma as psi
+from gradviz.ops.elementwise.gamma_functions import lgamma as gammaln
+from gradviz.ops.elementwise.gamma_functions import mvlgamma as multigammaln
+from gradviz.ops.elementwise.rounding import round  # noqa: A004 - PyTorch's name
+from gradviz.ops.elementwise.special_functions import entr, logit, xlog1py, xlogy
+from gradviz.ops.elementwise.transcendental import exp2, expm1, log1p
+from gradviz.ops.elementwise.trigonometric import sinc
+from gradviz.ops.reductions.reduction import logsumexp
+from gradviz.ops.reductions.softmax import log_softmax, softmax
 
 __all__ = [
     "digamma",

@@ -14,7 +14,7 @@ from gradviz.autograd.function_outputs import attach
 from gradviz.autograd.grad_mode import no_grad
 from gradviz.autograd.once_differentiable import once_differentiable
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.ops.variable import Value, Variable
+from gradviz.ops.recording.variable import Value, Variable
 
 #: PyTorch's name.
 BackwardCFunction = FunctionNode

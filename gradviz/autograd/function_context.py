@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 from gradviz.engine.node import Edge, InputMetadata, Node
 from gradviz.engine.removable_handle import RemovableHandle
-from gradviz.ops.saved_variable import SECOND_BACKWARD, SavedVariable
-from gradviz.ops.variable import Value, Variable
+from gradviz.ops.recording.saved_variable import SECOND_BACKWARD, SavedVariable
+from gradviz.ops.recording.variable import Value, Variable
 
 
 class FunctionCtx:

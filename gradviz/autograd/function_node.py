@@ -14,10 +14,10 @@ from gradviz.backends.base import copy_to
 from gradviz.backends.device import CPU
 from gradviz.engine.node import InputMetadata, Node
 from gradviz.engine.protocols import Gradient, size_bytes
-from gradviz.ops import creation_hooks
-from gradviz.ops.node_hooks import Hookable
-from gradviz.ops.saved_variable import SavedVariable
-from gradviz.ops.variable import (
+from gradviz.ops.recording import creation_hooks
+from gradviz.ops.recording.node_hooks import Hookable
+from gradviz.ops.recording.saved_variable import SavedVariable
+from gradviz.ops.recording.variable import (
     Value,
     Variable,
     as_flowing,

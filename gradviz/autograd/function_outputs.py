@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 from gradviz.autograd.function_context import FunctionCtx
 from gradviz.autograd.function_node import FunctionNode
 from gradviz.engine.node import Edge
-from gradviz.ops.in_place import count_change, rebase
-from gradviz.ops.variable import Value, Variable, detached, variable
-from gradviz.ops.view import Creation, View, view_of
+from gradviz.ops.recording.in_place import count_change, rebase
+from gradviz.ops.recording.variable import Value, Variable, detached, variable
+from gradviz.ops.recording.view import Creation, View, view_of
 
 _RETURNED_AND_SAVED: Final = (
     "An input that has been returned as-is as output is being saved for backward. This "

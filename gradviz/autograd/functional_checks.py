@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from gradviz.ops.variable import Value, Variable
+from gradviz.ops.recording.variable import Value, Variable
 from gradviz.tensors.creation import zeros_like
 
 #: In which computation something may turn out not to depend on something else.

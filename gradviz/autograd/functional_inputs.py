@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from gradviz.autograd.functional_checks import checked_tuple
 from gradviz.autograd.gradient import grad
-from gradviz.ops.variable import Value
+from gradviz.ops.recording.variable import Value
 
 #: Of tensors; returns a tensor or a tuple of them.
 Func: TypeAlias = Callable[..., Any]

@@ -20,8 +20,8 @@ from gradviz.autograd.functional_inputs import (
     leaves,
 )
 from gradviz.autograd.grad_mode import enable_grad
-from gradviz.ops.joining import stack
-from gradviz.ops.variable import Value
+from gradviz.ops.recording.variable import Value
+from gradviz.ops.shapes.joining import stack
 from gradviz.tensors.creation import zeros, zeros_like
 
 Strategy: TypeAlias = Literal["reverse-mode", "forward-mode"]

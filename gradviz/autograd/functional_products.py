@@ -24,7 +24,7 @@ from gradviz.autograd.functional_inputs import (
 )
 from gradviz.autograd.grad_mode import enable_grad, set_grad_enabled
 from gradviz.engine.grad_mode import is_grad_enabled
-from gradviz.ops.variable import Value
+from gradviz.ops.recording.variable import Value
 from gradviz.tensors.creation import zeros_like
 
 

@@ -11,9 +11,9 @@ from gradviz.engine.grad_mode import (
     MULTITHREADING_ENABLED,
     is_grad_enabled,
 )
-from gradviz.ops import inference
-from gradviz.ops.variable import Variable
-from gradviz.ops.version import INFERENCE
+from gradviz.ops.recording import inference
+from gradviz.ops.recording.variable import Variable
+from gradviz.ops.recording.version import INFERENCE
 
 __all__ = [
     "enable_grad",

@@ -8,8 +8,8 @@ import numpy as np
 
 from gradviz.engine import default_engine
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.silence import silent
-from gradviz.ops.variable import Value, Variable, variable
+from gradviz.ops.recording.silence import silent
+from gradviz.ops.recording.variable import Value, Variable, variable
 from gradviz.tensors.backward import (
     Gradients,
     Inputs,

@@ -27,9 +27,9 @@ from gradviz.autograd.saved_tensors import (
     saved_tensors_hooks,
 )
 from gradviz.engine import node as engine_node
-from gradviz.ops import creation_hooks
-from gradviz.ops.variable import Variable
-from gradviz.ops.version import INFERENCE
+from gradviz.ops.recording import creation_hooks
+from gradviz.ops.recording.variable import Variable
+from gradviz.ops.recording.version import INFERENCE
 from gradviz.tensors.gradient_edge import GradientEdge, get_gradient_edge
 
 __all__ = [

@@ -15,7 +15,7 @@ import numpy as np
 from gradviz.autograd.gradient import grad
 from gradviz.backends.base import copy_to
 from gradviz.backends.device import CPU
-from gradviz.ops.variable import Value, Variable, variable
+from gradviz.ops.recording.variable import Value, Variable, variable
 
 #: Takes the inputs, returns one tensor or several.
 Function: TypeAlias = Callable[..., Value]

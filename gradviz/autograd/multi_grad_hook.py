@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from gradviz.autograd.current_pass import current_graph_task_id, will_execute_node
-from gradviz.ops.variable import Variable, gradient_edge
+from gradviz.ops.recording.variable import Variable, gradient_edge
 from gradviz.tensors.hooks import RemovableHandle, register_hook
 
 

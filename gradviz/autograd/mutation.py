@@ -9,9 +9,9 @@ from collections.abc import Iterator, MutableMapping
 from contextvars import ContextVar
 from typing import Final
 
-from gradviz.ops.in_place import watching_changes
-from gradviz.ops.saved_variable import hooks_on_saving
-from gradviz.ops.variable import Value, Variable, detached, variable
+from gradviz.ops.recording.in_place import watching_changes
+from gradviz.ops.recording.saved_variable import hooks_on_saving
+from gradviz.ops.recording.variable import Value, Variable, detached, variable
 
 _OUTSIDE: Final = (
     "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in "

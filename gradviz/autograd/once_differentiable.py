@@ -8,8 +8,13 @@ from gradviz.autograd.grad_mode import no_grad
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, Node
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.node_hooks import Hookable
-from gradviz.ops.variable import Variable, gradient_edge, metadata_of, variable
+from gradviz.ops.recording.node_hooks import Hookable
+from gradviz.ops.recording.variable import (
+    Variable,
+    gradient_edge,
+    metadata_of,
+    variable,
+)
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:

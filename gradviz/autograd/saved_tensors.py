@@ -1,6 +1,6 @@
 """What becomes of the tensors that ops save, for the length of a block.
 
-How they are saved is in `gradviz.ops.saved_variable`.
+How they are saved is in `gradviz.ops.recording.saved_variable`.
 """
 
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from typing import Any, Self
 
 from gradviz.backends.device import Device
-from gradviz.ops.saved_variable import hooks_on_saving, no_hooks_on_saving
-from gradviz.ops.variable import Value
+from gradviz.ops.recording.saved_variable import hooks_on_saving, no_hooks_on_saving
+from gradviz.ops.recording.variable import Value
 
 __all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
 

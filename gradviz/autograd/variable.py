@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from gradviz.autograd.current_pass import queue_callback
 from gradviz.engine import default_engine
-from gradviz.ops import variable as ops_variable
-from gradviz.ops.variable import Value, detached
+from gradviz.ops.recording import variable as ops_variable
+from gradviz.ops.recording.variable import Value, detached
 
 
 class _IsTensor(type):

@@ -14,7 +14,7 @@ from gradviz.checkpointing.frame import Frame, Metadata
 from gradviz.checkpointing.random_state import remembered
 from gradviz.checkpointing.reentrant import CheckpointFunction
 from gradviz.engine.grad_mode import is_grad_enabled
-from gradviz.ops.variable import Value, Variable
+from gradviz.ops.recording.variable import Value, Variable
 
 #: Makes the surroundings of the first run and those of the second.
 ContextFn = Callable[

@@ -32,8 +32,8 @@ from typing import Any, Final, Self
 from gradviz.autograd.current_pass import current_graph_task_id
 from gradviz.autograd.grad_mode import enable_grad
 from gradviz.autograd.saved_tensors import saved_tensors_hooks
-from gradviz.ops.saved_variable import SavedVariable
-from gradviz.ops.variable import Value, Variable
+from gradviz.ops.recording.saved_variable import SavedVariable
+from gradviz.ops.recording.variable import Value, Variable
 
 #: What must be the same of a tensor in both runs; None if nothing need be.
 Metadata = Callable[[Variable], object]

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from gradviz.ops.generator import default_generator
+from gradviz.ops.recording.generator import default_generator
 
 
 def remembered(

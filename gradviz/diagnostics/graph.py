@@ -8,9 +8,9 @@ import numpy as np
 from gradviz.backends.base import Array, backend_of
 from gradviz.engine import anomaly
 from gradviz.engine.node import Node
-from gradviz.ops.op_node import OpNode
-from gradviz.ops.plan import CONSTANT, RESULT
-from gradviz.ops.variable import device_of, raw
+from gradviz.ops.recording.op_node import OpNode
+from gradviz.ops.recording.plan import CONSTANT, RESULT
+from gradviz.ops.recording.variable import device_of, raw
 
 
 def nodes_from(roots: Iterable[Node | None]) -> list[Node]:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from gradviz.diagnostics.graph import describe, nodes_from
 from gradviz.diagnostics.size import GraphSize, size_of
 from gradviz.engine.node import Edge, Node
-from gradviz.ops.variable import Variable
+from gradviz.ops.recording.variable import Variable
 
 #: How many objects are asked who holds them; it takes milliseconds each.
 _MAX_LOOKS: Final = 20

@@ -9,7 +9,7 @@ from gradviz.diagnostics.graph import describe, made_at, nodes_from
 from gradviz.diagnostics.origins import origin_of
 from gradviz.engine.node import Node, NodeHooks, PostHook
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.saved_variable import SECOND_BACKWARD
+from gradviz.ops.recording.saved_variable import SECOND_BACKWARD
 from gradviz.tensors.tensor import Tensor
 
 

@@ -15,9 +15,9 @@ from gradviz.diagnostics.origins import remember_origins
 from gradviz.engine.basic_nodes import AccumulateGrad
 from gradviz.engine.node import Node, NodeHooks, PostHook
 from gradviz.engine.protocols import Gradient
-from gradviz.ops import creation_hooks
-from gradviz.ops.saved_variable import SECOND_BACKWARD
-from gradviz.ops.variable import Variable
+from gradviz.ops.recording import creation_hooks
+from gradviz.ops.recording.saved_variable import SECOND_BACKWARD
+from gradviz.ops.recording.variable import Variable
 from gradviz.tensors.tensor import Tensor
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradviz.engine import anomaly
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.ops.variable import result_class, variable
+from gradviz.ops.recording.variable import result_class, variable
 from gradviz.tensors.tensor import Tensor
 
 

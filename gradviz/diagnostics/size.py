@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gradviz.diagnostics.graph import nodes_from, saved_by
 from gradviz.engine.node import Node
-from gradviz.ops.variable import Variable
+from gradviz.ops.recording.variable import Variable
 
 
 class Share(NamedTuple):

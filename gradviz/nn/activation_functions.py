@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from gradviz.ops import activation, selection
-from gradviz.ops.in_place import in_place
-from gradviz.ops.rectifier import rrelu as random_rectifier
-from gradviz.ops.variable import Value
+from gradviz.ops.elementwise import activation, selection
+from gradviz.ops.elementwise.rectifier import rrelu as random_rectifier
+from gradviz.ops.recording.in_place import in_place
+from gradviz.ops.recording.variable import Value
 
 #: What takes a tensor first.
 Function = Callable[..., Any]
@@ -99,6 +99,6 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Value:
-    """`leaky_relu` with random slopes; see `gradviz.ops.rectifier.rrelu`."""
+    """`leaky_relu` with random slopes; see `rrelu` in `gradviz.ops`."""
     function = rrelu_ if inplace else random_rectifier
     return function(input, lower, upper, training)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, Node, NodeHooks
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.variable import (
+from gradviz.ops.recording.variable import (
     Variable,
     device_of,
     gradient_edge,

@@ -6,7 +6,7 @@ from typing import TypedDict, Unpack
 from gradviz.backends.device import Device
 from gradviz.nn import init
 from gradviz.nn.parameter import Parameter
-from gradviz.ops.promotion import DTypeLike
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.creation import zeros
 
 

@@ -26,7 +26,7 @@ from gradviz.nn.activation_functions import (
     threshold,
     threshold_,
 )
-from gradviz.ops.activation import (
+from gradviz.ops.elementwise.activation import (
     gelu,
     hardshrink,
     logsigmoid,
@@ -37,7 +37,9 @@ from gradviz.ops.activation import (
     softsign,
     tanhshrink,
 )
-from gradviz.ops.adaptive_pooling import (
+from gradviz.ops.elementwise.gating import glu
+from gradviz.ops.elementwise.trigonometric import tanh
+from gradviz.ops.layers.adaptive_pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
@@ -45,19 +47,19 @@ from gradviz.ops.adaptive_pooling import (
     adaptive_max_pool2d,
     adaptive_max_pool3d,
 )
-from gradviz.ops.attention import scaled_dot_product_attention
-from gradviz.ops.class_loss import (
+from gradviz.ops.layers.attention import scaled_dot_product_attention
+from gradviz.ops.layers.class_loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
     cross_entropy,
     nll_loss,
 )
-from gradviz.ops.class_margin_loss import (
+from gradviz.ops.layers.class_margin_loss import (
     multi_margin_loss,
     multilabel_margin_loss,
     multilabel_soft_margin_loss,
 )
-from gradviz.ops.convolution import (
+from gradviz.ops.layers.convolution import (
     conv1d,
     conv2d,
     conv3d,
@@ -65,8 +67,8 @@ from gradviz.ops.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from gradviz.ops.distance import cosine_similarity, normalize, pairwise_distance
-from gradviz.ops.dropout import (
+from gradviz.ops.layers.distance import cosine_similarity, normalize, pairwise_distance
+from gradviz.ops.layers.dropout import (
     alpha_dropout,
     dropout,
     dropout1d,
@@ -74,19 +76,17 @@ from gradviz.ops.dropout import (
     dropout3d,
     feature_alpha_dropout,
 )
-from gradviz.ops.embedding import embedding
-from gradviz.ops.encoding import one_hot
-from gradviz.ops.gating import glu
-from gradviz.ops.gumbel import gumbel_softmax
-from gradviz.ops.interpolation import (
+from gradviz.ops.layers.embedding import embedding
+from gradviz.ops.layers.gumbel import gumbel_softmax
+from gradviz.ops.layers.interpolation import (
     interpolate,
     upsample,
     upsample_bilinear,
     upsample_nearest,
 )
-from gradviz.ops.linear import bilinear, linear
-from gradviz.ops.local_response import local_response_norm
-from gradviz.ops.loss import (
+from gradviz.ops.layers.linear import bilinear, linear
+from gradviz.ops.layers.local_response import local_response_norm
+from gradviz.ops.layers.loss import (
     gaussian_nll_loss,
     huber_loss,
     kl_div,
@@ -96,25 +96,23 @@ from gradviz.ops.loss import (
     smooth_l1_loss,
     soft_margin_loss,
 )
-from gradviz.ops.margin_loss import (
+from gradviz.ops.layers.margin_loss import (
     cosine_embedding_loss,
     hinge_embedding_loss,
     margin_ranking_loss,
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from gradviz.ops.norm_pooling import lp_pool1d, lp_pool2d, lp_pool3d
-from gradviz.ops.normalization import (
+from gradviz.ops.layers.norm_pooling import lp_pool1d, lp_pool2d, lp_pool3d
+from gradviz.ops.layers.normalization import (
     batch_norm,
     group_norm,
     instance_norm,
     layer_norm,
     rms_norm,
 )
-from gradviz.ops.padding import pad
-from gradviz.ops.patches import fold, unfold
-from gradviz.ops.pixel_shuffling import channel_shuffle, pixel_shuffle, pixel_unshuffle
-from gradviz.ops.pooling import (
+from gradviz.ops.layers.patches import fold, unfold
+from gradviz.ops.layers.pooling import (
     avg_pool1d,
     avg_pool2d,
     avg_pool3d,
@@ -122,9 +120,15 @@ from gradviz.ops.pooling import (
     max_pool2d,
     max_pool3d,
 )
-from gradviz.ops.softmax import log_softmax, softmax, softmin
-from gradviz.ops.trigonometric import tanh
-from gradviz.ops.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
+from gradviz.ops.layers.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
+from gradviz.ops.reductions.softmax import log_softmax, softmax, softmin
+from gradviz.ops.shapes.encoding import one_hot
+from gradviz.ops.shapes.padding import pad
+from gradviz.ops.shapes.pixel_shuffling import (
+    channel_shuffle,
+    pixel_shuffle,
+    pixel_unshuffle,
+)
 
 __all__ = [
     "adaptive_avg_pool1d",

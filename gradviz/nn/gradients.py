@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from gradviz.autograd.grad_mode import no_grad
-from gradviz.ops.variable import raw
+from gradviz.ops.recording.variable import raw
 from gradviz.tensors.creation import tensor
 from gradviz.tensors.tensor import Tensor
 

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeVar
 
 from gradviz.nn import naming
 from gradviz.nn.parameter import Buffer, Parameter
-from gradviz.ops.dtype_names import scalar_type_name
+from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.tensors.tensor import Tensor
 
 T = TypeVar("T")

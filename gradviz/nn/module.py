@@ -10,8 +10,8 @@ from gradviz.backends.device import Device
 from gradviz.nn import gradients
 from gradviz.nn.calling import Calling
 from gradviz.nn.state import Stateful
-from gradviz.ops.promotion import DTypeLike
-from gradviz.ops.variable import Variable
+from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.variable import Variable
 from gradviz.tensors import dtypes
 from gradviz.tensors.tensor import Tensor
 

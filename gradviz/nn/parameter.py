@@ -3,7 +3,7 @@
 from collections.abc import MutableMapping
 from typing import Any, Self, TypeVar
 
-from gradviz.ops.variable import Variable
+from gradviz.ops.recording.variable import Variable
 from gradviz.tensors.creation import tensor
 from gradviz.tensors.tensor import Tensor
 

@@ -10,7 +10,7 @@ from gradviz.nn import init
 from gradviz.nn.cells import gru_step, lstm_step, relu_step, tanh_step
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
-from gradviz.ops.joining import cat, stack
+from gradviz.ops.shapes.joining import cat, stack
 from gradviz.tensors.creation import zeros
 from gradviz.tensors.tensor import Tensor
 

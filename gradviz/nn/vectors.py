@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from gradviz.ops.joining import cat
+from gradviz.ops.shapes.joining import cat
 from gradviz.tensors.tensor import Tensor
 
 

@@ -1,7 +1,6 @@
-"""Differentiable operations on arrays and on variables, one module a family.
+"""Differentiable operations on arrays and variables.
 
-An op takes raw arrays and `Variable` objects alike. Given raw arrays only, it computes
-and returns a raw array; given a variable, it records what backward needs. So each
-backward formula is written once, in ops, and serves plain gradients and gradients of
-gradients.
+`recording` is the door through which they become part of a graph; the families of ops
+come after it, and each uses only those before it: `shapes`, `elementwise`,
+`reductions`, `algebra`, `layers`.
 """

@@ -7,7 +7,7 @@ from typing import Any
 from gradviz.autograd.grad_mode import enable_grad, no_grad
 from gradviz.backends.base import Array
 from gradviz.nn import gradients
-from gradviz.ops.variable import raw, variable
+from gradviz.ops.recording.variable import raw, variable
 from gradviz.tensors.creation import zeros_like
 from gradviz.tensors.tensor import Tensor
 

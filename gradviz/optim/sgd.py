@@ -3,7 +3,7 @@
 from typing import Any
 
 from gradviz.backends.base import Array
-from gradviz.ops.variable import variable
+from gradviz.ops.recording.variable import variable
 from gradviz.optim.optimizer import Group, Optimizer, Parameters, check_not_negative
 
 

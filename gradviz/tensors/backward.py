@@ -14,8 +14,8 @@ from gradviz.backends.base import Array, copy_to
 from gradviz.engine import default_engine
 from gradviz.engine.node import Edge, InputMetadata
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.silence import silent
-from gradviz.ops.variable import Value, Variable, metadata_of, raw, variable
+from gradviz.ops.recording.silence import silent
+from gradviz.ops.recording.variable import Value, Variable, metadata_of, raw, variable
 from gradviz.tensors.gradient_edge import GradientEdge, Place, edge_of
 from gradviz.tensors.hooks import retain_grad
 from gradviz.tensors.size import Size

@@ -7,8 +7,8 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.backends.device import Device
-from gradviz.ops.promotion import DTypeLike, Scalar, get_default_dtype
-from gradviz.ops.variable import Variable, device_of, raw
+from gradviz.ops.recording.promotion import DTypeLike, Scalar, get_default_dtype
+from gradviz.ops.recording.variable import Variable, device_of, raw
 from gradviz.tensors.tensor import Tensor, make
 
 #: Numbers, lists of them nested to any depth, arrays, tensors.

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from gradviz.engine.node import Edge, Node
-from gradviz.ops.variable import Variable, gradient_edge
+from gradviz.ops.recording.variable import Variable, gradient_edge
 
 
 class GradientEdge(NamedTuple):

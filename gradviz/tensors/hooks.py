@@ -12,8 +12,8 @@ from gradviz.engine.removable_handle import (
     named_like,
     removing,
 )
-from gradviz.ops.copying import clone
-from gradviz.ops.variable import Variable, as_flowing, as_tensor, variable
+from gradviz.ops.recording.variable import Variable, as_flowing, as_tensor, variable
+from gradviz.ops.shapes.copying import clone
 
 __all__ = [
     "RemovableHandle",

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradviz.ops.promotion import DTypeLike, result_dtype
+from gradviz.ops.recording.promotion import DTypeLike, result_dtype
 from gradviz.tensors.tensor import Tensor
 
 #: Limits of floating-point and integer dtypes.

@@ -6,7 +6,7 @@ Functions of `gradviz` do, as PyTorch's; methods are the ops themselves, and do 
 from collections.abc import MutableMapping
 from typing import Any, Final
 
-from gradviz.ops.in_place import takes_out
+from gradviz.ops.recording.in_place import takes_out
 
 #: From PyTorch's documentation.
 _NAMES: Final = """

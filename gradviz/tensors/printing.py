@@ -13,8 +13,8 @@ import numpy as np
 
 from gradviz.backends.base import backend_of
 from gradviz.backends.device import CPU
-from gradviz.ops.promotion import get_default_dtype
-from gradviz.ops.variable import Variable
+from gradviz.ops.recording.promotion import get_default_dtype
+from gradviz.ops.recording.variable import Variable
 
 _PREFIX = "tensor("
 

@@ -7,9 +7,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from gradviz.ops.generator import Generator, default_generator
-from gradviz.ops.promotion import get_default_dtype
-from gradviz.ops.variable import raw
+from gradviz.ops.recording.generator import Generator, default_generator
+from gradviz.ops.recording.promotion import get_default_dtype
+from gradviz.ops.recording.variable import raw
 from gradviz.tensors.creation import Options, Size, lengths, make_default, make_like
 from gradviz.tensors.tensor import Tensor
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from gradviz.backends.base import Array, backend_of, copy_to
 from gradviz.backends.device import CPU, Device, parse_device
-from gradviz.ops.dimensions import wrap_dim
-from gradviz.ops.promotion import DTypeLike
-from gradviz.ops.splitting import unbind
-from gradviz.ops.variable import (
+from gradviz.ops.recording.dimensions import wrap_dim
+from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.variable import (
     Variable,
     detached,
     device_of,
@@ -20,7 +19,8 @@ from gradviz.ops.variable import (
     result_class,
     variable,
 )
-from gradviz.ops.version import INFERENCE
+from gradviz.ops.recording.version import INFERENCE
+from gradviz.ops.shapes.splitting import unbind
 from gradviz.tensors.backward import Inputs, backward
 from gradviz.tensors.hooks import (
     RemovableHandle,

@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from gradviz.ops.generator import Generator, default_generator
-from gradviz.ops.joining import stack
+from gradviz.ops.recording.generator import Generator, default_generator
+from gradviz.ops.shapes.joining import stack
 from gradviz.tensors.creation import as_tensor, tensor
 from gradviz.tensors.tensor import Tensor
 

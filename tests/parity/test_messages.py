@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import gradviz as gv
-from gradviz.ops.variable import raw
+from gradviz.ops.recording.variable import raw
 from tests.parity.worlds import GRADVIZ, TORCH, World
 
 pytestmark = pytest.mark.parity

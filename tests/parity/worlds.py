@@ -15,7 +15,7 @@ import pytest
 import gradviz as gv
 from gradviz.engine import Edge, InputMetadata, Node, default_engine
 from gradviz.engine.node import NodeHooks
-from gradviz.ops.variable import gradient_edge, raw, variable
+from gradviz.ops.recording.variable import gradient_edge, raw, variable
 
 # Whoever imports this module is skipped where there is no PyTorch to compare with.
 torch = pytest.importorskip("torch")

@@ -66,7 +66,9 @@ def test_equal_code_in_two_files_has_two_places(here, text):
     ]
 
 
-@pytest.mark.parametrize("module", ["gradviz.ops.arithmetic", "gradviz", "numpy.core"])
+@pytest.mark.parametrize(
+    "module", ["gradviz.ops.elementwise.arithmetic", "gradviz", "numpy.core"]
+)
 def test_frames_of_libraries_are_passed_over(here, text, module):
     call = in_module(module, here)
     line = sys._getframe().f_lineno + 1

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
-from gradviz.ops.joining import stack
+from gradviz.ops.shapes.joining import stack
 from gradviz.tensors.tensor import Tensor
 
 

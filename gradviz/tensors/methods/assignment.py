@@ -1,13 +1,13 @@
 """Methods that write to the elements of the tensor."""
 
-from gradviz.ops import assignment
-from gradviz.ops.variable import Value, Variable
+from gradviz.ops.recording.variable import Value, Variable
+from gradviz.ops.shapes import assignment
 
 
 class Assignment(Variable):
     """Assignment to all elements, or to some.
 
-    Most methods are functions of `gradviz.ops.assignment`, where they are described.
+    Most methods are functions of `gradviz.ops.shapes.assignment`, described there.
     """
 
     __slots__ = ()

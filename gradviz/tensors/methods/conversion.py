@@ -9,10 +9,10 @@ import numpy as np
 from gradviz.backends.base import backend_of
 from gradviz.backends.device import CPU, Device, parse_device
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.ops.copying import clone, to_copy
-from gradviz.ops.dtype_names import scalar_type_name
-from gradviz.ops.promotion import DTypeLike
-from gradviz.ops.variable import Value, Variable, detached
+from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.variable import Value, Variable, detached
+from gradviz.ops.shapes.copying import clone, to_copy
 from gradviz.tensors import dtypes
 
 

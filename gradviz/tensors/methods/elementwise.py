@@ -3,26 +3,25 @@
 from collections.abc import Callable
 from typing import Any, Self
 
-from gradviz.ops import (
+from gradviz.ops.elementwise import (
     activation,
     arithmetic,
     bitwise,
     comparison,
-    complex_parts,
-    copying,
     error_functions,
     gamma_functions,
     polar_form,
     powers,
     rounding,
     selection,
-    softmax,
     special_functions,
     transcendental,
     trigonometric,
 )
-from gradviz.ops.promotion import UnsupportedOperandError
-from gradviz.ops.variable import Value, Variable, raw
+from gradviz.ops.recording.promotion import UnsupportedOperandError
+from gradviz.ops.recording.variable import Value, Variable, raw
+from gradviz.ops.reductions import softmax
+from gradviz.ops.shapes import complex_parts, copying
 
 
 def operator(op: Callable[..., Value]) -> Callable[..., Any]:

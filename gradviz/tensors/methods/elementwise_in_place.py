@@ -1,11 +1,10 @@
 """Methods that work on each element and change the tensor itself: ``x.sin_()``."""
 
-from gradviz.ops import (
+from gradviz.ops.elementwise import (
     activation,
     arithmetic,
     bitwise,
     comparison,
-    complex_parts,
     error_functions,
     gamma_functions,
     powers,
@@ -15,8 +14,9 @@ from gradviz.ops import (
     transcendental,
     trigonometric,
 )
-from gradviz.ops.in_place import in_place
-from gradviz.ops.variable import Value, Variable
+from gradviz.ops.recording.in_place import in_place
+from gradviz.ops.recording.variable import Value, Variable
+from gradviz.ops.shapes import complex_parts
 from gradviz.tensors.methods.elementwise import operator
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from gradviz.backends.base import copy_to
 from gradviz.backends.device import Device, parse_device
-from gradviz.ops.promotion import DTypeLike
-from gradviz.ops.variable import Value, Variable, raw, variable
+from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.variable import Value, Variable, raw, variable
 
 
 class Likewise(Variable):

@@ -2,7 +2,7 @@
 
 from typing import Self
 
-from gradviz.ops import (
+from gradviz.ops.algebra import (
     contractions,
     factorizations,
     fused_products,
@@ -11,10 +11,10 @@ from gradviz.ops import (
     products,
     solving,
 )
-from gradviz.ops.dimensions import Dims
-from gradviz.ops.in_place import in_place
-from gradviz.ops.promotion import DTypeLike
-from gradviz.ops.variable import Value, Variable
+from gradviz.ops.recording.dimensions import Dims
+from gradviz.ops.recording.in_place import in_place
+from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.variable import Value, Variable
 
 
 class Linear(Variable):

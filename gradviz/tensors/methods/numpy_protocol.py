@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradviz.ops.joining import cat, stack
-from gradviz.ops.promotion import DTypeLike
-from gradviz.ops.selection import where
-from gradviz.ops.variable import Value, Variable, variable
+from gradviz.ops.elementwise.selection import where
+from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.variable import Value, Variable, variable
+from gradviz.ops.shapes.joining import cat, stack
 from gradviz.tensors.methods.conversion import Conversion
 
 #: Methods that do what a ufunc of another name does.

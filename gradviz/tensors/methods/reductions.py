@@ -1,10 +1,12 @@
 """Methods that look at all elements of a dimension: sums, extremes, orders."""
 
-from gradviz.ops import (
-    covariance,
+from gradviz.ops.algebra import covariance
+from gradviz.ops.layers import distance
+from gradviz.ops.recording.in_place import in_place
+from gradviz.ops.recording.variable import Variable
+from gradviz.ops.reductions import (
     cumulative,
     differences,
-    distance,
     extremes,
     order_statistics,
     quantiles,
@@ -13,8 +15,6 @@ from gradviz.ops import (
     statistics,
     uniqueness,
 )
-from gradviz.ops.in_place import in_place
-from gradviz.ops.variable import Variable
 
 
 class Reductions(Variable):

@@ -5,7 +5,12 @@ from typing import Final, Self
 
 import numpy as np
 
-from gradviz.ops import (
+from gradviz.ops.recording.dimensions import varargs
+from gradviz.ops.recording.in_place import in_place
+from gradviz.ops.recording.variable import Value, Variable
+from gradviz.ops.reductions import putting, slice_updates
+from gradviz.ops.reductions import scatter as scattering
+from gradviz.ops.shapes import (
     broadcasting,
     copying,
     diagonals,
@@ -14,8 +19,6 @@ from gradviz.ops import (
     movement,
     permutation,
     places,
-    putting,
-    slice_updates,
     slicing,
     splitting,
     striding,
@@ -23,14 +26,10 @@ from gradviz.ops import (
     unit_dimensions,
     view_scatter,
 )
-from gradviz.ops import index_put as index_putting
-from gradviz.ops import scatter as scattering
-from gradviz.ops import shape as shapes
-from gradviz.ops.copying import MemoryFormat
-from gradviz.ops.dimensions import varargs
-from gradviz.ops.in_place import in_place
-from gradviz.ops.variable import Value, Variable
-from gradviz.ops.view_in_place import becoming, resize
+from gradviz.ops.shapes import index_put as index_putting
+from gradviz.ops.shapes import shape as shapes
+from gradviz.ops.shapes.copying import MemoryFormat
+from gradviz.ops.shapes.view_in_place import becoming, resize
 
 C_ORDER: Final = MemoryFormat.CONTIGUOUS
 

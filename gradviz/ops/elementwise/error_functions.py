@@ -1,0 +1,266 @@
+"""The error function, its relatives and its inverse.
+
+Each is a Chebyshev series where it is smooth enough for one. In single precision the
+first terms of it do, and for `erf`, which models call most, a quotient of polynomials.
+"""
+
+from math import pi
+from math import sqrt as root
+from typing import Any, Final
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.ops.elementwise.numbers import plus, times
+from gradviz.ops.elementwise.transcendental import exp
+from gradviz.ops.recording.choosing import choose
+from gradviz.ops.recording.differentiable import Op, unary
+from gradviz.ops.recording.promotion import as_floating
+from gradviz.ops.recording.refusal import check_kinds
+from gradviz.ops.recording.variable import Value
+
+_SLOPE: Final = 2 / root(pi)
+_ROOT_HALF: Final = root(0.5)
+_ROOT_TAU: Final = root(2 * pi)
+
+#: Of erf(x) / x for x from 0 to 1, in 2 x**2 - 1.
+_NEAR: Final = (
+    0.975476939382654096,
+    -0.142261205103713642,
+    0.0100355821875997956,
+    -0.000576876469976748477,
+    0.000027419931252196061,
+    -1.10431755073445076e-6,
+    3.84887554203450369e-8,
+    -1.1808582533875467e-9,
+    3.23342158260509096e-11,
+    -7.99101594700454876e-13,
+    1.79907251139614556e-14,
+    -3.71863548781869264e-16,
+    7.10359900371425297e-18,
+)
+
+#: Of erf(x) / x up to where erf is 1 in single precision, in x**2: a quotient.
+_SATURATED: Final = 3.95
+_NUMERATOR: Final = (
+    1.12837914,
+    1.91549340e-01,
+    5.28753186e-02,
+    3.80812096e-03,
+    2.84687014e-04,
+    2.02591766e-06,
+)
+_DENOMINATOR: Final = (
+    1.0,
+    5.03088859e-01,
+    1.14559223e-01,
+    1.50550071e-02,
+    1.17071635e-03,
+    3.78318643e-05,
+)
+
+#: Of (1 + 2 x) exp(x**2) erfc(x) for x >= 0, in (x - 3.75) / (x + 3.75).
+_FAR: Final = (
+    1.17757893456740175,
+    -0.00459005458064647733,
+    -0.0842491333665179156,
+    0.0592099399981918905,
+    -0.0266586684353057523,
+    0.00907499767070526509,
+    -0.00241316354041760819,
+    0.000490775836525808632,
+    -0.0000691697330250120637,
+    4.13902798607301017e-6,
+    7.74038306619849067e-7,
+    -2.18864010492343957e-7,
+    1.07649994656709104e-8,
+    4.5219598112182869e-9,
+    -7.75440020883135111e-10,
+    -6.31808834088668449e-11,
+    2.8687950109306699e-11,
+    1.94558685457773472e-13,
+    -9.65469674843343891e-13,
+    3.25254814814873984e-14,
+    3.34781194828680539e-14,
+    -1.8645628804193131e-15,
+    -1.25079505306886471e-15,
+    7.41823525662404346e-17,
+    5.06814890479611132e-17,
+)
+_FAR_SINGLE: Final = 14
+_MIDDLE: Final = 3.75
+
+
+# --- values -----------------------------------------------------------------------
+
+
+def _erf(x: Array) -> Array:
+    """The error function."""
+    if x.dtype == np.float32:
+        return _erf_in_single(x)
+    size = np.abs(x)
+    near = size < 1
+    within = np.where(near, x, 0)
+    far = np.copysign(1 - _gaussian(size) * _erfcx_of_positive(size), x)
+    return np.where(near, within * _chebyshev(_NEAR, 2 * within * within - 1), far)
+
+
+def _erf_in_single(x: Array) -> Array:
+    """The error function to seven digits: half of the passes over the elements."""
+    near = np.clip(x, -_SATURATED, _SATURATED)
+    square = near * near
+    near *= _polynomial(_NUMERATOR, square)
+    near /= _polynomial(_DENOMINATOR, square)
+    return choose(np.abs(x) >= _SATURATED, np.sign(x), near)
+
+
+def _polynomial(coefficients: tuple[float, ...], t: Array) -> Array:
+    """A polynomial at `t`, the constant term first, by Horner's rule."""
+    total = np.full_like(t, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        total *= t
+        total += coefficient
+    return total
+
+
+def _erfc(x: Array) -> Array:
+    """1 less the error function, exact where that is tiny."""
+    size = np.abs(x)
+    tail = _gaussian(size) * _erfcx_of_positive(size)
+    return np.where(x < 0, 2 - tail, tail)
+
+
+def _erfcx(x: Array) -> Array:
+    """``exp(x**2) * erfc(x)``."""
+    positive = _erfcx_of_positive(np.abs(x))
+    return np.where(x < 0, 2 * np.exp(x * x) - positive, positive)
+
+
+def _erfinv(y: Array) -> Array:
+    """The inverse of the error function: not a number beyond -1 and 1."""
+    size = np.abs(y)
+    x = _first_guess(size * size)
+    near = size < 0.5
+    for _ in range(3):  # by Halley's method, each with three times the digits
+        below = (_erf(x) - size) * np.exp(x * x)
+        above = (1 - size) * np.exp(x * x) - _erfcx_of_positive(x)
+        step = np.where(near, below, above) / _SLOPE
+        x = x - step / (1 + x * step)
+    x = np.where(size == 1, np.inf, np.where(size > 1, np.nan, x))
+    return np.copysign(x, y)
+
+
+def _first_guess(square: Array) -> Array:
+    """Winitzki's approximation of the inverse, to three digits."""
+    logarithm = np.log1p(-np.minimum(square, 1 - 1e-16))
+    half = 2 / (pi * 0.147) + logarithm / 2
+    return np.sqrt(np.sqrt(half * half - logarithm / 0.147) - half)
+
+
+def _ndtri(p: Array) -> Array:
+    """Below which number a normal distribution has the part `p`."""
+    tail = np.minimum(p, 1 - p)
+    x = _tail_inverse(2 * np.maximum(tail, np.finfo(p.dtype).tiny))
+    x = np.where(tail == 0, np.inf, np.where(tail < 0, np.nan, x))
+    outer = np.where(p < 0.5, -x, x)
+    return np.where(tail > 0.25, _erfinv(2 * p - 1), outer) / _ROOT_HALF
+
+
+def _tail_inverse(q: Array) -> Array:
+    """Where ``erfc`` is `q`, for q from 0 to 1."""
+    logarithm = np.log(q * (2 - q))
+    half = 2 / (pi * 0.147) + logarithm / 2
+    x = np.sqrt(np.maximum(np.sqrt(half * half - logarithm / 0.147) - half, 0))
+    for _ in range(3):
+        step = (q * np.exp(x * x) - _erfcx_of_positive(x)) / _SLOPE
+        x = x - step / (1 + x * step)
+    return x
+
+
+def _log_ndtr(x: Array) -> Array:
+    """The logarithm of the part of a normal distribution below `x`."""
+    t = x * _ROOT_HALF
+    below = np.log(_erfcx_of_positive(np.abs(t)) / 2) - t * t
+    return np.where(x < -1, below, np.log1p(-_erfc(t) / 2))
+
+
+def _chebyshev(terms: tuple[float, ...], t: Array) -> Array:
+    """The sum of a Chebyshev series at `t`, by Clenshaw's recurrence."""
+    twice = t + t
+    after = np.zeros_like(t)
+    current = np.full_like(t, terms[-1])
+    for term in terms[-2:0:-1]:
+        before = twice * current
+        before -= after
+        before += term
+        after, current = current, before
+    return t * current - after + terms[0]
+
+
+def _erfcx_of_positive(x: Array) -> Array:
+    terms = _FAR if x.dtype == np.float64 else _FAR[:_FAR_SINGLE]
+    # 1 - ... rather than a quotient of two infinities.
+    t = 1 - 2 * _MIDDLE / (x + _MIDDLE)
+    return _chebyshev(terms, t) / (1 + 2 * x)
+
+
+def _gaussian(x: Array) -> Array:
+    """exp(-x**2) to the last digit: the square of a rounded x has no error."""
+    rounded = x.astype(np.float32 if x.dtype == np.float64 else np.float16)
+    rounded = np.where(np.isfinite(rounded), rounded, 0).astype(x.dtype)
+    return np.exp(-rounded * rounded) * np.exp((rounded - x) * (rounded + x))
+
+
+# --- ops --------------------------------------------------------------------------
+
+
+def _real(kernel: str, values: Any) -> Any:  # noqa: ANN401 - functions of one array
+    """A forward function of real numbers; half precision is computed in single."""
+
+    def forward(x: Array) -> Array:
+        x = as_floating(x)
+        check_kinds(kernel, "f", x)
+        if x.dtype == np.float16:
+            return values(x.astype(np.float32)).astype(x.dtype)
+        return values(x)
+
+    forward.__name__ = kernel.partition("_vml")[0]
+    forward.__doc__ = values.__doc__
+    return forward
+
+
+erf: Op = unary(
+    "ErfBackward0",
+    _real("erf_vml_cpu", _erf),
+    lambda grad, x: _SLOPE * exp(-(x**2)) * grad,
+)
+erfc: Op = unary(
+    "ErfcBackward0",
+    _real("erfc_vml_cpu", _erfc),
+    lambda grad, x: -_SLOPE * exp(-(x**2)) * grad,
+)
+erfcx: Op = unary(
+    "SpecialErfcxBackward0",
+    _real("erfcx_cpu", _erfcx),
+    lambda grad, x, result: (2 * x * result - _SLOPE) * grad,
+)
+erfinv: Op = unary(
+    "ErfinvBackward0",
+    _real("erfinv_vml_cpu", _erfinv),
+    lambda grad, x: exp(erfinv(x) ** 2) * (1 / _SLOPE) * grad,
+)
+ndtri: Op = unary(
+    "SpecialNdtriBackward0",
+    _real("ndtri_cpu", _ndtri),
+    lambda grad, result: grad * (exp(result**2 / 2) * _ROOT_TAU),
+)
+log_ndtr: Op = unary(
+    "SpecialLogNdtrBackward0",
+    _real("log_ndtr_cpu", _log_ndtr),
+    lambda grad, x, result: grad / _ROOT_TAU * exp(-(result + x**2 / 2)),
+)
+
+
+def ndtr(input: Value) -> Value:
+    """The part of a normal distribution below `input`."""
+    return times(plus(erf(times(input, _ROOT_HALF)), 1), 0.5)

@@ -1,0 +1,52 @@
+"""Gates: one half of the elements decides how much of the other half passes."""
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.engine.protocols import Gradient
+from gradviz.ops.elementwise.activation import sigmoid
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.dimensions import wrap_dim
+from gradviz.ops.recording.refusal import check_kinds
+from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.shapes.joining import cat
+
+
+def _halves(x: Gradient, dim: int) -> tuple[Gradient, Gradient]:
+    half = raw(x).shape[dim] // 2
+    before = (slice(None),) * dim
+    return x[(*before, slice(0, half))], x[(*before, slice(half, None))]
+
+
+@differentiable("GluBackward0", x=lambda grad, x, dim: _slopes(grad, x, dim))
+def _glu(x: Array, dim: int) -> Array:
+    check_kinds("glu_cpu", "f", x)
+    passed, gate = _halves(x, dim)
+    return passed * np.reciprocal(1 + np.exp(-gate))
+
+
+def _slopes(grad: Gradient, x: Gradient, dim: int) -> Gradient:
+    passed, gate = _halves(x, dim)
+    opened = sigmoid(gate)
+    return cat([grad * opened, grad * passed * opened * (1 - opened)], dim)
+
+
+def glu(input: Value, dim: int = -1) -> Value:
+    """The first half along `dim`, times `sigmoid` of the second half.
+
+    Raises:
+        RuntimeError: `input` has no dimensions, or an odd number of elements there.
+        IndexError: There is no such dimension.
+    """
+    array = raw(input)
+    if not array.ndim:
+        raise RuntimeError(
+            "glu does not support scalars because halving size must be even"
+        )
+    wrapped = wrap_dim(dim, array.ndim)
+    if array.shape[wrapped] % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {wrapped} is size "
+            f"{array.shape[wrapped]}"
+        )
+    return _glu(input, wrapped)

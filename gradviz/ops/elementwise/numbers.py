@@ -1,0 +1,55 @@
+"""Arithmetic with a number as PyTorch's composite functions record it.
+
+``x * 2`` in Python is a node MulBackward0, the same in C++ is MulBackward1. Losses and
+their like are written in C++ there; here they use these.
+"""
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.ops.elementwise.arithmetic import sub
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.promotion import as_floating
+from gradviz.ops.recording.variable import Value, raw, variable
+
+Number = bool | int | float
+
+
+@differentiable("AddBackward1", x=lambda grad: grad)
+def plus(x: Array, number: Number) -> Array:
+    """``x + number``."""
+    return _beside(x, number) + number
+
+
+@differentiable("SubBackward1", x=lambda grad: grad)
+def minus(x: Array, number: Number) -> Array:
+    """``x - number``."""
+    return _beside(x, number) - number
+
+
+@differentiable("MulBackward1", x=lambda grad, number: grad * number)
+def times(x: Array, number: Number) -> Array:
+    """``x * number``."""
+    return _beside(x, number) * number
+
+
+@differentiable("DivBackward1", x=lambda grad, number: grad / number)
+def over(x: Array, number: Number) -> Array:
+    """``x / number``."""
+    return as_floating(x) / number
+
+
+def _beside(x: Array, number: Number) -> Array:
+    """`x` in the dtype of the result: beside a float, integers become floats."""
+    return as_floating(x) if isinstance(number, float) else x
+
+
+def taken_from(x: Value, number: Number) -> Value:
+    """``number - x``."""
+    return sub(variable(np.full_like(raw(x), number, shape=())), x)
+
+
+@differentiable("CloneBackward0", x=lambda grad: grad)
+def floored(x: Array, low: Number) -> Array:
+    """`x` limited from below, of which its gradient knows nothing: a mere copy."""
+    return np.maximum(x, low)

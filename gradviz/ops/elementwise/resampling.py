@@ -1,0 +1,52 @@
+"""Images made larger or smaller: each axis a product with a small matrix.
+
+Whatever a resampling does along an axis, it is linear: a `Table` says how much of each
+element goes into each output. Its transpose is the gradient.
+"""
+
+from typing import TypeAlias
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.ops.recording.differentiable import Op, differentiable
+from gradviz.ops.recording.placing import beside
+
+#: For one axis: shape ``(outputs, inputs)``, float64, on the host.
+Table: TypeAlias = np.ndarray
+
+
+def resampling(name: str) -> Op:
+    """The op that applies a `Table` to each of the last dimensions of its input.
+
+    Args:
+        name: PyTorch's name of the forward.
+    """
+    back = differentiable(
+        f"{name}BackwardBackward0", x=lambda grad, tables: resample(grad, tables)
+    )(_applied_transposed)
+    resample = differentiable(
+        f"{name}Backward0", x=lambda grad, tables: back(grad, tables)
+    )(apply_tables)
+    return resample
+
+
+def apply_tables(x: Array, tables: tuple[Table, ...]) -> Array:
+    """`x` with a table applied to each of its last dimensions."""
+    wide = np.float32 if x.dtype == np.float16 else x.dtype
+    result = x.astype(wide, copy=False)
+    for axis, table in enumerate(tables, -len(tables)):
+        weights = beside(x, table.astype(wide))
+        if axis == -1:
+            result = np.matmul(result, weights.T)
+        elif axis == -2:
+            result = np.matmul(weights, result)
+        else:
+            moved = np.moveaxis(result, axis, -1)
+            result = np.moveaxis(np.matmul(moved, weights.T), -1, axis)
+    result = result.astype(x.dtype, copy=False)
+    return result if result.flags.c_contiguous else result.copy()
+
+
+def _applied_transposed(x: Array, tables: tuple[Table, ...]) -> Array:
+    return apply_tables(x, tuple(table.T for table in tables))

@@ -1,0 +1,215 @@
+"""Losses of classes with a margin: right ones are to score higher than others."""
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.engine.protocols import Gradient
+from gradviz.ops.algebra.products import broadcast_batches
+from gradviz.ops.elementwise.activation import logsigmoid
+from gradviz.ops.elementwise.arithmetic import add, div, mul, neg
+from gradviz.ops.layers.loss_reduction import (
+    Reduction,
+    check_reduction,
+    old_names,
+    reduced,
+    reduced_array,
+    share,
+)
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.placing import beside
+from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.reductions.reduction import sum as sum_of
+from gradviz.ops.shapes.unit_dimensions import unsqueeze
+
+
+def _lacking(x: Array, target: Array, margin: float) -> tuple[Array, Array]:
+    """By how much other classes score too high, and which classes are right."""
+    right = beside(x, np.arange(x.shape[-1])) == target[..., None]
+    score = np.sum(np.where(right, x, 0), axis=-1, keepdims=True)
+    return np.where(right, 0, np.maximum(x - score + margin, 0)), right
+
+
+def _multi_margin_gradient(
+    grad: Gradient,
+    x: Gradient,
+    target: Array,
+    p: int,
+    margin: float,
+    weight: Array | None,
+    reduction: str,
+) -> Gradient:
+    target = raw(target)
+    lacking, right = _lacking(raw(x), target, margin)
+    scale = (lacking > 0) * (share(reduction, max(target.size, 1)) / x.shape[-1])
+    if weight is not None:
+        scale = scale * raw(weight)[target][..., None]
+    scale = scale.astype(raw(x).dtype)
+    if p == 2:
+        score = sum_of(x * right.astype(raw(x).dtype), -1, keepdim=True)
+        scale = (x - score + margin) * (2 * scale)
+    others = scale * (grad if not raw(grad).ndim else unsqueeze(grad, -1))
+    return others - right.astype(raw(x).dtype) * sum_of(others, -1, keepdim=True)
+
+
+@differentiable(
+    "MultiMarginLossBackward0",
+    arrays=("target", "weight"),
+    x=lambda grad, x, target, p, margin, weight, reduction: _multi_margin_gradient(
+        grad, x, target, p, margin, weight, reduction
+    ),
+)
+def _multi_margin(
+    x: Array, target: Array, p: int, margin: float, weight: Array, reduction: str
+) -> Array:
+    lacking, _ = _lacking(x, target, margin)
+    losses = np.sum(lacking**p, axis=-1) / x.shape[-1]
+    if weight is not None:
+        losses = losses * weight[target]
+    return reduced_array(losses, reduction)
+
+
+def _violations(x: Array, target: Array) -> tuple[Array, Array]:
+    """``1 - x[j] + x[i]`` for pairs, and how often each counts: right j, wrong i."""
+    ends = np.cumsum(target < 0, axis=-1) > 0
+    classes = np.where(ends, 0, target)
+    times_right: Array = np.zeros_like(x)
+    for column in range(target.shape[-1]):
+        matches = beside(x, np.arange(x.shape[-1])) == classes[..., column, None]
+        times_right += ~ends[..., column, None] & matches
+    gaps = 1 - x[..., :, None] + x[..., None, :]
+    is_wrong = times_right[..., None, :] == 0
+    return gaps, times_right[..., :, None] * (is_wrong & (gaps > 0))
+
+
+@differentiable(
+    "MultilabelMarginLossBackward0",
+    arrays=("target",),
+    x=lambda grad, x, target, reduction: _multilabel_gradient(
+        grad, x, target, reduction
+    ),
+)
+def _multilabel_margin(x: Array, target: Array, reduction: str) -> Array:
+    gaps, counts = _violations(x, target)
+    losses = np.sum(counts * gaps, axis=(-2, -1)) / x.shape[-1]
+    return reduced_array(losses.astype(x.dtype, copy=False), reduction)
+
+
+def _multilabel_gradient(
+    grad: Gradient, x: Gradient, target: Array, reduction: str
+) -> Gradient:
+    array = raw(x)
+    _, counts = _violations(array, raw(target))
+    slopes = np.sum(counts, axis=-2) - np.sum(counts, axis=-1)
+    size = array.size // array.shape[-1] if reduction == "mean" else 1
+    scale = slopes * (share(reduction, size) / array.shape[-1])
+    return scale * (unsqueeze(grad, -1) if raw(grad).ndim else grad)
+
+
+# --- what users call ----------------------------------------------------------------
+
+
+@old_names
+def multi_margin_loss(
+    input: Value,
+    target: Value,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Value = None,
+    *,
+    reduction: Reduction = "mean",
+) -> Value:
+    """By how much other classes do not score lower than the right one.
+
+    Args:
+        input: Scores, shape ``(N, C)`` or ``(C,)``.
+        target: The right classes, shape ``(N,)`` or ``()``.
+        p: The exponent of what is lacking, 1 or 2.
+        margin: By how much they are to score lower.
+        weight: How much each class counts.
+        reduction: The mean, the sum, or the loss of each sample.
+
+    Raises:
+        ValueError: There is no such reduction or exponent.
+        RuntimeError: A target is no class.
+    """
+    check_reduction(reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if not raw(input).ndim:
+        input, target = unsqueeze(input, 0), unsqueeze(target, 0)[0]
+    classes = raw(target)
+    _check_not_empty(raw(input).shape)
+    if classes.size and not (
+        int(np.min(classes)) >= 0 and int(np.max(classes)) < raw(input).shape[-1]
+    ):
+        raise RuntimeError("target out of range")
+    return _multi_margin(input, target, p, margin, weight, reduction)
+
+
+@old_names
+def multilabel_margin_loss(
+    input: Value, target: Value, *, reduction: Reduction = "mean"
+) -> Value:
+    """By how much wrong classes do not score lower than each of the right ones.
+
+    Args:
+        input: Scores, shape ``(N, C)`` or ``(C,)``.
+        target: The right classes, then -1; of the same shape.
+        reduction: The mean, the sum, or the loss of each sample.
+
+    Raises:
+        ValueError: There is no such reduction.
+        RuntimeError: The shapes differ.
+    """
+    check_reduction(reduction)
+    if not raw(input).ndim:
+        input, target = unsqueeze(input, 0), unsqueeze(target, 0)
+    _check_not_empty(raw(input).shape)
+    if raw(input).shape != raw(target).shape:
+        raise RuntimeError(
+            f"inconsistent target size: {[*raw(target).shape]} for input of size: "
+            f"{[*raw(input).shape]}"
+        )
+    return _multilabel_margin(input, target, reduction)
+
+
+def _check_not_empty(shape: Shape) -> None:
+    if len(shape) > 2 or 0 in shape[-1:]:
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but "
+            f"got: {[*shape]}"
+        )
+
+
+@old_names
+def multilabel_soft_margin_loss(
+    input: Value,
+    target: Value,
+    weight: Value = None,
+    *,
+    reduction: Reduction = "mean",
+) -> Value:
+    """The cross entropy of each class being right or not, averaged over classes.
+
+    Args:
+        input: Scores, shape ``(..., C)``.
+        target: Which classes are right, 0 or 1.
+        weight: How much each class counts.
+        reduction: The mean, the sum, or the loss of each sample.
+
+    Raises:
+        ValueError: There is no such reduction.
+    """
+    broadcast_batches(raw(target).shape, raw(input).shape)
+    losses = neg(
+        add(
+            mul(target, logsigmoid(input)),
+            mul(1 - target, logsigmoid(neg(input))),
+        )
+    )
+    if weight is not None:
+        losses = mul(losses, weight)
+    losses = div(sum_of(losses, -1), raw(input).shape[-1])
+    check_reduction(reduction)
+    return reduced(losses, reduction)

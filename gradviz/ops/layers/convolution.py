@@ -1,0 +1,678 @@
+"""Convolutions over one, two or three dimensions, and their transposes.
+
+Note [Convolution as a product of matrices]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+A convolution is a form that is linear in three arrays: the input x, the weight w, and a
+gradient y of the shape of the output. Leave one of them out, and there is a kernel
+that computes what belongs there from the other two:
+
+    ======================  =========================================================
+    `_outputs(x, w)`        the patches of x as columns ("im2col"), times w
+    `_inputs(w, y)`         w times y: columns, added up where patches lie ("col2im")
+    `_weights(x, y)`        y times the columns of x
+    ======================  =========================================================
+
+Each is the derivative of the others, and so the three give gradients of any order; a
+transposed convolution is `_inputs` as a forward. All work is in `numpy.matmul`, and in
+copies whose inner loops run along rows of the image. Columns take many times the memory
+of the input; so a batch is worked off in parts whose columns stay in the cache.
+"""
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from gradviz.backends.base import Array
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
+from gradviz.ops.recording.refusal import check_tensors
+from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.reductions.reduction import sum as sum_of
+from gradviz.ops.shapes.complex_parts import conj
+from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+
+
+class Geometry(NamedTuple):
+    """How a kernel moves over an input, a number for each spatial dimension.
+
+    Attributes:
+        stride: Steps between neighbouring outputs.
+        padding: Zeros before the first and after the last element of the input.
+        dilation: Steps between neighbouring elements of the kernel.
+        groups: Into how many parts the channels are divided that do not mix.
+    """
+
+    stride: Shape
+    padding: Shape
+    dilation: Shape
+    groups: int = 1
+
+    def output_lengths(self, lengths: Shape, kernel: Shape) -> Shape:
+        """The spatial lengths of the output."""
+        return tuple(
+            (length + 2 * padding - dilation * (size - 1) - 1) // stride + 1
+            for length, size, stride, padding, dilation in zip(
+                lengths, kernel, self.stride, self.padding, self.dilation, strict=True
+            )
+        )
+
+
+# --- kernels: see Note [Convolution as a product of matrices] -----------------------
+
+
+def columns_of(
+    x: Array, kernel: Shape, geometry: Geometry, outputs: Shape | None = None
+) -> Array:
+    """The patches of `x` that a kernel meets, shape ``(N, C, *kernel, *outputs)``.
+
+    There may be patches at the end that a transposed convolution has no output for:
+    `outputs` says how many to take.
+    """
+    spatial = len(kernel)
+    extents = tuple(
+        dilation * (size - 1) + 1
+        for size, dilation in zip(kernel, geometry.dilation, strict=True)
+    )
+    windows: Array = sliding_window_view(
+        _padded(x, geometry.padding), extents, axis=tuple(range(2, 2 + spatial))
+    )
+    steps = (*geometry.stride, *geometry.dilation)
+    windows = windows[(..., *(slice(None, None, step) for step in steps))]
+    axes = (0, 1, *range(2 + spatial, 2 + 2 * spatial), *range(2, 2 + spatial))
+    columns: Array = np.transpose(windows, axes)
+    if outputs is None:
+        return columns
+    return columns[(..., *(slice(count) for count in outputs))]
+
+
+def sum_columns(columns: Array, lengths: Shape, geometry: Geometry) -> Array:
+    """What `columns_of` took, added up where it was: ``(N, C, *lengths)``."""
+    result, inner = _room_for(columns, columns.shape[:2], lengths, geometry.padding)
+    _add_columns(result, columns, geometry)
+    return result[inner]
+
+
+def _add_columns(result: Array, columns: Array, geometry: Geometry) -> None:
+    """Add columns to what is padded already."""
+    spatial = len(geometry.stride)
+    kernel, outputs = columns.shape[2 : 2 + spatial], columns.shape[2 + spatial :]
+    for offset in np.ndindex(kernel):
+        place = tuple(
+            slice(start * dilation, start * dilation + (count - 1) * stride + 1, stride)
+            for start, count, stride, dilation in zip(
+                offset, outputs, geometry.stride, geometry.dilation, strict=True
+            )
+        )
+        result[(..., *place)] += columns[(slice(None), slice(None), *offset)]
+
+
+def _outputs(
+    x: Array, weight: Array, geometry: Geometry, outputs: Shape | None = None
+) -> Array:
+    groups, kernel = geometry.groups, weight.shape[2:]
+    columns = columns_of(_widened(x), kernel, geometry, outputs)
+    weight = _widened(weight)
+    outputs = columns.shape[2 + len(kernel) :]
+    shape = (len(x), weight.shape[0], *outputs)
+    result: Array = np.zeros_like(columns, shape=shape)
+    rows = np.reshape(weight, (groups, weight.shape[0] // groups, -1))
+    grouped = np.reshape(result, (len(x), *rows.shape[:2], prod(outputs)))
+    for part in _parts(len(x), columns.size // max(len(x), 1)):
+        right = np.reshape(columns[part], (-1, groups, rows.shape[2], prod(outputs)))
+        grouped[part] = np.matmul(rows, right)
+    return result.astype(x.dtype, copy=False)
+
+
+def _inputs(weight: Array, y: Array, lengths: Shape, geometry: Geometry) -> Array:
+    groups, kernel, outputs = geometry.groups, weight.shape[2:], y.shape[2:]
+    dtype, weight, y = y.dtype, _widened(weight), _widened(y)
+    shape = (len(y), groups * weight.shape[1])
+    result, inner = _room_for(y, shape, lengths, geometry.padding)
+    per_group = weight.shape[0] // groups
+    rows = np.reshape(weight, (groups, per_group, prod(weight.shape[1:])))
+    left = np.swapaxes(rows, 1, 2)
+    right = np.reshape(y, (len(y), groups, per_group, prod(outputs)))
+    for part in _parts(len(y), groups * prod(left.shape[1:2]) * prod(outputs)):
+        columns = np.matmul(left, right[part])
+        columns = np.reshape(columns, (-1, shape[1], *kernel, *outputs))
+        _add_columns(result[part], columns, geometry)
+    return result[inner].astype(dtype, copy=False)
+
+
+def _weights(x: Array, y: Array, kernel: Shape, geometry: Geometry) -> Array:
+    groups, outputs = geometry.groups, y.shape[2:]
+    dtype, y = y.dtype, _widened(y)
+    columns = columns_of(_widened(x), kernel, geometry, outputs)
+    shape = (y.shape[1], x.shape[1] // groups, *kernel)
+    result: Array = np.zeros_like(y, shape=shape)
+    rows, size = prod(shape[1:]), prod(outputs)
+    left = np.reshape(y, (len(y), groups, y.shape[1] // groups, size))
+    grouped = np.reshape(result, (groups, y.shape[1] // groups, rows))
+    for part in _parts(len(y), groups * rows * size):
+        right = np.reshape(columns[part], (-1, groups, rows, size))
+        grouped += np.sum(np.matmul(left[part], np.swapaxes(right, 2, 3)), axis=0)
+    return result.astype(dtype, copy=False)
+
+
+#: How many elements the columns of a part of a batch have: 2 MB in single precision.
+_PART: Final = 1 << 19
+
+
+def _parts(batch: int, size: int) -> Iterator[slice]:
+    """A batch cut into parts, given how many elements the columns of a sample have."""
+    count = max(1, _PART // max(size, 1))
+    for start in range(0, batch, count):
+        yield slice(start, start + count)
+
+
+def _padded(x: Array, padding: Shape) -> Array:
+    """`x` with zeros around each spatial dimension."""
+    if not any(padding):
+        return x
+    result, inner = _room_for(x, x.shape[:2], x.shape[2:], padding)
+    result[inner] = x
+    return result
+
+
+def _room_for(
+    x: Array, batch: Shape, lengths: Shape, padding: Shape
+) -> tuple[Array, tuple[Any, ...]]:
+    """Zeros for an input and its padding, and where in them the input is."""
+    padded = [length + 2 * size for length, size in zip(lengths, padding, strict=True)]
+    inner = tuple(
+        slice(size, size + length)
+        for length, size in zip(lengths, padding, strict=True)
+    )
+    return np.zeros_like(x, shape=(*batch, *padded)), (..., *inner)
+
+
+def _widened(x: Array) -> Array:
+    """Half precision as single precision: there is no BLAS for it."""
+    return x.astype(np.float32) if x.dtype == np.float16 else x
+
+
+# --- nodes --------------------------------------------------------------------------
+
+
+@differentiable(
+    "ConvolutionBackward0",
+    x=lambda grad, weight, x_shape, geometry: _input_gradient(
+        conj(weight), grad, x_shape[2:], geometry
+    ),
+    weight=lambda grad, x, weight_shape, geometry: _weight_gradient(
+        conj(x), grad, weight_shape[2:], geometry
+    ),
+    bias=lambda grad: _bias_gradient(grad),
+)
+def _convolution(x: Array, weight: Array, bias: Array, geometry: Geometry) -> Array:
+    return _with_bias(_outputs(x, weight, geometry), bias)
+
+
+@differentiable(
+    "ConvolutionBackward0",
+    x=lambda grad, weight, x_shape, geometry: _convolution_backward(
+        grad, conj(weight), x_shape[2:], geometry
+    ),
+    weight=lambda grad, x, weight_shape, geometry: _weight_gradient(
+        grad, conj(x), weight_shape[2:], geometry
+    ),
+    bias=lambda grad: _bias_gradient(grad),
+)
+def _transposed_convolution(
+    x: Array, weight: Array, bias: Array, lengths: Shape, geometry: Geometry
+) -> Array:
+    return _with_bias(_inputs(weight, x, lengths, geometry), bias)
+
+
+@differentiable(
+    "ConvolutionBackwardBackward0",
+    x=lambda grad, weight, x_shape, geometry: _input_gradient(
+        conj(weight), grad, x_shape[2:], geometry
+    ),
+    weight=lambda grad, x, weight_shape, geometry: _weight_gradient(
+        conj(x), grad, weight_shape[2:], geometry
+    ),
+)
+def _convolution_backward(
+    x: Array, weight: Array, outputs: Shape, geometry: Geometry
+) -> Array:
+    return _outputs(x, weight, geometry, outputs)
+
+
+@differentiable(
+    "ConvolutionBackwardBackward0",
+    weight=lambda grad, y, weight_shape, geometry: _weight_gradient(
+        grad, conj(y), weight_shape[2:], geometry
+    ),
+    y=lambda grad, weight, y_shape, geometry: _convolution_backward(
+        grad, conj(weight), y_shape[2:], geometry
+    ),
+)
+def _input_gradient(
+    weight: Array, y: Array, lengths: Shape, geometry: Geometry
+) -> Array:
+    return _inputs(weight, y, lengths, geometry)
+
+
+@differentiable(
+    "ConvolutionBackwardBackward0",
+    x=lambda grad, y, x_shape, geometry: _input_gradient(
+        grad, conj(y), x_shape[2:], geometry
+    ),
+    y=lambda grad, x, y_shape, geometry: _convolution_backward(
+        conj(x), grad, y_shape[2:], geometry
+    ),
+)
+def _weight_gradient(x: Array, y: Array, kernel: Shape, geometry: Geometry) -> Array:
+    return _weights(x, y, kernel, geometry)
+
+
+@differentiable(
+    "ConstantPadNdBackward0", x=lambda grad, x_shape: _shorter(grad, x_shape)
+)
+def _longer(x: Array, more: Shape) -> Array:
+    """`x` with zeros after the end of some spatial dimensions."""
+    return np.pad(x, ((0, 0), (0, 0), *((0, size) for size in more)))
+
+
+def _shorter(x: Value, shape: Shape) -> Value:
+    return x[tuple(slice(length) for length in shape)]
+
+
+def _bias_gradient(grad: Value) -> Value:
+    return sum_of(grad, (0, *range(2, raw(grad).ndim)))
+
+
+def _with_bias(result: Array, bias: Array) -> Array:
+    if bias is not None:
+        result += np.reshape(bias, (-1, *(1,) * (result.ndim - 2)))
+    return result
+
+
+# --- what users call ----------------------------------------------------------------
+
+#: A number for each spatial dimension, or one for all of them.
+Lengths = int | Sequence[int]
+
+
+def conv1d(
+    input: Value,
+    weight: Value,
+    bias: Value = None,
+    stride: Lengths = 1,
+    padding: Lengths | str = 0,
+    dilation: Lengths = 1,
+    groups: int = 1,
+) -> Value:
+    """Each output: a kernel's weighted sum over a patch of a sequence.
+
+    Args:
+        input: Shape ``(N, C, L)`` or ``(C, L)``.
+        weight: Shape ``(channels of the output, C / groups, kernel length)``.
+        bias: Shape ``(channels of the output,)``.
+        stride: Steps between neighbouring outputs.
+        padding: Zeros at both ends; ``"valid"`` is none, with ``"same"`` the output is
+            as long as the input.
+        dilation: Steps between neighbouring elements of the kernel.
+        groups: Into how many parts the channels are divided that do not mix.
+
+    Raises:
+        RuntimeError: Shapes, dtypes or settings do not fit.
+    """
+    return _convolved(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Value,
+    weight: Value,
+    bias: Value = None,
+    stride: Lengths = 1,
+    padding: Lengths | str = 0,
+    dilation: Lengths = 1,
+    groups: int = 1,
+) -> Value:
+    """Each output: a kernel's weighted sum over a patch of an image; see `conv1d`.
+
+    `input` has shape ``(N, C, H, W)`` or ``(C, H, W)``, `weight` four dimensions.
+    """
+    return _convolved(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    input: Value,
+    weight: Value,
+    bias: Value = None,
+    stride: Lengths = 1,
+    padding: Lengths | str = 0,
+    dilation: Lengths = 1,
+    groups: int = 1,
+) -> Value:
+    """Each output: a kernel's weighted sum over a patch of a volume; see `conv1d`.
+
+    `input` has shape ``(N, C, D, H, W)`` or ``(C, D, H, W)``, `weight` five dimensions.
+    """
+    return _convolved(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose1d(
+    input: Value,
+    weight: Value,
+    bias: Value = None,
+    stride: Lengths = 1,
+    padding: Lengths = 0,
+    output_padding: Lengths = 0,
+    groups: int = 1,
+    dilation: Lengths = 1,
+) -> Value:
+    """The transpose of the linear map that is `conv1d`: it lengthens a sequence.
+
+    Args:
+        input: Shape ``(N, C, L)`` or ``(C, L)``.
+        weight: Shape ``(C, channels of the output / groups, kernel length)``.
+        bias: Shape ``(channels of the output,)``.
+        stride: That of the convolution of which this is the transpose; so are
+            `padding`, `dilation` and `groups`.
+        padding: What is cut off at both ends of the output.
+        output_padding: What is added at the end of the output.
+        groups: See `conv1d`.
+        dilation: See `conv1d`.
+
+    Raises:
+        RuntimeError: Shapes, dtypes or settings do not fit.
+    """
+    settings = _Settings(1, stride, padding, dilation, output_padding)
+    return _transposed(input, weight, bias, settings, groups)
+
+
+def conv_transpose2d(
+    input: Value,
+    weight: Value,
+    bias: Value = None,
+    stride: Lengths = 1,
+    padding: Lengths = 0,
+    output_padding: Lengths = 0,
+    groups: int = 1,
+    dilation: Lengths = 1,
+) -> Value:
+    """The transpose of the linear map that is `conv2d`; see `conv_transpose1d`."""
+    settings = _Settings(2, stride, padding, dilation, output_padding)
+    return _transposed(input, weight, bias, settings, groups)
+
+
+def conv_transpose3d(
+    input: Value,
+    weight: Value,
+    bias: Value = None,
+    stride: Lengths = 1,
+    padding: Lengths = 0,
+    output_padding: Lengths = 0,
+    groups: int = 1,
+    dilation: Lengths = 1,
+) -> Value:
+    """The transpose of the linear map that is `conv3d`; see `conv_transpose1d`."""
+    settings = _Settings(3, stride, padding, dilation, output_padding)
+    return _transposed(input, weight, bias, settings, groups)
+
+
+class _Settings(NamedTuple):
+    """What users give, not yet checked."""
+
+    spatial: int
+    stride: Lengths
+    padding: Lengths
+    dilation: Lengths
+    output_padding: Lengths = 0
+
+    def geometry(self, groups: int) -> Geometry:
+        """The settings as numbers for each dimension.
+
+        Raises:
+            RuntimeError: They are too many, too few or too small.
+        """
+        geometry = Geometry(
+            self.for_each("stride"),
+            self.for_each("padding"),
+            self.for_each("dilation"),
+            groups,
+        )
+        if min(geometry.dilation) < 0:
+            raise RuntimeError("dilation should be greater than zero")
+        if min(geometry.padding) < 0:
+            raise RuntimeError("negative padding is not supported")
+        for name, least in (
+            ("stride", min(geometry.stride)),
+            ("dilation", min(geometry.dilation)),
+            ("groups", groups),
+        ):
+            if least <= 0:
+                raise RuntimeError(f"non-positive {name} is not supported")
+        return geometry
+
+    def for_each(self, name: str) -> Shape:
+        """The setting of this name, for each spatial dimension."""
+        given = getattr(self, name)
+        values = (given,) if isinstance(given, int) else tuple(given)
+        if len(values) == 1:
+            return values * self.spatial
+        if len(values) != self.spatial:
+            raise RuntimeError(
+                f"expected {name} to be a single integer value or a list of "
+                f"{self.spatial} values to match the convolution dimensions, but got "
+                f"{name}={[*values]}"
+            )
+        return values
+
+
+def _convolved(
+    spatial: int,
+    x: Value,
+    weight: Value,
+    bias: Value,
+    stride: Lengths,
+    padding: Lengths | str,
+    dilation: Lengths,
+    groups: int,
+) -> Value:
+    """The convolution of a batch, or of a single input.
+
+    Source: aten/src/ATen/native/Convolution.cpp, conv2d_symint.
+    """
+    name = f"conv{spatial}d"
+    check_tensors(name, input=x, weight=weight)
+    if raw(x).ndim == spatial + 1:
+        arguments = (weight, bias, stride, padding, dilation, groups)
+        return squeeze(_convolved(spatial, unsqueeze(x, 0), *arguments), 0)
+    _check_dimensions(name, spatial, raw(x).shape)
+    if isinstance(padding, str):
+        if raw(weight).ndim != spatial + 2:
+            raise _unlike_weight(raw(x).shape, raw(weight).shape, space="")
+        settings = _Settings(spatial, stride, 0, dilation)
+        x, padding = _named_padding(settings, x, raw(weight).shape[2:], padding)
+    if raw(weight).ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    geometry = _Settings(spatial, stride, padding, dilation).geometry(groups)
+    _check_weight(raw(x), raw(weight), geometry)
+    _check_bias(raw(x), raw(weight), raw(bias), raw(weight).shape[0], transposed=False)
+    _check_size(raw(x).shape, raw(weight).shape, geometry)
+    return _convolution(x, weight, bias, geometry)
+
+
+def _transposed(
+    x: Value, weight: Value, bias: Value, settings: _Settings, groups: int
+) -> Value:
+    spatial = settings.spatial
+    name = f"conv_transpose{spatial}d"
+    if raw(x).ndim == spatial + 1:
+        return squeeze(_transposed(unsqueeze(x, 0), weight, bias, settings, groups), 0)
+    _check_dimensions(name, spatial, raw(x).shape)
+    geometry = settings.geometry(groups)
+    extra = settings.for_each("output_padding")
+    if min(extra) < 0:
+        raise RuntimeError("negative output_padding is not supported")
+    _check_groups(raw(weight).shape, groups)
+    _check_channels(1, raw(x).shape, raw(weight).shape, raw(weight).shape[0], True)
+    channels = raw(weight).shape[1] * groups
+    _check_bias(raw(x), raw(weight), raw(bias), channels, transposed=True)
+    _check_output_padding(extra, geometry)
+    lengths = tuple(
+        (length - 1) * step - 2 * padding + dilation * (size - 1) + more + 1
+        for length, size, step, padding, dilation, more in zip(
+            raw(x).shape[2:],
+            raw(weight).shape[2:],
+            geometry.stride,
+            geometry.padding,
+            geometry.dilation,
+            extra,
+            strict=True,
+        )
+    )
+    if min(lengths) < 1:
+        raise RuntimeError(
+            f"Given input size per channel: ({_by(raw(x).shape[2:])}). Calculated "
+            f"output size per channel: ({_by(lengths)}). Output size is too small"
+        )
+    return _transposed_convolution(x, weight, bias, lengths, geometry)
+
+
+def _named_padding(
+    settings: _Settings, x: Value, kernel: Shape, padding: str
+) -> tuple[Value, Shape]:
+    """What ``"same"`` and ``"valid"`` mean, and `x`, padded if the ends differ."""
+    none = (0,) * settings.spatial
+    if padding == "valid":
+        return x, none
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    if any(step != 1 for step in settings.for_each("stride")):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    dilations = settings.for_each("dilation")
+    totals = [
+        dilation * (size - 1) for size, dilation in zip(kernel, dilations, strict=True)
+    ]
+    if any(total % 2 for total in totals):
+        x = _longer(x, tuple(total % 2 for total in totals))
+    return x, tuple(total // 2 for total in totals)
+
+
+# --- what is refused ----------------------------------------------------------------
+
+
+def _check_dimensions(name: str, spatial: int, shape: Shape) -> None:
+    if len(shape) != spatial + 2:
+        raise RuntimeError(
+            f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to "
+            f"{name}, but got input of size: {[*shape]}"
+        )
+
+
+def _check_weight(x: Array, weight: Array, geometry: Geometry) -> None:
+    if weight.ndim != x.ndim:
+        raise _unlike_weight(x.shape, weight.shape)
+    if weight.shape[0] < geometry.groups:
+        raise RuntimeError(
+            f"Given groups={geometry.groups}, expected weight to be at least "
+            f"{geometry.groups} at dimension 0, but got weight of size "
+            f"{[*weight.shape]} instead"
+        )
+    _check_groups(weight.shape, geometry.groups)
+    channels = weight.shape[1] * geometry.groups
+    _check_channels(geometry.groups, x.shape, weight.shape, channels, False)
+
+
+def _unlike_weight(shape: Shape, weight: Shape, space: str = " ") -> RuntimeError:
+    return RuntimeError(
+        f"Expected {len(weight)}-dimensional input for {len(weight)}-dimensional "
+        f"weight{space}{[*weight]}, but got {len(shape)}-dimensional input of size "
+        f"{[*shape]} instead"
+    )
+
+
+def _check_groups(weight: Shape, groups: int) -> None:
+    if weight[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at "
+            f"dimension 0, but got weight of size [{[*weight]}] instead"
+        )
+
+
+def _check_channels(
+    groups: int, shape: Shape, weight: Shape, channels: int, transposed: bool
+) -> None:
+    if shape[1] != channels:
+        given = "transposed=1" if transposed else f"groups={groups}"
+        raise RuntimeError(
+            f"Given {given}, weight of size {[*weight]}, expected input{[*shape]} to "
+            f"have {channels} channels, but got {shape[1]} channels instead"
+        )
+
+
+def _check_bias(
+    x: Array, weight: Array, bias: Array | None, channels: int, *, transposed: bool
+) -> None:
+    if bias is not None:
+        if bias.shape != (channels,):
+            given = "Given transposed=1, weight" if transposed else "Given weight"
+            raise RuntimeError(
+                f"{given} of size {[*weight.shape]}, expected bias to be 1-dimensional "
+                f"with {channels} elements, but got bias of size {[*bias.shape]} "
+                f"instead"
+            )
+        if bias.dtype != x.dtype:
+            raise RuntimeError(
+                f"Input type ({cpp_name(x.dtype)}) and bias type "
+                f"({cpp_name(bias.dtype)}) should be the same"
+            )
+    if weight.dtype != x.dtype:
+        raise RuntimeError(
+            f"expected scalar type {scalar_type_name(x.dtype)} "
+            f"but found {scalar_type_name(weight.dtype)}"
+        )
+
+
+def _check_size(shape: Shape, weight: Shape, geometry: Geometry) -> None:
+    lengths, kernel = shape[2:], weight[2:]
+    if min(geometry.output_lengths(lengths, kernel)) < 1:
+        padded = [
+            length + 2 * padding
+            for length, padding in zip(lengths, geometry.padding, strict=True)
+        ]
+        extents = [
+            dilation * (size - 1) + 1
+            for size, dilation in zip(kernel, geometry.dilation, strict=True)
+        ]
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: "
+            f"({_by(extents)}). Kernel size can't be greater than actual input size"
+        )
+
+
+def _check_output_padding(extra: Shape, geometry: Geometry) -> None:
+    steps = zip(extra, geometry.stride, geometry.dilation, strict=True)
+    if all(more < max(stride, dilation) for more, stride, dilation in steps):
+        return
+    axes = ("depth", "height", "width")
+    words = [
+        f"{name}_{axis}: {size}"
+        for name, sizes, missing in (
+            ("output_padding", extra, 0),
+            ("stride", geometry.stride, 1),
+            ("dilation", geometry.dilation, 1),
+        )
+        for axis, size in zip(
+            axes if len(sizes) == 3 else axes[1:],
+            (missing,) * (2 - len(sizes)) + sizes,
+            strict=True,
+        )
+    ]
+    raise RuntimeError(
+        "output padding must be smaller than either stride or dilation, but got "
+        + " ".join(words)
+    )
+
+
+def _by(sizes: Sequence[int]) -> str:
+    return " x ".join(map(str, sizes))

@@ -1,0 +1,138 @@
+"""Embeddings: rows of a table, looked up by number."""
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.refusal import check_tensors
+from gradviz.ops.recording.variable import Value, raw
+
+
+@differentiable(
+    "EmbeddingBackward0",
+    arrays=("indices",),
+    weight=lambda grad, indices, weight_shape, padding_idx, by_frequency: _added_up(
+        grad, indices, weight_shape[0], padding_idx, by_frequency
+    ),
+)
+def _embedding(
+    weight: Array, indices: Array, padding_idx: int, by_frequency: bool
+) -> Array:
+    del padding_idx, by_frequency  # for the gradient
+    return np.take(weight, indices, axis=0)
+
+
+@differentiable(
+    "EmbeddingDenseBackwardBackward0",
+    arrays=("indices",),
+    x=lambda grad, indices, padding_idx, by_frequency: _looked_up(
+        grad, indices, padding_idx, by_frequency
+    ),
+)
+def _added_up(
+    x: Array, indices: Array, num_rows: int, padding_idx: int, by_frequency: bool
+) -> Array:
+    """The gradients of the entries, added up by row."""
+    width = x.shape[-1]
+    result: Array = np.zeros_like(x, shape=(num_rows, width))
+    rows = np.reshape(indices, -1)
+    if not rows.size:
+        return result
+    # Equal rows side by side, so that each run of them is one sum.
+    order = np.argsort(rows, kind="stable")
+    rows = rows[order]
+    starts = np.flatnonzero(
+        np.concatenate([rows[:1] == rows[:1], rows[1:] != rows[:-1]])
+    )
+    sums = np.add.reduceat(np.reshape(x, (-1, width))[order], starts, axis=0)
+    chosen = rows[starts]
+    if by_frequency:
+        ends = np.concatenate([starts[1:], starts[:1] + rows.size])
+        sums = sums / np.reshape(ends - starts, (-1, 1))
+    result[chosen] = sums
+    if padding_idx >= 0:
+        result[padding_idx] = 0
+    return result
+
+
+@differentiable(
+    "EmbeddingDenseBackwardBackward0",
+    arrays=("indices",),
+    x=lambda grad, indices, x_shape, padding_idx, by_frequency: _added_up(
+        grad, indices, x_shape[0], padding_idx, by_frequency
+    ),
+)
+def _looked_up(x: Array, indices: Array, padding_idx: int, by_frequency: bool) -> Array:
+    """The transpose of `_added_up`."""
+    rows = np.take(x, indices, axis=0)
+    scale = (indices != padding_idx).astype(x.dtype)
+    if by_frequency:
+        scale = scale / np.bincount(np.reshape(indices, -1))[indices]
+    return rows * scale[..., None]
+
+
+def embedding(
+    input: Value,
+    weight: Value,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Value:
+    """Rows of a table.
+
+    Args:
+        input: The numbers of the rows, int64 or int32, of any shape.
+        weight: The table, shape ``(rows, width)``.
+        padding_idx: A row that gets no gradient.
+        max_norm: Rows that are longer are first shortened to this, in place.
+        norm_type: The exponent of that norm.
+        scale_grad_by_freq: Divide gradients by how often a row was looked up.
+        sparse: Not supported.
+
+    Raises:
+        IndexError: There is no such row.
+        RuntimeError: The shape of the table or the dtype of the numbers does not fit.
+        NotImplementedError: A sparse gradient is wanted.
+    """
+    check_tensors("embedding", weight=weight, indices=input)
+    indices, table = raw(input), raw(weight)
+    if sparse:
+        raise NotImplementedError(
+            "embedding(): sparse gradients are not supported; use sparse=False"
+        )
+    if padding_idx is None:
+        padding_idx = -1
+    elif not -table.shape[0] <= padding_idx < table.shape[0]:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    elif padding_idx < 0:
+        padding_idx += table.shape[0]
+    _check(indices, table)
+    if max_norm is not None:
+        _shorten(table, np.unique(indices), max_norm, norm_type)
+    return _embedding(weight, input, padding_idx, scale_grad_by_freq)
+
+
+def _check(indices: Array, table: Array) -> None:
+    if table.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    if indices.dtype not in (np.int64, np.int32):
+        kind = scalar_type_name(indices.dtype)
+        raise RuntimeError(
+            f"Expected tensor for argument #1 'indices' to have one of the following "
+            f"scalar types: Long, Int; but got torch.{kind}Tensor instead (while "
+            f"checking arguments for embedding)"
+        )
+    if indices.size and not (
+        int(np.min(indices)) >= 0 and int(np.max(indices)) < table.shape[0]
+    ):
+        raise IndexError("index out of range in self")
+
+
+def _shorten(table: Array, rows: Array, max_norm: float, norm_type: float) -> None:
+    """Scale rows down in place to a norm of `max_norm` at most."""
+    norms = np.sum(np.abs(table[rows]) ** norm_type, axis=1) ** (1 / norm_type)
+    scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1)
+    table[rows] = table[rows] * scale[:, None].astype(table.dtype)

@@ -1,0 +1,355 @@
+"""Losses of numbers: how far predictions are from targets.
+
+Losses of classes are in `gradviz.ops.layers.class_loss`, those with a margin in
+`gradviz.ops.layers.margin_loss`.
+"""
+
+import math
+import warnings
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.engine.protocols import Gradient
+from gradviz.ops.algebra.products import broadcast_batches
+from gradviz.ops.elementwise.activation import sigmoid
+from gradviz.ops.elementwise.arithmetic import add, div, mul, sub
+from gradviz.ops.elementwise.numbers import floored, plus, times
+from gradviz.ops.elementwise.powers import pow
+from gradviz.ops.elementwise.rounding import abs as absolute
+from gradviz.ops.elementwise.selection import clamp, masked_fill
+from gradviz.ops.elementwise.special_functions import xlogy
+from gradviz.ops.elementwise.transcendental import exp, log
+from gradviz.ops.layers.loss_reduction import (
+    Reduction,
+    check_reduction,
+    old_names,
+    reduced,
+    reduced_array,
+    share,
+)
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.promotion import promote
+from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.reductions.reduction import sum as sum_of
+from gradviz.ops.shapes.broadcasting import broadcast_tensors
+
+# --- one node each ------------------------------------------------------------------
+
+
+def _mse_gradient(grad: Gradient, x: Gradient, y: Gradient, reduction: str) -> Gradient:
+    difference = x - y
+    return difference * (grad * (2 * share(reduction, raw(difference).size)))
+
+
+@differentiable(
+    "MseLossBackward0",
+    x=lambda grad, x, y, reduction: _mse_gradient(grad, x, y, reduction),
+    y=lambda grad, x, y, reduction: -_mse_gradient(grad, x, y, reduction),
+)
+def _mse_loss(x: Array, y: Array, reduction: str) -> Array:
+    difference = np.subtract(*promote(x, y))
+    if difference.dtype.kind != "f":
+        raise NotImplementedError(
+            f"\"mse_cpu\" not implemented for '{scalar_type_name(difference.dtype)}'"
+        )
+    return reduced_array(np.square(difference), reduction)
+
+
+def _huber_gradient(
+    grad: Gradient, x: Gradient, y: Gradient, reduction: str, delta: float
+) -> Gradient:
+    return clamp(x - y, -delta, delta) * (grad * share(reduction, raw(x).size))
+
+
+@differentiable(
+    "HuberLossBackward0",
+    x=lambda grad, x, y, reduction, delta: _huber_gradient(
+        grad, x, y, reduction, delta
+    ),
+    y=lambda grad, x, y, reduction, delta: (
+        -_huber_gradient(grad, x, y, reduction, delta)
+    ),
+)
+def _huber_loss(x: Array, y: Array, reduction: str, delta: float) -> Array:
+    distance = np.abs(np.subtract(*promote(x, y)))
+    near = np.minimum(distance, delta)
+    return reduced_array(near * (distance - 0.5 * near), reduction)
+
+
+@differentiable(
+    "SmoothL1LossBackward0",
+    x=lambda grad, x, y, reduction, beta: (
+        _huber_gradient(grad, x, y, reduction, beta) / beta
+    ),
+    y=lambda grad, x, y, reduction, beta: (
+        -_huber_gradient(grad, x, y, reduction, beta) / beta
+    ),
+)
+def _smooth_l1_loss(x: Array, y: Array, reduction: str, beta: float) -> Array:
+    distance = np.abs(np.subtract(*promote(x, y)))
+    near = np.minimum(distance, beta)
+    return reduced_array(near * (distance - 0.5 * near) / beta, reduction)
+
+
+@differentiable(
+    "SoftMarginLossBackward0",
+    arrays=("y",),
+    x=lambda grad, x, y, reduction: (
+        -y * sigmoid(x * -y) * (grad * share(reduction, raw(x).size))
+    ),
+)
+def _soft_margin_loss(x: Array, y: Array, reduction: str) -> Array:
+    broadcast_batches(x.shape, y.shape)
+    return reduced_array(np.logaddexp(0, np.multiply(*promote(x, -y))), reduction)
+
+
+# --- what users call ----------------------------------------------------------------
+
+
+@old_names
+def mse_loss(
+    input: Value, target: Value, *, reduction: Reduction = "mean", weight: Value = None
+) -> Value:
+    """The square of the difference.
+
+    Args:
+        input: Predictions.
+        target: Of the same shape.
+        reduction: What is made of the losses: their mean, their sum, or nothing.
+        weight: How much each loss counts.
+
+    Raises:
+        ValueError: There is no such reduction, or the shape of the weights differs.
+        RuntimeError: The shapes do not broadcast.
+    """
+    input, target = _alike(input, target)
+    check_reduction(reduction)
+    if weight is None:
+        return _mse_loss(input, target, reduction)
+    return _weighted(_mse_loss(input, target, "none"), input, weight, reduction)
+
+
+@old_names
+def l1_loss(
+    input: Value, target: Value, *, reduction: Reduction = "mean", weight: Value = None
+) -> Value:
+    """The absolute difference; arguments and errors as those of `mse_loss`."""
+    input, target = _alike(input, target)
+    check_reduction(reduction)
+    losses = absolute(sub(input, target))
+    if weight is None:
+        return reduced(losses, reduction)
+    return _weighted(losses, input, weight, reduction)
+
+
+@old_names
+def huber_loss(
+    input: Value,
+    target: Value,
+    reduction: Reduction = "mean",
+    delta: float = 1.0,
+    weight: Value = None,
+) -> Value:
+    """Half the square of a difference up to `delta`, beyond it linear.
+
+    Arguments and errors are those of `mse_loss`.
+
+    Raises:
+        RuntimeError: `delta` is not positive.
+    """
+    input, target = _alike(input, target)
+    check_reduction(reduction)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if weight is None:
+        return _huber_loss(input, target, reduction, delta)
+    losses = _huber_loss(input, target, "none", delta)
+    return _weighted(losses, input, weight, reduction)
+
+
+@old_names
+def smooth_l1_loss(
+    input: Value, target: Value, *, reduction: Reduction = "mean", beta: float = 1.0
+) -> Value:
+    """`huber_loss` divided by its threshold `beta`; the absolute difference for 0.
+
+    Raises:
+        RuntimeError: `beta` is negative.
+    """
+    input, target = _alike(input, target)
+    check_reduction(reduction)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    if beta == 0:
+        return reduced(absolute(sub(input, target)), reduction)
+    return _smooth_l1_loss(input, target, reduction, beta)
+
+
+@old_names
+def soft_margin_loss(
+    input: Value, target: Value, *, reduction: Reduction = "mean"
+) -> Value:
+    """``log(1 + exp(-target * input))``, for targets of 1 and -1."""
+    check_reduction(reduction)
+    return _soft_margin_loss(input, target, reduction)
+
+
+@old_names
+def kl_div(
+    input: Value,
+    target: Value,
+    *,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Value:
+    """How far one distribution is from another: the Kullback-Leibler divergence.
+
+    Args:
+        input: Logarithms of probabilities.
+        target: Probabilities, or their logarithms.
+        reduction: As of `mse_loss`; "batchmean", the sum divided by the size of the
+            batch, is the divergence proper.
+        log_target: Whether `target` holds logarithms.
+
+    Raises:
+        ValueError: There is no such reduction.
+    """
+    if reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the "
+            "support size.'batchmean' divides only by the batch size, and aligns with "
+            "the KL div math definition.'mean' will be changed to behave the same as "
+            "'batchmean' in the next major release.",
+            UserWarning,
+            stacklevel=2,
+        )
+    if reduction != "batchmean":
+        check_reduction(reduction)
+    if log_target:
+        losses = mul(exp(target), sub(target, input))
+    else:
+        losses = sub(xlogy(target, target), mul(target, input))
+    if reduction == "batchmean":
+        total = sum_of(losses)
+        shape = raw(input).shape
+        return div(total, shape[0]) if shape else total
+    return reduced(losses, reduction)
+
+
+@old_names
+def poisson_nll_loss(
+    input: Value,
+    target: Value,
+    log_input: bool = True,
+    full: bool = False,
+    *,
+    eps: float = 1e-8,
+    reduction: Reduction = "mean",
+) -> Value:
+    """The negative log-likelihood of counts that are Poisson-distributed.
+
+    Args:
+        input: The expected counts, or their logarithms.
+        target: The counts.
+        log_input: Whether `input` holds logarithms.
+        full: Add Stirling's approximation of what does not depend on `input`.
+        eps: Keeps the logarithm of 0 finite.
+        reduction: As of `mse_loss`.
+
+    Raises:
+        ValueError: There is no such reduction.
+    """
+    check_reduction(reduction)
+    if log_input:
+        losses = sub(exp(input), mul(target, input))
+    else:
+        losses = sub(input, mul(target, log(plus(input, eps))))
+    if full:
+        stirling = add(
+            sub(mul(target, log(target)), target),
+            times(log(times(target, 2 * math.pi)), 0.5),
+        )
+        losses = add(losses, masked_fill(stirling, target <= 1, 0))
+    return reduced(losses, reduction)
+
+
+def gaussian_nll_loss(
+    input: Value,
+    target: Value,
+    var: Value,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: Reduction = "mean",
+) -> Value:
+    """The negative log-likelihood of numbers that are normally distributed.
+
+    Args:
+        input: The expected numbers.
+        target: The numbers.
+        var: Their variance: of the shape of `input`, without the last dimension, with
+            a length of 1 there, or one number.
+        full: Add the constant term.
+        eps: What a variance is at least.
+        reduction: As of `mse_loss`.
+
+    Raises:
+        ValueError: A variance is negative, or of the wrong shape; or there is no such
+            reduction.
+    """
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = var * (input * 0 + 1)
+    elif bool(np.any(raw(var) < 0)):
+        raise ValueError("var has negative entry/entries")
+    var = _fitting_variance(raw(input).shape, var)
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not valid")
+    var = floored(var, eps)
+    squares = pow(sub(input, target), 2)
+    losses = mul(add(log(var), div(squares, var)), 0.5)
+    if full:
+        losses = add(losses, 0.5 * math.log(2 * math.pi))
+    return reduced(losses, reduction)
+
+
+def _fitting_variance(shape: tuple[int, ...], var: Value) -> Value:
+    known = raw(var).shape
+    if known == shape:
+        return var
+    if known == shape[:-1]:
+        return var[..., None]
+    fits = len(known) == len(shape) and all(
+        b in (a, 1) for a, b in zip(shape, known, strict=True)
+    )
+    if not fits:
+        raise ValueError("var is of incorrect size")
+    return var
+
+
+def _alike(input: Value, target: Value) -> tuple[Value, Value]:
+    """Both, expanded to one shape; a warning if they have not."""
+    shapes = raw(input).shape, raw(target).shape
+    if shapes[0] == shapes[1]:
+        return input, target
+    warnings.warn(
+        f"Using a target size (torch.Size({[*shapes[1]]})) that is different to the "
+        f"input size (torch.Size({[*shapes[0]]})). This will likely lead to incorrect "
+        f"results due to broadcasting. Please ensure they have the same size.",
+        UserWarning,
+        stacklevel=3,
+    )
+    input, target = broadcast_tensors(input, target)
+    return input, target
+
+
+def _weighted(losses: Value, input: Value, weight: Value, reduction: str) -> Value:
+    """Losses times their weights; the mean is that of the weights, too."""
+    if raw(weight).shape != raw(input).shape:
+        raise ValueError("Weights and input must have the same size.")
+    weighted = mul(losses, weight)
+    if reduction == "mean":
+        return div(sum_of(weighted), sum_of(weight))
+    return reduced(weighted, reduction)

@@ -1,0 +1,144 @@
+"""Max-pooling undone: elements put back to where they were, zeros elsewhere."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.ops.recording.differentiable import Op, differentiable
+from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.placing import beside
+from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+
+#: A number for each spatial dimension, or one for all of them.
+Lengths: TypeAlias = int | Sequence[int]
+
+
+def _unpooling(name: str) -> Op:
+    """The op that puts elements back, under PyTorch's name of its forward."""
+
+    def put(x: Array, indices: Array, lengths: Shape) -> Array:
+        planes, size = prod(x.shape[: -len(lengths)]), prod(lengths)
+        result: Array = np.zeros_like(x, shape=(planes * size,))
+        starts = beside(x, np.arange(planes)[:, None] * size)
+        result[np.reshape(np.reshape(indices, (planes, -1)) + starts, -1)] = np.reshape(
+            x, -1
+        )
+        return np.reshape(result, (*x.shape[: -len(lengths)], *lengths))
+
+    def take(x: Array, indices: Array, lengths: Shape) -> Array:
+        planes = prod(x.shape[: -len(lengths)])
+        flat = np.reshape(x, (planes, prod(lengths)))
+        places = np.reshape(indices, (planes, -1))
+        return np.reshape(np.take_along_axis(flat, places, axis=1), indices.shape)
+
+    back = differentiable(
+        f"{name}BackwardBackward0",
+        arrays=("indices",),
+        x=lambda grad, indices, lengths: unpool(grad, indices, lengths),
+    )(take)
+    unpool = differentiable(
+        f"{name}Backward0",
+        arrays=("indices",),
+        x=lambda grad, indices, lengths: back(grad, indices, lengths),
+    )(put)
+    return unpool
+
+
+_max_unpool2d = _unpooling("MaxUnpool2D")
+_max_unpool3d = _unpooling("MaxUnpool3D")
+
+
+def max_unpool1d(
+    input: Value,
+    indices: Value,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    output_size: Sequence[int] | None = None,
+) -> Value:
+    """A sequence from what `max_pool1d` made of it.
+
+    Args:
+        input: The largest elements.
+        indices: Where they were.
+        kernel_size: How many elements were in a window.
+        stride: Steps between windows.
+        padding: How far the first window began before the input.
+        output_size: The lengths of the result, where several are possible.
+
+    Raises:
+        ValueError: The lengths do not fit.
+    """
+    lengths = _lengths(1, raw(input), kernel_size, stride, padding, output_size)
+    columns = unsqueeze(input, -1), unsqueeze(indices, -1)
+    return squeeze(_max_unpool2d(*columns, (*lengths, 1)), -1)
+
+
+def max_unpool2d(
+    input: Value,
+    indices: Value,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    output_size: Sequence[int] | None = None,
+) -> Value:
+    """An image from what `max_pool2d` made of it; see `max_unpool1d`."""
+    lengths = _lengths(2, raw(input), kernel_size, stride, padding, output_size)
+    return _max_unpool2d(input, indices, lengths)
+
+
+def max_unpool3d(
+    input: Value,
+    indices: Value,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    output_size: Sequence[int] | None = None,
+) -> Value:
+    """A volume from what `max_pool3d` made of it; see `max_unpool1d`."""
+    lengths = _lengths(3, raw(input), kernel_size, stride, padding, output_size)
+    return _max_unpool3d(input, indices, lengths)
+
+
+def _lengths(
+    spatial: int,
+    x: Array,
+    size: Lengths,
+    stride: Lengths | None,
+    padding: Lengths,
+    wanted: Sequence[int] | None,
+) -> Shape:
+    """Source: torch/nn/functional.py, _unpool_output_size."""
+    sizes = _each(size, spatial)
+    strides = sizes if stride is None else _each(stride, spatial)
+    default = tuple(
+        (length - 1) * step + window - 2 * pad
+        for length, window, step, pad in zip(
+            x.shape[-spatial:], sizes, strides, _each(padding, spatial), strict=True
+        )
+    )
+    if wanted is None:
+        return default
+    lengths = tuple(wanted)[-spatial:]
+    if len(wanted) not in (spatial, spatial + 2):
+        raise ValueError(
+            f"output_size should be a sequence containing {spatial} or {spatial + 2} "
+            f"elements, but it has a length of '{len(wanted)}'"
+        )
+    for dim, (length, usual, step) in enumerate(
+        zip(lengths, default, strides, strict=True)
+    ):
+        if not usual - step < length < usual + step:
+            raise ValueError(
+                f"invalid output_size '{[*lengths]}' (dim {dim} must be between "
+                f"{usual - step} and {usual + step})"
+            )
+    return lengths
+
+
+def _each(value: Lengths, spatial: int) -> Shape:
+    return (value,) * spatial if isinstance(value, int) else tuple(value)

@@ -1,0 +1,1 @@
+"""How a computation becomes part of a graph: variables, nodes, views, changes."""

@@ -1,0 +1,398 @@
+"""Ops that put their result where their first argument is, or where they are told.
+
+Note [In place]
+~~~~~~~~~~~~~~~
+Any op can work in place: it is computed as always, from a stand-in for the tensor, and
+its result is written to the tensor's memory. Then the tensor takes over the result's
+place in the graph, and its count of changes grows, so that whoever saved the old value
+notices. If the op itself saved the old value, it gets a copy; if it saved its result,
+it gets that in its new place, and further changes are noticed there too.
+Source: torch/csrc/autograd/VariableTypeUtils.h.
+"""
+
+import contextlib
+import functools
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.node import Edge, Node
+from gradviz.ops.recording import inference, saved_variable
+from gradviz.ops.recording.copy_slices import CopySlices
+from gradviz.ops.recording.differentiable import DOORS, Op, differentiable
+from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.node_hooks import move_retained_grad
+from gradviz.ops.recording.op_node import OpNode
+from gradviz.ops.recording.saved_variable import SavedVariable
+from gradviz.ops.recording.silence import silent
+from gradviz.ops.recording.variable import (
+    Value,
+    Variable,
+    detached,
+    gradient_edge,
+    metadata_of,
+    raw,
+    variable,
+)
+from gradviz.ops.recording.version import INFERENCE
+from gradviz.ops.recording.view import View, replay
+
+V = TypeVar("V", bound=Variable)
+
+_OVERLAPPING: Final[set[Op]] = set()
+
+
+def may_overlap(op: Op) -> Op:
+    """Let `op` write to elements that share a place; a decorator."""
+    _OVERLAPPING.add(op)
+    return op
+
+
+def in_place(op: Op) -> Callable[..., Any]:
+    """The form of `op` that changes its first argument and returns it: ``x.op_()``."""
+
+    @functools.wraps(op)
+    def change_by(self: Variable, *args: Value, **kwargs: Value) -> Variable:
+        return change(self, op, *args, **kwargs)
+
+    change_by.__name__ = change_by.__qualname__ = f"{op.__name__}_"
+    return change_by
+
+
+def change(x: V, op: Op, *args: Value, **kwargs: Value) -> V:
+    """Put the result of ``op(x, ...)`` where `x` is; see Note [In place].
+
+    Raises:
+        RuntimeError: `x` may not be changed: it is a leaf that requires gradients, a
+            view of one, a view that stands for several, its elements overlap; or the
+            result has another shape, or a dtype of another kind.
+    """
+    check_changeable(x, args, kwargs)
+    if op not in _OVERLAPPING:
+        _check_overlap(x.array)
+    records = GRAD_ENABLED.get()
+    old = _stand_in(x)
+    if records and (op not in DOORS or saved_variable.num_hooks):
+        # Whatever it consists of may save views of it, and a pack hook may keep it.
+        old.array = old.array.copy()
+    result = op(old, *args, **kwargs)
+    if not isinstance(result, Variable):
+        result = variable(result)
+    if _leaves_out(old, result):
+        result = _overwritten(old, result)
+    check_fits(x, result)
+    if result.needs_grad and old.array is x.array and _is_saved(old, result):
+        old.array = old.array.copy()
+    write(x, result.array)
+    if result.edge is not None:
+        rebase(x, result)
+    return x
+
+
+#: Told of a variable whose memory is about to change.
+_WATCHERS: Final[ContextVar[tuple[Callable[[Variable], None], ...]]] = ContextVar(
+    "gradviz.watchers_of_changes", default=()
+)
+
+
+@contextlib.contextmanager
+def watching_changes(watcher: Callable[[Variable], None]) -> Iterator[None]:
+    """Tell `watcher` of variables whose memory is about to change in this context."""
+    token = _WATCHERS.set((*_WATCHERS.get(), watcher))
+    try:
+        yield
+    finally:
+        _WATCHERS.reset(token)
+
+
+def write(x: Variable, data: Array) -> None:
+    """Change the memory of `x`, and count it."""
+    for watcher in _WATCHERS.get():
+        watcher(x)
+    target = x.array
+    if not target.flags.writeable:  # a view of a kind that NumPy makes read-only
+        try:
+            target.flags.writeable = True
+        except ValueError as error:
+            raise RuntimeError(
+                f"the memory of a tensor of shape {list(target.shape)} is read-only: "
+                f"clone() it before changing it in place"
+            ) from error
+    with silent():
+        target[...] = data
+    count_change(x)
+
+
+def count_change(x: Variable) -> None:
+    """Let those who saved `x`, or memory that it shares, know that it was changed."""
+    if x.version is not INFERENCE:
+        x.shared_version().value += 1
+
+
+def rebase(x: Variable, result: Variable) -> None:
+    """Give `x` the place in the graph that `result` has.
+
+    Source: torch/csrc/autograd/variable.cpp, rebase_history.
+    """
+    edge = gradient_edge(result)
+    node, input_nr = edge
+    assert node is not None
+    node.input_metadata = tuple(
+        metadata_of(x.array) if number == input_nr else metadata
+        for number, metadata in enumerate(node.input_metadata)
+    )
+    if isinstance(x.viewed, View):
+        base = x.viewed.base
+        before, whole = base.edge, CopySlices(base, x.viewed, node)
+        place = functools.partial(_part, weakref.ref(whole), base.array)
+        _save_in_place(node, result, x, place)
+        base.edge, base.needs_grad = Edge(whole), True
+        move_retained_grad(before, base.edge)
+        x.viewed.refresh(x)
+    else:
+        _save_in_place(node, result, x, None)
+        before = x.edge
+        x.edge, x.needs_grad = edge, True
+        move_retained_grad(before, edge)
+
+
+def _part(whole: "weakref.ref[CopySlices]", base: Array) -> Edge:
+    """Where the part of a base is that was changed, behind the change."""
+    node = whole()
+    assert node is not None, "an inner node is run by no one else"
+    return gradient_edge(replay(node.steps, variable(base, Edge(node))))
+
+
+def _stand_in(x: Variable) -> Variable:
+    """`x` as it is now, for an op to see and to save."""
+    edge = None
+    if GRAD_ENABLED.get() and x.requires_grad and not x.is_leaf:
+        edge = gradient_edge(x)
+    old: Variable = variable(x.array, edge)
+    return old
+
+
+def _leaves_out(old: Variable, result: Variable) -> bool:
+    """Whether the node of `result` does not begin with the edge of `old`.
+
+    Then it cannot take the place of a node of `old` in the graph.
+    """
+    edge, node = gradient_edge(old), result.grad_fn
+    if node is None:
+        return edge.node is not None
+    return node.next_edges[0] != edge
+
+
+def _is_saved(old: Variable, result: Variable) -> bool:
+    node = result.grad_fn
+    if not isinstance(node, OpNode) or node.saved is None:
+        return True
+    return any(value is old or isinstance(value, SavedVariable) for value in node.saved)
+
+
+def _save_in_place(
+    node: Node, result: Variable, x: Variable, place: Callable[[], Edge] | None
+) -> None:
+    """What `node` saved of its result is from now on where `x` is."""
+    if not isinstance(node, OpNode) or node.saved is None:
+        return
+    if node.plan.saves_results:
+        node.saved = tuple(
+            SavedVariable(detached(x), output_nr=0, place=place)
+            if isinstance(value, Variable) and value.version is result.version
+            else value
+            for value in node.saved
+        )
+
+
+@differentiable(
+    "CopyBackwards",
+    x=lambda grad: np.zeros_like(raw(grad)),
+    result=lambda grad: grad,
+)
+def _overwritten(x: Array, result: Array) -> Array:
+    """`result` in the place of `x`."""
+    del x
+    return result
+
+
+# --- what may be changed ----------------------------------------------------------
+
+
+def check_changeable(
+    x: Variable, args: Iterable[Value] = (), kwargs: dict[str, Value] | None = None
+) -> None:
+    """Raise PyTorch's error if `x` may not be changed in place.
+
+    Args:
+        x: What is to be changed.
+        args: What goes into it.
+        kwargs: What else.
+
+    Source: torch/csrc/autograd/VariableTypeUtils.h, check_inplace.
+    """
+    if x.version is INFERENCE and not inference.is_on():
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed."
+            "You can make a clone to get a normal tensor before doing inplace update."
+            "See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+    if GRAD_ENABLED.get() and (
+        x.requires_grad or _need_grad((*args, *(kwargs or {}).values()))
+    ):
+        _check_history(x)
+    for one in args:
+        if isinstance(one, Variable) and one is not x and one.device is x.device:
+            _check_partial_overlap(x.array, one.array)
+
+
+def _check_history(x: Variable) -> None:
+    if isinstance(x.viewed, View):
+        x.viewed.refuse(x)
+        if x.requires_grad and x.viewed.base.is_leaf:
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an "
+                "in-place operation."
+            )
+    if x.requires_grad and x.is_leaf:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+
+
+def _check_overlap(array: Array) -> None:
+    strides, shape = array.strides, array.shape
+    if (
+        0 in strides
+        and array.size
+        and any(
+            stride == 0 and size > 1
+            for stride, size in zip(strides, shape, strict=True)
+        )
+    ):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor "
+            "refers to a single memory location. Please clone() the tensor before "
+            "performing the operation."
+        )
+
+
+def _check_partial_overlap(target: Array, source: Array) -> None:
+    """Source: aten/src/ATen/MemoryOverlap.cpp, get_overlap_status."""
+    if (
+        np.may_share_memory(target, source)
+        and _is_dense(target)
+        and _is_dense(source)
+        and not _is_same_memory(target, source)
+    ):
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the "
+            "written-to tensor refer to a single memory location. Please clone() the "
+            "tensor before performing the operation."
+        )
+
+
+def _is_dense(array: Array) -> bool:
+    """Whether the elements fill the memory between the first and the last."""
+    steps = zip(array.shape, array.strides, strict=True)
+    span = sum((length - 1) * step for length, step in steps) + array.dtype.itemsize
+    return bool(span == array.nbytes)
+
+
+def _is_same_memory(a: Array, b: Array) -> bool:
+    """Of two dense arrays that overlap: whether they are the same, in one order."""
+    if a.shape != b.shape or a.strides != b.strides:
+        return False
+    first = (*(0,) * a.ndim, ...)
+    return bool(np.may_share_memory(a[first], b[first]))
+
+
+def check_fits(x: Variable, result: Variable) -> None:
+    """Raise PyTorch's error if a result cannot be put where `x` is."""
+    check_castable(result.array.dtype, x.array.dtype)
+    if result.array.shape != x.array.shape:
+        raise RuntimeError(
+            f"output with shape {list(x.array.shape)} doesn't match the broadcast "
+            f"shape {list(result.array.shape)}"
+        )
+
+
+def check_castable(source: np.dtype[Any], target: np.dtype[Any]) -> None:
+    """Raise PyTorch's error if a result would lose its kind."""
+    if _KINDS.index(source.kind) > _KINDS.index(target.kind) and not (
+        source.kind in "iu" and target.kind in "iu"
+    ):
+        raise RuntimeError(
+            f"result type {scalar_type_name(source)} can't be cast to the desired "
+            f"output type {scalar_type_name(target)}"
+        )
+
+
+#: From narrow to wide.
+_KINDS: Final = "buifc"
+
+
+def _need_grad(values: Iterable[Value]) -> bool:
+    """Whether a variable that needs gradients is among `values`, or in a list there."""
+    return any(
+        value.requires_grad
+        if isinstance(value, Variable)
+        else isinstance(value, tuple | list) and _need_grad(value)
+        for value in values
+    )
+
+
+# --- elsewhere --------------------------------------------------------------------
+
+
+def takes_out(function: Op) -> Op:
+    """Let `function` take ``out=``, where its result is to be put; a decorator."""
+
+    @functools.wraps(function)
+    def call(*args: Value, out: Value = None, **kwargs: Value) -> Value:
+        if out is None:
+            return function(*args, **kwargs)
+        targets = (out,) if isinstance(out, Variable) else tuple(out)
+        if GRAD_ENABLED.get() and _need_grad((*args, *kwargs.values(), *targets)):
+            raise RuntimeError(
+                f"{function.__name__}(): functions with out=... arguments don't "
+                f"support automatic differentiation, but one of the arguments requires "
+                f"grad."
+            )
+        token = GRAD_ENABLED.set(False)
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            GRAD_ENABLED.reset(token)
+        sources = (result,) if isinstance(result, Variable) else tuple(result)
+        for target, source in zip(targets, sources, strict=True):
+            _put(target, source)
+        return out if isinstance(out, Variable) else type(result)(*targets)
+
+    return call
+
+
+def _put(target: Variable, source: Variable) -> None:
+    check_changeable(target)
+    check_castable(source.array.dtype, target.array.dtype)
+    shape = source.array.shape
+    if target.array.shape != shape:
+        if target.array.size:
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape "
+                f"{list(target.array.shape)}, which does not match the required output "
+                f"shape {list(shape)}. This behavior is deprecated, and in a future "
+                f"PyTorch release outputs will not be resized unless they have zero "
+                f"elements. You can explicitly reuse an out tensor t by resizing it, "
+                f"inplace, to zero elements with t.resize_(0).",
+                UserWarning,
+                stacklevel=4,
+            )
+        target.array = np.empty_like(target.array, shape=shape)
+    write(target, source.array)

@@ -1,0 +1,328 @@
+"""The node of an op: what was saved, and the formulas that use it."""
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.backends.device import CPU
+from gradviz.engine import basic_nodes
+from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.node import Edge, InputMetadata, Node, next_sequence_nr
+from gradviz.engine.protocols import Gradient, size_bytes
+from gradviz.ops.recording import creation_hooks, saved_variable
+from gradviz.ops.recording.node_hooks import Hookable
+from gradviz.ops.recording.plan import CONSTANT, RESULT, Plan
+from gradviz.ops.recording.saved_variable import (
+    FREED,
+    SECOND_BACKWARD,
+    PackHook,
+    SavedVariable,
+    UnpackHook,
+    attached,
+    check_unchanged,
+)
+from gradviz.ops.recording.variable import Variable, metadata_of, raw, variable
+from gradviz.trace import probe
+
+
+class OpNode(Hookable, Node):
+    """The backward of one op with one result.
+
+    Attributes:
+        plan: Which gradients are wanted, and how they are computed.
+        saved: What `plan` kept; None once it was freed. Variables by Note [Saving],
+            raw arrays, and what is no tensor.
+    """
+
+    __slots__ = ("plan", "saved")
+
+    cuts_imaginary = True  # formulas need not care that a real input is real
+
+    def __init__(
+        self, edges: tuple[Edge, ...], data: Array, plan: Plan, saved: tuple[Any, ...]
+    ) -> None:
+        device = CPU if type(data) is np.ndarray else data.device
+        self._initialise(
+            edges,
+            (tuple.__new__(InputMetadata, (data.shape, data.dtype, device)),),
+            device,
+            next_sequence_nr(),
+        )
+        self.plan = plan
+        self.saved: tuple[Any, ...] | None = saved
+        if probe.current is not None or saved_variable.num_hooks:
+            self._announce_saved(saved)
+        if creation_hooks.num_hooks:
+            creation_hooks.call(self, (data,))
+
+    def _announce_saved(self, saved: tuple[Any, ...]) -> None:
+        """Tell a listener how much was saved, and saved results that they may pack."""
+        if self.plan.has_tensors and (listener := probe.current) is not None:
+            listener.tensor_saved(self.id, sum(map(size_bytes, saved)))
+        for value in saved:
+            if isinstance(value, SavedVariable):
+                value.pack_result(self)
+
+    def output_edge(self) -> Edge:
+        """The edge to this node's only input."""
+        return tuple.__new__(Edge, (self, 0))
+
+    def __call__(self, inputs: list[Gradient]) -> Sequence[Gradient]:
+        """The gradients of the op's inputs; see `Node.apply`.
+
+        Raises:
+            RuntimeError: What was saved has been freed, or changed in place.
+        """
+        grad = inputs[0]
+        steps = self.plan.steps
+        if grad is None:
+            return (None,) * len(steps)
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        if self.plan.has_tensors:
+            if GRAD_ENABLED.get():
+                saved = self._in_graph()
+            elif (only := self.plan.only) is not None:  # most nodes are like this
+                value = saved[0]
+                if (
+                    isinstance(value, Variable)
+                    and value.needs_grad
+                    and (value.version is None or not value.version.value)
+                ):
+                    return (only(grad, value.array),)
+                return (only(grad, self._array(value, 0)),)
+            else:
+                saved = self._arrays(saved)
+        if len(steps) == 1:
+            formula = steps[0][0]
+            return (formula and formula(grad, *saved),)
+        return tuple([step and step(grad, *pick(saved)) for step, pick in steps])
+
+    def call_restricted(
+        self, inputs: list[Gradient], wanted: Sequence[bool]
+    ) -> Sequence[Gradient]:
+        """The gradients that are wanted, None in place of the others (I8)."""
+        if all(wanted) or inputs[0] is None:
+            return self(inputs)
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        if self.plan.has_tensors:
+            in_graph = GRAD_ENABLED.get()
+            saved = self._in_graph() if in_graph else self._arrays(saved)
+        return tuple(
+            step(inputs[0], *pick(saved)) if is_wanted and step else None
+            for (step, pick), is_wanted in zip(self.plan.steps, wanted, strict=True)
+        )
+
+    def apply(self, *grads: Gradient) -> Sequence[Gradient]:
+        """The gradients of the op's inputs, given those of its results."""
+        return self(list(grads))
+
+    def _arrays(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What was saved, as formulas want it in a plain backward."""
+        return tuple([self._array(value, index) for index, value in enumerate(saved)])
+
+    def _array(self, value: Any, index: int) -> Any:  # noqa: ANN401 - of any type
+        if isinstance(value, Variable):
+            # What was detached since needs no gradient any more: so that is looked at.
+            if not value.needs_grad or (
+                value.version is not None and value.version.value
+            ):
+                self._check(value, self.plan.origins[index])
+            return value.array
+        return value.unpack(self).array if type(value) is SavedVariable else value
+
+    def _in_graph(self) -> tuple[Any, ...]:
+        """What was saved, as formulas want it under ``create_graph``."""
+        return tuple(
+            # What is not differentiated is a plain array to formulas.
+            raw(self.variable(i)) if origin == CONSTANT else self.variable(i)
+            for i, origin in enumerate(self.plan.origins)
+        )
+
+    def variable(self, index: int) -> Any:  # noqa: ANN401 - of any type
+        """What was saved at `index`, in its place in the graph."""
+        assert self.saved is not None
+        value, origin = self.saved[index], self.plan.origins[index]
+        if isinstance(value, SavedVariable):
+            return value.unpack(self)
+        if not isinstance(value, Variable):
+            return value
+        self._check(value, origin)
+        return attached(value, self, _output_nr(origin))
+
+    def _check(self, value: Variable, origin: int) -> None:
+        """Raise if a variable that was saved by itself has changed since."""
+        source = self.next_edges[origin].node if origin >= 0 else None
+        check_unchanged(
+            value,
+            0,
+            self,
+            output_nr=_output_nr(origin),
+            was_leaf=source is None or isinstance(source, basic_nodes.AccumulateGrad),
+        )
+
+    def release_variables(self) -> None:
+        """Let go of saved tensors; what is no tensor may be used again (N3)."""
+        if self.plan.has_tensors:
+            self.saved = None
+
+
+def shows_saved(cls: type[OpNode], names: Iterable[str]) -> None:
+    """Let nodes of a class show what they saved: ``_saved_x``, ``_raw_saved_x``.
+
+    Properties: with a ``__getattr__`` every other attribute would be slow. PyTorch's
+    names of the first two inputs, ``self`` and ``other``, will do too.
+    """
+    for name in names:
+        for known_as in (name, _ALIASES.get(name, name)):
+            for prefix, read in (("_saved_", _show_saved), ("_raw_saved_", _show_raw)):
+                reader = property(functools.partial(read, name=name))
+                setattr(cls, f"{prefix}{known_as}", reader)
+
+
+_ALIASES: Final = {"x": "self", "input": "self", "y": "other"}
+
+
+def _show_saved(node: OpNode, *, name: str) -> Any:  # noqa: ANN401 - of any type
+    if name not in node.plan.names:
+        return None  # no wanted gradient needs it
+    if node.saved is None:
+        raise RuntimeError(SECOND_BACKWARD)
+    index = node.plan.names.index(name)
+    return _shown(node.variable(index))
+
+
+def _show_raw(node: OpNode, *, name: str) -> Any:  # noqa: ANN401 - of any type
+    if name not in node.plan.names:
+        return None
+    if node.saved is None:
+        raise RuntimeError(SECOND_BACKWARD)
+    index = node.plan.names.index(name)
+    value, origin = node.saved[index], node.plan.origins[index]
+    if isinstance(value, Variable):
+        value = SavedVariable(value, output_nr=_output_nr(origin))
+        node.saved = (*node.saved[:index], value, *node.saved[index + 1 :])
+    return RawSaved(node, index) if isinstance(value, SavedVariable) else value
+
+
+class RawSaved:
+    """A place where a node keeps something, for hooks to be registered on.
+
+    Source: torch._C._autograd.SavedTensor.
+    """
+
+    def __init__(self, node: OpNode, index: int) -> None:
+        self._node = node
+        self._index = index
+
+    def register_hooks(self, pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
+        """See `SavedVariable.register_hooks`."""
+        if self._node.saved is None:
+            raise RuntimeError(FREED)
+        self._node.saved[self._index].register_hooks(pack_hook, unpack_hook)
+
+    def unpack(self) -> Any:  # noqa: ANN401 - of the class of tensors
+        """What is kept, as a variable in its place in the graph."""
+        if self._node.saved is None:
+            raise RuntimeError(SECOND_BACKWARD)
+        return self._node.saved[self._index].unpack(self._node)
+
+
+class SeveralNode(OpNode):
+    """The backward of one op with several results.
+
+    Attributes:
+        fills: Whether formulas want zeros in place of gradients that are undefined.
+        takes_one: Whether formulas take the first gradient instead of all.
+    """
+
+    __slots__ = ("fills", "takes_one")
+
+    def __init__(
+        self,
+        edges: tuple[Edge, ...],
+        results: Sequence[Array],
+        plan: Plan,
+        saved: tuple[Any, ...],
+        fills: bool,
+        takes_one: bool,
+    ) -> None:
+        metadata = tuple(map(metadata_of, results))
+        self._initialise(
+            edges,
+            metadata,
+            metadata[0].device if metadata else CPU,
+            next_sequence_nr(),
+        )
+        self.fills = fills
+        self.takes_one = takes_one
+        self.plan = plan
+        self.saved = saved
+        self._announce_saved(saved)
+        if creation_hooks.num_hooks:
+            creation_hooks.call(self, results)
+
+    def __call__(self, inputs: list[Gradient]) -> Sequence[Gradient]:
+        """As that of `OpNode`."""
+        return super().__call__([self._incoming(inputs)])
+
+    def call_restricted(
+        self, inputs: list[Gradient], wanted: Sequence[bool]
+    ) -> Sequence[Gradient]:
+        """As that of `OpNode`."""
+        if all(wanted):
+            return self(inputs)
+        return super().call_restricted([self._incoming(inputs)], wanted)
+
+    def _incoming(self, inputs: list[Gradient]) -> Gradient:
+        """What formulas take: all gradients, or the only one; None if none came."""
+        if self.takes_one:
+            return inputs[0]
+        if all(grad is None for grad in inputs):
+            return None
+        if not self.fills:
+            return tuple(inputs)
+        like = next(grad for grad in inputs if grad is not None)
+        return tuple(
+            _zeros(like, metadata) if grad is None else grad
+            for grad, metadata in zip(inputs, self.input_metadata, strict=True)
+        )
+
+
+def _output_nr(origin: int) -> int | None:
+    """Which result has this origin; None if it is no result."""
+    return RESULT - origin if origin <= RESULT else None
+
+
+def _shown(value: Any) -> Any:  # noqa: ANN401 - of any type
+    """What was saved, for people: arrays as variables."""
+    if isinstance(value, tuple):
+        return tuple(map(_shown, value))
+    return variable(value) if isinstance(value, np.ndarray) else value
+
+
+def _zeros(like: Gradient, metadata: InputMetadata | None) -> Gradient:
+    """Zeros for a gradient that did not come, of the kind of one that did."""
+    if metadata is None:
+        return None
+    array = like.array if isinstance(like, Variable) else like
+    zeros = np.zeros_like(array, shape=metadata.shape, dtype=metadata.dtype)
+    return variable(zeros) if isinstance(like, Variable) else zeros
+
+
+_node_classes: Final[dict[tuple[str, type[OpNode]], type[Any]]] = {}
+
+
+def node_class_of(name: str, base: type[OpNode] = OpNode) -> type[Any]:
+    """The class of nodes of this name: one, however many ops share it."""
+    known = _node_classes.get((name, base))
+    if known is None:
+        attributes = {"__slots__": (), "__module__": __name__, "__doc__": base.__doc__}
+        known = _node_classes[name, base] = type(name, (base,), attributes)
+    return known

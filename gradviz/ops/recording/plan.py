@@ -1,0 +1,164 @@
+"""What an op saves, and how gradients are computed from it: worked out once per op.
+
+Note [Formulas say what they need]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+A formula's first parameter is the gradient: ``grad``, that of the op's only
+differentiable result, or ``grads``, a tuple with one for each, None where none came.
+The names of the others say what the op has to save: a parameter of the forward
+function, ``result`` (or the name of one of several) for what it returned, ``x_shape``,
+``x_dtype`` or ``x_device`` for a property of its parameter ``x``. Only what the
+*wanted* gradients need is saved: ``x * 2`` keeps nothing of `x`. This is the contract
+of PyTorch's derivatives.yaml.
+
+Formulas are written in ops. In a plain backward they get raw arrays; with
+``create_graph`` they get variables in place of what is differentiated, and so become
+part of the graph. They need not undo broadcasting or casts: the engine sums and casts a
+gradient that is larger or wider than its receiver expects (V3, V5).
+"""
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from gradviz.backends.base import Array
+from gradviz.engine.protocols import Gradient
+from gradviz.ops.recording.variable import device_of
+
+#: The gradient of one input, given that of the result and what it names.
+Formula: TypeAlias = Callable[..., Gradient]
+
+#: Takes some items of a sequence.
+Picker: TypeAlias = Callable[[Sequence[Any]], tuple[Any, ...]]
+
+#: The origin of saved values that are not differentiated; see `Plan`.
+CONSTANT: Final = -1
+
+#: The origin of the first result; that of the next one is one less, and so on.
+RESULT: Final = -2
+
+
+class Plan(NamedTuple):
+    """What to save for a certain set of wanted gradients, and how to compute them.
+
+    Attributes:
+        keep: Takes all values that formulas can name, returns those to save.
+        names: What those are called.
+        steps: For each edge, its formula (None if not wanted) and what takes the
+            formula's arguments from what was saved.
+        origins: For each saved value, the edge that the gradient of it takes: an
+            index into `next_edges`, `CONSTANT`, or counted down from `RESULT`.
+        has_tensors: Whether something saved is a tensor, to be freed after use.
+        saves_results: Whether a result is among them.
+        only: The formula, if there is but one edge, and but one tensor is saved.
+    """
+
+    keep: Picker
+    names: tuple[str, ...]
+    steps: tuple[tuple[Formula | None, Picker], ...]
+    origins: tuple[int, ...]
+    has_tensors: bool
+    saves_results: bool
+    only: Formula | None = None
+
+
+#: Of which parameter, and how it is read, for each property that formulas name.
+Properties: TypeAlias = Sequence[tuple[int, Callable[[Array], Any]]]
+
+_PROPERTIES: Final[dict[str, Callable[[Array], Any]]] = {
+    "_shape": lambda array: getattr(array, "shape", ()),
+    "_dtype": lambda array: array.dtype,
+    "_device": device_of,
+}
+
+
+class Signature(NamedTuple):
+    """What can be named in the formulas of an op.
+
+    Attributes:
+        parameters: Those of the forward function.
+        formulas: By the parameter whose gradient each computes.
+        arrays: Further parameters that are tensors.
+        results: What the forward returns.
+        plain: Results that are not differentiable.
+    """
+
+    parameters: Sequence[str]
+    formulas: dict[str, Formula]
+    arrays: Sequence[str] = ()
+    results: Sequence[str] = ("result",)
+    plain: Sequence[str] = ()
+
+    def plans(self) -> list[Plan]:
+        """A plan for each set of wanted gradients: bit *i* is that of formula *i*."""
+        return [self._plan(wanted) for wanted in range(1 << len(self.formulas))]
+
+    def properties(self) -> Properties:
+        """For each property that formulas name: of which parameter, and how read."""
+        found = []
+        for name in self._property_names():
+            parameter, _, kind = name.rpartition("_")
+            read = _PROPERTIES[f"_{kind}"]
+            found.append((self.parameters.index(parameter), read))
+        return found
+
+    def saved_names(self) -> set[str]:
+        """All that a node of the op may save."""
+        return {p for formula in self.formulas.values() for p in _needs(formula)}
+
+    def _plan(self, wanted: int) -> Plan:
+        available = (*self.parameters, *self.results, *self._property_names())
+        tensors = {*self.formulas, *self.arrays, *self.results}
+        order = list(self.formulas)
+        chosen = [name for i, name in enumerate(order) if wanted >> i & 1]
+        needed = [p for name in chosen for p in _needs(self.formulas[name])]
+        kept = tuple(dict.fromkeys(needed))
+        has_tensors = not tensors.isdisjoint(kept)
+        return Plan(
+            keep=pick([available.index(name) for name in kept]),
+            names=kept,
+            steps=tuple(
+                (self.formulas[name], pick(list(map(kept.index, _needs(formula)))))
+                if name in chosen
+                else (None, pick(()))
+                for name, formula in self.formulas.items()
+            ),
+            origins=tuple(map(self._origin, kept)),
+            has_tensors=has_tensors,
+            saves_results=not set(self.results).isdisjoint(kept),
+            only=self.formulas[chosen[0]]
+            if len(chosen) == len(order) == len(kept) == 1 and has_tensors
+            else None,
+        )
+
+    def _origin(self, name: str) -> int:
+        differentiable = [one for one in self.results if one not in self.plain]
+        if name in self.formulas:
+            return list(self.formulas).index(name)
+        if name in differentiable:
+            return RESULT - differentiable.index(name)
+        return CONSTANT
+
+    def _property_names(self) -> list[str]:
+        """Properties such as ``x_shape`` that formulas name and parameters do not."""
+        return sorted(self.saved_names() - {*self.parameters, *self.results})
+
+
+def _needs(formula: Formula) -> tuple[str, ...]:
+    return parameters_of(formula)[1:]
+
+
+def pick(indices: Sequence[int]) -> Picker:
+    """A function that takes these items of a sequence, always as a tuple."""
+    match tuple(indices):
+        case ():
+            return lambda _: ()
+        case (only,):
+            return lambda values: (values[only],)
+        case several:
+            return itemgetter(*several)
+
+
+def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the parameters of a Python function."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]

@@ -1,0 +1,362 @@
+"""The array that remembers where it comes from: what ops take, return and save.
+
+Here is the graph side of a tensor. Arithmetic, printing and the rest of what a user
+sees are in `gradviz.tensors`, whose Tensor is the class that ops return.
+"""
+
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.backends.device import CPU, Device
+from gradviz.engine import basic_nodes
+from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.node import Edge, InputMetadata, Node
+from gradviz.engine.protocols import Gradient
+from gradviz.ops.recording import inference
+from gradviz.ops.recording.grad_rules import check_grad, check_grad_dtype
+from gradviz.ops.recording.version import INFERENCE, Version
+
+#: What ops take and return: an array, a `Variable`, sometimes a number. From arrays
+#: comes an array; if a variable is among them, a variable.
+Value: TypeAlias = Any
+
+#: The edge of what needs no gradient.
+NOWHERE: Final = Edge(None)
+
+
+class ViewOf(Protocol):
+    """What a variable knows of the one whose memory it views.
+
+    See `gradviz.ops.recording.view`.
+
+    Attributes:
+        base: The variable that has the memory; itself no view.
+    """
+
+    base: "Variable"
+
+    def refresh(self, view: "Variable") -> None:
+        """Update the place of `view` in the graph, if its base was changed."""
+
+
+class Variable:
+    """An array and its place in the graph.
+
+    A leaf was made by the user: it has no `edge`, and a `grad` if it needs one. What an
+    op made has the edge to the node that the op recorded, if it recorded one.
+
+    Attributes:
+        array: The elements, an array of some backend.
+        needs_grad: Whether gradients flow here; `requires_grad` without its checks.
+        edge: Where the gradient of an op's result goes; None for a leaf.
+        version: Counts changes of the memory; None as long as nobody asks.
+        viewed: What it is a view of, None if of nothing. A view's `needs_grad` and
+            `edge` may be out of date until `ViewOf.refresh`; `gradient_edge` and the
+            properties of this class see to that.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_accumulator",
+        "_grad",
+        "_grad_dtype",
+        "array",
+        "edge",
+        "needs_grad",
+        "version",
+        "viewed",
+    )
+
+    array: Array
+    needs_grad: bool
+    edge: Edge | None
+    version: Version | None
+    viewed: ViewOf | None
+    _grad: "Variable | None"
+    _grad_dtype: np.dtype[Any] | None
+    _accumulator: "Callable[[], AccumulateGrad | None] | None"
+
+    @property
+    def device(self) -> Device:
+        """Where the array is."""
+        return device_of(self.array)
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """The node of the op that made this, None for a leaf."""
+        if self.viewed is not None:
+            self.viewed.refresh(self)
+        return None if self.edge is None else self.edge.node
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of `grad_fn` this is."""
+        if self.viewed is not None:
+            self.viewed.refresh(self)
+        return 0 if self.edge is None else self.edge.input_nr
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded op made this."""
+        return self.grad_fn is None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether `retain_grad` was called on what an op made."""
+        node = self.grad_fn
+        return (
+            node is not None
+            and node.hooks is not None
+            and self.output_nr in node.hooks.retains_grad
+        )
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients flow here.
+
+        Raises:
+            RuntimeError: When set on what an op made, or on other than floats.
+        """
+        if self.viewed is None or self.edge is not None:
+            return self.needs_grad
+        return self.needs_grad or self.viewed.base.needs_grad
+
+    @requires_grad.setter
+    def requires_grad(self, requires_grad: bool) -> None:
+        if not isinstance(requires_grad, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if not self.is_leaf:
+            hint = (
+                ""
+                if requires_grad
+                else (
+                    " If you want to use a computed variable in a subgraph that doesn't"
+                    " require differentiation use var_no_grad = var.detach()."
+                )
+            )
+            raise RuntimeError(
+                f"you can only change requires_grad flags of leaf variables.{hint}"
+            )
+        if requires_grad and self.array.dtype.kind not in "fc":
+            raise RuntimeError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
+        if requires_grad and self.version is INFERENCE and not inference.is_on():
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode "
+                "is not allowed."
+            )
+        self.needs_grad = requires_grad
+        self.edge = None
+
+    @property
+    def grad(self) -> Value:
+        """The sum of the gradients so far, None before the first.
+
+        Raises:
+            TypeError: Set to something else than a tensor or None.
+            RuntimeError: Set to a tensor of another shape, dtype or device.
+        """
+        if self._grad is None and not self.is_leaf and not self.retains_grad:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being "
+                "accessed. Its .grad attribute won't be populated during "
+                "autograd.backward(). If you indeed want the .grad field to be "
+                "populated for a non-leaf Tensor, use .retain_grad() on the non-leaf "
+                "Tensor.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, grad: "Variable | None") -> None:
+        if grad is not None:
+            if not isinstance(grad, Variable):
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of "
+                    f"type {type(grad).__name__}"
+                )
+            if grad is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            dtype = getattr(self, "_grad_dtype", self.array.dtype)
+            check_grad(grad.array, grad.device, self.array, self.device, dtype)
+        self._grad = grad
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def grad_dtype(self) -> np.dtype[Any] | None:
+        """The dtype that gradients of this leaf have; None for any (C17).
+
+        Raises:
+            RuntimeError: This is no leaf; or set while there is another gradient.
+        """
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        # Hardly any variable has the slot filled, so that making one costs nothing.
+        dtype: np.dtype[Any] | None = getattr(self, "_grad_dtype", self.array.dtype)
+        return dtype
+
+    @grad_dtype.setter
+    def grad_dtype(self, dtype: Any) -> None:  # noqa: ANN401 - all that NumPy takes
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        wanted = None if dtype is None else np.dtype(dtype)
+        check_grad_dtype(wanted, raw(self._grad))
+        self._grad_dtype = wanted
+        node = self._accumulator and self._accumulator()
+        if node is not None:
+            node.input_metadata = (self._gradient_metadata(),)
+
+    def _gradient_metadata(self) -> InputMetadata:
+        """What gradients of this leaf must look like."""
+        dtype = getattr(self, "_grad_dtype", self.array.dtype)
+        return InputMetadata(self.array.shape, dtype, self.device)
+
+    def shared_version(self) -> Version:
+        """The count of changes, for another variable with the same memory to share."""
+        if self.version is None:
+            with _publishing:
+                if self.version is None:
+                    self.version = Version()
+        return self.version
+
+    def accumulator(self, *, keep: bool = False) -> "AccumulateGrad":
+        """The node that adds to this leaf's `grad`: the same as long as it is in use.
+
+        Args:
+            keep: Let it live as long as the leaf, because it has hooks.
+        """
+        node = self._accumulator and self._accumulator()
+        if node is None:
+            node = AccumulateGrad(self, self._gradient_metadata(), self.device)
+            reference: Callable[[], AccumulateGrad | None] = weakref.ref(node)
+            with _publishing:  # two threads may be here: both take the first one's
+                known = self._accumulator and self._accumulator()
+                if known is None:
+                    self._accumulator = reference
+                else:
+                    node = known
+        if keep:
+            kept = node
+            self._accumulator = lambda: kept
+        return node
+
+
+V = TypeVar("V", bound=Variable)
+
+_publishing: Final = threading.Lock()
+
+_result_class: type[Variable] = Variable
+
+
+def result_class(cls: type[V]) -> type[V]:
+    """Make `cls` the class of what ops return; a class decorator."""
+    global _result_class
+    _result_class = cls
+    return cls
+
+
+def variable(array: Array, edge: Edge | None = None) -> Value:
+    """A variable of the class that ops return; it needs a gradient if it has an edge.
+
+    Args:
+        array: An array, or a NumPy scalar, which becomes an array.
+        edge: Where its gradient goes.
+    """
+    cls = _result_class
+    new = cls.__new__(cls)
+    new.array = np.asarray(array) if isinstance(array, np.generic) else array
+    new.edge = edge
+    new.version = None
+    new.viewed = None
+    new._grad = None
+    new._accumulator = None
+    if edge is not None:
+        new.needs_grad = True
+        return new
+    new.needs_grad = False
+    if inference.num_blocks and inference.is_on():
+        new.version = INFERENCE
+    return new
+
+
+def detached(x: Variable) -> Value:
+    """The same memory outside the graph; changes of it are counted together."""
+    new = variable(x.array)
+    new.version = x.version or x.shared_version()
+    return new
+
+
+def raw(value: Value) -> Value:
+    """The array of a variable; anything else as it is."""
+    return value.array if isinstance(value, Variable) else value
+
+
+def as_tensor(gradient: Gradient) -> Gradient:
+    """What flows through the engine, as a tensor."""
+    if gradient is None or isinstance(gradient, Variable):
+        return gradient
+    return variable(gradient)
+
+
+def as_flowing(gradient: Gradient) -> Gradient:
+    """A tensor, as the engine wants it in the current pass."""
+    return gradient if GRAD_ENABLED.get() else raw(gradient)
+
+
+def gradient_edge(value: object) -> Edge:
+    """Where the gradient of an op's argument goes; `NOWHERE` if none is wanted."""
+    if isinstance(value, Variable):
+        if value.viewed is not None:
+            value.viewed.refresh(value)
+        if value.edge is not None:
+            return value.edge
+        if value.needs_grad:
+            return Edge(value.accumulator(), 0)
+    return NOWHERE
+
+
+def device_of(array: Array) -> Device:
+    """Where an array is, for the arrays that a variable may hold."""
+    return CPU if type(array) is np.ndarray else array.device
+
+
+def metadata_of(array: Array) -> InputMetadata:
+    """What a gradient of `array` must look like."""
+    return InputMetadata(array.shape, array.dtype, device_of(array))
+
+
+class AccumulateGrad(basic_nodes.AccumulateGrad):
+    """Puts the gradient of a variable into its `grad`, as a variable."""
+
+    __slots__ = ()
+
+    shown = staticmethod(as_tensor)
+    taken = staticmethod(as_flowing)
+
+    @property
+    def variable(self) -> Any:  # noqa: ANN401 - the engine knows a leaf by protocol
+        """PyTorch's name of `leaf`."""
+        return self.leaf
+
+    def wrapped(self, gradient: Gradient) -> Gradient:
+        """A raw gradient as a variable; with ``create_graph`` it is one already."""
+        return as_tensor(gradient)
+
+    def increased(self, stored: Gradient, gradient: Gradient) -> Gradient:
+        """The memory of ``.grad`` changes, and that is counted."""
+        array = stored.array
+        np.add(array, raw(gradient), out=array)
+        if stored.version is not INFERENCE:
+            stored.shared_version().value += 1
+        return stored

@@ -1,0 +1,1 @@
+"""Ops that make fewer elements of many, and what needs them."""

@@ -1,0 +1,318 @@
+"""The largest and the smallest elements, and where they are."""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.engine.protocols import Gradient
+from gradviz.ops.elementwise.selection import maximum, minimum
+from gradviz.ops.recording import return_types
+from gradviz.ops.recording.calling import numpy_names
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.dimensions import (
+    Dims,
+    Shape,
+    kept_shape,
+    wrap_dim,
+    wrap_dims,
+)
+from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.return_types import Extremes, Kind, Range
+from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.shapes.broadcasting import restored
+from gradviz.ops.shapes.gathering import sum_at
+from gradviz.ops.shapes.shape import reshape
+
+#: What numpy.max and numpy.min do, without what they check first.
+_largest: Final[Callable[..., Array]] = np.maximum.reduce
+_smallest: Final[Callable[..., Array]] = np.minimum.reduce
+
+# --- of all elements, or of several dimensions --------------------------------------
+
+
+def evenly(grad: Gradient, x: Gradient, result: Gradient, dims: Shape) -> Gradient:
+    """The gradient of an extreme, in equal parts to all elements that equal it."""
+    array, extreme = raw(x), restored(raw(result), x.shape, dims)
+    chosen = array == extreme
+    if array.dtype.kind == "f":
+        chosen |= np.isnan(array) & np.isnan(extreme)
+    count = chosen.sum(axis=dims, keepdims=True)
+    return restored(grad, x.shape, dims) / count.astype(array.dtype) * chosen
+
+
+@differentiable(
+    "MaxBackward1", x=lambda grad, x, result, dims: evenly(grad, x, result, dims)
+)
+def _max_all(x: Array, dims: Shape) -> Array:
+    return _largest(x, axis=dims)
+
+
+@differentiable(
+    "MinBackward1", x=lambda grad, x, result, dims: evenly(grad, x, result, dims)
+)
+def _min_all(x: Array, dims: Shape) -> Array:
+    return _smallest(x, axis=dims)
+
+
+@differentiable(
+    "AmaxBackward0", x=lambda grad, x, result, dims: evenly(grad, x, result, dims)
+)
+def _amax(x: Array, dims: Shape, keepdim: bool) -> Array:
+    return _largest(x, axis=dims, keepdims=keepdim)
+
+
+@differentiable(
+    "AminBackward0", x=lambda grad, x, result, dims: evenly(grad, x, result, dims)
+)
+def _amin(x: Array, dims: Shape, keepdim: bool) -> Array:
+    return _smallest(x, axis=dims, keepdims=keepdim)
+
+
+@differentiable(
+    "AminmaxBackward0",
+    results=("smallest", "largest"),
+    x=lambda grads, x, smallest, largest, dims: _both(
+        grads, x, (smallest, largest), dims
+    ),
+)
+def _aminmax(x: Array, dims: Shape, keepdim: bool) -> Range:
+    return Range(
+        _smallest(x, axis=dims, keepdims=keepdim),
+        _largest(x, axis=dims, keepdims=keepdim),
+    )
+
+
+def _both(
+    grads: tuple[Gradient, Gradient],
+    x: Gradient,
+    results: tuple[Gradient, Gradient],
+    dims: Shape,
+) -> Gradient:
+    parts = [
+        evenly(grad, x, extreme, dims)
+        for grad, extreme in zip(grads, results, strict=True)
+        if grad is not None
+    ]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+# --- along one dimension ------------------------------------------------------------
+
+
+def put_back(grad: Gradient, x_shape: Shape, indices: Gradient, dim: int) -> Gradient:
+    """The gradient of elements that were chosen along `dim`, where they were."""
+    if not x_shape:
+        return reshape(grad, ())
+    kept = kept_shape(x_shape, (dim,))
+    indices = raw(indices)
+    if indices.ndim < len(x_shape):
+        grad, indices = reshape(grad, kept), indices.reshape(kept)
+    return sum_at(grad, x_shape, dim, indices)
+
+
+def chosen(kind: Kind, x: Array, indices: Array, dim: int, keepdim: bool) -> Extremes:
+    """The elements at `indices`, which have a length of 1 along `dim`."""
+    if not x.ndim:
+        return kind(np.copy(x), indices.reshape(()))
+    values = np.take_along_axis(x, indices, axis=dim)
+    if keepdim:
+        return kind(values, indices)
+    return kind(np.squeeze(values, axis=dim), np.squeeze(indices, axis=dim))
+
+
+@differentiable(
+    "MaxBackward0",
+    results=("values", "indices"),
+    plain=("indices",),
+    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+)
+def _max(x: Array, dim: int, keepdim: bool) -> Extremes:
+    axis = dim if x.ndim else None
+    return return_types.max(
+        _largest(x, axis=axis, keepdims=keepdim),
+        np.argmax(x, axis=axis, keepdims=keepdim),
+    )
+
+
+@differentiable(
+    "MinBackward0",
+    results=("values", "indices"),
+    plain=("indices",),
+    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+)
+def _min(x: Array, dim: int, keepdim: bool) -> Extremes:
+    axis = dim if x.ndim else None
+    return return_types.min(
+        _smallest(x, axis=axis, keepdims=keepdim),
+        np.argmin(x, axis=axis, keepdims=keepdim),
+    )
+
+
+# --- what users call --------------------------------------------------------------
+
+
+@numpy_names
+def max(input: Value, dim: Value = None, keepdim: bool = False) -> Value:
+    """The largest element; along a dimension with its indices; or of two tensors.
+
+    Args:
+        input: What to look at.
+        dim: Along which dimension; None for the largest of all; or the other tensor.
+        keepdim: Keep the dimension, with length 1.
+
+    Returns:
+        A tensor; with a dimension the named tuple ``(values, indices)``, where of equal
+        elements the first is taken. Without one, equal elements share the gradient.
+
+    Raises:
+        IndexError: There is no such dimension, or it is empty.
+        RuntimeError: There is no element.
+    """
+    if isinstance(dim, Variable):
+        return maximum(input, dim)
+    if dim is None:
+        return _max_all(input, _all_dims("max", input))
+    return _max(input, _dim_of_extreme("max", input, dim), keepdim)
+
+
+@numpy_names
+def min(input: Value, dim: Value = None, keepdim: bool = False) -> Value:
+    """The smallest element; along a dimension with its indices; or of two tensors.
+
+    See `max`, also for what is raised.
+    """
+    if isinstance(dim, Variable):
+        return minimum(input, dim)
+    if dim is None:
+        return _min_all(input, _all_dims("min", input))
+    return _min(input, _dim_of_extreme("min", input, dim), keepdim)
+
+
+@numpy_names
+def amax(input: Value, dim: Dims = (), keepdim: bool = False) -> Value:
+    """The largest elements along dimensions; equal ones share the gradient.
+
+    Raises:
+        IndexError: There is no such dimension, or it is empty.
+    """
+    return _amax(input, _checked_dims("amax", input, dim), keepdim)
+
+
+@numpy_names
+def amin(input: Value, dim: Dims = (), keepdim: bool = False) -> Value:
+    """The smallest elements along dimensions; equal ones share the gradient.
+
+    Raises:
+        IndexError: There is no such dimension, or it is empty.
+    """
+    return _amin(input, _checked_dims("amin", input, dim), keepdim)
+
+
+@numpy_names
+def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> Range:
+    """The smallest and the largest elements, as a named tuple ``(min, max)``.
+
+    Raises:
+        IndexError: There is no such dimension, or it is empty.
+        RuntimeError: There is no element.
+    """
+    dims = (
+        tuple(range(raw(input).ndim))
+        if dim is None
+        else _checked_dims("aminmax", input, dim)
+    )
+    if not raw(input).size and dim is None:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the "
+            "operation has no identity."
+        )
+    result: Range = _aminmax(input, dims, keepdim)
+    return result
+
+
+@numpy_names
+def argmax(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
+    """Where the largest element is: along `dim`, or in the flattened tensor.
+
+    Raises:
+        IndexError: There is no such dimension, or it is empty.
+    """
+    return _position("argmax", np.argmax, input, dim, keepdim)
+
+
+@numpy_names
+def argmin(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
+    """Where the smallest element is: along `dim`, or in the flattened tensor.
+
+    Raises:
+        IndexError: There is no such dimension, or it is empty.
+    """
+    return _position("argmin", np.argmin, input, dim, keepdim)
+
+
+def _position(
+    name: str, find: Value, x: Value, dim: int | None, keepdim: bool
+) -> Value:
+    array = raw(x)
+    _refuse_complex(name, array)
+    if dim is None:
+        if not array.size:
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() "
+                f"== 0."
+            )
+        axis = None
+    else:
+        axis = wrap_dim(dim, array.ndim)
+        check_length(name, array, axis)
+    return variable(find(array, axis=axis if array.ndim else None, keepdims=keepdim))
+
+
+# --- what is checked ----------------------------------------------------------------
+
+
+def check_length(name: str, x: Array, dim: int) -> None:
+    """Raise PyTorch's error if there is nothing to choose from along `dim`."""
+    if x.ndim and not x.shape[dim]:
+        raise IndexError(
+            f"{name}(): Expected reduction dim {dim} to have non-zero size."
+        )
+
+
+def _all_dims(name: str, x: Value) -> Shape:
+    array = raw(x)
+    _refuse_complex(name, array)
+    if not array.size:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+            f"Specify the reduction dim with the 'dim' argument."
+        )
+    return tuple(range(array.ndim))
+
+
+def _dim_of_extreme(name: str, x: Value, dim: int) -> int:
+    array = raw(x)
+    dim = wrap_dim(dim, array.ndim)
+    check_length(name, array, dim)
+    _refuse_complex(name, array)
+    return dim
+
+
+def _checked_dims(name: str, x: Value, dims: Dims) -> Shape:
+    array = raw(x)
+    wrapped = wrap_dims(dims, array.ndim)
+    if not array.size and dims in (None, ()):
+        return _all_dims(name, x)
+    for dim in wrapped:
+        check_length(name, array, dim)
+    _refuse_complex(name, array)
+    return wrapped
+
+
+def _refuse_complex(name: str, x: Array) -> None:
+    if x.dtype.kind == "c":
+        raise NotImplementedError(
+            f"\"{name}\" not implemented for '{scalar_type_name(x.dtype)}'"
+        )

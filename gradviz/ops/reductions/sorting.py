@@ -1,0 +1,141 @@
+"""Elements in order."""
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.ops.recording import return_types
+from gradviz.ops.recording.calling import numpy_names
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.dimensions import at, wrap_dim
+from gradviz.ops.recording.return_types import Extremes, Kind
+from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.ops.reductions.extremes import put_back
+
+
+def order_of(x: Array, dim: int, *, descending: bool = False) -> Array:
+    """The indices that sort `x` along `dim`; equal elements keep their order.
+
+    NaN counts as larger than any number.
+    """
+    if not x.ndim:
+        return np.zeros_like(x, dtype=np.int64)
+    if not descending:
+        return np.argsort(x, axis=dim, kind="stable")
+    backwards = np.argsort(np.flip(x, dim), axis=dim, kind="stable")
+    return x.shape[dim] - 1 - np.flip(backwards, dim)
+
+
+def _picked(kind: Kind, x: Array, order: Array, dim: int) -> Extremes:
+    return kind(np.take_along_axis(x, order, dim) if x.ndim else np.copy(x), order)
+
+
+def _sorted(x: Array, dim: int, descending: bool) -> Extremes:
+    return _picked(return_types.sort, x, order_of(x, dim, descending=descending), dim)
+
+
+_sort = differentiable(
+    "SortBackward0",
+    results=("values", "indices"),
+    plain=("indices",),
+    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+)(_sorted)
+
+
+_stable_sort = differentiable(
+    "SortBackward1",
+    results=("values", "indices"),
+    plain=("indices",),
+    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+)(_sorted)
+
+
+@differentiable(
+    "TopkBackward0",
+    results=("values", "indices"),
+    plain=("indices",),
+    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+)
+def _topk(x: Array, k: int, dim: int, largest: bool) -> Extremes:
+    order = order_of(x, dim, descending=largest)
+    best = order[at(dim, slice(k))] if x.ndim else order
+    return _picked(return_types.topk, x, best, dim)
+
+
+@numpy_names
+def sort(
+    input: Value,
+    dim: int = -1,
+    descending: bool = False,
+    *,
+    stable: bool | None = None,
+) -> Extremes:
+    """The elements in order along `dim`, and where they were.
+
+    Args:
+        input: What to sort; NaN counts as larger than any number.
+        dim: Along which dimension.
+        descending: The largest first.
+        stable: Equal elements keep their order; here they always do.
+
+    Returns:
+        The named tuple ``(values, indices)``.
+
+    Raises:
+        IndexError: There is no such dimension.
+    """
+    x = raw(input)
+    _refuse_complex("Sort", x)
+    sort_op = _sort if stable is None else _stable_sort
+    result: Extremes = sort_op(input, wrap_dim(dim, x.ndim), descending)
+    return result
+
+
+@numpy_names
+def argsort(
+    input: Value, dim: int = -1, descending: bool = False, stable: bool = False
+) -> Value:
+    """The indices that sort `input` along `dim`; see `sort`."""
+    del stable
+    x = raw(input)
+    _refuse_complex("Sort", x)
+    order = order_of(x, wrap_dim(dim, x.ndim), descending=descending)
+    return variable(order)
+
+
+def msort(input: Value) -> Value:
+    """The elements in order along the first dimension."""
+    return sort(input, 0).values
+
+
+@numpy_names
+def topk(
+    input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
+) -> Extremes:
+    """The `k` largest elements along `dim`, and where they were.
+
+    Args:
+        input: What to choose from; NaN counts as larger than any number.
+        k: How many.
+        dim: Along which dimension.
+        largest: The largest; else the smallest.
+        sorted: In order; here they always are.
+
+    Returns:
+        The named tuple ``(values, indices)``.
+
+    Raises:
+        IndexError: There is no such dimension.
+        RuntimeError: There are not as many.
+    """
+    del sorted
+    x = raw(input)
+    dim = wrap_dim(dim, x.ndim)
+    if not 0 <= k <= (x.shape[dim] if x.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    result: Extremes = _topk(input, k, dim, largest)
+    return result
+
+
+def _refuse_complex(name: str, x: Array) -> None:
+    if x.dtype.kind == "c":
+        raise RuntimeError(f"{name} currently does not support complex dtypes on CPU")

@@ -1,0 +1,1 @@
+"""Ops that move elements and do not compute with them."""

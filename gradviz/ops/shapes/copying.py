@@ -1,0 +1,65 @@
+"""Copies: on the same device, on another, with another dtype."""
+
+import enum
+from typing import Final
+
+import numpy as np
+
+from gradviz.backends.base import Array, copy_to, device_of
+from gradviz.backends.device import Device
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.variable import Value
+
+
+class MemoryFormat(enum.Enum):
+    """The order in which the elements of a copy lie in memory."""
+
+    CONTIGUOUS = "contiguous_format"  # C order
+    PRESERVE = "preserve_format"  # that of the original
+
+    def __repr__(self) -> str:
+        return f"gradviz.{self.value}"
+
+
+#: PyTorch's names of them.
+contiguous_format: Final = MemoryFormat.CONTIGUOUS
+preserve_format: Final = MemoryFormat.PRESERVE
+
+
+@differentiable("CloneBackward0", x=lambda grad: grad)
+def contiguous_copy(x: Array) -> Array:
+    """A copy in C order."""
+    return np.copy(x, order="C")
+
+
+@differentiable("CloneBackward0", x=lambda grad: grad)
+def _like_original(x: Array) -> Array:
+    # What has each element once keeps its order; PyTorch gives up where it does not.
+    return np.copy(x, order="C" if 0 in x.strides else "K")
+
+
+def clone(input: Value, *, memory_format: MemoryFormat = preserve_format) -> Value:
+    """A copy, whose elements lie in memory as the original's do.
+
+    Args:
+        input: What to copy.
+        memory_format: `MemoryFormat.CONTIGUOUS` for C order.
+    """
+    if memory_format is MemoryFormat.PRESERVE:
+        return _like_original(input)
+    return contiguous_copy(input)
+
+
+@differentiable(
+    "ToCopyBackward0",
+    x=lambda grad, x_dtype, x_device: to_copy(grad, x_dtype, x_device),
+)
+def to_copy(x: Array, dtype: DTypeLike, device: Device) -> Array:
+    """A copy with another dtype, on another device, or both.
+
+    The node runs on the device that the copy is on, as its gradient is there.
+    """
+    if device_of(x) is device:
+        return x.astype(dtype)
+    return copy_to(x, device).astype(dtype, copy=False)

@@ -1,0 +1,130 @@
+"""Elements repeated."""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.engine.protocols import Gradient
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.dimensions import Dims, Shape, several, wrap_dim
+from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.ops.shapes.broadcasting import expand
+from gradviz.ops.shapes.copying import contiguous_copy
+from gradviz.ops.shapes.gathering import index_select
+from gradviz.ops.shapes.shape import reshape, view
+from gradviz.ops.shapes.unit_dimensions import unsqueeze
+
+
+def _folded(grad: Gradient, repeats: Shape, shape: Shape) -> Gradient:
+    """The sum of all repetitions of each element."""
+    added = len(repeats) - len(shape)
+    lengths = (1,) * added + shape
+    pairs = tuple(size for pair in zip(repeats, lengths, strict=True) for size in pair)
+    if not prod(repeats):
+        return grad.sum() * np.zeros_like(raw(grad), shape=shape)
+    each = reshape(grad, pairs).sum(tuple(range(0, len(pairs), 2)))
+    return reshape(each, shape)
+
+
+@differentiable(
+    "RepeatBackward0",
+    x=lambda grad, repeats, x_shape: _folded(grad, repeats, x_shape),
+)
+def _repeat(x: Array, repeats: Shape) -> Array:
+    return np.tile(x, repeats)
+
+
+def repeat(input: Value, repeats: Sequence[int]) -> Value:
+    """Copies one after the other, so many for each dimension.
+
+    Raises:
+        RuntimeError: There are less numbers than dimensions, or negative ones.
+    """
+    numbers = tuple(repeats)
+    if len(numbers) < raw(input).ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of "
+            "dimensions of tensor"
+        )
+    for number in numbers:
+        if number < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {number}: "
+                f"{list(numbers)}"
+            )
+    return _repeat(input, numbers)
+
+
+def tile(input: Value, dims: Dims) -> Value:
+    """`repeat`, where dimensions without a number stay as they are."""
+    numbers = several(dims)
+    missing = raw(input).ndim - len(numbers)
+    return repeat(input, (1,) * missing + numbers)
+
+
+def repeat_interleave(
+    input: Value,
+    repeats: Value = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
+) -> Value:
+    """Each element, or each entry of a dimension, so many times in a row.
+
+    Args:
+        input: What to repeat; alone it is `repeats`, and its indices are repeated.
+        repeats: How often: a number, or a vector with one for each entry.
+        dim: Which dimension; None takes the flattened elements.
+        output_size: How many entries that makes, if it is known. Not used.
+
+    Raises:
+        RuntimeError: The numbers do not fit.
+    """
+    del output_size
+    if repeats is None:
+        _check_repeats(raw(input))
+        return variable(np.repeat(_numbered(raw(input)), raw(input)))
+    if dim is None:
+        input, dim = reshape(input, (-1,)), 0
+    if not raw(input).ndim:
+        input = reshape(input, (1,))
+    dim = wrap_dim(dim, raw(input).ndim)
+    if not hasattr(repeats, "dtype"):
+        return _in_a_row(input, repeats, dim)
+    _check_repeats(raw(repeats))
+    length = raw(input).shape[dim]
+    numbers = raw(repeats)
+    if numbers.ndim == 1 and numbers.size == 1:
+        numbers = numbers.reshape(())
+    if numbers.ndim == 1 and numbers.size != length:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got "
+            f"repeats.size(0) = {numbers.size} and input.size({dim}) = {length}"
+        )
+    places = _numbered(np.broadcast_to(numbers, (length,)))
+    return index_select(input, dim, np.repeat(places, numbers))
+
+
+def _numbered(x: Array) -> Array:
+    """0, 1, ... for the elements of a vector, on its device."""
+    return np.cumsum(np.ones_like(x)) - 1
+
+
+def _in_a_row(x: Value, repeats: int, dim: int) -> Value:
+    if repeats < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    shape = raw(x).shape
+    wide = (*shape[: dim + 1], repeats, *shape[dim + 1 :])
+    copied = contiguous_copy(expand(unsqueeze(x, dim + 1), wide))
+    return view(copied, (*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :]))
+
+
+def _check_repeats(repeats: Array) -> None:
+    if repeats.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    if repeats.size and np.min(repeats) < 0:
+        raise RuntimeError("repeats can not be negative")

@@ -1,0 +1,61 @@
+"""Views that a tensor becomes itself: ``x.t_()`` and its like.
+
+No memory changes. The tensor sees its elements in another way from now on, and has the
+place in the graph that the view would have. Other views of it must be made anew.
+"""
+
+import math
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+
+import numpy as np
+
+from gradviz.ops.recording.differentiable import Op
+from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.in_place import check_changeable, count_change
+from gradviz.ops.recording.node_hooks import move_retained_grad
+from gradviz.ops.recording.variable import Value, Variable
+from gradviz.ops.recording.view import View
+
+V = TypeVar("V", bound=Variable)
+
+
+def resize(x: V, shape: Shape) -> V:
+    """Give a tensor another shape, with its first elements in C order, and zeros.
+
+    Fewer elements stay where they are; for more there is new memory.
+
+    Raises:
+        RuntimeError: It requires gradients.
+    """
+    if x.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    flat = x.array.reshape(-1)
+    size = math.prod(shape)
+    if size > flat.size:
+        flat = np.zeros_like(flat, shape=size)
+        flat[: x.array.size] = x.array.reshape(-1)
+    x.array = flat[:size].reshape(shape)
+    count_change(x)
+    return x
+
+
+def becoming(op: Op) -> Callable[..., Value]:
+    """The form of a view op that makes its first argument the view, and returns it."""
+
+    @wraps(op)
+    def become(x: V, *args: Value, **kwargs: Value) -> V:
+        check_changeable(x)
+        result: Variable = op(x, *args, **kwargs)
+        before = x.edge
+        x.array = result.array
+        if result.edge is not None:
+            x.edge, x.needs_grad = result.edge, True
+            move_retained_grad(before, result.edge)
+        if isinstance(x.viewed, View):
+            x.viewed = result.viewed
+        count_change(x)
+        return x
+
+    return become

@@ -41,7 +41,12 @@ def stretches(graph: Graph, depth: int | None = None) -> tuple[Stretch, ...]:
         graph: The graph.
         depth: How many names of a path count; all if not given.
     """
-    inner = {edge.producer for edge in graph.edges}
+    inner = {edge.producer for edge in graph.edges} | {
+        # What has been collapsed is no leaf, even where the graph ends with it.
+        index
+        for index, node in enumerate(graph.nodes)
+        if node.members
+    }
     paths = [_cut(node.module, depth) for node in graph.nodes]
     order = sorted(inner, key=lambda index: -graph.nodes[index].id)
     found: list[tuple[str, list[int]]] = [

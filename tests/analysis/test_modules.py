@@ -53,6 +53,13 @@ def test_what_a_module_made_in_a_row_is_a_stretch(model):
     assert [stretch.module for stretch in found] == ["b", "a.0"]
 
 
+def test_a_part_that_has_been_collapsed_belongs_to_no_other():
+    collapsed = collapse_modules(chain("", "b", "b", "a", "a"), 1)
+
+    assert pairs_of(collapsed) == [(0, 1), (1, 2)]
+    assert stretches(collapsed) == ()
+
+
 def test_a_leaf_belongs_to_the_stretch_that_alone_uses_it(model):
     assert [stretch.members for stretch in stretches(model)] == [
         (1, 2, 7),

@@ -106,6 +106,37 @@ class Tensor(
         """Bytes of one element."""
         return self.array.dtype.itemsize
 
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.array.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element.
+
+        Raises:
+            TypeError: The tensor is not in host memory.
+        """
+        return self._host_array().ctypes.data
+
+    def storage_offset(self) -> int:
+        """How many elements lie in memory before the first of this one's.
+
+        Counted from the tensor that this one views, if it is a view.
+
+        Raises:
+            TypeError: The tensor is not in host memory.
+        """
+        base = self._base
+        if base is None:
+            return 0
+        return (self.data_ptr() - base.data_ptr()) // self.array.dtype.itemsize
+
+    def _host_array(self) -> np.ndarray:
+        if self.device is not CPU:
+            raise TypeError(f"the memory of {self.device} has no address on the host")
+        return self.array
+
     def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
         """How many elements one step is in memory, for each dimension or for one."""
         size = self.array.dtype.itemsize

@@ -180,3 +180,16 @@ def test_booleans_combine():
     assert (~x).tolist() == [False, True]
     assert (x & x).tolist() == [True, False]
     assert (x | ~x).tolist() == [True, True]
+
+
+def test_a_view_lies_in_the_memory_of_its_base():
+    x = gv.arange(12.0).view(3, 4)
+
+    assert x.storage_offset() == 0
+    assert x[1, 2:].storage_offset() == 6
+    assert x[1].data_ptr() == x.data_ptr() + 4 * x.itemsize
+
+
+def test_memory_of_a_device_has_no_address():
+    with pytest.raises(TypeError, match="sim:0 has no address on the host"):
+        gv.ones(2, device="sim:0").data_ptr()

@@ -498,11 +498,22 @@ def _completion(
     function: Callable[..., Any],
 ) -> Callable[[tuple[Value, ...], dict[str, Value]], tuple[Value, ...]]:
     """What puts the arguments of a call of `function` in order, with its defaults."""
+    names = parameters_of(function)
+    defaults = dict(
+        zip(reversed(names), reversed(function.__defaults__ or ()), strict=False)
+    )
 
     def complete(args: tuple[Value, ...], named: dict[str, Value]) -> tuple[Value, ...]:
-        bound = inspect.signature(function).bind(*args, **named)
-        bound.apply_defaults()
-        return bound.args
+        given = defaults | named
+        try:
+            completed = args + tuple([given[name] for name in names[len(args) :]])
+        except KeyError:
+            completed = ()
+        if len(completed) == len(names) and named.keys() <= set(names[len(args) :]):
+            return completed
+        return (
+            inspect.signature(function).bind(*args, **named).args
+        )  # says what is wrong
 
     return complete
 

@@ -6,7 +6,7 @@ DEMO   := demo
 BIN    := $(VENV)/bin
 
 # Two workers fill two cores; tests are independent of each other and of their order.
-PYTEST := $(BIN)/python -m pytest -n 2
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # A single test of the largest campaigns takes longer than a test otherwise may.
 STRESS := $(PYTEST) -m stress $(if $(FULL),-o faulthandler_timeout=14400)

@@ -14,6 +14,14 @@ from gradviz.trace.probe import Probe
 #: Whose method takes the node itself, and not its id.
 _NOT_KEPT: Final = NodeCreated
 
+#: Of each method: a kind's fields are called as the parameters of its method.
+_PARAMETERS: Final = {
+    kind_name(kind): tuple(
+        inspect.signature(getattr(Probe, kind_name(kind))).parameters
+    )[1:]
+    for kind in KINDS.values()
+}
+
 
 class EventList(Probe):
     """Keeps events in the order in which they are reported.
@@ -38,8 +46,7 @@ class EventList(Probe):
                 self._listen(kind_name(kind), kind)
 
     def _listen(self, method: str, kind: Callable[..., Event]) -> None:
-        # A kind's fields are called as the parameters of its method.
-        parameters = tuple(inspect.signature(getattr(self, method)).parameters)
+        parameters = _PARAMETERS[method]
         common = {"task": -1, "node": -1}
 
         def keep(*args: object, **kwargs: object) -> None:

@@ -31,7 +31,7 @@ from gradviz.ops.shapes.shape import reshape
     ),
 )
 def _put(x: Array, index: Array, source: Array, accumulate: bool) -> Array:
-    result = np.copy(x)
+    result = np.copy(x, order="C")  # so that `reshape` is a view
     flat, values = result.reshape(-1), source.reshape(index.shape)
     if accumulate:
         np.add.at(flat, index, values)
@@ -46,7 +46,7 @@ def _put(x: Array, index: Array, source: Array, accumulate: bool) -> Array:
     x=lambda grad, index: _put_number(grad, index, 0),
 )
 def _put_number(x: Array, index: Array, value: Scalar) -> Array:
-    result = np.copy(x)
+    result = np.copy(x, order="C")  # so that `reshape` is a view
     result.reshape(-1)[index] = value
     return result
 

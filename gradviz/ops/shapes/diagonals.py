@@ -145,7 +145,7 @@ def fill_diagonal(x: Array, fill_value: float, wrap: bool = False) -> Array:
         raise RuntimeError("dimensions must larger than 1")
     if x.ndim > 2 and len(set(x.shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    result = np.copy(x)
+    result = np.copy(x, order="C")  # so that `reshape` is a view
     step = 1 + sum(math.prod(x.shape[i + 1 :]) for i in range(x.ndim - 1))
     end = None if wrap or x.ndim > 2 else x.shape[1] ** 2
     result.reshape(-1)[:end:step] = fill_value

@@ -149,7 +149,7 @@ def select_slices(x: Array, dim: int, index: Array) -> Array:
 )
 def sum_slices(x: Array, shape: Shape, dim: int, index: Array) -> Array:
     """Zeros of `shape`, with slices of `x` added where `select_slices` finds them."""
-    result = np.zeros_like(x, shape=shape)
+    result = np.zeros_like(x, shape=shape, order="C")  # for `add_rows`
     if dim == 0 and len(shape) > 1:
         add_rows(result, index, x)
     else:
@@ -216,7 +216,7 @@ def take_at(x: Array, index: Array) -> Array:
     "PutBackward0", arrays=("index",), x=lambda grad, index: take_at(grad, index)
 )
 def _take_backward(x: Array, shape: Shape, index: Array) -> Array:
-    result = np.zeros_like(x, shape=shape)
+    result = np.zeros_like(x, shape=shape, order="C")  # so that `reshape` is a view
     np.add.at(result.reshape(-1), index, x)
     return result
 

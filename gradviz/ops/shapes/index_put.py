@@ -42,7 +42,7 @@ def index_at(x: Array, indices: Indices) -> Array:
     x=lambda grad, indices: index_at(grad, indices),
 )
 def _index_backward(x: Array, shape: Shape, indices: Indices) -> Array:
-    result: Array = np.zeros_like(x, shape=shape)
+    result: Array = np.zeros_like(x, shape=shape, order="C")  # for `add_rows`
     if _never_twice(indices):
         result[indices] = x
     elif len(indices) == 1 and len(shape) > 1:

@@ -115,7 +115,7 @@ def _taken(x: Array, places: np.ndarray) -> Array:
     "AsStridedBackwardBackward0", x=lambda grad, places: _taken(grad, places)
 )
 def _as_strided_backward(x: Array, shape: Shape, places: np.ndarray) -> Array:
-    result = np.zeros_like(x, shape=shape)
+    result = np.zeros_like(x, shape=shape, order="C")  # so that `reshape` is a view
     np.add.at(result.reshape(-1), places, x)
     return result
 

@@ -96,3 +96,32 @@ def test_iterating_gives_the_entries_of_the_first_dimension():
     assert [row.tolist() for row in gv.tensor([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
     with pytest.raises(TypeError, match="iteration over a 0-d tensor"):
         iter(gv.tensor(1))
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda x, places: x[places],
+        lambda x, places: x.index_select(0, places),
+        lambda x, places: x.take(places),
+        lambda x, places: x.as_strided((2, 2), (1, 1)),
+    ],
+    ids=["index", "index_select", "take", "as_strided"],
+)
+def test_gradients_that_lie_in_another_order_are_not_lost(take):
+    """The gradient of a transposed result has its elements in Fortran's order."""
+    x = gv.arange(9.0, dtype=gv.float64).reshape(3, 3).requires_grad_()
+    places = gv.tensor([2, 0, 0])
+
+    result = take(x, places)
+    result.backward(gv.ones(*reversed(result.shape), dtype=gv.float64).t())
+
+    assert x.grad.sum().item() == result.numel()
+
+
+def test_what_lies_in_another_order_is_filled():
+    x = gv.zeros(3, 3).t()
+
+    assert x.put(gv.tensor([1, 5]), gv.ones(2)).sum().item() == 2
+    assert x.put(gv.tensor([1]), gv.ones(1), accumulate=True).sum().item() == 1
+    assert x.clone().fill_diagonal_(1).sum().item() == 3

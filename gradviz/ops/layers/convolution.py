@@ -118,7 +118,8 @@ def _outputs(
     weight = _widened(weight)
     outputs = columns.shape[2 + len(kernel) :]
     shape = (len(x), weight.shape[0], *outputs)
-    result: Array = np.zeros_like(columns, shape=shape)
+    # In C order, so that `grouped` below is a view of it.
+    result: Array = np.zeros_like(columns, shape=shape, order="C")
     rows = np.reshape(weight, (groups, weight.shape[0] // groups, -1))
     grouped = np.reshape(result, (len(x), *rows.shape[:2], prod(outputs)))
     for part in _parts(len(x), columns.size // max(len(x), 1)):
@@ -148,7 +149,8 @@ def _weights(x: Array, y: Array, kernel: Shape, geometry: Geometry) -> Array:
     dtype, y = y.dtype, _widened(y)
     columns = columns_of(_widened(x), kernel, geometry, outputs)
     shape = (y.shape[1], x.shape[1] // groups, *kernel)
-    result: Array = np.zeros_like(y, shape=shape)
+    # In C order, so that `grouped` below is a view of it.
+    result: Array = np.zeros_like(y, shape=shape, order="C")
     rows, size = prod(shape[1:]), prod(outputs)
     left = np.reshape(y, (len(y), groups, y.shape[1] // groups, size))
     grouped = np.reshape(result, (groups, y.shape[1] // groups, rows))
@@ -187,7 +189,7 @@ def _room_for(
         slice(size, size + length)
         for length, size in zip(lengths, padding, strict=True)
     )
-    return np.zeros_like(x, shape=(*batch, *padded)), (..., *inner)
+    return np.zeros_like(x, shape=(*batch, *padded), order="C"), (..., *inner)
 
 
 def _widened(x: Array) -> Array:

@@ -42,7 +42,9 @@ def live_graphs() -> list[LiveGraph]:
 
     Looks at every object that the garbage collector knows, which takes a while.
     """
-    nodes = [one for one in gc.get_objects() if isinstance(one, Node)]
+    # By type: `isinstance` asks a stranger's object for its class, which may be a
+    # property that does anything.
+    nodes = [one for one in gc.get_objects() if issubclass(type(one), Node)]
     inner = {edge.node for node in nodes for edge in node.next_edges}
     roots = [node for node in nodes if node not in inner and node.next_edges]
     search = _Search(ignored=[nodes, inner, roots])
@@ -102,7 +104,7 @@ class _Search:
                 if module:
                     name = _key_of(held, holder)
                     found[f"variable {name}{way} of module {module}"] = None
-                elif not isinstance(holder, (types.FrameType, Iterator)):
+                elif not issubclass(type(holder), (types.FrameType, Iterator)):
                     pending.append(holder)
                     ways.append(_way(holder, held, way))
         return tuple(found)[:_MAX_HOLDERS]

@@ -9,6 +9,12 @@ class Keeper:
         self.history = []
 
 
+class Rude:
+    @property
+    def __class__(self):
+        raise RuntimeError("leave me alone")
+
+
 def graphs_from(node):
     gc.collect()
     return [one for one in live_graphs() if one.root is node]
@@ -60,3 +66,10 @@ def test_the_largest_come_first():
     roots = [one.root for one in live_graphs()]
 
     assert roots.index(large.grad_fn) < roots.index(small.grad_fn)
+
+
+def test_objects_of_strangers_are_left_alone():
+    rude = [Rude()]
+    loss = gv.ones(3, requires_grad=True).sum()
+
+    assert len(graphs_from(loss.grad_fn)) == len(rude)

@@ -43,16 +43,18 @@ def svg(scene: Scene, layout: Layout) -> bytes:
     left = MARGIN + (inner - layout.width) / 2
     looks = _Looks()
     draw, path = (_box, _curve) if scene.is_detailed else (_small_box, _line)
+    frames = place_frames(scene, layout)
     parts = [
         _ARROW,
         element("text", scene.title, class_="title", x=MARGIN, y=MARGIN + 12),
         element("text", scene.subtitle, class_="faint", x=MARGIN, y=MARGIN + 31),
         group(legend, x=MARGIN, y=MARGIN + TITLE_HEIGHT),
         f'<g transform="translate({number(left)} {number(top)})">',
-        *(_frame(frame, place) for frame, place in place_frames(scene, layout)),
+        *(_frame_border(place) for _, place in frames),
         '<g class="edges">',
         *(f'<path d="{path(route)}"/>' for route in layout.routes),
         "</g>",
+        *(_frame_label(frame, place) for frame, place in frames),
         *(
             draw(box, looks.name(box), *centre)
             for box, centre in zip(scene.boxes, layout.centres, strict=True)
@@ -71,9 +73,9 @@ def svg(scene: Scene, layout: Layout) -> bytes:
 # --- frames ---------------------------------------------------------------------
 
 
-def _frame(frame: Frame, place: Rectangle) -> str:
+def _frame_border(place: Rectangle) -> str:
     left, top, right, bottom = place
-    border = element(
+    return element(
         "rect",
         x=left,
         y=top,
@@ -83,10 +85,20 @@ def _frame(frame: Frame, place: Rectangle) -> str:
         fill=style.PANEL,
         stroke=style.FAINT_LINE,
     )
-    label = element(
-        "text", frame.label, class_="small faint", x=left + 8, y=top + LABEL_HEIGHT
+
+
+def _frame_label(frame: Frame, place: Rectangle) -> str:
+    """What a frame is called, legible where an edge passes behind it."""
+    return element(
+        "text",
+        frame.label,
+        class_="small faint",
+        x=place.left + 8,
+        y=place.top + LABEL_HEIGHT,
+        stroke=style.PANEL,
+        stroke_width=4,
+        paint_order="stroke",
     )
-    return border + label
 
 
 # --- edges ----------------------------------------------------------------------

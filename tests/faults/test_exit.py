@@ -95,7 +95,7 @@ def test_a_program_that_exits_right_after_its_threads_have_started():
             if pid == 0:
                 run_at(new_engine(), "device", nothing)
                 sys.exit(7)
-            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
         """
     )
 

@@ -69,13 +69,15 @@ def test_a_big_picture_has_no_frames(model, make_graph, make_node):
     assert scene.frames == ()
 
 
-def test_the_picture_shows_frames_behind_everything_else(model):
+def test_the_picture_shows_frames_behind_everything_and_labels_above_the_edges(model):
     scene = build_scene(model)
 
     picture = ET.fromstring(svg(scene, layout(scene, *COLUMN)))
 
     drawing = picture.find(f"{SVG}g[@transform][2]")
-    assert [one.tag for one in drawing][:4] == [f"{SVG}rect", f"{SVG}text"] * 2
+    rect, edges, text = f"{SVG}rect", f"{SVG}g", f"{SVG}text"
+    assert [one.tag for one in drawing][:5] == [rect, rect, edges, text, text]
+    assert drawing[2].get("class") == "edges"
     assert [one.text for one in drawing.findall(f"{SVG}text")] == ["head", "body.0"]
 
 

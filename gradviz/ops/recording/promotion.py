@@ -65,11 +65,6 @@ def complex_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.result_type(dtype, np.complex64)
 
 
-def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of the parts of a complex one; any other as it is."""
-    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
-
-
 def as_floating(array: Array) -> Array:
     """`array` itself if it has floats, else a copy in the default dtype."""
     dtype = getattr(array, "dtype", None)

@@ -17,12 +17,20 @@ import numpy as np
 import gradviz
 from benchmarks.bare import bare_library
 from benchmarks.cases import CASES
-from benchmarks.hips import hips_chain
+from benchmarks.devices import (
+    NUM_KERNELS,
+    NUM_UNITS,
+    backward_of_chain,
+    kernels_of_chain,
+    overlap,
+    waits,
+)
+from benchmarks.hips import HIPS_CASES
 from benchmarks.memory import extra_tensors
 from benchmarks.timing import Contestant, Result, compete, count_own_time
 
 #: Rows that are no race between libraries.
-EXTRA = ("tracing", "probes", "memory")
+EXTRA = ("tracing", "probes", "memory", "devices")
 
 
 def main() -> None:
@@ -54,6 +62,8 @@ def main() -> None:
                 report_probes(chosen.rounds)
             case "memory":
                 report_memory(torch)
+            case "devices":
+                report_devices(torch, chosen.rounds)
             case _:
                 report_race(name, torch, chosen.rounds)
     print()
@@ -66,8 +76,8 @@ def report_race(name: str, torch: ModuleType | None, rounds: int) -> None:
     contestants = {"gradviz": case.make(gradviz)}
     if torch is not None:
         contestants["PyTorch"] = case.make(torch)
-    if name == "chain" and optional("autograd") is not None:
-        contestants["HIPS autograd"] = hips_chain()
+    if name in HIPS_CASES and optional("autograd") is not None:
+        contestants["HIPS autograd"] = HIPS_CASES[name]()
     against = "PyTorch" if torch is not None else "gradviz"
     for result in compete(contestants, against, rounds):
         report(case.title, case.units, case.budget, result, "gradviz")
@@ -123,6 +133,27 @@ def report_memory(torch: ModuleType | None) -> None:
     print(f"| {title} | gradviz | {ours:.1f} tensors | | | | |")
     if torch is not None:
         print(f"| {title} | PyTorch | {extra_tensors('torch'):.1f} tensors | | | | |")
+
+
+def report_devices(torch: ModuleType | None, rounds: int) -> None:
+    """Simulated devices, and the first GPU if there is one."""
+    for result in compete(overlap("sim:0", "sim:1"), "one device", rounds):
+        # The budget: one device takes at least 1.7 times as long as two.
+        report("kernels on devices", NUM_KERNELS, 0.59, result, "two devices")
+    devices = ["sim:0", *(["cuda:0"] if gradviz.cuda.is_available() else [])]
+    for device in devices:
+        contestants = {"one wait": waits(device)}
+        for result in compete(contestants, "one wait", rounds):
+            report(f"a stream waits for another, {device}", NUM_UNITS, None, result, "")
+        contestants = {
+            "gradviz": backward_of_chain(gradviz, device),
+            "its kernels alone": kernels_of_chain(gradviz, device),
+        }
+        if torch is not None and device.startswith("cuda"):
+            contestants["PyTorch"] = backward_of_chain(torch, device)
+        title = f"backward, chain of {NUM_UNITS} sin on {device}"
+        for result in compete(contestants, "its kernels alone", rounds):
+            report(title, NUM_UNITS, None, result, "gradviz")
 
 
 def report(

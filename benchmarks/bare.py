@@ -23,7 +23,7 @@ def bare_library() -> ModuleType:
     target = Path(tempfile.mkdtemp(prefix="gradviz-bench-")) / "gradviz_bare"
     for path in source.rglob("*.py"):
         tree = ast.parse(path.read_text())
-        if path.parent.name in ("engine", "ops"):
+        if path.parent.name in ("engine", "recording"):
             tree = ast.fix_missing_locations(_Strip().visit(tree))
         copy = target / path.relative_to(source)
         copy.parent.mkdir(parents=True, exist_ok=True)

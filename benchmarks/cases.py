@@ -79,16 +79,12 @@ def wide(library: ModuleType) -> Contestant:
 
 def mlp(library: ModuleType, *, batch: int, width: int, layers: int) -> Contestant:
     """Forward and backward of an MLP with tanh, float32."""
-    source = np.random.default_rng(0)
-
-    def array(*shape: int) -> np.ndarray:
-        return (source.standard_normal(shape) / np.sqrt(width)).astype(np.float32)
-
-    x = as_tensor(library, array(batch, width), wants_grad=False)
-    weights = [
-        as_tensor(library, array(width, width), wants_grad=True) for _ in range(layers)
-    ]
-    biases = [as_tensor(library, array(width), wants_grad=True) for _ in range(layers)]
+    elements, *arrays = mlp_parameters(batch=batch, width=width, layers=layers)
+    x = as_tensor(library, elements, wants_grad=False)
+    weights, biases = (
+        [as_tensor(library, one, wants_grad=True) for one in several]
+        for several in arrays
+    )
 
     def step() -> None:
         h = x
@@ -99,6 +95,20 @@ def mlp(library: ModuleType, *, batch: int, width: int, layers: int) -> Contesta
             parameter.grad = None
 
     return lambda: timed(step)
+
+
+def mlp_parameters(
+    *, batch: int, width: int, layers: int
+) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
+    """The input, the weights and the biases of an MLP."""
+    source = np.random.default_rng(0)
+
+    def array(*shape: int) -> np.ndarray:
+        return (source.standard_normal(shape) / np.sqrt(width)).astype(np.float32)
+
+    x = array(batch, width)
+    weights = [array(width, width) for _ in range(layers)]
+    return x, weights, [array(width) for _ in range(layers)]
 
 
 def callers(library: ModuleType) -> Contestant:

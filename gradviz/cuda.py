@@ -1,13 +1,78 @@
-"""CUDA devices: ``gradviz.cuda``, for programs that ask whether there are any."""
+"""CUDA devices, by way of CuPy: PyTorch's names in ``gradviz.cuda``.
 
-from gradviz.backends.base import backends
+A device is a `Device`, its name, its index, or None for the current one. Without CuPy
+or a GPU `is_available` is false, and everything else raises what is missing.
+"""
+
+from gradviz.backends.device_type import DeviceType, EventOfType, StreamOfType
+from gradviz.backends.stream import set_stream, stream
+from gradviz.errors import OutOfMemoryError
+from gradviz.ops.recording.generator import default_generator
+
+_devices = DeviceType("cuda")
+
+current_device = _devices.current_device
+current_stream = _devices.current_stream
+default_stream = _devices.default_stream
+device = _devices.device
+device_count = _devices.device_count
+empty_cache = _devices.empty_cache
+get_device_name = _devices.get_device_name
+is_available = _devices.is_available
+is_initialized = _devices.is_initialized
+max_memory_allocated = _devices.max_memory_allocated
+memory_allocated = _devices.memory_allocated
+memory_reserved = _devices.memory_reserved
+reset_peak_memory_stats = _devices.reset_peak_memory_stats
+set_device = _devices.set_device
+synchronize = _devices.synchronize
 
 
-def is_available() -> bool:
-    """Whether there is a CUDA device that gradviz can use."""
-    return device_count() > 0
+def manual_seed(seed: int) -> None:
+    """Start the random numbers anew.
+
+    Differs: those of all devices are drawn on the host, by one generator.
+    """
+    default_generator.manual_seed(seed)
 
 
-def device_count() -> int:
-    """How many CUDA devices gradviz can use."""
-    return sum(one.device_count() for one in backends() if one.type == "cuda")
+#: The devices share a generator.
+manual_seed_all = manual_seed
+
+
+class Stream(StreamOfType, type="cuda"):
+    """A queue of work of a CUDA device; see `gradviz.Stream`."""
+
+    __slots__ = ()
+
+
+class Event(EventOfType, type="cuda"):
+    """A point in the work of a CUDA stream; see `gradviz.Event`."""
+
+    __slots__ = ()
+
+
+__all__ = [
+    "Event",
+    "OutOfMemoryError",
+    "Stream",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
+    "device_count",
+    "empty_cache",
+    "get_device_name",
+    "is_available",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_peak_memory_stats",
+    "set_device",
+    "set_stream",
+    "stream",
+    "synchronize",
+]

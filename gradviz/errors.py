@@ -39,5 +39,16 @@ class RenderTimeoutError(UserError):
     exit_code = 5
 
 
+class StreamRaceError(UserError):
+    """A program's work on two streams uses the same memory in no order."""
+
+
 class EngineError(GradvizError, RuntimeError):
     """The engine cannot go on: one of its threads died, or it was stopped."""
+
+
+class OutOfMemoryError(GradvizError, RuntimeError):
+    """A device has not as much memory as was asked for.
+
+    Source: torch.OutOfMemoryError.
+    """

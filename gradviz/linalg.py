@@ -35,6 +35,7 @@ from gradviz.ops.algebra.solving import (
     tensorinv,
     tensorsolve,
 )
+from gradviz.ops.recording.in_place import takes_out
 from gradviz.ops.recording.variable import Value
 from gradviz.ops.reductions.norms import vector_norm
 from gradviz.ops.shapes.diagonals import diagonal as _diagonal
@@ -80,3 +81,13 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+# Nearly all take ``out=``.
+for _name in set(__all__) - {
+    "LinAlgError",
+    "diagonal",
+    "lstsq",
+    "matrix_exp",
+    "vander",
+}:
+    globals()[_name] = takes_out(globals()[_name])

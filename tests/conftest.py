@@ -7,9 +7,10 @@ import hypothesis
 import pytest
 
 from gradviz import capture
+from gradviz.analysis.check import check_trace
 from gradviz.capture import Recording
 from gradviz.errors import TraceError
-from gradviz.trace.lifecycle import check_lifecycle
+from gradviz.stream_check import check_streams
 
 # The same examples each time, and no limit that a busy machine could break.
 hypothesis.settings.register_profile("gradviz", derandomize=True, deadline=None)
@@ -20,13 +21,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "breaks_lifecycle: records events in an impossible order on purpose"
     )
+    config.addinivalue_line(
+        "markers", "races: uses memory from two streams in no order on purpose"
+    )
 
 
 @pytest.fixture(autouse=True)
-def every_trace_obeys_the_lifecycle(request: pytest.FixtureRequest) -> Iterator[None]:
+def every_trace_is_sound(request: pytest.FixtureRequest) -> Iterator[None]:
     """Whatever a test records, in memory or in a file, is a possible history.
 
-    A test that records an impossible one on purpose says so by a marker.
+    And its streams are in order. A test that records anything else on purpose says so
+    by a marker.
     """
     closed: list[Recording] = []
     capture.after_close.append(closed.append)
@@ -34,10 +39,35 @@ def every_trace_obeys_the_lifecycle(request: pytest.FixtureRequest) -> Iterator[
         yield
     finally:
         capture.after_close.remove(closed.append)
-    if request.node.get_closest_marker("breaks_lifecycle"):
-        return
-    violations: list[str] = []
+    wrong: list[str] = []
     for recording in closed:
         with contextlib.suppress(TraceError):  # a file that the test has damaged since
-            violations += map(str, check_lifecycle(recording.trace))
-    assert not violations
+            check = check_trace(recording.trace)
+            if not request.node.get_closest_marker("breaks_lifecycle"):
+                wrong += map(str, check.violations)
+            if not request.node.get_closest_marker("races"):
+                wrong += (str(race) for race, _ in check.streams.races)
+    assert not wrong
+
+
+@pytest.fixture
+def streams_in_order() -> Iterator[None]:
+    """For tests of programs on several streams: none of their waits is missing."""
+    with check_streams():
+        yield
+
+
+@pytest.fixture
+def devices_for_programs() -> Iterator[None]:
+    """As many simulated devices as the programs of `tests.integration.streams` use."""
+    from gradviz import sim
+    from gradviz.autograd.graph import set_warn_on_accumulate_grad_stream_mismatch
+
+    count = sim.device_count()
+    sim.set_device_count(4)
+    # The programs use leaves on several streams, which is right, and warned of once.
+    set_warn_on_accumulate_grad_stream_mismatch(False)
+    yield
+    set_warn_on_accumulate_grad_stream_mismatch(True)
+    sim.set_latency(None)
+    sim.set_device_count(count)

@@ -1,36 +1,41 @@
-"""The timeline of backward passes: one lane a thread, nested rows where they nest."""
+"""The timeline of backward passes: a lane for each thread and each stream of a device.
+
+Nodes that run inside of others lie in rows below them.
+"""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
 from gradviz.analysis.executions import Execution, definition, executions
+from gradviz.analysis.kernels import Kernel, kernels, launchers, stream_order_key
 from gradviz.analysis.passes import Pass, Status, passes, with_descendants
+from gradviz.analysis.stream_waits import StreamWait, stream_waits
 from gradviz.trace.model import Trace
 
 SCHEMA: Final = "gradviz.timeline"
 VERSION: Final = 1
 
-SpanKind: TypeAlias = Literal["node", "wait"]
+SpanKind: TypeAlias = Literal["node", "wait", "kernel"]
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A node being evaluated, or a thread asleep on its empty queue.
+    """A node being evaluated, a thread asleep on its empty queue, or a kernel.
 
     Attributes:
-        kind: Which of the two.
-        task: The pass, -1 for a wait.
-        node: The node, -1 for a wait.
-        index: The node's place in the execution order of its pass, -1 for a wait.
-        name: The node's name, or ``waiting``.
-        device: The node's device, empty for a wait.
+        kind: Which of the three.
+        task: The pass, -1 for a wait, and for a kernel that no node launched.
+        node: The node, or the one that launched the kernel; -1 likewise.
+        index: The node's place in the execution order of its pass; -1 likewise.
+        name: The node's name, the kernel's, or ``waiting``.
+        device: The node's device, the kernel's, empty for a wait.
         row: How many spans of its lane it is nested in.
         start_ns: From the begin of the timeline.
         end_ns: From the begin of the timeline; that of the timeline where the trace
             does not say.
-        waited_ns: How long the node was queued, None if unknown.
+        waited_ns: How long the node was queued, or the kernel; None if unknown.
         status: How the node ended.
     """
 
@@ -48,15 +53,16 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Lane(msgspec.Struct, frozen=True, kw_only=True):
-    """What one thread did.
+    """What one thread did, or one stream of a device.
 
     Attributes:
-        thread: Its number in the trace.
+        thread: Its number in the trace, -1 for a stream.
         name: Its name.
         num_rows: Rows that its spans need.
         num_nodes: Nodes it evaluated.
-        busy_ns: Time in which it evaluated at least one node.
+        busy_ns: Time in which it evaluated at least one node, or ran a kernel.
         spans: In order of start, the outer one first.
+        num_kernels: Kernels it ran.
     """
 
     thread: int
@@ -65,6 +71,7 @@ class Lane(msgspec.Struct, frozen=True, kw_only=True):
     num_nodes: int
     busy_ns: int
     spans: tuple[Span, ...]
+    num_kernels: int = 0
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +83,10 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
             counted from here.
         duration_ns: Its length.
         passes: Each pass; these times too are counted from the begin.
-        lanes: One for each thread that evaluated a node, by number.
+        lanes: One for each thread that evaluated a node, by number, then one for each
+            stream that ran a kernel meanwhile.
+        waits: Which kernel of a stream waited for which one of another, of those that
+            the lanes have; their times too are counted from the begin.
     """
 
     tasks: tuple[int, ...]
@@ -84,6 +94,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     duration_ns: int
     passes: tuple[Pass, ...]
     lanes: tuple[Lane, ...]
+    waits: tuple[StreamWait, ...] = ()
 
 
 def build_timeline(trace: Trace, tasks: Sequence[int]) -> Timeline:
@@ -93,9 +104,16 @@ def build_timeline(trace: Trace, tasks: Sequence[int]) -> Timeline:
     chosen = [one for one in passes(trace) if one.task in wanted]
     runs = executions(trace, tasks)
     origin, end = _extent(chosen, runs)
+    ran = kernels(trace)
+    by = launchers(ran, runs)
+    meanwhile = [one.end_ns for one in ran if origin <= one.launched_ns <= end]
+    end = max([end, *meanwhile])
+    ran = [one for one in ran if one.start_ns < end and one.end_ns > origin]
     lanes: dict[int, list[Span]] = defaultdict(list)
     next_index: dict[int, int] = defaultdict(int)
+    index: dict[tuple[int, int], int] = {}
     for run in runs:
+        index[run.task, run.node] = next_index[run.task]
         lanes[run.thread].append(
             _node_span(trace, run, next_index[run.task], origin, end)
         )
@@ -103,12 +121,29 @@ def build_timeline(trace: Trace, tasks: Sequence[int]) -> Timeline:
     for thread, wait in _waits(trace, origin, end):
         if thread in lanes:
             lanes[thread].append(wait)
+    streams: dict[str, list[Span]] = defaultdict(list)
+    for one in ran:
+        streams[one.stream].append(
+            _kernel_span(one, by.get(one.kernel), index, origin, end)
+        )
     return Timeline(
         tasks=tasks,
         origin_ns=origin,
         duration_ns=end - origin,
         passes=tuple(_shifted(one, origin) for one in chosen),
-        lanes=tuple(_lane(trace, thread, lanes[thread]) for thread in sorted(lanes)),
+        lanes=(
+            *(_lane(trace, thread, lanes[thread]) for thread in sorted(lanes)),
+            *(
+                _stream_lane(stream, streams[stream])
+                for stream in sorted(streams, key=stream_order_key)
+            ),
+        ),
+        waits=tuple(
+            msgspec.structs.replace(
+                one, begin_ns=one.begin_ns - origin, ready_ns=one.ready_ns - origin
+            )
+            for one in stream_waits(trace, ran)
+        ),
     )
 
 
@@ -159,6 +194,29 @@ def _node_span(trace: Trace, run: Execution, index: int, origin: int, end: int) 
     )
 
 
+def _kernel_span(
+    kernel: Kernel,
+    run: Execution | None,
+    index: Mapping[tuple[int, int], int],
+    origin: int,
+    end: int,
+) -> Span:
+    task, node = (-1, -1) if run is None else (run.task, run.node)
+    return Span(
+        kind="kernel",
+        task=task,
+        node=node,
+        index=index.get((task, node), -1),
+        name=kernel.name,
+        device=kernel.device,
+        row=0,
+        start_ns=max(kernel.start_ns, origin) - origin,
+        end_ns=min(kernel.end_ns, end) - origin,
+        waited_ns=max(kernel.start_ns - kernel.launched_ns, 0),
+        status="completed",
+    )
+
+
 def _waits(trace: Trace, origin: int, end: int) -> Iterable[tuple[int, Span]]:
     """Each thread's sleeps within the timeline; they belong to no pass."""
     columns = trace.columns["queue_waited"]
@@ -197,6 +255,19 @@ def _lane(trace: Trace, thread: int, spans: list[Span]) -> Lane:
         num_nodes=len(nodes),
         busy_ns=busy_ns(nodes),
         spans=tuple(spans),
+    )
+
+
+def _stream_lane(stream: str, spans: list[Span]) -> Lane:
+    spans = _nested(spans)
+    return Lane(
+        thread=-1,
+        name=stream,
+        num_rows=1 + max(one.row for one in spans),
+        num_nodes=0,
+        busy_ns=busy_ns((one.start_ns, one.end_ns) for one in spans),
+        spans=tuple(spans),
+        num_kernels=len(spans),
     )
 
 

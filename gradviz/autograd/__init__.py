@@ -9,6 +9,9 @@ from gradviz.autograd.anomaly_mode import (
 )
 from gradviz.autograd.function import Function
 from gradviz.autograd.grad_mode import (
+    _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
+)
+from gradviz.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -20,6 +23,7 @@ from gradviz.autograd.grad_mode import (
 )
 from gradviz.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from gradviz.autograd.gradient import grad
+from gradviz.autograd.saved_tensors import SavedTensor
 from gradviz.autograd.variable import Variable
 from gradviz.engine.grad_mode import is_multithreading_enabled
 from gradviz.tensors.backward import backward
@@ -27,6 +31,7 @@ from gradviz.tensors.backward import backward
 __all__ = [
     "Function",
     "GradcheckError",
+    "SavedTensor",
     "Variable",
     "backward",
     "detect_anomaly",

@@ -16,9 +16,6 @@ from gradviz.autograd.once_differentiable import once_differentiable
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.ops.recording.variable import Value, Variable
 
-#: PyTorch's name.
-BackwardCFunction = FunctionNode
-
 __all__ = [
     "BackwardCFunction",
     "Function",
@@ -58,19 +55,14 @@ class Function:
     generate_vmap_rule = False
     boxed_grads_call = False
 
-    _context_class: ClassVar[type[FunctionCtx]] = FunctionCtx
-    _backward_cls: ClassVar[type[FunctionNode]] = FunctionNode
+    _backward_cls: ClassVar[type["BackwardCFunction"]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - as any class
         super().__init_subclass__(**kwargs)
-        name = f"{cls.__name__}Backward"
-        cls._context_class = type(
-            name, (FunctionCtx,), {"_forward_cls": cls, "__module__": cls.__module__}
-        )
         cls._backward_cls = type(
-            name,
-            (FunctionNode,),
-            {"__slots__": (), "_forward_cls": cls, "__module__": cls.__module__},
+            f"{cls.__name__}Backward",
+            (BackwardCFunction,),
+            {"_forward_cls": cls, "__module__": cls.__module__},
         )
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -160,10 +152,8 @@ class Function:
             args, kwargs = bound.args, bound.kwargs
         inputs = (*args, *kwargs.values())
         needs = tuple(isinstance(x, Variable) and x.requires_grad for x in inputs)
-        ctx = cls._context_class(needs)
-        node = None
-        if GRAD_ENABLED.get() and any(needs):
-            node = cls._backward_cls(cls, ctx, inputs)
+        is_recorded = GRAD_ENABLED.get() and any(needs)
+        ctx = cls._backward_cls(needs, inputs, is_recorded=is_recorded)
         with no_grad():
             if has_setup:
                 output = cls.forward(*args, **kwargs)
@@ -171,27 +161,33 @@ class Function:
             else:
                 output = cls.forward(ctx, *args, **kwargs)
         outputs = output if isinstance(output, tuple) else (output,)
+        node = ctx if is_recorded else None
         attached = attach(ctx, node, inputs, outputs, has_setup=has_setup)
         return attached if isinstance(output, tuple) else attached[0]
 
-    @classmethod
-    def gradients(cls, ctx: FunctionCtx, grads: tuple[Value, ...]) -> object:
-        """What the user's ``backward`` returns; called by the node.
+
+class BackwardCFunction(FunctionNode):
+    """The node of a `Function`: its class is named for the function's."""
+
+    _forward_cls: ClassVar[type[Function]] = Function
+
+    def apply(self, *grads: Value) -> Any:  # noqa: ANN401 - the user's
+        """What the user's ``backward`` returns.
 
         Raises:
             RuntimeError: There are both a ``backward`` and a ``vjp``.
         """
-        has_backward = cls.backward is not Function.backward
+        cls = self._forward_cls
         has_vjp = cls.vjp is not Function.vjp
-        if has_backward and has_vjp:
+        if has_vjp and cls.backward is not Function.backward:
             raise RuntimeError(
                 "Implementing both 'backward' and 'vjp' for a custom Function is not "
                 "allowed. You should only implement one of them."
             )
         function = cls.vjp if has_vjp else cls.backward
         if cls.boxed_grads_call:
-            return function(ctx, list(grads))
-        return function(ctx, *grads)
+            return function(self, list(grads))
+        return function(self, *grads)
 
 
 class InplaceFunction(Function):

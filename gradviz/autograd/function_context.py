@@ -1,20 +1,9 @@
-"""What a custom function's forward leaves for its backward.
-
-Note [A context beside its node]
-~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-In PyTorch a function's ``ctx`` is its node. Here they are two objects that know each
-other, because users put attributes of any name on a context (``ctx.device`` above all)
-and the engine reads attributes of the same names from a node. Each answers for the
-other: what one does not have itself it asks the other for. The node holds the context,
-and the context its node weakly, so that dropping a graph frees what it saved at once.
-"""
+"""What a custom function's methods can do with their ``ctx``, which is its node."""
 
 import warnings
-import weakref
 from typing import Any, NoReturn
 
-from gradviz.engine.node import Edge, InputMetadata, Node
-from gradviz.engine.removable_handle import RemovableHandle
+from gradviz.engine.node import Node
 from gradviz.ops.recording.saved_variable import SECOND_BACKWARD, SavedVariable
 from gradviz.ops.recording.variable import Value, Variable
 
@@ -22,7 +11,7 @@ from gradviz.ops.recording.variable import Value, Variable
 class FunctionCtx:
     """What a custom function's forward leaves for its backward.
 
-    Attributes of any other name are the user's. See Note [A context beside its node].
+    Attributes of any other name are the user's.
 
     Attributes:
         needs_input_grad: For each argument of ``apply``, whether it needs a gradient.
@@ -35,16 +24,14 @@ class FunctionCtx:
     Source: torch/autograd/function.py, FunctionCtx.
     """
 
-    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
-        self.needs_input_grad = needs_input_grad
-        self.to_save: tuple[Any, ...] | None = None
-        self.dirty_tensors: tuple[Any, ...] | None = None
-        self.non_differentiable: tuple[Any, ...] | None = None
-        self.saved_for_forward: tuple[Any, ...] | None = None
-        self.materialize_grads = True
-        self._saved: tuple[SavedVariable | SavedNone, ...] = ()
-        self._is_freed = False
-        self._node: weakref.ref[Node] | None = None
+    needs_input_grad: tuple[bool, ...] = ()
+    to_save: tuple[Any, ...] | None = None
+    dirty_tensors: tuple[Any, ...] | None = None
+    non_differentiable: tuple[Any, ...] | None = None
+    saved_for_forward: tuple[Any, ...] | None = None
+    materialize_grads: bool = True
+    _saved: "tuple[SavedVariable | SavedNone, ...]" = ()
+    _is_freed: bool = False
 
     # --- for forward and setup_context ------------------------------------------------
 
@@ -53,7 +40,11 @@ class FunctionCtx:
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Variable | None) -> None:
-        """Keep tensors for ``jvp``, which nothing calls here."""
+        """Keep tensors for ``jvp``, which nothing calls here.
+
+        Raises:
+            AssertionError: Something is no tensor.
+        """
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Variable):
                 raise AssertionError(
@@ -83,10 +74,8 @@ class FunctionCtx:
         Raises:
             RuntimeError: A backward freed them, or one was changed in place since.
         """
-        if self._is_freed:
-            raise RuntimeError(SECOND_BACKWARD)
-        node = None if self._node is None else self._node()
-        return tuple(saved.unpack(node) for saved in self._saved)
+        node = self if isinstance(self, Node) else None
+        return tuple(saved.unpack(node) for saved in self._raw_saved_tensors)
 
     @property
     def saved_variables(self) -> tuple[Value, ...]:
@@ -103,43 +92,6 @@ class FunctionCtx:
         if self._is_freed:
             raise RuntimeError(SECOND_BACKWARD)
         return self._saved
-
-    # --- what the node knows ----------------------------------------------------------
-
-    def name(self) -> str:
-        """What messages and traces call the node."""
-        return type(self).__name__
-
-    @property
-    def next_functions(self) -> tuple[Edge, ...]:
-        """Where the gradients of the inputs go."""
-        return () if self._node is None else self._its_node().next_edges
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """Whatever anybody wants to remember of the node."""
-        return self._its_node().metadata
-
-    @property
-    def _input_metadata(self) -> tuple[InputMetadata | None, ...]:
-        return self._its_node()._input_metadata
-
-    def _sequence_nr(self) -> int:
-        return self._its_node().sequence_nr
-
-    def register_hook(self, fn: Any) -> RemovableHandle:  # noqa: ANN401 - see Hookable
-        """See `Hookable.register_hook`."""
-        return self._its_node().register_hook(fn)
-
-    def register_prehook(self, fn: Any) -> RemovableHandle:  # noqa: ANN401 - likewise
-        """See `Hookable.register_prehook`."""
-        return self._its_node().register_prehook(fn)
-
-    def _its_node(self) -> Node:
-        node = None if self._node is None else self._node()
-        if node is None:
-            raise RuntimeError(f"the graph that {self.name()} was part of is gone")
-        return node
 
 
 class SavedNone:

@@ -1,24 +1,20 @@
-"""The node of a custom function.
+"""The node of a custom function, which its methods know as ``ctx``."""
 
-See Note [A context beside its node] in `gradviz.autograd.function_context`.
-"""
-
-import weakref
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from gradviz.autograd.function_context import FunctionCtx, SavedNone
 from gradviz.backends.base import copy_to
+from gradviz.backends.current_streams import stream_for
 from gradviz.backends.device import CPU
-from gradviz.engine.node import InputMetadata, Node
+from gradviz.engine.node import InputMetadata, Node, NodeHooks, next_sequence_nr
 from gradviz.engine.protocols import Gradient, size_bytes
 from gradviz.ops.recording import creation_hooks
 from gradviz.ops.recording.node_hooks import Hookable
 from gradviz.ops.recording.saved_variable import SavedVariable
 from gradviz.ops.recording.variable import (
-    Value,
     Variable,
     as_flowing,
     as_tensor,
@@ -30,41 +26,51 @@ from gradviz.ops.recording.variable import (
 from gradviz.trace import probe
 
 
-class Definition(Protocol):
-    """What a custom function's class is asked for when its node runs."""
+class _UsersFirst:
+    """What a node answers if the user has set no attribute of this name."""
 
-    def gradients(self, ctx: "FunctionCtx", grads: tuple[Value, ...]) -> object:
-        """What the user's ``backward`` returns."""
+    def __init__(self, read: Callable[[Any], object]) -> None:
+        self._read = read
+
+    def __get__(self, node: Any, cls: object = None) -> Any:  # noqa: ANN401 - any node
+        return self if node is None else self._read(node)
 
 
-class FunctionNode(Hookable, Node):
-    """The node of one call of a custom function.
+class FunctionNode(FunctionCtx, Hookable, Node):
+    """The node of one call of a custom function, which is the ``ctx`` of its methods.
 
-    Attributes:
-        function: The function's class.
-        ctx: See Note [A context beside its node].
-        takes_tensors: For each argument of ``apply``, whether it was a tensor, and so
-            has an edge.
+    It takes attributes of any name, but for a few that the engine must rely on.
 
-    Source: torch/csrc/autograd/python_function.cpp, PyNode.
+    Args:
+        needs_input_grad: For each argument of ``apply``, whether it needs a gradient.
+        inputs: The arguments.
+        is_recorded: Whether the node is to be part of a graph.
+
+    Source: torch/csrc/autograd/python_function.cpp, PyNode and THPFunction.
     """
 
-    __slots__ = ("ctx", "function", "takes_tensors")
+    _is_made: bool = False
 
-    ctx: FunctionCtx
+    device = _UsersFirst(lambda node: node.runs_on)
+    module = _UsersFirst(lambda node: node.module_path)
 
     def __init__(
-        self, function: Definition, ctx: FunctionCtx, inputs: Sequence[object]
+        self,
+        needs_input_grad: tuple[bool, ...],
+        inputs: Sequence[object],
+        *,
+        is_recorded: bool,
     ) -> None:
-        self.function = function
-        self.ctx = ctx
-        self.takes_tensors = tuple(isinstance(one, Variable) for one in inputs)
-        # The forward has not run yet: what its outputs are is filled in by `complete`.
-        super().__init__(
-            [gradient_edge(one) for one in inputs if isinstance(one, Variable)],
-            input_metadata=(),
-        )
-        ctx._node = weakref.ref(self)
+        self.needs_input_grad = needs_input_grad
+        self._takes_tensors = tuple(isinstance(one, Variable) for one in inputs)
+        if is_recorded:
+            edges = tuple(gradient_edge(x) for x in inputs if isinstance(x, Variable))
+            # What the outputs are is filled in by `complete`, after the forward.
+            self._initialise(edges, (), CPU, next_sequence_nr())
+        else:  # no trace is to know it, but it counts all the same
+            self.id, self.sequence_nr = -1, next_sequence_nr()
+            self.next_edges, self.input_metadata, self.hooks = (), (), None
+        self._is_made = True
 
     def complete(self, outputs: Sequence[object]) -> None:
         """Take note of what the forward returned, and save what it wants saved."""
@@ -74,20 +80,21 @@ class FunctionNode(Hookable, Node):
         )
         devices = [one.device for one in self.input_metadata if one is not None]
         elsewhere = [device for device in devices if device is not CPU]
-        self.device = elsewhere[0] if elsewhere else CPU
+        if elsewhere:
+            object.__setattr__(self, "runs_on", elsewhere[0])
+            object.__setattr__(self, "forward_stream", stream_for(elsewhere[0]))
 
     def save(self, outputs: Sequence[object]) -> None:
         """Save what the forward wants saved; its outputs are part of the graph now."""
-        ctx = self.ctx
-        tensors = ctx.to_save or ()
-        ctx._saved = tuple(map(self._saved, tensors, range(len(tensors))))
+        tensors = self.to_save or ()
+        self._saved = tuple(map(self._kept, tensors, range(len(tensors))))
         if tensors and (listener := probe.current) is not None:
             listener.tensor_saved(self.id, sum(map(size_bytes, map(raw, tensors))))
         if creation_hooks.num_hooks:
             arrays = [one.array for one in outputs if isinstance(one, Variable)]
             creation_hooks.call(self, arrays)
 
-    def _saved(self, tensor: object, index: int) -> "SavedVariable | SavedNone":
+    def _kept(self, tensor: object, index: int) -> "SavedVariable | SavedNone":
         if tensor is None:
             return SavedNone()
         if not isinstance(tensor, Variable):
@@ -102,38 +109,40 @@ class FunctionNode(Hookable, Node):
         saved.pack_result(self)
         return saved
 
-    def apply(self, *grads: Gradient) -> Sequence[Gradient]:
+    def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """The gradients of the inputs that are tensors, by the user's ``backward``.
 
         Raises:
             RuntimeError: It returned too many or too few, or what is no tensor.
         """
-        if self.ctx.materialize_grads:
-            grads = tuple(map(_materialized, grads, self.input_metadata))
-        result = self.function.gradients(self.ctx, tuple(map(as_tensor, grads)))
+        grads: Sequence[Gradient] = inputs
+        if self.materialize_grads:
+            grads = tuple(map(_materialized, inputs, self.input_metadata))
+        result = type(self).apply(self, *map(as_tensor, grads))
         results = result if isinstance(result, tuple) else (result,)
         return tuple(map(as_flowing, self._of_tensors(results)))
 
-    def _of_tensors(self, results: tuple[object, ...]) -> list[Value]:
+    def _of_tensors(self, results: tuple[object, ...]) -> list[Variable | None]:
         """Those of `results` that belong to tensors, all of which are checked."""
-        num_inputs = len(self.takes_tensors)
+        name = type(self).__name__
+        num_inputs = len(self._takes_tensors)
         if all(one is None for one in results[num_inputs:]):
             results = results[:num_inputs]
         if len(results) != num_inputs:
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients "
+                f"function {name} returned an incorrect number of gradients "
                 f"(expected {num_inputs}, got {len(results)})"
             )
-        gradients: list[Value] = []
+        gradients: list[Variable | None] = []
         for position, (result, is_tensor) in enumerate(
-            zip(results, self.takes_tensors, strict=True), 1
+            zip(results, self._takes_tensors, strict=True), 1
         ):
             if not is_tensor:
                 if result is not None:
                     raise RuntimeError(
-                        f"function {self.name()} returned a gradient different than "
-                        f"None at position {position}, but the corresponding forward "
-                        f"input was not a Variable"
+                        f"function {name} returned a gradient different than None at "
+                        f"position {position}, but the corresponding forward input was "
+                        f"not a Variable"
                     )
                 continue
             if result is not None and not isinstance(result, Variable):
@@ -145,26 +154,33 @@ class FunctionNode(Hookable, Node):
 
     def release_variables(self) -> None:
         """Let go of what was saved."""
-        if self.ctx._saved:
-            for saved in self.ctx._saved:
-                saved.release()
-            self.ctx._saved = ()
-            self.ctx._is_freed = True
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the user's attribute
-        if (
-            name.startswith("__")
-            or name in FunctionNode.__slots__
-            or name == "_metadata"
-        ):
-            raise AttributeError(name)
-        return getattr(self.ctx, name)
+        for saved in self._saved:
+            saved.release()
+        self._saved, self._is_freed = (), True
 
     def __setattr__(self, name: str, value: object) -> None:
-        try:
-            super().__setattr__(name, value)
-        except AttributeError:
-            setattr(self.ctx, name, value)
+        if name in _ENGINES and self._is_made and type(value) is not NodeHooks:
+            raise AttributeError(
+                f"ctx.{name} is part of the node that ctx is, and the engine relies on "
+                f"it: choose another name"
+            )
+        object.__setattr__(self, name, value)
+
+
+#: What users must not set, or the engine would run something else.
+_ENGINES: Final = {
+    "call",
+    "call_restricted",
+    "forward_stream",
+    "hooks",
+    "hooks_to_add_to",
+    "id",
+    "module_path",
+    "next_edges",
+    "release_variables",
+    "runs_on",
+    "topological_nr",
+}
 
 
 def _materialized(gradient: Gradient, metadata: InputMetadata | None) -> Gradient:

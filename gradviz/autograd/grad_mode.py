@@ -207,3 +207,24 @@ class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
     def clone(self) -> "set_multithreading_enabled":
         """Another one, in effect from now on."""
         return set_multithreading_enabled(self.mode)
+
+
+class _unsafe_preserve_version_counter:  # noqa: N801 - PyTorch's name
+    """Count no changes of tensors in a block: what was saved of them is not refused.
+
+    Args:
+        tensors: One or several.
+
+    Source: torch/autograd/grad_mode.py, _unsafe_preserve_version_counter.
+    """
+
+    def __init__(self, tensors: Variable | tuple[Variable, ...]) -> None:
+        several = (tensors,) if isinstance(tensors, Variable) else tensors
+        self._versions = [(x, x.shared_version().value) for x in several]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        for tensor, value in self._versions:
+            tensor.shared_version().value = value

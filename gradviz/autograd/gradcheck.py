@@ -28,7 +28,7 @@ from gradviz.autograd.jacobians import (
 )
 from gradviz.backends.base import copy_to
 from gradviz.backends.device import CPU
-from gradviz.ops.recording.differentiable import record
+from gradviz.ops.recording.result import record
 from gradviz.ops.recording.variable import Value, Variable, variable
 
 #: One input or several, of which some are tensors that require gradients.

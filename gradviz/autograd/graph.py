@@ -18,7 +18,6 @@ from gradviz.autograd.current_pass import (
     queue_callback,
     will_execute_node,
 )
-from gradviz.autograd.function_context import FunctionCtx
 from gradviz.autograd.multi_grad_hook import register_multi_grad_hook
 from gradviz.autograd.mutation import allow_mutation_on_saved_tensors
 from gradviz.autograd.saved_tensors import (
@@ -27,6 +26,7 @@ from gradviz.autograd.saved_tensors import (
     saved_tensors_hooks,
 )
 from gradviz.engine import node as engine_node
+from gradviz.engine import stream_mismatch
 from gradviz.ops.recording import creation_hooks
 from gradviz.ops.recording.variable import Variable
 from gradviz.ops.recording.version import INFERENCE
@@ -56,14 +56,13 @@ __all__ = [
 
 
 class Node(abc.ABC):  # noqa: B024 - for isinstance only
-    """What every ``grad_fn`` is an instance of, and the ``ctx`` of a custom function.
+    """What every ``grad_fn`` is an instance of.
 
     Not to be subclassed: nodes for the engine are subclasses of `gradviz.engine.Node`.
     """
 
 
 Node.register(engine_node.Node)
-Node.register(FunctionCtx)
 
 
 def increment_version(tensor: Variable | Iterable[Variable]) -> None:
@@ -80,12 +79,12 @@ def increment_version(tensor: Variable | Iterable[Variable]) -> None:
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Whether to warn of a leaf on another stream; there are no streams (C4).
+    """Whether to warn, once, of a leaf that works on another stream (C4).
 
     Args:
-        enabled: Makes no difference.
+        enabled: The default is True. Being enabled again it warns once more.
     """
-    del enabled
+    stream_mismatch.set_enabled(enabled)
 
 
 @contextlib.contextmanager

@@ -85,10 +85,22 @@ def _difference(
         before = _on_host(func(*inputs))
     finally:
         x.array[...] = here
+    for one, other in zip(after, before, strict=True):
+        _check_alike(one, other, eps)
     return [
         np.subtract(a, b, dtype=np.result_type(a, float)) / (2 * eps)
         for a, b in zip(after, before, strict=True)
     ]
+
+
+def _check_alike(after: np.ndarray, before: np.ndarray, eps: float) -> None:
+    for what in ("shape", "dtype"):
+        one, other = getattr(before, what), getattr(after, what)
+        if one != other:
+            raise AssertionError(
+                f"Expected `func` to return outputs with the same {what} when inputs "
+                f"are perturbed by {eps}, but got: {what}s {one} and {other}."
+            )
 
 
 def numerical(

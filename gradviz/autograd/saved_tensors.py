@@ -3,15 +3,43 @@
 How they are saved is in `gradviz.ops.recording.saved_variable`.
 """
 
+import abc
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
+from gradviz.autograd.function_context import SavedNone
 from gradviz.backends.device import Device
-from gradviz.ops.recording.saved_variable import hooks_on_saving, no_hooks_on_saving
+from gradviz.ops.recording.saved_variable import (
+    SavedVariable,
+    hooks_on_saving,
+    no_hooks_on_saving,
+)
+from gradviz.ops.recording.shown_saved import RawSaved
 from gradviz.ops.recording.variable import Value
 
-__all__ = ["disable_saved_tensors_hooks", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "SavedTensor",
+    "disable_saved_tensors_hooks",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
+
+
+class SavedTensor(abc.ABC):  # noqa: B024 - for isinstance only
+    """What nodes keep of a tensor: ``node._raw_saved_self``, for hooks to register on.
+
+    Source: torch._C._autograd.SavedTensor.
+    """
+
+    def __init__(self) -> None:
+        raise RuntimeError(
+            "Trying to create a SavedTensor object from Python is forbidden."
+        )
+
+
+for _kind in (RawSaved, SavedVariable, SavedNone):
+    SavedTensor.register(_kind)
 
 
 class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
@@ -46,6 +74,11 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
         return self
 
     def __exit__(self, *_: object) -> None:
+        if not self._blocks:
+            raise RuntimeError(
+                "saved_tensors_hooks: __exit__ was called more often than __enter__, "
+                "so there are no hooks to take away"
+            )
         self._blocks.pop().__exit__(None, None, None)
 
 
@@ -53,13 +86,18 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
     """Keep what ops save in a ``with`` block in host memory until backward wants it.
 
     Args:
-        pin_memory: Makes no difference: copies are synchronous.
-        device_type: Of the devices meant; likewise.
+        pin_memory: Keep it in pinned memory, so that nobody waits for the copy back.
+        device_type: Makes no difference: what is kept goes back to where it was.
+
+    Source: torch/autograd/graph.py, save_on_cpu.
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        del pin_memory, device_type
-        super().__init__(_to_cpu, _from_cpu)
+        del device_type
+        super().__init__(
+            _to_pinned if pin_memory else _to_cpu,
+            _from_pinned if pin_memory else _from_cpu,
+        )
 
 
 def disable_saved_tensors_hooks(error_message: str) -> AbstractContextManager[None]:
@@ -81,3 +119,12 @@ def _to_cpu(tensor: Value) -> tuple[Device, Value]:
 def _from_cpu(packed: tuple[Device, Value]) -> Value:
     device, tensor = packed
     return tensor.to(device)
+
+
+def _to_pinned(tensor: Value) -> tuple[Device, Value]:
+    return tensor.device, tensor.cpu().pin_memory()
+
+
+def _from_pinned(packed: tuple[Device, Value]) -> Value:
+    device, tensor = packed
+    return tensor.to(device, non_blocking=True)

@@ -1,5 +1,5 @@
 """Where arrays live and work is done: one interface, one module a backend."""
 
-from gradviz.backends import cpu, simulated
+from gradviz.backends import cpu, cuda, simulated
 
-__all__ = ["cpu", "simulated"]  # imported so that they register themselves
+__all__ = ["cpu", "cuda", "simulated"]  # imported so that they register themselves

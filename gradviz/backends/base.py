@@ -1,47 +1,32 @@
-"""The interface of a backend, and the table of those that are there."""
+"""The table of backends: which there are, and where arrays are and go."""
 
-from collections.abc import Iterator
-from typing import Any, Protocol, TypeAlias
+import threading
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from gradviz.backends.device import CALLER_TYPES, CPU, Device
-
-Array = Any  # an array of some library: NumPy's, CuPy's, a simulated device's
-ArrayTypes: TypeAlias = tuple[type, ...]
-
-
-class Backend(Protocol):
-    """A kind of device: how many there are, and how arrays get there and back.
-
-    Attributes:
-        type: The part of a device's name before the colon.
-        array_types: The classes of its arrays. They answer NumPy's functions and
-            ufuncs (NEP 13 and 18), so that an op is written once, in NumPy's words.
-    """
-
-    array_types: ArrayTypes
-    type: str
-
-    def device_count(self) -> int:
-        """How many devices of this kind there are."""
-
-    def is_initialized(self) -> bool:
-        """Whether a device of this kind has been used, so that it wants a thread."""
-
-    def device_of(self, array: Array) -> Device:
-        """Where one of this backend's arrays is."""
-
-    def from_host(self, array: Array, device: Device) -> Array:
-        """Copy a NumPy array to `device`."""
-
-    def to_host(self, array: Array) -> Array:
-        """Copy an array of this backend into a NumPy array."""
-
+from gradviz.backends.pinning import is_pinned
+from gradviz.backends.protocols import (
+    Accelerator,
+    Array,
+    ArrayTypes,
+    Backend,
+    MemoryUse,
+    StreamLike,
+)
+from gradviz.backends.third_party import load_backend, third_party_types
 
 _by_type: dict[str, Backend] = {}
 _by_array: dict[type, Backend] = {}
+_accelerators: dict[str, Accelerator] = {}
 #: Where all arrays of a class are, for backends that have but one device.
 _only_device: dict[type, Device] = {}
 
+#: Backends that are made when a program first asks for them.
+_makers: dict[str, Callable[[], Backend]] = {}
+
+#: Held while a backend is made, which may ask for another: so that each is made once.
+_making: Final = threading.RLock()
 
 #: The device of all arrays of a class, None if they may be on several.
 only_device = _only_device.get
@@ -51,13 +36,24 @@ def register(backend: Backend) -> None:
     """Make a backend known under its type, replacing one of the same type."""
     _by_type[backend.type] = backend
     _by_array.update(dict.fromkeys(backend.array_types, backend))
+    _accelerators.pop(backend.type, None)
+    if isinstance(backend, Accelerator):
+        _accelerators[backend.type] = backend
     if backend.type in CALLER_TYPES:
         only_device = Device(backend.type)
         _only_device.update(dict.fromkeys(backend.array_types, only_device))
 
 
+def register_maker(type: str, make: Callable[[], Backend]) -> None:  # noqa: A002 - as Device has it
+    """Have `make` called for the backend of a type when a program asks for it.
+
+    It raises a RuntimeError that says what is missing, if something is.
+    """
+    _makers[type] = make
+
+
 def backends() -> Iterator[Backend]:
-    """All that are registered."""
+    """All that are registered: those that no program has asked for are not."""
     return iter(tuple(_by_type.values()))
 
 
@@ -65,20 +61,52 @@ def backend_of(device: Device) -> Backend:
     """The backend of a device.
 
     Raises:
-        ValueError: There is no such backend, or no device with that index.
+        RuntimeError: There is no such backend, or no device with that index; or the
+            backend cannot be had here.
     """
-    backend = _by_type.get(device.type)
-    if backend is None:
-        raise ValueError(
-            f"unknown device {str(device)!r}: expected one of "
-            f"{', '.join(sorted(_by_type)) or 'no backends at all'}"
-        )
-    if not device.runs_on_caller and device.index >= backend.device_count():
-        raise ValueError(
+    backend = _by_type.get(device.type) or _made(device)
+    if not device.runs_on_caller and device.number >= backend.device_count():
+        raise RuntimeError(
             f"no device {str(device)!r}: there are {backend.device_count()} devices "
             f"of type {device.type!r}, with indices from 0"
         )
     return backend
+
+
+def accelerator_of(device: Device) -> Accelerator:
+    """The backend of a device that has streams.
+
+    Raises:
+        RuntimeError: There is no such device, or it has none.
+    """
+    backend_of(device)
+    accelerator = _accelerators.get(device.type)
+    if accelerator is None:
+        raise RuntimeError(
+            f"device {str(device)!r} has no streams: its work is done at once"
+        )
+    return accelerator
+
+
+def has_streams(device: Device) -> bool:
+    """Whether a device is an accelerator's; nobody asks whether it is there."""
+    return device.type in _accelerators
+
+
+def current_accelerator() -> Device:
+    """The device that is meant where a program names none: of CUDA, else simulated.
+
+    Source: torch.accelerator.current_accelerator.
+    """
+    return Device("cuda" if count_devices("cuda") else "sim")
+
+
+def count_devices(type: str) -> int:  # noqa: A002 - as Device has it
+    """How many devices of a type can be used; 0 if its backend cannot be had here."""
+    try:
+        return backend_of(Device(type, 0)).device_count()
+    except RuntimeError:
+        return 0
 
 
 def device_of(array: object) -> Device | None:
@@ -93,12 +121,28 @@ def device_of(array: object) -> Device | None:
     return device if isinstance(device, Device) else None
 
 
-def copy_to(array: Array, device: Device) -> Array:
-    """An array, or tensor, copied to `device`."""
+def copy_to(array: Array, device: Device, *, non_blocking: bool = False) -> Array:
+    """An array, or tensor, copied to `device`.
+
+    Args:
+        array: What to copy.
+        device: Where to.
+        non_blocking: Do not wait for a copy to the host; have one from pinned memory
+            read it when the device has come so far.
+    """
     source = _by_array.get(type(array))
     if source is None:  # a tensor: it knows how, and remembers it for its gradient
         return array.to(device)
-    return backend_of(device).from_host(source.to_host(array), device)
+    target = backend_of(device)
+    peers = _accelerators.get(device.type)
+    if target is source and peers is not None:
+        return peers.to_peer(array, device)
+    if device_of(array) is CPU:
+        non_blocking = non_blocking and is_pinned(array)
+        return target.from_host(array, device, non_blocking=non_blocking)
+    if device is CPU:
+        return source.to_host(array, non_blocking=non_blocking)
+    return target.from_host(source.to_host(array), device)
 
 
 def num_device_threads() -> int:
@@ -116,15 +160,40 @@ def num_device_threads() -> int:
     )
 
 
+def _made(device: Device) -> Backend:
+    """The backend of a type that is not registered yet, and now is."""
+    with _making:
+        if backend := _by_type.get(device.type):  # another thread was faster
+            return backend
+        make = _makers.get(device.type)
+        backend = load_backend(device.type) if make is None else make()
+        if backend is None:
+            known = sorted({*_by_type, *_makers, *third_party_types()})
+            raise RuntimeError(
+                f"unknown device {str(device)!r}: expected one of {', '.join(known)}"
+            )
+        register(backend)
+        return backend
+
+
 __all__ = [
     "CPU",
+    "Accelerator",
     "Array",
+    "ArrayTypes",
     "Backend",
+    "MemoryUse",
+    "StreamLike",
+    "accelerator_of",
     "backend_of",
     "backends",
     "copy_to",
+    "count_devices",
+    "current_accelerator",
     "device_of",
+    "has_streams",
     "num_device_threads",
     "only_device",
     "register",
+    "register_maker",
 ]

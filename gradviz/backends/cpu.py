@@ -26,13 +26,16 @@ class CpuBackend:
         del array
         return CPU
 
-    def from_host(self, array: np.ndarray, device: Device) -> np.ndarray:
+    def from_host(
+        self, array: np.ndarray, device: Device, *, non_blocking: bool = False
+    ) -> np.ndarray:
         """A copy, as every other backend makes one."""
-        del device
+        del device, non_blocking
         return array.copy()
 
-    def to_host(self, array: np.ndarray) -> np.ndarray:
+    def to_host(self, array: np.ndarray, *, non_blocking: bool = False) -> np.ndarray:
         """A copy, as every other backend makes one; of a NumPy scalar a 0-d array."""
+        del non_blocking
         return np.array(array)
 
 

@@ -78,7 +78,7 @@ def _listening(ops: list[_Op]) -> Iterator[None]:
             for frame in traceback.extract_stack()
             if not frame.filename.startswith(_PACKAGE)
         ]
-        text = f"{node.name()} of shape {', '.join(map(str, shapes))}"
+        text = f"{type(node).name(node)} of shape {', '.join(map(str, shapes))}"
         ops.append(_Op(text, "".join(traceback.format_list(stack))))
 
     with node_creation_hook(note):

@@ -29,6 +29,7 @@ class Root(LazyGroup):
         ),
         "show": Entry("gradviz.cli.show", "Show a trace in the terminal."),
         "render": Entry("gradviz.cli.render", "Draw a trace into a file."),
+        "check": Entry("gradviz.cli.check", "Look for what is wrong in a trace."),
     }
 
     def main(

@@ -29,7 +29,7 @@ from gradviz.render.timeline_svg import render_timeline
 def command(
     trace_path: Path | None, output: Path | None, force: bool, task: str, quiet: bool
 ) -> None:
-    """Draw what each thread did during a backward pass, as bars over time (SVG)."""
+    """Draw what each thread and stream did in a backward pass, as bars (SVG)."""
     trace_path = find_trace(trace_path)
     output = output or Path(f"gradviz-timeline-{trace_path.stem}.svg")
     format_of(output, ("svg",))
@@ -38,5 +38,5 @@ def command(
     timeline = build_timeline(trace, select_task(trace, task))
     write_output(output, render_timeline(timeline))
     if not quiet:
-        note(f"drew {output}: {count(len(timeline.lanes), 'thread')}")
+        note(f"drew {output}: {count(len(timeline.lanes), 'lane')}")
         note_next("show order", trace_path)

@@ -19,8 +19,12 @@ from gradviz.cli.options import force_option, quiet_option
 from gradviz.cli.writing import STDOUT
 from gradviz.engine import default_engine
 from gradviz.render.text import count
+from gradviz.stream_check import StreamCheck
 
 LONGEST_LABEL: Final = 100
+
+#: What a program exits with that ended well but for a race between its streams.
+RACE: Final = 1
 
 
 @click.command(
@@ -47,6 +51,12 @@ LONGEST_LABEL: Final = 100
     "0 never does. SIGUSR1 makes the same report at any time.",
 )
 @click.option(
+    "--check-streams",
+    is_flag=True,
+    help="Report work on two streams that uses the same memory in no order, and exit "
+    "with 1 if there was any by the last line of a program that ends well.",
+)
+@click.option(
     "-m", "module", is_flag=True, allow_from_autoenv=False, help="Run a module."
 )
 @click.option(
@@ -54,11 +64,12 @@ LONGEST_LABEL: Final = 100
 )
 @click.argument("target", metavar="(SCRIPT | -m MODULE | -c CODE)")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def command(
+def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
     output: Path | None,
     force: bool,
     quiet: bool,
     watchdog: float,
+    check_streams: bool,
     module: bool,
     string: bool,
     target: str,
@@ -76,6 +87,7 @@ def command(
         raise click.UsageError("a trace cannot go to stdout: that is the program's own")
     load, label = _loader(target, module=module, string=string)
     path = output or Path(f"gradviz-{label}.{os.getpid()}.gvt")
+    check = StreamCheck() if check_streams else None
 
     def start() -> None:
         recording = start_recording(path, force=force)
@@ -83,8 +95,12 @@ def command(
         # this handler, registered first, is called.
         atexit.register(_finish, recording, path, os.getpid(), quiet=quiet)
         _report_on_hangs(watchdog)
+        if check is not None:
+            check.start()
+            atexit.register(_tell_of_races, check, os.getpid())
 
-    return program.run(partial(load, target, args), before=start)
+    code = program.run(partial(load, target, args), before=start)
+    return RACE if code == 0 and check is not None and check.races else code
 
 
 def _report_on_hangs(seconds: float) -> None:
@@ -93,6 +109,15 @@ def _report_on_hangs(seconds: float) -> None:
     engine.watch(seconds, sys.stderr.write)
     if hasattr(signal, "SIGUSR1"):  # not on Windows
         signal.signal(signal.SIGUSR1, lambda *_: sys.stderr.write(engine.dump_state()))
+
+
+def _tell_of_races(check: StreamCheck, pid: int) -> None:
+    """Write what was found to stderr, in threads and exit handlers too."""
+    if os.getpid() != pid:  # a forked child may have found its parent at work on it
+        return
+    check.stop()
+    for line in str(check.findings).splitlines():
+        note(line)
 
 
 Loader = Callable[[str, Sequence[str]], program.Program]

@@ -72,7 +72,7 @@ def not_finite(value: object) -> str:
 def describe(node: Node) -> str:
     """A node in a few words: name, id, and which part of a model made it."""
     part = f" in {node.module}" if node.module else ""
-    return f"{node.name()} #{node.id}{part}"
+    return f"{type(node).name(node)} #{node.id}{part}"
 
 
 def stack_of(node: Node) -> str:

@@ -1,9 +1,10 @@
 """Graphs that are alive, and who holds them: for memory that grows."""
 
 import gc
+import operator
 import sys
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from gradviz.diagnostics.graph import describe, nodes_from
@@ -111,15 +112,19 @@ class _Search:
 
 
 def _frames() -> Iterator[types.FrameType]:
-    """The functions that run, on all threads, but not those of this module."""
-    was_enabled = gc.isenabled()
-    gc.disable()  # CPython waits for ever for itself if a collection begins in there
-    try:
-        innermost = list(sys._current_frames().values())
-    finally:
-        if was_enabled:
-            gc.enable()
-    for start in innermost:
+    """The functions that run, on all threads, but not those of this module.
+
+    CPython waits for ever for itself if a collection begins while it lists frames; see
+    Note [Stacks without frames] in `gradviz.engine.sync`, which tells no variables. So
+    there are no collections meanwhile. One call of C follows the other here: between
+    them no other thread can run, which might switch collections on again.
+    """
+    steps: tuple[Callable[[], Any], ...]
+    steps = (gc.isenabled, gc.disable, sys._current_frames)
+    was_enabled, _, innermost = map(operator.call, steps)
+    if was_enabled:
+        gc.enable()
+    for start in innermost.values():
         frame: types.FrameType | None = start
         while frame is not None:
             if frame.f_globals is not globals():

@@ -71,7 +71,7 @@ def why_none(tensor: Tensor, loss: Tensor | None = None) -> Answer:
             f"only; call .retain_grad() on it before backward, or ask "
             f"gv.autograd.grad(loss, tensor)",
         )
-    target = node or (tensor._accumulator and tensor._accumulator())
+    target = node or tensor.used_accumulator()
     if target is None:
         return Answer(
             Reason.NOT_USED,

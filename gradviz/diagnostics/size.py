@@ -75,7 +75,7 @@ def size_of(nodes: Iterable[Node]) -> GraphSize:
         num_nodes += 1
         num_edges += sum(edge.node is not None for edge in node.next_edges)
         num_bytes += saved
-        name = node.name()
+        name = type(node).name(node)
         by_op[name] = by_op.get(name, Share()).plus(saved)
         by_module[node.module] = by_module.get(node.module, Share()).plus(saved)
     return GraphSize(

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.protocols import Gradient, name_of
 
 _PACKAGE: Final = str(Path(__file__).parent.parent)
 
@@ -72,19 +72,24 @@ def remember(node: _Named) -> None:
         node.metadata[PARENT] = parent
 
 
+def made_at(node: _Named) -> str:
+    """The stack of the user's program that made `node`; empty if nobody knows."""
+    return "".join(node.metadata.get(STACK, ()))
+
+
 def warn_of(node: _Named) -> None:
     """Say where a node that failed was made, and what induced that (K8, R1).
 
     Source: torch/csrc/autograd/python_anomaly_mode.cpp, print_stack.
     """
     texts = [
-        f"Error detected in {node.name()}. "
+        f"Error detected in {name_of(node)}. "
         + _told("Traceback of forward call that caused the error", node)
     ]
     parent = node.metadata.get(PARENT)
     while parent is not None:
         texts.append(
-            f"\n\nPrevious calculation was induced by {parent.name()}. "
+            f"\n\nPrevious calculation was induced by {name_of(parent)}. "
             + _told(
                 "Traceback of forward call that induced the previous calculation",
                 parent,
@@ -122,5 +127,6 @@ def check_nan(node: _Named, outputs: Sequence[Gradient]) -> None:
         differs = output != output  # noqa: PLR0124 - that is the test
         if bool(differs.any() if hasattr(differs, "any") else differs):
             raise RuntimeError(
-                f"Function '{node.name()}' returned nan values in its {index}th output."
+                f"Function '{name_of(node)}' returned nan values in its {index}th "
+                f"output."
             )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from gradviz.backends.base import device_of
 from gradviz.backends.device import CPU, Device
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, InputMetadata, Node
@@ -19,13 +20,17 @@ from gradviz.trace.probe import How
 class GraphRoot(Node):
     """Where a pass with several roots begins: it hands each root its gradient.
 
+    It runs where the first of them is that is not on the CPU (C5).
+
     Source: torch/csrc/autograd/functions/basic_ops.h, struct GraphRoot (X6).
     """
 
     __slots__ = ("gradients",)
 
     def __init__(self, roots: Sequence[Edge], gradients: Sequence[Gradient]) -> None:
-        super().__init__(roots, input_metadata=())
+        devices = filter(None, map(device_of, gradients))
+        elsewhere = (device for device in devices if device is not CPU)
+        super().__init__(roots, input_metadata=(), device=next(elsewhere, CPU))
         self.gradients = gradients
 
     def apply(self, *grads: Gradient) -> Sequence[Gradient]:
@@ -40,7 +45,7 @@ class AccumulateGrad(Node):
     Args:
         leaf: What has the ``.grad``.
         input_metadata: What the gradient must look like, None for anything.
-        device: Where the leaf is.
+        device: Where the leaf is, if `input_metadata` does not say so.
 
     Attributes:
         leaf: As given.
@@ -56,8 +61,10 @@ class AccumulateGrad(Node):
         self,
         leaf: Leaf,
         input_metadata: InputMetadata | None = None,
-        device: Device = CPU,
+        device: Device | None = None,
     ) -> None:
+        if device is None:
+            device = CPU if input_metadata is None else input_metadata.device
         self._initialise((), (input_metadata,), device, MAX_SEQUENCE_NR)
         self.leaf = leaf
         self.post_hooks: tuple[Callable[[Leaf], object], ...] = ()
@@ -66,7 +73,7 @@ class AccumulateGrad(Node):
         # it is reentrant, for that `+` may be code that comes back here.
         self._mutex = LeafLock()
 
-    def __call__(self, inputs: list[Gradient]) -> Sequence[Gradient]:
+    def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """Accumulate; there is nothing to hand on."""
         self.accumulate(inputs)
         return ()
@@ -80,12 +87,14 @@ class AccumulateGrad(Node):
         Raises:
             RuntimeError: The leaf is no leaf any more, or a hook returned something.
         """
-        how = How.UNDEFINED
-        if inputs[0] is not None and self.leaf.requires_grad:
+        leaf = self.leaf
+        if inputs[0] is not None and leaf is not None and leaf.requires_grad:
             # With post hooks the engine keeps what it gave us, for them to see (E4).
             others = 1 if self.hooks is not None and self.hooks.post else 0
             with self._mutex:
-                how = self._update(inputs, others)
+                how = self._update(leaf, inputs, others)
+        else:
+            how = How.UNDEFINED
         if self.post_hooks:  # they run even if no gradient came
             self._call_post_hooks()
         return how
@@ -96,29 +105,37 @@ class AccumulateGrad(Node):
         if any(result is not None and result is not self.leaf for result in results):
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
-    def _update(self, inputs: list[Gradient], others: int) -> How:
-        leaf = self.leaf
-        stored = leaf.grad
+    def _update(self, leaf: Leaf, inputs: list[Gradient], others: int) -> How:
+        stored = self.stored(leaf)
         if GRAD_ENABLED.get():
             if stored is None:
-                leaf.grad = self.copied(inputs[0])
+                self.store(leaf, self.copied(inputs[0]))
                 return How.COPIED
-            leaf.grad = stored + self.wrapped(inputs[0])
+            self.store(leaf, stored + self.wrapped(inputs[0]))
             return How.OUT_OF_PLACE
         if stored is None:
             if is_sole_reference(inputs, 0, others=others) and owns_its_memory(
                 inputs[0]
             ):
-                leaf.grad = self.wrapped(inputs[0])
+                self.store(leaf, self.wrapped(inputs[0]))
                 return How.STOLEN
-            leaf.grad = self.copied(inputs[0])
+            self.store(leaf, self.copied(inputs[0]))
             return How.COPIED
         if fits(stored, inputs[0]) and is_writeable(stored):
-            leaf.grad = increased = self.increased(stored, inputs[0])
+            increased = self.increased(stored, inputs[0])
+            self.store(leaf, increased)
             # A NumPy scalar's `+=` makes another one.
             return How.IN_PLACE if increased is stored else How.OUT_OF_PLACE
-        leaf.grad = stored + self.wrapped(inputs[0])
+        self.store(leaf, stored + self.wrapped(inputs[0]))
         return How.OUT_OF_PLACE
+
+    def stored(self, leaf: Leaf) -> Gradient:
+        """The leaf's ``.grad``."""
+        return leaf.grad
+
+    def store(self, leaf: Leaf, gradient: Gradient) -> None:
+        """Set the leaf's ``.grad``."""
+        leaf.grad = gradient
 
     def wrapped(self, gradient: Gradient) -> Gradient:
         """What the leaf stores for a gradient: itself, unless a subclass wraps it."""

@@ -21,18 +21,18 @@ def mark_as_completed_and_run_post_processing(
     Source: torch/csrc/autograd/engine.cpp,
     GraphTask::mark_as_completed_and_run_post_processing.
     """
-    if not graph_task.has_error.value:
-        try:
-            if state is graph_task.home:
-                exec_post_processing(state, graph_task)
-            else:
-                graph_task.context.copy().run(exec_post_processing, state, graph_task)
-        except BaseException as error:
-            if state.is_interrupted:
-                raise  # see Note [Interrupted engine code]
-            graph_task.set_error(error, None)
-        finally:
-            state.in_user_code = False
+    end = _end_failed if graph_task.has_error.value else exec_post_processing
+    try:
+        if state is graph_task.home:
+            end(state, graph_task)
+        else:
+            graph_task.context.copy().run(end, state, graph_task)
+    except BaseException as error:
+        if state.is_interrupted:
+            raise  # see Note [Interrupted engine code]
+        graph_task.set_error(error, None)
+    finally:
+        state.in_user_code = False
     graph_task.complete()
     if not graph_task.claim_end():
         return  # the pass was given up meanwhile, and the owner has been told
@@ -57,8 +57,29 @@ def exec_post_processing(state: ThreadState, graph_task: GraphTask) -> None:
         waiting = [node for node, left in graph_task.dependencies.items() if left]
         graph_task.not_ready.clear()
         raise RuntimeError(cycle_message(waiting[0], waiting))
+    if graph_task.streams is not None:
+        graph_task.streams.join()
     if not graph_task.final_callbacks:
         return
+    if graph_task.streams is None:
+        _run_callbacks(state, graph_task)
+    else:
+        is_home = state is graph_task.home
+        with graph_task.streams.current_for(None, is_home=is_home):
+            _run_callbacks(state, graph_task)
+
+
+def _end_failed(state: ThreadState, graph_task: GraphTask) -> None:
+    """Have the caller's streams wait for a pass that has failed.
+
+    Differs: PyTorch does not, though the pass may have changed the ``.grad`` of leaves.
+    """
+    del state
+    if graph_task.streams is not None:
+        graph_task.streams.join()
+
+
+def _run_callbacks(state: ThreadState, graph_task: GraphTask) -> None:
     outer, state.graph_task = state.graph_task, graph_task
     token = GRAD_ENABLED.set(graph_task.create_graph)
     state.in_user_code = True

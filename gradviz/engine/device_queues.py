@@ -48,10 +48,10 @@ class DeviceQueues:
 
     def queue_of(self, graph_task: GraphTask, node: Node) -> ReadyQueue[NodeTask]:
         """Where `node` is to wait: by its device, not by its gradients' (C5)."""
-        device = node.device
+        device = node.runs_on
         if device.runs_on_caller or not graph_task.uses_device_threads:
             return graph_task.cpu_ready_queue
-        return self._queues[device.index]
+        return self._queues[device.number]
 
     def queue_at(self, graph_task: GraphTask, device: int) -> ReadyQueue[NodeTask]:
         """The queue of a device index; -1 is the pass's own CPU queue."""

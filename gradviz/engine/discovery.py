@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gradviz.backends.device import CPU, Device
+from gradviz.backends.stream import Stream
 from gradviz.engine.graph_task import Capture, ExecInfo
 from gradviz.engine.node import Edge, Node
 
@@ -18,10 +19,12 @@ class Dependencies(NamedTuple):
     Attributes:
         counts: Node -> edges that lead to it. The root has no entry.
         devices: The devices besides the CPU that nodes run on.
+        streams: And the streams of those that have any.
     """
 
     counts: dict[Node, int]
     devices: set[Device]
+    streams: set[Stream]
 
 
 def min_topological_nr(outputs: Sequence[Edge]) -> int:
@@ -42,7 +45,10 @@ def compute_dependencies(root: Node, min_topological_nr: int) -> Dependencies:
     Source: torch/csrc/autograd/engine.cpp, Engine::compute_dependencies.
     """
     counts: dict[Node, int] = {}
-    devices: set[Device] = {root.device}
+    devices: set[Device] = {root.runs_on}
+    streams: set[Stream] = set()
+    if root.forward_stream is not None:
+        streams.add(root.forward_stream)
     stack = [root]
     while stack:
         node = stack.pop()
@@ -56,12 +62,14 @@ def compute_dependencies(root: Node, min_topological_nr: int) -> Dependencies:
             else:
                 counts[next_node] = 1
                 stack.append(next_node)
-                if next_node.device is not CPU:
-                    devices.add(next_node.device)
+                if next_node.runs_on is not CPU:
+                    devices.add(next_node.runs_on)
+                    if next_node.forward_stream is not None:
+                        streams.add(next_node.forward_stream)
     devices.discard(CPU)
     if root in counts:
         raise RuntimeError(cycle_message(root))
-    return Dependencies(counts, devices)
+    return Dependencies(counts, devices, streams)
 
 
 def compute_exec_info(

@@ -26,6 +26,7 @@ from gradviz.engine.graph_task import (
 )
 from gradviz.engine.inspection import describe_state
 from gradviz.engine.node import Edge, Node, checked_edges
+from gradviz.engine.pass_streams import PassStreams
 from gradviz.engine.passes import Passes
 from gradviz.engine.policies import Policy, PyTorchOrder, policy_named
 from gradviz.engine.prediction import Position, predicted_order
@@ -161,6 +162,8 @@ class Engine:
         try:
             self._passes.begin(graph_task)
             self._prepare(graph_task, root, accumulate_grad=accumulate_grad)
+            if graph_task.streams is not None:
+                buffer = graph_task.streams.begin(root, buffer)
             execute_with_graph_task(
                 self._sync,
                 state,
@@ -317,7 +320,7 @@ class Engine:
         """Find out what the pass consists of, and have its threads ready."""
         outputs = graph_task.outputs
         smallest = min_topological_nr(outputs)
-        dependencies, devices = compute_dependencies(root, smallest)
+        dependencies, devices, streams = compute_dependencies(root, smallest)
         graph_task.dependencies = dependencies
         if outputs:
             graph_task.exec_info = compute_exec_info(
@@ -332,8 +335,11 @@ class Engine:
             graph_task.uses_device_threads = False
         if graph_task.uses_device_threads:
             self._start_threads(devices)
-            graph_task.devices = frozenset(device.index for device in devices)
+            graph_task.devices = frozenset(device.number for device in devices)
             graph_task.is_private = not devices
+        if streams:
+            graph_task.is_private = False
+            graph_task.streams = PassStreams(graph_task.id, graph_task.probe, streams)
         if not isinstance(self._policy, PyTorchOrder):
             self._policy.begin(
                 graph_task.id,
@@ -358,7 +364,7 @@ class Engine:
         for device in devices:
             backend_of(device)  # raises if there is no such device
         self._remember_process()
-        needed = max(device.index + 1 for device in devices)
+        needed = max(device.number + 1 for device in devices)
         self._device_threads.ensure(max(needed, num_device_threads()))
 
     def _run_in_pool(self, graph_task: GraphTask) -> None:

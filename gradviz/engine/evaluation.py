@@ -14,9 +14,38 @@ from gradviz.engine.handover import hand_on, hand_on_and_report
 from gradviz.engine.hooks import call_post_hooks, call_pre_hooks, call_tensor_pre_hooks
 from gradviz.engine.input_buffer import InputBuffer
 from gradviz.engine.node import Node
+from gradviz.engine.pass_streams import PassStreams
 from gradviz.engine.protocols import Gradient, sum_of_sizes
 from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.validation import validate_outputs
+
+
+def evaluate_on_stream(
+    state: ThreadState,
+    queues: DeviceQueues,
+    graph_task: GraphTask,
+    streams: PassStreams,
+    node: Node,
+    inputs: InputBuffer,
+) -> None:
+    """Run `node` on its stream, for all that `evaluate_function` does (E1).
+
+    Args:
+        state: As for `evaluate_function`, like all others.
+        queues: Likewise.
+        graph_task: Likewise.
+        streams: Those of the pass.
+        node: Likewise.
+        inputs: Likewise.
+    """
+    with streams.current_for(node, is_home=state is graph_task.home):
+        streams.receive(node, inputs)
+        evaluate_function(state, queues, graph_task, node, inputs)
+        state.in_user_code = True  # what follows asks a backend, which may fail
+        captured = _captured_at(graph_task, node)
+        if captured or not node.next_edges:
+            streams.leave(node, captured)
+    state.in_user_code = False
 
 
 def evaluate_function(
@@ -62,8 +91,7 @@ def evaluate_function(
         and not (probe and isinstance(node, AccumulateGrad))
     )
     if goes_short:
-        # `node(inputs)` would find the method through its class's slot: 40 ns more.
-        outputs = node.__call__(inputs)
+        outputs = node.call(inputs)
         if outputs or node.next_edges:
             outputs = validate_outputs(node.next_edges, outputs, node)
         if node.hooks is not hooks:  # some were registered while it ran
@@ -108,6 +136,17 @@ def _capture(graph_task: GraphTask, node: Node, inputs: InputBuffer) -> bool:
     return info.is_needed
 
 
+def _captured_at(graph_task: GraphTask, node: Node) -> tuple[Gradient, ...]:
+    """Those of the pass's results that `node` was given."""
+    info = graph_task.exec_info.get(node)
+    if info is None:
+        return ()
+    # No mutex: only this thread, just now, has written there.
+    return tuple(
+        graph_task.captured_gradients[one.output_index] for one in info.captures
+    )
+
+
 def call_function(
     graph_task: GraphTask, node: Node, inputs: InputBuffer
 ) -> Sequence[Gradient]:
@@ -130,7 +169,7 @@ def call_function(
     elif graph_task.exec_info:
         outputs = node.call_restricted(inputs, _wanted(graph_task, node))
     else:
-        outputs = node(inputs)
+        outputs = node.call(inputs)
     if outputs or node.next_edges:
         outputs = validate_outputs(node.next_edges, outputs, node)
     return _called_post_hooks(graph_task, node, outputs, given)

@@ -7,11 +7,11 @@ import contextlib
 from collections.abc import Callable
 
 from gradviz.engine import anomaly
+from gradviz.engine.arrival import push
 from gradviz.engine.completion import push_wake_up
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.graph_task import CPU_DEVICE, NO_DEVICE, GraphTask
-from gradviz.engine.handover import push
 from gradviz.engine.node import Node
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.sync import Empty, Sync
@@ -94,6 +94,8 @@ def execute_with_graph_task(
             GRAD_ENABLED.set(outer_mode)
         finally:
             anomaly.EVALUATING.set(outer_node)
+        if graph_task.streams is not None:
+            graph_task.streams.put_back()
         _report_left(state, graph_task)
 
 

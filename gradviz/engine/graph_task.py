@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from gradviz.engine.input_buffer import InputBuffer
 from gradviz.engine.node import Edge, Node
+from gradviz.engine.pass_streams import PassStreams
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.schedule import (
@@ -86,7 +87,7 @@ class GraphTask:
 
     Note [Private passes]
     ~~~~~~~~~~~~~~~~~~~~~
-    A pass without work for a device thread is private: the thread that called for it
+    A pass whose nodes are all on the CPU is private: the thread that called for it
     runs all its nodes, or a stand-in from the pool while that thread sleeps. One thread
     at a time then touches what `mutex` guards of its progress (`dependencies`,
     `not_ready`, `outstanding_tasks`), and the mutex, which would cost more than all
@@ -108,6 +109,8 @@ class GraphTask:
         devices: Indices of the devices that its nodes run on. Constant once begun.
         uses_device_threads: False runs everything on `cpu_ready_queue`. Constant once
             the pass has begun.
+        streams: What it knows of streams; None if no node is on an accelerator, which
+            a private pass never has. Constant once the pass has begun.
         context: The caller's context variables. Constant; threads run in copies.
         probe: Who listens, None for nobody. Constant.
         home_reports: Whom `home` reports its nodes to, and only it. Constant.
@@ -170,6 +173,7 @@ class GraphTask:
         "quiet",
         "reentrant_depth",
         "roots",
+        "streams",
         "uses_device_threads",
     )
 
@@ -206,6 +210,7 @@ class GraphTask:
         self.home_reports = probe.for_this_thread() if probe else None
         self.devices: frozenset[int] = frozenset()
         self.is_private = True
+        self.streams: PassStreams | None = None
         self.exec_info: dict[Node, ExecInfo] = {}
         self.mutex = sync.lock()
         self.dependencies: dict[Node, int] = {}
@@ -231,21 +236,6 @@ class GraphTask:
             return True
         info = self.exec_info.get(node)
         return info is not None and info.should_execute
-
-    def count_down(self, receiver: Node) -> int:
-        """Count one edge to `receiver` as arrived; under `mutex`.
-
-        Returns:
-            How many are still to come.
-
-        Raises:
-            RuntimeError: More arrive than there are edges.
-        """
-        remaining = self.dependencies.get(receiver, 0) - 1
-        if remaining < 0:
-            raise RuntimeError(f"dependency not found for {receiver.name()}")
-        self.dependencies[receiver] = remaining
-        return remaining
 
     def remaining(self) -> tuple[int, ...]:
         """How many edges each node still waits for; takes no lock."""

@@ -1,4 +1,4 @@
-"""Where a node's gradients go: to the buffers of receivers; who is ready, to a queue.
+"""Where a node's gradients go: to their receivers, the way that is right for the pass.
 
 What is read of nodes is constant; what is changed of the pass is guarded by the
 GraphTask's mutex, unless the pass is private.
@@ -6,14 +6,14 @@ GraphTask's mutex, unless the pass is private.
 
 from collections.abc import Sequence
 
-from gradviz.backends.device import CPU
+from gradviz.engine.arrival import add_up, arrive, arrive_under_mutex
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.graph_task import GraphTask, NodeTask
-from gradviz.engine.input_buffer import InputBuffer, add
 from gradviz.engine.node import Node
 from gradviz.engine.protocols import Gradient, size_bytes
+from gradviz.engine.streamed_handover import hand_on_with_streams
 from gradviz.engine.thread_state import ThreadState
-from gradviz.trace.probe import How, Probe, Push
+from gradviz.trace.probe import How, Probe
 
 
 def hand_on(
@@ -40,7 +40,7 @@ def hand_on(
     Raises:
         RuntimeError: An edge leads to a node that this pass does not know.
     """
-    arrive = _arrive if graph_task.is_private else _arrive_under_mutex
+    put = arrive if graph_task.is_private else arrive_under_mutex
     goes_short = graph_task.is_private and not graph_task.exec_info
     dependencies, probe = graph_task.dependencies, graph_task.probe
     index = -1
@@ -61,12 +61,23 @@ def hand_on(
                     probe, state, graph_task, node, receiver, input_nr, gradient
                 )
             continue
+        if graph_task.streams is not None:
+            hand_on_with_streams(
+                state,
+                queues,
+                graph_task,
+                graph_task.streams,
+                node,
+                node.next_edges[index],
+                gradient,
+            )
+            continue
         how = How.FIRST
-        while taken := arrive(
+        while taken := put(
             state, queues, graph_task, node, receiver, input_nr, gradient, how
         ):
             state.in_user_code = True
-            how = _sum(graph_task, node, receiver, input_nr, taken, gradient)
+            how = add_up(graph_task, node, receiver, input_nr, taken, gradient)
             state.in_user_code = False
             gradient = taken.pop()
 
@@ -134,7 +145,7 @@ def _push_next(
 ) -> None:
     """Push a node of a private pass that waits for this gradient and no other.
 
-    What `_arrive` and `push` do for it, without looking for gradients that came
+    What `arrive` and `push` do for it, without looking for gradients that came
     before and for the queue of its device.
     """
     graph_task.dependencies[receiver] = 0
@@ -178,145 +189,3 @@ def _report_ready(
         queue.num_seen(),
         graph_task.outstanding_tasks,
     )
-
-
-def _sum(
-    graph_task: GraphTask,
-    producer: Node,
-    receiver: Node,
-    input_nr: int,
-    taken: list[Gradient],
-    gradient: Gradient,
-) -> How:
-    """Add `gradient` to the one in `taken`; an error says whose they were."""
-    try:
-        return add(taken, 0, gradient, copies=graph_task.create_graph)
-    except Exception as error:
-        error.add_note(
-            f"while adding a gradient from {producer!r} to what has come for input "
-            f"{input_nr} of {receiver!r}"
-        )
-        raise
-
-
-def _arrive(
-    state: ThreadState,
-    queues: DeviceQueues,
-    graph_task: GraphTask,
-    producer: Node,
-    receiver: Node,
-    input_nr: int,
-    gradient: Gradient,
-    how: How,
-) -> list[Gradient] | None:
-    """Put a gradient into its place, if that is free, and count its edge.
-
-    Called under the GraphTask's mutex, unless the pass is private.
-
-    Returns:
-        None if the gradient has arrived. Otherwise a list with the gradient that was
-        in its place, taken out and held by nobody else: add the two, and try again.
-    """
-    not_ready = graph_task.not_ready
-    remaining = graph_task.dependencies.get(receiver, 0) - 1
-    if remaining < 0:
-        raise RuntimeError(f"dependency not found for {receiver.name()}")
-    if graph_task.exec_info and not graph_task.should_execute(receiver):
-        graph_task.dependencies[receiver] = remaining
-        return None
-    buffer = not_ready.pop(receiver, None) if not_ready else None
-    if buffer is None:
-        buffer = [None] * len(receiver.input_metadata)
-    elif gradient is not None and buffer[input_nr] is not None:
-        not_ready[receiver] = buffer
-        taken = [buffer[input_nr]]
-        buffer[input_nr] = None
-        return taken
-    if gradient is not None:
-        buffer[input_nr] = gradient
-    graph_task.dependencies[receiver] = remaining
-    if graph_task.probe:
-        _report_arrival(graph_task, producer, receiver, input_nr, gradient, how)
-    if remaining:
-        not_ready[receiver] = buffer
-    else:
-        push(state, queues, graph_task, receiver, buffer, producer)
-    return None
-
-
-def _arrive_under_mutex(
-    state: ThreadState,
-    queues: DeviceQueues,
-    graph_task: GraphTask,
-    producer: Node,
-    receiver: Node,
-    input_nr: int,
-    gradient: Gradient,
-    how: How,
-) -> list[Gradient] | None:
-    with graph_task.mutex:
-        return _arrive(
-            state, queues, graph_task, producer, receiver, input_nr, gradient, how
-        )
-
-
-def _report_arrival(
-    graph_task: GraphTask,
-    producer: Node,
-    receiver: Node,
-    input_nr: int,
-    gradient: Gradient,
-    how: How,
-) -> None:
-    if graph_task.probe:
-        graph_task.probe.gradient_buffered(
-            graph_task.id,
-            receiver.id,
-            producer.id,
-            input_nr,
-            graph_task.dependencies[receiver],
-            size_bytes(gradient),
-            How.UNDEFINED if gradient is None else how,
-        )
-
-
-def push(
-    state: ThreadState,
-    queues: DeviceQueues,
-    graph_task: GraphTask,
-    node: Node,
-    inputs: InputBuffer,
-    producer: Node | None,
-) -> None:
-    """Push a node that has all its gradients to the queue of its device.
-
-    Called under the GraphTask's mutex, unless the pass is private, by the thread of
-    `state`.
-    """
-    queue = (
-        graph_task.cpu_ready_queue
-        if node.device is CPU
-        else queues.queue_of(graph_task, node)
-    )
-    is_own = queue is state.ready_queue
-    if is_own and state.has_count and producer is not None:
-        state.has_count = False  # see Note [Passing on a count]
-    else:
-        graph_task.outstanding_tasks += 1
-    if graph_task.probe:
-        graph_task.probe.task_pushed(
-            graph_task.id,
-            node.id,
-            queue.id,
-            graph_task.reentrant_depth,
-            node.sequence_nr,
-            len(queue) + 1,
-            graph_task.outstanding_tasks,
-            -1 if producer is None else producer.id,
-            Push.ROOT if producer is None else Push.NODE,
-        )
-    task = NodeTask(graph_task, node, inputs, graph_task.priority + node.sequence_nr)
-    if is_own:
-        queue.push_own(task)
-    else:
-        queue.push(task)

@@ -9,10 +9,11 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
+from gradviz.backends.current_streams import stream_for
 from gradviz.backends.device import CPU, Device
 from gradviz.engine import anomaly
 from gradviz.engine.module_path import MODULE_PATH
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.protocols import Gradient, name_of
 from gradviz.engine.removable_handle import RemovableHandle, append, named_like
 from gradviz.engine.sync import ThreadLocal
 from gradviz.trace import probe
@@ -21,27 +22,31 @@ from gradviz.trace import probe
 #: Source: torch/csrc/autograd/functions/accumulate_grad.cpp (Q4).
 MAX_SEQUENCE_NR: Final = 2**64 - 1
 
-_node_ids: Final = itertools.count()
+_next_id: Final = itertools.count().__next__
 
 
-class _SequenceNr(ThreadLocal):
-    """Counts the nodes that this thread has made (Q8)."""
+class _Sequence(ThreadLocal):
+    """Counts the nodes that this thread has made (Q8).
+
+    Attributes:
+        next: Returns the number of the next one.
+    """
 
     def __init__(self) -> None:
         self.next = itertools.count().__next__
 
 
-_sequence_nr: Final = _SequenceNr()
+SEQUENCE: Final = _Sequence()
 
 
 def next_sequence_nr() -> int:
     """Number a node that this thread makes (Q8)."""
-    return _sequence_nr.next()
+    return SEQUENCE.next()
 
 
 def set_sequence_nr(value: int) -> None:
     """Give the next node that this thread makes the number `value` (Q8)."""
-    _sequence_nr.next = itertools.count(value).__next__
+    SEQUENCE.next = itertools.count(value).__next__
 
 
 class Edge(NamedTuple):
@@ -85,7 +90,7 @@ def checked_edges(
         TypeError: One leads to something that is no node.
         IndexError: One leads to an input that its node does not have.
     """
-    checked = tuple(Edge(*edge) for edge in edges)
+    checked = tuple(edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges)
     for index, (node, input_nr) in enumerate(checked):
         if node is None:
             continue
@@ -157,8 +162,10 @@ class Node:
         topological_nr: Length of the longest path to a leaf.
         next_edges: Where the gradients go.
         input_metadata: See above.
-        device: See above.
-        module: The part of a model that ran when the node was made, such as
+        runs_on: The device, see above; `device` for users, who may have that name.
+        forward_stream: The stream of that device which was current when the node was
+            made, and where it works (E1); None on the CPU.
+        module_path: The part of a model that ran when the node was made, such as
             ``encoder.0.linear``; empty outside a model.
         hooks: None until the first hook is registered.
 
@@ -168,12 +175,13 @@ class Node:
     __slots__ = (
         "__weakref__",
         "_metadata",
-        "device",
+        "forward_stream",
         "hooks",
         "id",
         "input_metadata",
-        "module",
+        "module_path",
         "next_edges",
+        "runs_on",
         "sequence_nr",
         "topological_nr",
     )
@@ -203,12 +211,13 @@ class Node:
         device: Device,
         sequence_nr: int,
     ) -> None:
-        self.id = next(_node_ids)
+        self.id = _next_id()
         self.sequence_nr = sequence_nr
         self.next_edges = next_edges
         self.input_metadata = input_metadata
-        self.device = device
-        self.module = MODULE_PATH.get()
+        self.runs_on = device
+        self.forward_stream = None if device is CPU else stream_for(device)
+        self.module_path = MODULE_PATH.get()
         self.hooks: NodeHooks | None = None
         topological_nr = 0
         for node, _ in next_edges:
@@ -235,7 +244,7 @@ class Node:
         """
         raise NotImplementedError(f"{type(self).__name__} does not define apply()")
 
-    def __call__(self, inputs: list[Gradient]) -> Sequence[Gradient]:
+    def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """What the engine calls; `inputs` is the buffer's own list.
 
         A subclass overrides this instead of `apply` if it wants to know whether the
@@ -257,7 +266,17 @@ class Node:
         Source: torch/csrc/autograd/function.h, Node::task_should_compute_output.
         """
         del wanted
-        return self(inputs)
+        return self.call(inputs)
+
+    @property
+    def device(self) -> Device:
+        """Where the node runs."""
+        return self.runs_on
+
+    @property
+    def module(self) -> str:
+        """The part of a model that ran when the node was made."""
+        return self.module_path
 
     def name(self) -> str:
         """How traces and messages call this node: its class's name."""
@@ -343,7 +362,7 @@ class Node:
         """Let go of saved tensors; called after a pass that does not keep the graph."""
 
     def __repr__(self) -> str:
-        return f"<{self.name()} #{self.id}>"
+        return f"<{name_of(self)} #{self.id}>"
 
 
 def _taken(

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from gradviz.engine.graph_task import NodeTask
 from gradviz.engine.node import Node
+from gradviz.engine.protocols import name_of
 from gradviz.engine.schedule import (
     WAKE_UP_PRIORITY,
     Prioritised,
@@ -165,7 +166,7 @@ def _difference(created: Sequence[Node], steps: Sequence[Step]) -> str:
         if not 0 <= step.rank < len(created):
             return f"the recorded order names a node {step.rank} that it does not have"
         node = created[step.rank]
-        if node.name() != step.name:
+        if name_of(node) != step.name:
             return f"{node!r} was {step.name} when recorded"
     if len({step.rank for step in steps}) != len(steps):
         return "the recorded order names a node twice"

@@ -26,6 +26,18 @@ class Leaf(Protocol):
     requires_grad: bool
 
 
+class Named(Protocol):
+    """What has a name, as nodes have."""
+
+    def name(self) -> str:
+        """How messages call it."""
+
+
+def name_of(node: Named) -> str:
+    """The name of a node, even if a user has given it an attribute called so."""
+    return type(node).name(node)
+
+
 def size_bytes(gradient: Gradient) -> int:
     """Bytes of a gradient's data, 0 where it has no such notion."""
     return getattr(gradient, "nbytes", 0)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from gradviz.backends.base import copy_to, device_of, only_device
 from gradviz.engine.node import Edge, InputMetadata, Node
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.protocols import Gradient, name_of
 
 
 def validate_outputs(
@@ -119,7 +119,7 @@ def _conform(
 
 def _message(function: Node | None, text: str) -> str:
     return (
-        text if function is None else f"Function {function.name()} returned an {text}"
+        text if function is None else f"Function {name_of(function)} returned an {text}"
     )
 
 
@@ -160,7 +160,7 @@ def sum_to(gradient: Gradient, shape: tuple[int, ...]) -> Gradient:
     if gradient.shape[num_added:] == shape and only_device(type(gradient)):
         # Every bias comes here. What is right for all takes 2 µs longer for a raw
         # array; of a tensor's graph PyTorch's two nodes are expected.
-        return gradient.sum(axis=tuple(range(num_added)))
+        return gradient.sum(axis=0 if num_added == 1 else tuple(range(num_added)))
     axes = tuple(range(num_added)) + tuple(
         axis + num_added
         for axis, size in enumerate(shape)

@@ -36,7 +36,7 @@ from gradviz.engine.completion import (
     push_wake_up,
 )
 from gradviz.engine.device_queues import DeviceQueues
-from gradviz.engine.evaluation import evaluate_function
+from gradviz.engine.evaluation import evaluate_function, evaluate_on_stream
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.graph_task import GraphTask, LetGo, NodeTask, describe
 from gradviz.engine.input_buffer import InputBuffer
@@ -195,7 +195,12 @@ def _evaluate(
         reports.node_taken(graph_task.id, node.id, queue.id, queue.num_seen())
     state.in_user_code = True
     try:
-        evaluate_function(state, queues, graph_task, node, inputs)
+        if graph_task.streams is None:
+            evaluate_function(state, queues, graph_task, node, inputs)
+        else:
+            evaluate_on_stream(
+                state, queues, graph_task, graph_task.streams, node, inputs
+            )
     except BaseException as error:
         if state.is_interrupted or not state.in_user_code:
             raise  # see Note [Interrupted engine code]

@@ -38,15 +38,11 @@ from gradviz.nn.batch_norm import (
     BatchNorm3d,
     InstanceNorm1d,
     InstanceNorm2d,
+    InstanceNorm3d,
 )
+from gradviz.nn.cells import Cell as RNNCellBase
 from gradviz.nn.cells import GRUCell, LSTMCell, RNNCell
-from gradviz.nn.containers import (
-    ModuleDict,
-    ModuleList,
-    ParameterDict,
-    ParameterList,
-    Sequential,
-)
+from gradviz.nn.containers import ModuleDict, ModuleList, Sequential
 from gradviz.nn.convolution import (
     Conv1d,
     Conv2d,
@@ -56,14 +52,29 @@ from gradviz.nn.convolution import (
     ConvTranspose3d,
 )
 from gradviz.nn.distance import CosineSimilarity, PairwiseDistance
-from gradviz.nn.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
-from gradviz.nn.embedding import Embedding
-from gradviz.nn.linear import Bilinear, Flatten, Identity, Linear, Unflatten
+from gradviz.nn.dropout import (
+    AlphaDropout,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    FeatureAlphaDropout,
+)
+from gradviz.nn.embedding import Embedding, EmbeddingBag
+from gradviz.nn.linear import (
+    Bilinear,
+    Flatten,
+    Identity,
+    Linear,
+    NonDynamicallyQuantizableLinear,
+    Unflatten,
+)
 from gradviz.nn.losses import (
     BCELoss,
     BCEWithLogitsLoss,
     CosineEmbeddingLoss,
     CrossEntropyLoss,
+    CTCLoss,
     GaussianNLLLoss,
     HingeEmbeddingLoss,
     HuberLoss,
@@ -79,30 +90,37 @@ from gradviz.nn.losses import (
     SmoothL1Loss,
     SoftMarginLoss,
     TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
 )
 from gradviz.nn.module import Module
+from gradviz.nn.norm_pooling import LPPool1d, LPPool2d, LPPool3d
 from gradviz.nn.normalization import GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from gradviz.nn.padding import (
     CircularPad1d,
     CircularPad2d,
+    CircularPad3d,
     ConstantPad1d,
     ConstantPad2d,
     ConstantPad3d,
     ReflectionPad1d,
     ReflectionPad2d,
+    ReflectionPad3d,
     ReplicationPad1d,
     ReplicationPad2d,
+    ReplicationPad3d,
     ZeroPad1d,
     ZeroPad2d,
     ZeroPad3d,
 )
 from gradviz.nn.parameter import Buffer, Parameter
+from gradviz.nn.parameter_containers import ParameterDict, ParameterList
 from gradviz.nn.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
     AdaptiveAvgPool3d,
     AdaptiveMaxPool1d,
     AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
@@ -110,13 +128,24 @@ from gradviz.nn.pooling import (
     MaxPool2d,
     MaxPool3d,
 )
-from gradviz.nn.recurrent import GRU, LSTM, RNN
-from gradviz.nn.resampling import PixelShuffle, PixelUnshuffle, Unfold, Upsample
+from gradviz.nn.recurrent import Recurrent as RNNBase
+from gradviz.nn.recurrent_layers import GRU, LSTM, RNN
+from gradviz.nn.resampling import (
+    ChannelShuffle,
+    Fold,
+    PixelShuffle,
+    PixelUnshuffle,
+    Unfold,
+    Upsample,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
+)
 from gradviz.nn.transformer import Transformer, TransformerDecoder, TransformerEncoder
 from gradviz.nn.transformer_layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
+from gradviz.nn.unpooling import MaxUnpool1d, MaxUnpool2d, MaxUnpool3d
 
 __all__ = [
     "CELU",
@@ -132,6 +161,7 @@ __all__ = [
     "AdaptiveAvgPool3d",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
     "AlphaDropout",
     "AvgPool1d",
     "AvgPool2d",
@@ -143,8 +173,11 @@ __all__ = [
     "BatchNorm3d",
     "Bilinear",
     "Buffer",
+    "CTCLoss",
+    "ChannelShuffle",
     "CircularPad1d",
     "CircularPad2d",
+    "CircularPad3d",
     "ConstantPad1d",
     "ConstantPad2d",
     "ConstantPad3d",
@@ -162,7 +195,10 @@ __all__ = [
     "Dropout2d",
     "Dropout3d",
     "Embedding",
+    "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Flatten",
+    "Fold",
     "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
@@ -175,8 +211,12 @@ __all__ = [
     "Identity",
     "InstanceNorm1d",
     "InstanceNorm2d",
+    "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
@@ -189,6 +229,9 @@ __all__ = [
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
     "Mish",
     "Module",
     "ModuleDict",
@@ -198,6 +241,7 @@ __all__ = [
     "MultiMarginLoss",
     "MultiheadAttention",
     "NLLLoss",
+    "NonDynamicallyQuantizableLinear",
     "PReLU",
     "PairwiseDistance",
     "Parameter",
@@ -207,14 +251,18 @@ __all__ = [
     "PixelUnshuffle",
     "PoissonNLLLoss",
     "RMSNorm",
+    "RNNBase",
     "RNNCell",
+    "RNNCellBase",
     "RReLU",
     "ReLU",
     "ReLU6",
     "ReflectionPad1d",
     "ReflectionPad2d",
+    "ReflectionPad3d",
     "ReplicationPad1d",
     "ReplicationPad2d",
+    "ReplicationPad3d",
     "Sequential",
     "SiLU",
     "Sigmoid",
@@ -235,9 +283,12 @@ __all__ = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
     "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
     "Unflatten",
     "Unfold",
     "Upsample",
+    "UpsamplingBilinear2d",
+    "UpsamplingNearest2d",
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",

@@ -6,8 +6,9 @@ from typing import Unpack
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
-from gradviz.nn.linear import Linear
+from gradviz.nn.linear import NonDynamicallyQuantizableLinear
 from gradviz.nn.module import Module
+from gradviz.ops.shapes.joining import cat
 from gradviz.tensors.creation import zeros
 from gradviz.tensors.tensor import Tensor
 
@@ -20,15 +21,15 @@ class MultiheadAttention(Module):
         num_heads: Into how many parts vectors fall, each with a match of its own.
         dropout: How likely a match is left out, when training.
         bias: Whether there are biases.
-        add_bias_kv: Refused: not supported.
-        add_zero_attn: Refused: not supported.
+        add_bias_kv: Whether there is one more key and value, both learned.
+        add_zero_attn: Whether there is one more key and value, both 0.
         kdim: Length of a key; `embed_dim` if not given.
         vdim: Length of a value; `embed_dim` if not given.
         batch_first: Whether the batch is the first dimension, or the sequence.
         **factory: See `Factory`.
 
     Raises:
-        ValueError: A number is not positive, or something is not supported.
+        ValueError: A number is not positive.
         AssertionError: Vectors do not fall into so many parts.
 
     Source: torch/nn/modules/activation.py.
@@ -51,10 +52,6 @@ class MultiheadAttention(Module):
             raise ValueError(
                 f"embed_dim and num_heads must be greater than 0, got "
                 f"embed_dim={embed_dim} and num_heads={num_heads} instead"
-            )
-        if add_bias_kv or add_zero_attn:
-            raise ValueError(
-                "MultiheadAttention: add_bias_kv and add_zero_attn are not supported"
             )
         super().__init__()
         self.embed_dim = embed_dim
@@ -79,7 +76,13 @@ class MultiheadAttention(Module):
         self.register_parameter(
             "in_proj_bias", parameter(3 * embed_dim, **factory) if bias else None
         )
-        self.out_proj = Linear(embed_dim, embed_dim, bias, **factory)
+        self.out_proj = NonDynamicallyQuantizableLinear(
+            embed_dim, embed_dim, bias, **factory
+        )
+        for name in ("bias_k", "bias_v"):
+            one = parameter(1, 1, embed_dim, **factory) if add_bias_kv else None
+            self.register_parameter(name, one)
+        self.add_zero_attn = add_zero_attn
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -87,6 +90,8 @@ class MultiheadAttention(Module):
         for name, one in self.named_parameters(recurse=False):
             if name.endswith("weight"):
                 init.xavier_uniform_(one)
+            elif name in {"bias_k", "bias_v"}:
+                init.xavier_normal_(one)
         if self.in_proj_bias is not None:
             init.zeros_(self.in_proj_bias)
             init.zeros_(self.out_proj.bias)
@@ -132,8 +137,11 @@ class MultiheadAttention(Module):
                 key_padding_mask = key_padding_mask.unsqueeze(0)
         elif not self.batch_first:
             query, key, value = (one.transpose(0, 1) for one in (query, key, value))
+        self._check_shapes(query, key, value)
         mask = self._merged(key_padding_mask, attn_mask, query, key)
-        q, k, v = map(self._split, self._project(query, key, value))
+        q, k, v = self._project(query, key, value)
+        k, v, mask = self._with_more(k, v, mask)
+        q, k, v = map(self._split, (q, k, v))
         if need_weights:
             heads, weights = self._attend(q, k, v, mask)
             weights = weights.mean(1) if average_attn_weights else weights
@@ -159,6 +167,32 @@ class MultiheadAttention(Module):
         )
         biases = (None,) * 3 if bias is None else bias.chunk(3)
         return [F.linear(*one) for one in zip(given, weights, biases, strict=True)]
+
+    def _with_more(
+        self, keys: Tensor, values: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Keys and values with those that are in every batch; nobody masks them."""
+        shape = (keys.shape[0], 1, self.embed_dim)
+        if self.bias_k is not None:
+            keys = cat([keys, self.bias_k.expand(shape)], 1)
+            values = cat([values, self.bias_v.expand(shape)], 1)
+            mask = None if mask is None else F.pad(mask, (0, 1))
+        if self.add_zero_attn:
+            zero = zeros(shape, dtype=keys.dtype, device=keys.device)
+            keys, values = cat([keys, zero], 1), cat([values, zero], 1)
+            mask = None if mask is None else F.pad(mask, (0, 1))
+        return keys, values, mask
+
+    def _check_shapes(self, query: Tensor, key: Tensor, value: Tensor) -> None:
+        if query.shape[-1] != self.embed_dim:
+            raise AssertionError(
+                f"was expecting embedding dimension of {self.embed_dim}, but got "
+                f"{query.shape[-1]}"
+            )
+        if self.in_proj_weight is not None and key.shape != value.shape:
+            raise AssertionError(
+                f"key shape {key.shape} does not match value shape {value.shape}"
+            )
 
     def _split(self, x: Tensor) -> Tensor:
         """``(N, L, embed_dim)`` to ``(N, num_heads, L, head_dim)``."""

@@ -24,6 +24,7 @@ class BatchNorm(Module):
             batches the same.
         affine: Whether a scale and a shift of each channel are learned.
         track_running_stats: Whether there are running statistics.
+        bias: Whether the shift is learned, if the scale is.
         **factory: See `Factory`.
 
     Source: torch/nn/modules/batchnorm.py, _BatchNorm.
@@ -38,6 +39,8 @@ class BatchNorm(Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
+        *,
+        bias: bool = True,
         **factory: Unpack[Factory],
     ) -> None:
         super().__init__()
@@ -46,8 +49,8 @@ class BatchNorm(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        for name in ("weight", "bias"):
-            one = parameter(num_features, **factory) if affine else None
+        for name, is_learned in (("weight", affine), ("bias", affine and bias)):
+            one = parameter(num_features, **factory) if is_learned else None
             self.register_parameter(name, one)
         tracked = track_running_stats
         device = factory.get("device")
@@ -144,6 +147,7 @@ class InstanceNorm(BatchNorm):
         momentum: How much a batch counts in the running statistics.
         affine: Whether a scale and a shift of each channel are learned.
         track_running_stats: Whether there are running statistics.
+        bias: Whether the shift is learned, if the scale is.
         **factory: See `Factory`.
 
     Source: torch/nn/modules/instancenorm.py.
@@ -156,10 +160,18 @@ class InstanceNorm(BatchNorm):
         momentum: float = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
+        *,
+        bias: bool = True,
         **factory: Unpack[Factory],
     ) -> None:
         super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, **factory
+            num_features,
+            eps,
+            momentum,
+            affine,
+            track_running_stats,
+            bias=bias,
+            **factory,
         )
 
     def forward(self, input: Tensor) -> Tensor:
@@ -195,3 +207,9 @@ class InstanceNorm2d(InstanceNorm):
     """For images, shape ``(N, C, H, W)`` or ``(C, H, W)``."""
 
     _num_dims = (3, 4)
+
+
+class InstanceNorm3d(InstanceNorm):
+    """For volumes, shape ``(N, C, D, H, W)`` or ``(C, D, H, W)``."""
+
+    _num_dims = (4, 5)

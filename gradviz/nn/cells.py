@@ -17,6 +17,9 @@ OfHidden = Callable[[Tensor], Tensor]
 #: One tensor for each part of the state.
 State = tuple[Tensor, ...]
 
+#: Takes what the input contributes, the state, and `OfHidden`.
+Step = Callable[[Tensor, State, OfHidden], State]
+
 
 def tanh_step(inputs: Tensor, state: State, of_hidden: OfHidden) -> State:
     """The state after one step; `inputs` is ``W_ih x + b_ih``."""
@@ -60,6 +63,7 @@ class Cell(Module):
     """
 
     _num_gates: ClassVar[int]
+    _num_states: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -85,20 +89,56 @@ class Cell(Module):
         for one in self.parameters():
             init.uniform_(one, -bound, bound)
 
-    def _inputs(self, input: Tensor) -> Tensor:
+    def _advance(self, step: Step, input: Tensor, state: State | None) -> State:
+        """Take a step, of one vector or of a batch."""
         if input.ndim not in {1, 2}:
             raise ValueError(
                 f"{self._get_name()}: Expected input to be 1D or 2D, got "
                 f"{input.ndim}D instead"
             )
-        return F.linear(input, self.weight_ih, self.bias_ih)
+        is_batched = input.ndim == 2
+        batch = input if is_batched else input.unsqueeze(0)
+        if batch.shape[1] != self.input_size:
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {batch.shape[1]} expected "
+                f"{self.input_size}"
+            )
+        if state is None:
+            shape = (batch.shape[0], self.hidden_size)
+            zero = zeros(shape, dtype=input.dtype, device=input.device)
+            state = (zero,) * self._num_states
+        else:
+            self._check_dims(state)
+            if not is_batched:
+                state = tuple(one.unsqueeze(0) for one in state)
+            self._check_sizes(state, batch.shape[0])
+        inputs = F.linear(batch, self.weight_ih, self.bias_ih)
+        after = step(
+            inputs, state, lambda one: F.linear(one, self.weight_hh, self.bias_hh)
+        )
+        return after if is_batched else tuple(one.squeeze(0) for one in after)
 
-    def _of_hidden(self, hidden: Tensor) -> Tensor:
-        return F.linear(hidden, self.weight_hh, self.bias_hh)
+    def _check_dims(self, state: State) -> None:
+        for number, one in enumerate(state):
+            if one.ndim not in {1, 2}:
+                name = "hidden" if len(state) == 1 else f"hx[{number}]"
+                raise ValueError(
+                    f"{self._get_name()}: Expected {name} to be 1D or 2D, got "
+                    f"{one.ndim}D instead"
+                )
 
-    def _first(self, input: Tensor) -> Tensor:
-        shape = (*input.shape[:-1], self.hidden_size)
-        return zeros(shape, dtype=input.dtype, device=input.device)
+    def _check_sizes(self, state: State, batch: int) -> None:
+        for number, one in enumerate(state):
+            if batch != one.shape[0]:
+                raise RuntimeError(
+                    f"Input batch size {batch} doesn't match hidden{number} batch size "
+                    f"{one.shape[0]}"
+                )
+            if one.shape[1] != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{number} has inconsistent hidden_size: got {one.shape[1]}, "
+                    f"expected {self.hidden_size}"
+                )
 
     def extra_repr(self) -> str:
         """The arguments."""
@@ -141,18 +181,17 @@ class RNNCell(Cell):
         Raises:
             RuntimeError: The nonlinearity is not known.
         """
-        hidden = self._first(input) if hx is None else hx
-        steps = {"tanh": tanh_step, "relu": relu_step}
-        step = steps.get(self.nonlinearity)
+        step = {"tanh": tanh_step, "relu": relu_step}.get(self.nonlinearity)
         if step is None:
             raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
-        return step(self._inputs(input), (hidden,), self._of_hidden)[0]
+        return self._advance(step, input, None if hx is None else (hx,))[0]
 
 
 class LSTMCell(Cell):
     """One step of an `LSTM`."""
 
     _num_gates = 4
+    _num_states = 2
 
     def forward(
         self,
@@ -160,8 +199,7 @@ class LSTMCell(Cell):
         hx: tuple[Tensor, Tensor] | None = None,
     ) -> tuple[Tensor, ...]:
         """Shape ``(N, input_size)``; returns the next hidden state and cell."""
-        state = (self._first(input),) * 2 if hx is None else hx
-        return lstm_step(self._inputs(input), state, self._of_hidden)
+        return self._advance(lstm_step, input, hx)
 
 
 class GRUCell(Cell):
@@ -171,5 +209,4 @@ class GRUCell(Cell):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """Shape ``(N, input_size)``; returns the next state."""
-        hidden = self._first(input) if hx is None else hx
-        return gru_step(self._inputs(input), (hidden,), self._of_hidden)[0]
+        return self._advance(gru_step, input, None if hx is None else (hx,))[0]

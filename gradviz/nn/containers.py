@@ -1,4 +1,4 @@
-"""Modules that hold other modules, or parameters: in a row, a list, a dict."""
+"""Modules that hold other modules: in a row, a list, a dict."""
 
 import itertools
 import operator
@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self, overload
 
 from gradviz.nn.module import Module
-from gradviz.nn.parameter import Parameter
-from gradviz.tensors.tensor import Tensor
 
 
 class _List(Module):
@@ -212,107 +210,15 @@ class ModuleDict(Module):
     def update(
         self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]
     ) -> None:
-        """Add modules, or replace those of the same name."""
+        """Add modules, or replace those of the same name.
+
+        Raises:
+            TypeError: They cannot be iterated.
+        """
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                f"ModuleDict.update should be called with an iterable of key/value "
+                f"pairs, but got {type(modules).__name__}"
+            )
         for key, module in dict(modules).items():
             self[key] = module
-
-
-class ParameterList(Module):
-    """A list of parameters; tensors become parameters.
-
-    Args:
-        values: What is in it.
-    """
-
-    def __init__(self, values: Iterable[Tensor] | None = None) -> None:
-        super().__init__()
-        self.extend(values or ())
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Parameter]:
-        return (one for one in self._parameters.values() if one is not None)
-
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return ParameterList(list(self)[index])
-        return list(self)[index]
-
-    def __setitem__(self, index: int, value: Tensor) -> None:
-        if not -len(self) <= index < len(self):
-            raise IndexError(f"index {index} is out of range")
-        setattr(self, str(index % len(self)), _parameter(value))
-
-    def append(self, value: Tensor) -> Self:
-        """Add a parameter at the end."""
-        self.register_parameter(str(len(self)), _parameter(value))
-        return self
-
-    def extend(self, values: Iterable[Tensor]) -> Self:
-        """Add several parameters at the end."""
-        for value in list(values):
-            self.append(value)
-        return self
-
-    def __iadd__(self, values: Iterable[Tensor]) -> Self:
-        return self.extend(values)
-
-    def extra_repr(self) -> str:
-        """A line for each."""
-        return "\n".join(
-            f"({place}): Parameter containing: [{one.dtype} of size "
-            f"{'x'.join(map(str, one.shape))}]"
-            for place, one in enumerate(self)
-        )
-
-
-class ParameterDict(Module):
-    """A dict of parameters; tensors become parameters.
-
-    Args:
-        parameters: What is in it.
-    """
-
-    def __init__(self, parameters: Mapping[str, Tensor] | None = None) -> None:
-        super().__init__()
-        self.update(parameters or {})
-
-    def __getitem__(self, key: str) -> Any:
-        return self._parameters[key]
-
-    def __setitem__(self, key: str, value: Tensor) -> None:
-        self.register_parameter(key, _parameter(value))
-
-    def __delitem__(self, key: str) -> None:
-        del self._parameters[key]
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._parameters
-
-    def keys(self) -> Iterable[str]:
-        """The names."""
-        return self._parameters.keys()
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        """Names and parameters."""
-        return self._parameters.items()
-
-    def values(self) -> Iterable[Any]:
-        """The parameters."""
-        return self._parameters.values()
-
-    def update(self, parameters: Mapping[str, Tensor]) -> None:
-        """Add parameters, or replace those of the same name."""
-        for key, value in dict(parameters).items():
-            self[key] = value
-
-
-def _parameter(value: Tensor) -> Parameter:
-    return value if isinstance(value, Parameter) else Parameter(value)

@@ -60,3 +60,9 @@ class AlphaDropout(Dropout):
     """Keeps mean 0 and variance 1, for networks of SELU."""
 
     _function: ClassVar[str] = "alpha_dropout"
+
+
+class FeatureAlphaDropout(Dropout):
+    """As `AlphaDropout`, of whole channels."""
+
+    _function = "feature_alpha_dropout"

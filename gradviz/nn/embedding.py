@@ -1,6 +1,6 @@
-"""Embedding: a vector for each of a number of things."""
+"""Embeddings: a vector for each of a number of things, or of bags of them."""
 
-from typing import Self, Unpack
+from typing import Any, Self, Unpack
 
 from gradviz.autograd.grad_mode import no_grad
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
@@ -69,10 +69,7 @@ class Embedding(Module):
 
     def reset_parameters(self) -> None:
         """Draw new vectors, normally distributed."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx] = 0.0
+        reset_table(self.weight, self.padding_idx)
 
     def forward(self, input: Tensor) -> Tensor:
         """Integers of any shape ``(*)`` to ``(*, embedding_dim)``."""
@@ -97,3 +94,120 @@ class Embedding(Module):
         if self.scale_grad_by_freq:
             texts.append(f"scale_grad_by_freq={self.scale_grad_by_freq}")
         return ", ".join(texts)
+
+
+class EmbeddingBag(Module):
+    """Looks up vectors by their numbers, and returns one for each bag of them.
+
+    Args:
+        num_embeddings: How many there are.
+        embedding_dim: Their length.
+        max_norm: Longer ones are shortened to it when they are looked up.
+        norm_type: By which norm their length is measured.
+        scale_grad_by_freq: Whether gradients are divided by how often a vector was
+            looked up.
+        mode: ``sum``, ``mean`` or ``max``.
+        sparse: Not supported.
+        include_last_offset: Whether offsets also say where the last bag ends.
+        padding_idx: The number of one that is 0, stays so, and does not count.
+        **factory: See `Factory`.
+
+    Raises:
+        AssertionError: `padding_idx` is not one of them.
+
+    Source: torch/nn/modules/sparse.py.
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        *,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        **factory: Unpack[Factory],
+    ) -> None:
+        super().__init__()
+        if padding_idx is not None:
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError("padding_idx must be within num_embeddings")
+            padding_idx %= num_embeddings
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+        self.padding_idx = padding_idx
+        self.weight = parameter(num_embeddings, embedding_dim, **factory)
+        self.reset_parameters()
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, **options: Any
+    ) -> Self:
+        """Bags of these vectors, which are not trained if `freeze`.
+
+        Args:
+            embeddings: The vectors, one a row.
+            freeze: Whether they stay as they are.
+            **options: Other arguments of the class.
+        """
+        rows, columns = embeddings.shape
+        new = cls(rows, columns, **options)
+        new.weight = Parameter(embeddings, requires_grad=not freeze)
+        return new
+
+    def reset_parameters(self) -> None:
+        """Draw new vectors, normally distributed."""
+        reset_table(self.weight, self.padding_idx)
+
+    def forward(
+        self,
+        input: Tensor,
+        offsets: Tensor | None = None,
+        per_sample_weights: Tensor | None = None,
+    ) -> Tensor:
+        """See `gradviz.nn.functional.embedding_bag`."""
+        return F.embedding_bag(
+            input,
+            self.weight,
+            offsets,
+            self.max_norm,
+            self.norm_type,
+            self.scale_grad_by_freq,
+            self.mode,
+            self.sparse,
+            per_sample_weights,
+            self.include_last_offset,
+            self.padding_idx,
+        )
+
+    def extra_repr(self) -> str:
+        """The arguments that are not the default."""
+        texts = [f"{self.num_embeddings}, {self.embedding_dim}"]
+        if self.max_norm is not None:
+            texts.append(f"max_norm={self.max_norm}")
+        if self.norm_type != 2:
+            texts.append(f"norm_type={self.norm_type}")
+        if self.scale_grad_by_freq:
+            texts.append(f"scale_grad_by_freq={self.scale_grad_by_freq}")
+        texts.append(f"mode={self.mode!r}")
+        if self.padding_idx is not None:
+            texts.append(f"padding_idx={self.padding_idx}")
+        return ", ".join(texts)
+
+
+def reset_table(weight: Parameter, padding_idx: int | None) -> None:
+    """Draw new vectors, normally distributed; that of `padding_idx` is 0."""
+    init.normal_(weight)
+    if padding_idx is not None:
+        with no_grad():
+            weight[padding_idx] = 0.0

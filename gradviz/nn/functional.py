@@ -47,6 +47,7 @@ from gradviz.ops.layers.adaptive_pooling import (
     adaptive_max_pool2d,
     adaptive_max_pool3d,
 )
+from gradviz.ops.layers.affine_grids import affine_grid
 from gradviz.ops.layers.attention import scaled_dot_product_attention
 from gradviz.ops.layers.class_loss import (
     binary_cross_entropy,
@@ -67,7 +68,12 @@ from gradviz.ops.layers.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from gradviz.ops.layers.distance import cosine_similarity, normalize, pairwise_distance
+from gradviz.ops.layers.distance import (
+    cosine_similarity,
+    normalize,
+    pairwise_distance,
+    pdist,
+)
 from gradviz.ops.layers.dropout import (
     alpha_dropout,
     dropout,
@@ -77,6 +83,8 @@ from gradviz.ops.layers.dropout import (
     feature_alpha_dropout,
 )
 from gradviz.ops.layers.embedding import embedding
+from gradviz.ops.layers.embedding_bag import embedding_bag
+from gradviz.ops.layers.grid_sampling import grid_sample
 from gradviz.ops.layers.gumbel import gumbel_softmax
 from gradviz.ops.layers.interpolation import (
     interpolate,
@@ -120,6 +128,7 @@ from gradviz.ops.layers.pooling import (
     max_pool2d,
     max_pool3d,
 )
+from gradviz.ops.layers.sequence_loss import ctc_loss
 from gradviz.ops.layers.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from gradviz.ops.reductions.softmax import log_softmax, softmax, softmin
 from gradviz.ops.shapes.encoding import one_hot
@@ -137,6 +146,7 @@ __all__ = [
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
+    "affine_grid",
     "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
@@ -157,6 +167,7 @@ __all__ = [
     "cosine_embedding_loss",
     "cosine_similarity",
     "cross_entropy",
+    "ctc_loss",
     "dropout",
     "dropout1d",
     "dropout2d",
@@ -164,11 +175,13 @@ __all__ = [
     "elu",
     "elu_",
     "embedding",
+    "embedding_bag",
     "feature_alpha_dropout",
     "fold",
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "grid_sample",
     "group_norm",
     "gumbel_softmax",
     "hardshrink",
@@ -209,6 +222,7 @@ __all__ = [
     "one_hot",
     "pad",
     "pairwise_distance",
+    "pdist",
     "pixel_shuffle",
     "pixel_unshuffle",
     "poisson_nll_loss",

@@ -142,6 +142,51 @@ def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
     return _fill(tensor, creation.from_numpy(np.ascontiguousarray(values)))
 
 
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """The weight of a convolution that passes its input on, as far as it fits.
+
+    Args:
+        tensor: What to fill: three to five dimensions.
+        groups: Those of the convolution.
+
+    Raises:
+        ValueError: The tensor has another number of dimensions, or the groups would
+            not be of one size.
+    """
+    if tensor.ndim not in {3, 4, 5}:
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    outputs, inputs, *field = tensor.shape
+    if outputs % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    values = np.zeros(tuple(tensor.shape))
+    size = outputs // groups
+    middle = tuple(length // 2 for length in field)
+    for start in range(0, outputs, size):
+        for channel in range(min(size, inputs)):
+            values[(start + channel, channel, *middle)] = 1
+    return _fill(tensor, creation.from_numpy(values))
+
+
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+    """Normal, but for a part of each column, which is 0 (Martens, 2010).
+
+    Args:
+        tensor: What to fill: a matrix.
+        sparsity: Which part.
+        std: How far elements are from 0.
+
+    Raises:
+        ValueError: The tensor is no matrix.
+    """
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    values = std * _normal((rows, columns)).numpy()
+    order = np.argsort(_uniform((rows, columns)).numpy(), axis=0)
+    np.put_along_axis(values, order[: math.ceil(sparsity * rows)], 0, axis=0)
+    return _fill(tensor, creation.from_numpy(values))
+
+
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """How much a nonlinearity scales down, for what comes before it to make up.
 

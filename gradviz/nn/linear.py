@@ -64,6 +64,10 @@ class Linear(Module):
         )
 
 
+class NonDynamicallyQuantizableLinear(Linear):
+    """The `Linear` at the end of a `MultiheadAttention`, by PyTorch's name for it."""
+
+
 class Bilinear(Module):
     """``input1 @ weight @ input2 + bias``, a matrix for each output.
 

@@ -1,8 +1,10 @@
 """Losses as modules: the functions of `gradviz.nn.functional`, with arguments."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
+from gradviz.nn.distance import PairwiseDistance
 from gradviz.nn.module import Module
 from gradviz.tensors.tensor import Tensor
 
@@ -271,3 +273,61 @@ class TripletMarginLoss(LossOfThree):
         reduction: str = "mean",
     ) -> None:
         super().__init__(reduction, margin=margin, p=p, eps=eps, swap=swap)
+
+
+class TripletMarginWithDistanceLoss(LossOfThree):
+    """As `TripletMarginLoss`, with any measure of distance.
+
+    Args:
+        distance_function: Of two tensors; `PairwiseDistance` if not given.
+        margin: By how much the anchor is to be nearer.
+        swap: Whether the other's distance from the nearer one counts, if that is less.
+        reduction: See `Loss`.
+    """
+
+    _function = "triplet_margin_with_distance_loss"
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(
+            reduction,
+            distance_function=distance_function or PairwiseDistance(),
+            margin=margin,
+            swap=swap,
+        )
+
+
+class CTCLoss(Loss):
+    """How unlikely target sequences are, however they are aligned.
+
+    Args:
+        blank: The class that stands for none.
+        reduction: See `Loss`; a mean is of losses divided by the targets' lengths.
+        zero_infinity: Whether losses of targets that do not fit are 0.
+    """
+
+    _function = "ctc_loss"
+
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
+        super().__init__(reduction, blank=blank, zero_infinity=zero_infinity)
+
+    def forward(  # type: ignore[override]
+        self,
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | Sequence[int],
+        target_lengths: Tensor | Sequence[int],
+    ) -> Tensor:
+        """See `gradviz.nn.functional.ctc_loss`."""
+        arguments = {name: getattr(self, name) for name in self._arguments}
+        return F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, **arguments
+        )

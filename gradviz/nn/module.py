@@ -7,6 +7,7 @@ import numpy as np
 
 from gradviz.autograd.grad_mode import no_grad
 from gradviz.backends.device import Device
+from gradviz.backends.device_type import DeviceLike, DeviceType
 from gradviz.nn import gradients
 from gradviz.nn.calling import Calling
 from gradviz.nn.state import Stateful
@@ -80,22 +81,25 @@ class Module(Calling, Stateful):
         Args:
             *args: A dtype (floats only are converted to it), a device or its name,
                 both, or a tensor to be like.
-            **kwargs: `dtype` and `device`, by name; `non_blocking` does nothing.
+            **kwargs: `dtype`, `device` and `non_blocking`, by name; see `Tensor.to`.
 
         Raises:
             TypeError: The dtype is none of floats or complex numbers.
         """
-        kwargs.pop("non_blocking", None)
-        dtype, device = _target(*args, **kwargs)
+        dtype, device, non_blocking = _target(*args, **kwargs)
         if dtype is not None and dtype.kind not in "fc":
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got "
-                f"desired dtype={dtype}"
+                f"desired dtype=gradviz.{dtype}"
             )
 
         def convert(tensor: Tensor) -> Tensor:
             is_float = tensor.dtype.kind in "fc"
-            return tensor.to(dtype=dtype if is_float else None, device=device)
+            return tensor.to(
+                dtype=dtype if is_float else None,
+                device=device,
+                non_blocking=non_blocking,
+            )
 
         return self._apply(convert)
 
@@ -118,6 +122,17 @@ class Module(Calling, Stateful):
     def cpu(self) -> Self:
         """Move all parameters and buffers to host memory, in place."""
         return self.to("cpu")
+
+    def cuda(self, device: DeviceLike = None) -> Self:
+        """Move all parameters and buffers to a CUDA device, in place.
+
+        Args:
+            device: Which; the current one if not given.
+
+        Raises:
+            RuntimeError: There is no such device, or no CuPy.
+        """
+        return self.to(DeviceType("cuda").parse(device))
 
     def _apply(self, function: Callable[[Any], Any]) -> Self:
         """Replace the elements of all parameters and buffers."""
@@ -164,20 +179,23 @@ class Module(Calling, Stateful):
 def _target(
     *args: Any,
     dtype: DTypeLike = None,
-    device: Device | str | None = None,
-) -> tuple[np.dtype[Any] | None, Device | str | None]:
-    """The dtype and the device that the arguments of ``to`` mean."""
+    device: Device | str | int | None = None,
+    non_blocking: bool = False,
+) -> tuple[np.dtype[Any] | None, Device | str | int | None, bool]:
+    """What the arguments of ``to`` mean: dtype, device, and whether not to wait."""
     for arg in args:
         match arg:
             case Variable():
                 dtype, device = arg.array.dtype, arg.device
-            case str() | Device():
-                device = arg
-            case bool() | None:  # non_blocking
+            case None:
                 pass
+            case bool():
+                non_blocking = arg
+            case str() | Device() | int():
+                device = arg
             case _:
                 dtype = arg
-    return None if dtype is None else np.dtype(dtype), device
+    return None if dtype is None else np.dtype(dtype), device, non_blocking
 
 
 def _indented(text: str) -> str:

@@ -118,6 +118,7 @@ class GroupNorm(Module):
         num_channels: Dimension 1 of the input.
         eps: Is added to the variance.
         affine: Whether a scale and a shift of each channel are learned.
+        bias: Whether the shift is, if the scale is.
         **factory: See `Factory`.
 
     Raises:
@@ -130,6 +131,8 @@ class GroupNorm(Module):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
+        *,
+        bias: bool = True,
         **factory: Unpack[Factory],
     ) -> None:
         super().__init__()
@@ -142,8 +145,8 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        for name in ("weight", "bias"):
-            one = parameter(num_channels, **factory) if affine else None
+        for name, is_learned in (("weight", affine), ("bias", affine and bias)):
+            one = parameter(num_channels, **factory) if is_learned else None
             self.register_parameter(name, one)
         self.reset_parameters()
 

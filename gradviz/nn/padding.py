@@ -96,6 +96,12 @@ class ReflectionPad2d(ReflectionPad1d):
     _num_dims = 2
 
 
+class ReflectionPad3d(ReflectionPad1d):
+    """As `ReflectionPad1d`, for volumes."""
+
+    _num_dims = 3
+
+
 class ReplicationPad1d(Padding):
     """Repeats the element at the end; see `Padding`."""
 
@@ -109,6 +115,12 @@ class ReplicationPad2d(ReplicationPad1d):
     _num_dims = 2
 
 
+class ReplicationPad3d(ReplicationPad1d):
+    """As `ReplicationPad1d`, for volumes."""
+
+    _num_dims = 3
+
+
 class CircularPad1d(Padding):
     """Adds what is at the other end; see `Padding`."""
 
@@ -120,3 +132,9 @@ class CircularPad2d(CircularPad1d):
     """As `CircularPad1d`, for images."""
 
     _num_dims = 2
+
+
+class CircularPad3d(CircularPad1d):
+    """As `CircularPad1d`, for volumes."""
+
+    _num_dims = 3

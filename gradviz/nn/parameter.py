@@ -26,6 +26,10 @@ class Parameter(Tensor):
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Self:
         """See the class."""
         new = _as(cls, tensor([]) if data is None else data.detach())
+        if requires_grad and new.dtype.kind not in "fc":
+            raise RuntimeError(
+                "Only Tensors of floating point and complex dtype can require gradients"
+            )
         new.requires_grad = requires_grad
         return new
 

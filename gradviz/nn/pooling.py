@@ -215,15 +215,35 @@ class AdaptiveAvgPool3d(AdaptivePool):
 
 
 class AdaptiveMaxPool1d(AdaptivePool):
-    """The largest of each neighbourhood along one dimension."""
+    """The largest of each neighbourhood along one dimension.
 
-    _function = "adaptive_max_pool1d"
+    Args:
+        output_size: See `AdaptivePool`.
+        return_indices: Whether to return where the largest were, too.
+    """
+
+    _function: ClassVar[str] = "adaptive_max_pool1d"
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        """Shape ``(N, C, ...)`` or ``(C, ...)``."""
+        function = getattr(F, self._function)
+        return function(input, self.output_size, self.return_indices)
 
 
-class AdaptiveMaxPool2d(AdaptivePool):
-    """The largest of each neighbourhood of images."""
+class AdaptiveMaxPool2d(AdaptiveMaxPool1d):
+    """The largest of each neighbourhood of images; see `AdaptiveMaxPool1d`."""
 
     _function = "adaptive_max_pool2d"
+
+
+class AdaptiveMaxPool3d(AdaptiveMaxPool1d):
+    """The largest of each neighbourhood of volumes; see `AdaptiveMaxPool1d`."""
+
+    _function = "adaptive_max_pool3d"
 
 
 def _single(length: Lengths) -> tuple[int, ...]:

@@ -1,24 +1,19 @@
-"""Recurrent layers: cells that run along a sequence, forwards and backwards."""
+"""What recurrent layers have in common: cells run along sequences, both ways."""
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Unpack
 
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
-from gradviz.nn.cells import gru_step, lstm_step, relu_step, tanh_step
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
+from gradviz.nn.unrolling import State, Step, projected, run_packed
+from gradviz.nn.utils.rnn import PackedSequence
 from gradviz.ops.shapes.joining import cat, stack
 from gradviz.tensors.creation import zeros
 from gradviz.tensors.tensor import Tensor
-
-#: One tensor for each part of a cell's state: one, or two for LSTM.
-State = tuple[Tensor, ...]
-
-#: Takes what the input contributes, the state, and a function of the hidden state.
-Step = Callable[[Tensor, State, Callable[[Tensor], Tensor]], State]
 
 
 class Recurrent(Module):
@@ -32,6 +27,7 @@ class Recurrent(Module):
         batch_first: Whether the batch is the first dimension, or the sequence.
         dropout: How likely elements are left out between layers, when training.
         bidirectional: Whether each layer also runs backwards along the sequence.
+        proj_size: Of LSTM: to which length hidden states are multiplied; 0 for none.
         **factory: See `Factory`.
 
     Raises:
@@ -53,10 +49,12 @@ class Recurrent(Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        proj_size: int = 0,
         **factory: Unpack[Factory],
     ) -> None:
         super().__init__()
         _check(input_size, hidden_size, num_layers, dropout)
+        _check_proj_size(proj_size, hidden_size, is_lstm=self._num_states == 2)
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.num_layers = num_layers
@@ -64,8 +62,9 @@ class Recurrent(Module):
         self.batch_first = batch_first
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
+        self.proj_size = proj_size
         for layer in range(num_layers):
-            size = hidden_size * self._num_directions if layer else input_size
+            size = self._output_size * self._num_directions if layer else input_size
             for suffix in self._suffixes(layer):
                 self._add_cell(suffix, size, factory)
         self.reset_parameters()
@@ -73,6 +72,10 @@ class Recurrent(Module):
     @property
     def _num_directions(self) -> int:
         return 2 if self.bidirectional else 1
+
+    @property
+    def _output_size(self) -> int:
+        return self.proj_size or self.hidden_size
 
     def _suffixes(self, layer: int) -> Sequence[str]:
         """What the names of a layer's parameters end with, for each direction."""
@@ -82,11 +85,13 @@ class Recurrent(Module):
         rows = self._num_gates * self.hidden_size
         for name, shape in (
             ("weight_ih", (rows, input_size)),
-            ("weight_hh", (rows, self.hidden_size)),
+            ("weight_hh", (rows, self._output_size)),
             ("bias_ih", (rows,)),
             ("bias_hh", (rows,)),
+            ("weight_hr", (self.proj_size, self.hidden_size)),
         ):
-            if self.bias or name.startswith("weight"):
+            is_there = self.proj_size if name == "weight_hr" else True
+            if is_there and (self.bias or name.startswith("weight")):
                 one = parameter(*shape, **factory)
                 self.register_parameter(f"{name}_{suffix}", one)
 
@@ -102,12 +107,15 @@ class Recurrent(Module):
     def _step(self) -> Step:
         raise NotImplementedError
 
-    def _run_layers(self, input: Tensor, states: State) -> tuple[Tensor, State]:
+    def _run_layers(
+        self, input: Tensor, states: State, sizes: Sequence[int] | None
+    ) -> tuple[Tensor, State]:
         """Run all layers.
 
         Args:
-            input: Shape ``(L, N, input_size)``.
-            states: Each of shape ``(num_layers * directions, N, hidden_size)``.
+            input: Shape ``(L, N, input_size)``, or packed: ``(sum, input_size)``.
+            states: Each of shape ``(num_layers * directions, N, length)``.
+            sizes: How many sequences there are at each time, if packed.
 
         Returns:
             All outputs of the last layer, and the last states of all cells.
@@ -120,37 +128,53 @@ class Recurrent(Module):
                 cell = layer * self._num_directions + direction
                 first = tuple(one[cell] for one in states)
                 output, final = self._run_cell(
-                    sequence, first, suffix, backwards=direction == 1
+                    sequence, first, suffix, sizes, backwards=direction == 1
                 )
                 outputs.append(output)
                 last.append(final)
-            sequence = cat(outputs, 2) if len(outputs) > 1 else outputs[0]
+            sequence = cat(outputs, -1) if len(outputs) > 1 else outputs[0]
             if self.dropout and self.training and layer < self.num_layers - 1:
                 sequence = F.dropout(sequence, self.dropout, training=True)
         return sequence, tuple(stack(part) for part in zip(*last, strict=True))
 
     def _run_cell(
-        self, sequence: Tensor, state: State, suffix: str, *, backwards: bool
+        self,
+        sequence: Tensor,
+        state: State,
+        suffix: str,
+        sizes: Sequence[int] | None,
+        *,
+        backwards: bool,
     ) -> tuple[Tensor, State]:
         """Run one cell along the sequence."""
         weight = getattr(self, f"weight_hh_{suffix}")
         bias = getattr(self, f"bias_hh_{suffix}") if self.bias else None
         step = self._step()
+        if self.proj_size:
+            step = projected(step, getattr(self, f"weight_hr_{suffix}"))
         # What the inputs contribute is one product for all steps.
         inputs = F.linear(
             sequence,
             getattr(self, f"weight_ih_{suffix}"),
             getattr(self, f"bias_ih_{suffix}") if self.bias else None,
         )
+
+        def advance(one: Tensor, state: State) -> State:
+            return step(one, state, lambda hidden: F.linear(hidden, weight, bias))
+
+        if sizes is not None:
+            return run_packed(advance, inputs, state, sizes, backwards=backwards)
         outputs = []
         steps = inputs.unbind(0)
         for one in reversed(steps) if backwards else steps:
-            state = step(one, state, lambda hidden: F.linear(hidden, weight, bias))
+            state = advance(one, state)
             outputs.append(state[0])
         return stack(outputs[::-1] if backwards else outputs), state
 
-    def _call(self, input: Tensor, states: State | None) -> tuple[Tensor, State]:
+    def _call(self, input: Any, states: State | None) -> tuple[Any, State]:
         """Bring the arguments into shape, run all layers, and undo the former."""
+        if isinstance(input, PackedSequence):
+            return self._call_packed(input, states)
         self._check_input(input)
         is_batched = input.ndim == 3
         sequence = input
@@ -158,25 +182,53 @@ class Recurrent(Module):
             sequence = sequence.unsqueeze(1)
         elif self.batch_first:
             sequence = sequence.transpose(0, 1)
-        shape = (
-            self.num_layers * self._num_directions,
-            sequence.shape[1],
-            self.hidden_size,
-        )
         if states is None:
-            zero = zeros(shape, dtype=input.dtype, device=input.device)
-            states = (zero,) * self._num_states
+            states = self._zeros(input, sequence.shape[1])
         else:
-            self._check_states(states, shape, is_batched=is_batched)
+            self._check_states(states, sequence.shape[1], is_batched=is_batched)
             if not is_batched:
                 states = tuple(one.unsqueeze(1) for one in states)
-        output, last = self._run_layers(sequence, states)
+        output, last = self._run_layers(sequence, states, None)
         if not is_batched:
             return output.squeeze(1), tuple(one.squeeze(1) for one in last)
         return (output.transpose(0, 1) if self.batch_first else output), last
 
-    def _check_input(self, input: Tensor) -> None:
+    def _call_packed(
+        self, input: PackedSequence, states: State | None
+    ) -> tuple[PackedSequence, State]:
+        data, batch_sizes, order, back = input
+        sizes = batch_sizes.tolist()
+        self._check_input(data, is_packed=True)
+        if states is None:
+            states = self._zeros(data, sizes[0])
+        else:
+            self._check_states(states, sizes[0], is_batched=True)
+            if order is not None:
+                states = tuple(one.index_select(1, order) for one in states)
+        output, last = self._run_layers(data, states, sizes)
+        if back is not None:
+            last = tuple(one.index_select(1, back) for one in last)
+        return PackedSequence(output, batch_sizes, order, back), last
+
+    def _shapes(self, batch: int) -> tuple[tuple[int, ...], ...]:
+        """Of the parts of the state: only hidden states are multiplied."""
+        num_cells = self.num_layers * self._num_directions
+        sizes = (self._output_size, self.hidden_size)
+        return tuple((num_cells, batch, size) for size in sizes[: self._num_states])
+
+    def _zeros(self, input: Tensor, batch: int) -> State:
+        shapes = self._shapes(batch)
+        if len(set(shapes)) == 1:
+            zero = zeros(shapes[0], dtype=input.dtype, device=input.device)
+            return (zero,) * len(shapes)
+        return tuple(
+            zeros(shape, dtype=input.dtype, device=input.device) for shape in shapes
+        )
+
+    def _check_input(self, input: Tensor, *, is_packed: bool = False) -> None:
         kind = self._get_name()
+        if is_packed and input.ndim != 2:
+            raise RuntimeError(f"input must have 2 dimensions, got {input.ndim}")
         if input.ndim not in {2, 3}:
             end = " tensor instead" if kind == "RNN" else " instead"
             raise ValueError(
@@ -195,18 +247,18 @@ class Recurrent(Module):
                 f"{self.input_size}, got {input.shape[-1]}"
             )
 
-    def _check_states(
-        self, states: State, shape: tuple[int, ...], *, is_batched: bool
-    ) -> None:
+    def _check_states(self, states: State, batch: int, *, is_batched: bool) -> None:
         wanted = 3 if is_batched else 2
         if any(one.ndim != wanted for one in states):
             what = "batched" if is_batched else "unbatched"
-            raise RuntimeError(
-                f"For {what} {wanted}-D input, hx should also be {wanted}-D but got "
-                f"{states[0].ndim}-D tensor"
-            )
-        expected = shape if is_batched else (shape[0], shape[2])
-        for name, one in zip(("hidden[0]", "hidden[1]"), states, strict=False):
+            got = f"hx should also be {wanted}-D but got {states[0].ndim}-D tensor"
+            if len(states) > 1:
+                dims = ", ".join(f"{one.ndim}-D" for one in states)
+                got = f"hx and cx should also be {wanted}-D but got ({dims}) tensors"
+            raise RuntimeError(f"For {what} {wanted}-D input, {got}")
+        names = ("hidden[0]", "hidden[1]")
+        for name, one, shape in zip(names, states, self._shapes(batch), strict=False):
+            expected = shape if is_batched else (shape[0], shape[2])
             if tuple(one.shape) != expected:
                 what = name if len(states) > 1 else "hidden"
                 raise RuntimeError(
@@ -216,6 +268,8 @@ class Recurrent(Module):
     def extra_repr(self) -> str:
         """The arguments that are not the default."""
         texts = [f"{self.input_size}, {self.hidden_size}"]
+        if self.proj_size:
+            texts.append(f"proj_size={self.proj_size}")
         if self.num_layers != 1:
             texts.append(f"num_layers={self.num_layers}")
         if not self.bias:
@@ -229,98 +283,17 @@ class Recurrent(Module):
         return ", ".join(texts)
 
 
-class RNN(Recurrent):
-    """``h = tanh(W_ih x + b_ih + W_hh h + b_hh)`` at each step.
-
-    Args:
-        input_size: See `Recurrent`.
-        hidden_size: Likewise.
-        num_layers: Likewise.
-        nonlinearity: ``tanh`` or ``relu``.
-        bias: See `Recurrent`.
-        batch_first: Likewise.
-        dropout: Likewise.
-        bidirectional: Likewise.
-        **factory: See `Factory`.
-    """
-
-    _num_gates = 1
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        nonlinearity: str = "tanh",
-        bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        **factory: Unpack[Factory],
-    ) -> None:
-        if nonlinearity not in {"tanh", "relu"}:
-            raise ValueError(
-                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
-            )
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-            **factory,
+def _check_proj_size(proj_size: int, hidden_size: int, *, is_lstm: bool) -> None:
+    if proj_size and not is_lstm:
+        raise ValueError(
+            "proj_size argument is only supported for LSTM, not RNN or GRU"
         )
-        self.nonlinearity = nonlinearity
-
-    def forward(
-        self,
-        input: Tensor,
-        hx: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Shape ``(L, N, input_size)``; returns all outputs and the last state."""
-        output, (last,) = self._call(input, None if hx is None else (hx,))
-        return output, last
-
-    def _step(self) -> Step:
-        return tanh_step if self.nonlinearity == "tanh" else relu_step
-
-
-class LSTM(Recurrent):
-    """Long short-term memory (Hochreiter & Schmidhuber, 1997); see `Recurrent`."""
-
-    _num_gates = 4
-    _num_states = 2
-
-    def forward(
-        self,
-        input: Tensor,
-        hx: tuple[Tensor, Tensor] | None = None,
-    ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Shape ``(L, N, input_size)``; returns all outputs, last states and cells."""
-        return self._call(input, hx)
-
-    def _step(self) -> Step:
-        return lstm_step
-
-
-class GRU(Recurrent):
-    """Gated recurrent units (Cho et al., 2014); see `Recurrent`."""
-
-    _num_gates = 3
-
-    def forward(
-        self,
-        input: Tensor,
-        hx: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Shape ``(L, N, input_size)``; returns all outputs and the last state."""
-        output, (last,) = self._call(input, None if hx is None else (hx,))
-        return output, last
-
-    def _step(self) -> Step:
-        return gru_step
+    if proj_size < 0:
+        raise ValueError(
+            "proj_size should be a positive integer or zero to disable projections"
+        )
+    if proj_size >= hidden_size:
+        raise ValueError("proj_size has to be smaller than hidden_size")
 
 
 def _check(input_size: Any, hidden_size: Any, num_layers: int, dropout: Any) -> None:

@@ -129,3 +129,92 @@ class Unfold(Module):
             f"kernel_size={self.kernel_size}, dilation={self.dilation}, "
             f"padding={self.padding}, stride={self.stride}"
         )
+
+
+class Fold(Module):
+    """Columns back into images: what overlaps is added; undoes `Unfold`.
+
+    Args:
+        output_size: Of the images.
+        kernel_size: Of a neighbourhood.
+        dilation: How far apart its elements are.
+        padding: How much was added to both ends of each dimension.
+        stride: From one neighbourhood to the next.
+    """
+
+    def __init__(
+        self,
+        output_size: Any,
+        kernel_size: Any,
+        dilation: Any = 1,
+        padding: Any = 0,
+        stride: Any = 1,
+    ) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape ``(N, C * size, number)`` to ``(N, C, *output_size)``."""
+        return F.fold(
+            input,
+            self.output_size,
+            self.kernel_size,
+            self.dilation,
+            self.padding,
+            self.stride,
+        )
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"output_size={self.output_size}, kernel_size={self.kernel_size}, "
+            f"dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+        )
+
+
+class ChannelShuffle(Module):
+    """Mixes channels: one of each group in turn.
+
+    Args:
+        groups: How many there are.
+    """
+
+    def __init__(self, groups: int) -> None:
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Shape ``(N, C, *)``."""
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self) -> str:
+        """The argument."""
+        return f"groups={self.groups}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """Images of another size, of the nearest elements.
+
+    Args:
+        size: See `Upsample`.
+        scale_factor: Likewise.
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, mode="nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Images of another size, of weighted neighbours; corners stay where they are.
+
+    Args:
+        size: See `Upsample`.
+        scale_factor: Likewise.
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, mode="bilinear", align_corners=True)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from gradviz.autograd.grad_mode import no_grad
+from gradviz.engine.removable_handle import RemovableHandle, append
 from gradviz.nn.members import Members
 from gradviz.nn.parameter import Parameter
-from gradviz.tensors.hooks import RemovableHandle
 from gradviz.tensors.tensor import Tensor
 
 #: What `Stateful.load_state_dict` calls the state of a module beside its tensors.
@@ -29,7 +29,7 @@ class IncompatibleKeys(NamedTuple):
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
         return (
-            f"IncompatibleKeys(missing_keys={self.missing_keys}, "
+            f"_IncompatibleKeys(missing_keys={self.missing_keys}, "
             f"unexpected_keys={self.unexpected_keys})"
         )
 
@@ -40,11 +40,16 @@ class Stateful(Members):
     Source: torch/nn/modules/module.py.
     """
 
+    _state_dict_pre_hooks: tuple[Callable[..., None], ...]
+    _state_dict_hooks: tuple[Callable[..., None], ...]
+    _load_state_dict_pre_hooks: tuple[Callable[..., None], ...]
     _load_state_dict_post_hooks: tuple[Callable[..., None], ...]
 
     def __init__(self) -> None:
         super().__init__()
-        self.__dict__["_load_state_dict_post_hooks"] = ()
+        own = self.__dict__
+        own["_state_dict_pre_hooks"] = own["_state_dict_hooks"] = ()
+        own["_load_state_dict_pre_hooks"] = own["_load_state_dict_post_hooks"] = ()
 
     def get_extra_state(self) -> object:
         """What else belongs to the state; a subclass defines it, and the next."""
@@ -58,14 +63,32 @@ class Stateful(Members):
         self, hook: Callable[[Any, IncompatibleKeys], None]
     ) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after each load."""
-        self._load_state_dict_post_hooks += (hook,)
+        return append(self, "_load_state_dict_post_hooks", hook)
 
-        def remove() -> None:
-            self._load_state_dict_post_hooks = tuple(
-                one for one in self._load_state_dict_post_hooks if one is not hook
-            )
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[..., None]
+    ) -> RemovableHandle:
+        """Call a hook before the module's own state is loaded.
 
-        return RemovableHandle(remove)
+        It takes ``(module, state_dict, prefix, local_metadata, strict, missing_keys,
+        unexpected_keys, error_msgs)`` and may change the dict and the lists.
+        """
+        return append(self, "_load_state_dict_pre_hooks", hook)
+
+    def register_state_dict_pre_hook(
+        self, hook: Callable[[Any, str, bool], None]
+    ) -> RemovableHandle:
+        """Call ``hook(module, prefix, keep_vars)`` before the state is taken out."""
+        return append(self, "_state_dict_pre_hooks", hook)
+
+    def register_state_dict_post_hook(
+        self, hook: Callable[[Any, dict[str, Any], str, dict[str, Any]], None]
+    ) -> RemovableHandle:
+        """Call ``hook(module, state_dict, prefix, local_metadata)`` afterwards.
+
+        It may change the dict.
+        """
+        return append(self, "_state_dict_hooks", hook)
 
     def state_dict(
         self,
@@ -83,6 +106,8 @@ class Stateful(Members):
                 with the module in any case.
         """
         state: dict[str, Any] = OrderedDict() if destination is None else destination
+        for before in self._state_dict_pre_hooks:
+            before(self, prefix, keep_vars)
         for name, tensor in _own_state(self):
             state[prefix + name] = tensor if keep_vars else tensor.detach()
         if _has_extra_state(self):
@@ -92,6 +117,8 @@ class Stateful(Members):
                 module.state_dict(
                     destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars
                 )
+        for after in self._state_dict_hooks:
+            after(self, state, prefix, _metadata(self))
         return state
 
     def load_state_dict(
@@ -116,7 +143,7 @@ class Stateful(Members):
             )
         keys = IncompatibleKeys([], [])
         problems: list[str] = []
-        self._load(dict(state_dict), "", assign, keys, problems)
+        self._load(dict(state_dict), "", strict, assign, keys, problems)
         if strict:
             for what, names in (
                 ("Missing", keys.missing_keys),
@@ -138,11 +165,14 @@ class Stateful(Members):
         self,
         state: Mapping[str, Any],
         prefix: str,
+        strict: bool,
         assign: bool,
         keys: IncompatibleKeys,
         problems: list[str],
     ) -> None:
         """Load what begins with `prefix`, here and below."""
+        for before in self._load_state_dict_pre_hooks:
+            before(self, state, prefix, _metadata(self), strict, *keys, problems)
         expected = set()
         for name, tensor in _own_state(self):
             key = prefix + name
@@ -165,7 +195,7 @@ class Stateful(Members):
             if module is not None:
                 inner = f"{prefix}{name}."
                 below = {k: v for k, v in state.items() if k.startswith(inner)}
-                module._load(below, inner, assign, keys, problems)
+                module._load(below, inner, strict, assign, keys, problems)
         for hook in self._load_state_dict_post_hooks:
             hook(self, keys)
 
@@ -216,6 +246,11 @@ def _own_state(module: Members) -> Iterator[tuple[str, Tensor]]:
     for name, buffer in module._buffers.items():
         if buffer is not None and name not in module._non_persistent_buffers_set:
             yield name, buffer
+
+
+def _metadata(module: Members) -> dict[str, Any]:
+    """What PyTorch tells hooks of a module beside its state: its version."""
+    return {"version": getattr(module, "_version", 1)}
 
 
 def _has_extra_state(module: Stateful) -> bool:

@@ -1,18 +1,15 @@
 """Adam, and Adam with weights that decay on their own."""
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.optim.optimizer import (
-    Group,
-    Optimizer,
-    Parameters,
-    check_not_negative,
-    kept,
-)
+from gradviz.optim.optimizer import Optimizer, Parameters
+from gradviz.optim.options import Implementation, check_betas, check_not_negative
+from gradviz.optim.running import kept, moved, next_step
+from gradviz.optim.state import Group
 
 
 class Adam(Optimizer):
@@ -27,12 +24,15 @@ class Adam(Optimizer):
         amsgrad: Whether the largest spread so far counts (Reddi et al., 2018).
         maximize: Whether to go up instead of down.
         decoupled_weight_decay: Whether the parameter decays apart from its gradient.
+        **implementation: See `Implementation`.
 
     Raises:
         ValueError: An option is out of range.
 
     Source: torch/optim/adam.py, _single_tensor_adam.
     """
+
+    _implementation = ("foreach", "capturable", "differentiable", "fused")
 
     def __init__(
         self,
@@ -45,12 +45,11 @@ class Adam(Optimizer):
         *,
         maximize: bool = False,
         decoupled_weight_decay: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
         check_not_negative("learning rate", lr)
         check_not_negative("epsilon value", eps)
-        for index, beta in enumerate(betas):
-            if not 0.0 <= beta < 1.0:
-                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+        check_betas(betas)
         check_not_negative("weight_decay value", weight_decay)
         defaults = {
             "lr": lr,
@@ -60,6 +59,7 @@ class Adam(Optimizer):
             "amsgrad": amsgrad,
             "maximize": maximize,
             "decoupled_weight_decay": decoupled_weight_decay,
+            **self.options_of(implementation),
         }
         super().__init__(params, defaults)
 
@@ -71,13 +71,9 @@ class Adam(Optimizer):
         if decay and not group["decoupled_weight_decay"]:
             grad = grad + decay * x
         beta1, beta2 = group["betas"]
-        step = state["step"] = int(state.get("step", 0)) + 1
-        mean = kept(state, "exp_avg", x)
-        mean *= beta1
-        mean += (1 - beta1) * grad
-        square = kept(state, "exp_avg_sq", x)
-        square *= beta2
-        square += (1 - beta2) * (grad * grad)
+        step = next_step(state)
+        mean = moved(kept(state, "exp_avg", x), grad, beta1)
+        square = moved(kept(state, "exp_avg_sq", x), grad * grad, beta2)
         if group["amsgrad"]:
             largest = kept(state, "max_exp_avg_sq", x)
             np.maximum(largest, square, out=largest)
@@ -113,6 +109,7 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
         super().__init__(
             params,
@@ -123,4 +120,5 @@ class AdamW(Adam):
             amsgrad,
             maximize=maximize,
             decoupled_weight_decay=True,
+            **implementation,
         )

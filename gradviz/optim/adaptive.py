@@ -1,17 +1,14 @@
-"""Optimizers that scale steps by the size of past gradients: RMSprop and Adagrad."""
+"""Optimizers that scale steps by the size of past gradients."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.optim.optimizer import (
-    Group,
-    Optimizer,
-    Parameters,
-    check_not_negative,
-    kept,
-)
+from gradviz.optim.optimizer import Optimizer, Parameters
+from gradviz.optim.options import Implementation, check_not_negative
+from gradviz.optim.running import kept, moved, next_step
+from gradviz.optim.state import Group
 
 
 class RMSprop(Optimizer):
@@ -26,6 +23,7 @@ class RMSprop(Optimizer):
         momentum: How much of the direction is kept from one step to the next.
         centered: Whether the mean is subtracted from the gradients.
         maximize: Whether to go up instead of down.
+        **implementation: See `Implementation`.
 
     Raises:
         ValueError: An option is negative.
@@ -44,6 +42,7 @@ class RMSprop(Optimizer):
         centered: bool = False,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
         check_not_negative("learning rate", lr)
         check_not_negative("epsilon value", eps)
@@ -58,6 +57,7 @@ class RMSprop(Optimizer):
             "momentum": momentum,
             "centered": centered,
             "maximize": maximize,
+            **self.options_of(implementation),
         }
         super().__init__(params, defaults)
 
@@ -68,13 +68,10 @@ class RMSprop(Optimizer):
         if group["weight_decay"]:
             grad = grad + group["weight_decay"] * x
         alpha = group["alpha"]
-        square = kept(state, "square_avg", x)
-        square *= alpha
-        square += (1 - alpha) * (grad * grad)
+        next_step(state)
+        square = moved(kept(state, "square_avg", x), grad * grad, alpha)
         if group["centered"]:
-            mean = kept(state, "grad_avg", x)
-            mean *= alpha
-            mean += (1 - alpha) * grad
+            mean = moved(kept(state, "grad_avg", x), grad, alpha)
             square = square - mean * mean
         step = grad / (np.sqrt(square) + group["eps"])
         if group["momentum"]:
@@ -96,12 +93,15 @@ class Adagrad(Optimizer):
         initial_accumulator_value: What the sum begins with.
         eps: Is added to its root.
         maximize: Whether to go up instead of down.
+        **implementation: See `Implementation`.
 
     Raises:
         ValueError: An option is negative.
 
     Source: torch/optim/adagrad.py.
     """
+
+    _implementation = ("foreach", "differentiable", "fused")
 
     def __init__(
         self,
@@ -113,6 +113,7 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
         check_not_negative("learning rate", lr)
         check_not_negative("lr_decay value", lr_decay)
@@ -126,6 +127,7 @@ class Adagrad(Optimizer):
             "initial_accumulator_value": initial_accumulator_value,
             "eps": eps,
             "maximize": maximize,
+            **self.options_of(implementation),
         }
         super().__init__(params, defaults)
 
@@ -135,11 +137,70 @@ class Adagrad(Optimizer):
         """See `Optimizer.update`."""
         if group["weight_decay"]:
             grad = grad + group["weight_decay"] * x
+        step = next_step(state)
         is_first = "sum" not in state
         total = kept(state, "sum", x)
         if is_first:
             total += group["initial_accumulator_value"]
-        step = state["step"] = int(state.get("step", 0)) + 1
         total += grad * grad
         rate = group["lr"] / (1 + (step - 1) * group["lr_decay"])
         return rate * grad / (np.sqrt(total) + group["eps"])
+
+
+class Adadelta(Optimizer):
+    """Steps divided by the size of gradients, times that of steps (Zeiler, 2012).
+
+    Args:
+        params: See `Optimizer`.
+        lr: How far to go.
+        rho: How much of the mean squares is kept at each step.
+        eps: Is added to them.
+        weight_decay: How much of the parameter is added to its gradient.
+        maximize: Whether to go up instead of down.
+        **implementation: See `Implementation`.
+
+    Raises:
+        ValueError: An option is out of range.
+
+    Source: torch/optim/adadelta.py.
+    """
+
+    def __init__(
+        self,
+        params: Parameters,
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        *,
+        maximize: bool = False,
+        **implementation: Unpack[Implementation],
+    ) -> None:
+        check_not_negative("learning rate", lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_not_negative("epsilon value", eps)
+        check_not_negative("weight_decay value", weight_decay)
+        defaults = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            **self.options_of(implementation),
+        }
+        super().__init__(params, defaults)
+
+    def update(
+        self, x: Array, grad: Array, group: Group, state: dict[str, Any]
+    ) -> Array:
+        """See `Optimizer.update`."""
+        if group["weight_decay"]:
+            grad = grad + group["weight_decay"] * x
+        rho, eps = group["rho"], group["eps"]
+        next_step(state)
+        square = moved(kept(state, "square_avg", x), grad * grad, rho)
+        steps = kept(state, "acc_delta", x)
+        step = np.sqrt(steps + eps) / np.sqrt(square + eps) * grad
+        moved(steps, step * step, rho)
+        return group["lr"] * step

@@ -1,18 +1,21 @@
 """Optimizer: what holds parameters in groups, and changes them by their gradients."""
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from gradviz.autograd.grad_mode import enable_grad, no_grad
 from gradviz.backends.base import Array
+from gradviz.engine.removable_handle import RemovableHandle, append
 from gradviz.nn import gradients
-from gradviz.ops.recording.variable import raw, variable
-from gradviz.tensors.creation import zeros_like
+from gradviz.ops.recording.variable import variable
+from gradviz.optim.options import Implementation, all_options
+from gradviz.optim.state import Group, loaded, state_dict_of
 from gradviz.tensors.tensor import Tensor
 
-#: Parameters and their options: ``params`` and a value for each option.
-Group = dict[str, Any]
+#: Takes the optimizer, and the arguments of `Optimizer.step`.
+StepHook = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 #: Parameters one by one, with their names, or in groups.
 Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
@@ -39,16 +42,25 @@ class Optimizer:
     Source: torch/optim/optimizer.py.
     """
 
+    #: Which of the options of `Implementation` there are, in PyTorch's order.
+    _implementation: ClassVar[tuple[str, ...]] = (
+        "foreach",
+        "capturable",
+        "differentiable",
+    )
+
     def __init__(self, params: Parameters, defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
             raise TypeError(
                 f"params argument given to the optimizer should be an iterable of "
-                f"Tensors or dicts, but got {type(params).__name__}"
+                f"Tensors or dicts, but got {params.type()}"
             )
         self.defaults = defaults
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[Group] = []
         self.num_steps = 0
+        self._pre_hooks: tuple[StepHook, ...] = ()
+        self._post_hooks: tuple[StepHook, ...] = ()
         groups: list[Any] = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -67,14 +79,43 @@ class Optimizer:
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        given = _as_list(param_group["params"])
+        names = [one[0] for one in given if isinstance(one, tuple)]
         group = {**self.defaults, **param_group}
-        group["params"] = _as_list(param_group["params"])
+        group["params"] = [one[1] if isinstance(one, tuple) else one for one in given]
         for parameter in group["params"]:
             _check_parameter(parameter)
-        known = {id(one) for other in self.param_groups for one in other["params"]}
-        if not known.isdisjoint(map(id, group["params"])):
-            raise ValueError("some parameters appear in more than one parameter group")
+        if names:
+            group["param_names"] = names
+        self._check_group(group)
         self.param_groups.append(group)
+
+    def _check_group(self, group: Group) -> None:
+        names, numbers = group.get("param_names"), list(map(id, group["params"]))
+        if names is not None and len(names) != len(numbers):
+            raise ValueError(
+                "all optimizer params should be with/without names. Some param names "
+                "are missing"
+            )
+        if len(set(numbers)) < len(numbers):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in "
+                "future, this will cause an error; see "
+                "github.com/pytorch/pytorch/issues/40967 for more information",
+                UserWarning,
+                stacklevel=4,
+            )
+        if self.param_groups:
+            is_named = "param_names" in self.param_groups[0]
+            if is_named != (names is not None):
+                how = "without" if names is None else "with"
+                raise ValueError(
+                    f"all optimizer param groups should be with/without names. cannot "
+                    f"add param group {how} names to the optimizer"
+                )
+        known = {id(one) for other in self.param_groups for one in other["params"]}
+        if not known.isdisjoint(numbers):
+            raise ValueError("some parameters appear in more than one parameter group")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget all gradients, or set them to 0 in place."""
@@ -90,11 +131,23 @@ class Optimizer:
         Returns:
             What `closure` returned.
         """
+        arguments: tuple[tuple[Any, ...], dict[str, Any]] = ((closure,), {})
+        for hook in self._pre_hooks:
+            changed = hook(self, *arguments)
+            if changed is not None:
+                arguments = changed
+        self.num_steps += 1
+        result = self.take_step(*arguments[0], **arguments[1])
+        for hook in self._post_hooks:
+            hook(self, *arguments)
+        return result
+
+    def take_step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401 - the closure's
+        """What `step` does between its hooks."""
         loss = None
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        self.num_steps += 1
         with no_grad():
             for group in self.param_groups:
                 for parameter in group["params"]:
@@ -108,6 +161,21 @@ class Optimizer:
                         )
                         parameter.sub_(variable(update))
         return loss
+
+    def register_step_pre_hook(self, hook: StepHook) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before each step.
+
+        It may return other arguments: a tuple and a dict.
+        """
+        return append(self, "_pre_hooks", hook)
+
+    def register_step_post_hook(self, hook: StepHook) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
+        return append(self, "_post_hooks", hook)
+
+    def options_of(self, implementation: Implementation) -> dict[str, Any]:
+        """All options of `Implementation` that there are; see `all_options`."""
+        return all_options(type(self).__name__, self._implementation, implementation)
 
     def update(
         self, x: Array, grad: Array, group: Group, state: dict[str, Any]
@@ -126,20 +194,7 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """The options and the state, with parameters as numbers in their order."""
-        numbers: dict[int, int] = {}
-        for group in self.param_groups:
-            for parameter in group["params"]:
-                numbers[id(parameter)] = len(numbers)
-        return {
-            "state": {numbers[id(one)]: dict(kept) for one, kept in self.state.items()},
-            "param_groups": [
-                {
-                    **{key: value for key, value in group.items() if key != "params"},
-                    "params": [numbers[id(one)] for one in group["params"]],
-                }
-                for group in self.param_groups
-            ],
-        }
+        return state_dict_of(self.param_groups, self.state)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take back what `state_dict` returned.
@@ -147,27 +202,7 @@ class Optimizer:
         Raises:
             ValueError: Its groups are not those of this optimizer.
         """
-        saved = state_dict["param_groups"]
-        if len(saved) != len(self.param_groups):
-            raise ValueError(
-                "loaded state dict has a different number of parameter groups"
-            )
-        parameters: dict[int, Tensor] = {}
-        for old, new in zip(self.param_groups, saved, strict=True):
-            if len(old["params"]) != len(new["params"]):
-                raise ValueError(
-                    "loaded state dict contains a parameter group that doesn't match "
-                    "the size of optimizer's group"
-                )
-            parameters.update(zip(new["params"], old["params"], strict=True))
-        self.state = defaultdict(dict)
-        for number, kept in state_dict["state"].items():
-            parameter = parameters[number]
-            self.state[parameter] = {
-                name: _like(value, parameter) for name, value in kept.items()
-            }
-        for old, new in zip(self.param_groups, saved, strict=True):
-            old.update({key: value for key, value in new.items() if key != "params"})
+        self.state = defaultdict(dict, loaded(self.param_groups, state_dict))
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -176,25 +211,8 @@ class Optimizer:
             lines += [
                 f"    {key}: {group[key]}" for key in sorted(group) if key != "params"
             ]
-        return "\n".join([*lines, ")"])
-
-
-def kept(state: dict[str, Any], name: str, x: Array) -> Array:
-    """The array of this name in a state, zeros like `x` at first."""
-    if name not in state:
-        state[name] = zeros_like(variable(x))
-    array: Array = state[name].array
-    return array
-
-
-def check_not_negative(what: str, value: float) -> None:
-    """Refuse a negative option.
-
-    Raises:
-        ValueError: It is negative.
-    """
-    if not value >= 0:
-        raise ValueError(f"Invalid {what}: {value}")
+            lines.append("")
+        return "\n".join([*lines[:-1], ")"])
 
 
 def _as_list(params: Any) -> list[Any]:  # noqa: ANN401 - unchecked
@@ -206,7 +224,7 @@ def _as_list(params: Any) -> list[Any]:  # noqa: ANN401 - unchecked
             "ordering of tensors in sets will change between runs. Please use a list "
             "instead."
         )
-    return [one[1] if isinstance(one, tuple) else one for one in params]
+    return list(params)
 
 
 def _check_parameter(parameter: object) -> None:
@@ -217,10 +235,3 @@ def _check_parameter(parameter: object) -> None:
         )
     if not (parameter.is_leaf or parameter.retains_grad):
         raise ValueError("can't optimize a non-leaf Tensor")
-
-
-def _like(value: object, parameter: Tensor) -> object:
-    """A kept value; a tensor as a copy with the dtype and device of its parameter."""
-    if not isinstance(value, Tensor):
-        return value
-    return variable(raw(value.to(parameter)).copy())

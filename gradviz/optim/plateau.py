@@ -4,9 +4,10 @@ import math
 from typing import Any, Literal
 
 from gradviz.optim.optimizer import Optimizer
+from gradviz.optim.schedule import LRScheduler, check_optimizer, warn_of_epoch
 
 
-class ReduceLROnPlateau:
+class ReduceLROnPlateau(LRScheduler):
     """Times `factor` when a measure has not become better for a while.
 
     Args:
@@ -41,8 +42,7 @@ class ReduceLROnPlateau:
     ) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        check_optimizer(optimizer)
         if mode not in {"min", "max"}:
             raise ValueError(f"mode {mode} is unknown!")
         if threshold_mode not in {"rel", "abs"}:
@@ -54,18 +54,30 @@ class ReduceLROnPlateau:
         self.threshold = threshold
         self.threshold_mode = threshold_mode
         self.cooldown = cooldown
-        groups = optimizer.param_groups
-        self.min_lrs = min_lr if isinstance(min_lr, list) else [min_lr] * len(groups)
+        num_groups = len(optimizer.param_groups)
+        if not isinstance(min_lr, (list, tuple)):
+            min_lr = [min_lr] * num_groups
+        if len(min_lr) != num_groups:
+            raise ValueError(f"expected {num_groups} min_lrs, got {len(min_lr)}")
+        self.min_lrs = list(min_lr)
         self.eps = eps
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = 0
         self.cooldown_counter = 0
         self.last_epoch = 0
+        self._last_lr = self.rates()
 
-    def step(self, metrics: Any) -> None:  # noqa: ANN401 - a number, or a tensor of one
-        """Take note of the measure after a step, and reduce the rates if need be."""
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]  # noqa: ANN401
+        """Take note of a measure, and reduce the rates if need be.
+
+        Args:
+            metrics: The measure, a number or a tensor of one.
+            epoch: Another step than the next; deprecated.
+        """
         current = float(metrics)
-        self.last_epoch += 1
+        if epoch is not None:
+            warn_of_epoch()
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current):
             self.best = current
             self.num_bad_epochs = 0
@@ -78,18 +90,7 @@ class ReduceLROnPlateau:
             self._reduce()
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
-
-    def get_last_lr(self) -> list[float]:
-        """The rates that were set last."""
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Where the scheduler is."""
-        return {key: one for key, one in self.__dict__.items() if key != "optimizer"}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` returned."""
-        self.__dict__.update(state_dict)
+        self._last_lr = self.rates()
 
     def _is_better(self, current: float) -> bool:
         sign = 1 if self.mode == "max" else -1

@@ -1,10 +1,12 @@
 """Stochastic gradient descent."""
 
-from typing import Any
+from typing import Any, Unpack
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.variable import variable
-from gradviz.optim.optimizer import Group, Optimizer, Parameters, check_not_negative
+from gradviz.optim.optimizer import Optimizer, Parameters
+from gradviz.optim.options import Implementation, check_not_negative
+from gradviz.optim.state import Group
 
 
 class SGD(Optimizer):
@@ -18,12 +20,15 @@ class SGD(Optimizer):
         weight_decay: How much of the parameter is added to its gradient.
         nesterov: Whether to look ahead along the direction.
         maximize: Whether to go up instead of down.
+        **implementation: See `Implementation`.
 
     Raises:
         ValueError: An option is negative, or `nesterov` has no momentum.
 
     Source: torch/optim/sgd.py.
     """
+
+    _implementation = ("foreach", "differentiable", "fused")
 
     def __init__(
         self,
@@ -35,6 +40,7 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        **implementation: Unpack[Implementation],
     ) -> None:
         check_not_negative("learning rate", lr)
         check_not_negative("momentum value", momentum)
@@ -48,6 +54,7 @@ class SGD(Optimizer):
             "weight_decay": weight_decay,
             "nesterov": nesterov,
             "maximize": maximize,
+            **self.options_of(implementation),
         }
         super().__init__(params, defaults)
 

@@ -70,20 +70,25 @@ def _merged(run: Sequence[Span], scale: Scale) -> Bar:
 def fitting(span: Span, room: float) -> str:
     """The longest text about a span that its bar has room for."""
     name = clean(operation(span.name))
-    for text in (f"{span.index} {name}", str(span.index)):
+    texts = (f"{span.index} {name}", str(span.index)) if span.index >= 0 else (name,)
+    for text in texts:
         if width(text, BAR_TEXT) + 4 <= room:
             return text
     return ""
 
 
 def tooltip(spans: Sequence[Span]) -> str:
-    """All that is known of the nodes of one bar."""
+    """All that is known of the nodes or kernels of one bar."""
     took = sum(span.end_ns - span.start_ns for span in spans)
     if len(spans) > 1:
-        return f"{count(len(spans), 'node')}, {duration(took)} together"
+        return f"{count(len(spans), spans[0].kind)}, {duration(took)} together"
     (span,) = spans
+    node = f"node {span.node} of pass {span.task}"
+    who = f"{span.index} {span.name}, {node}"
+    if span.kind == "kernel":
+        who = f"{span.name}, launched by {'the program' if span.node < 0 else node}"
     lines = [
-        f"{span.index} {span.name}, node {span.node} of pass {span.task}",
+        who,
         f"took {duration(took)} on {span.device}, from {duration(span.start_ns)}",
     ]
     if span.waited_ns is not None:

@@ -1,4 +1,4 @@
-"""A timeline as an SVG file: a lane for each thread, bars over time, a legend."""
+"""A timeline as an SVG file: a lane for each thread and stream, bars, a legend."""
 
 import math
 from collections import Counter
@@ -19,6 +19,14 @@ from gradviz.render.bars import (
 )
 from gradviz.render.markup import document, element, group, number
 from gradviz.render.text import clean, count, duration, operation, shorten, width
+from gradviz.render.wait_arrows import (
+    ARROW_HEAD,
+    ARROW_STYLE,
+    Place,
+    are_drawn,
+    arrows,
+    told,
+)
 
 BarColour: TypeAlias = Literal["operation", "device"]
 
@@ -82,6 +90,7 @@ def render_timeline(timeline: Timeline, *, colour_by: BarColour = "operation") -
     top = MARGIN + TITLE_HEIGHT + legend_height + AXIS_HEIGHT
     below: list[str] = []  # what the lines of the axis cross
     above: list[str] = []  # what hides them
+    places: dict[str, Place] = {}
     y = top
     if sum(one.parent < 0 for one in timeline.passes) > 1:
         above += _passes(timeline, scale, y)
@@ -89,18 +98,24 @@ def render_timeline(timeline: Timeline, *, colour_by: BarColour = "operation") -
     for lane in timeline.lanes:
         below += _lane_head(lane, scale, y)
         above += _lane_bars(lane, scale, y, colours, colour_by)
+        if lane.thread < 0:
+            upper = y + LANE_PADDING
+            places[lane.name] = Place(upper, upper + BAR_HEIGHT)
         y += _lane_height(lane) + LANE_GAP
     title = _title(timeline)
     parts = [
         _PATTERN,
+        *([ARROW_HEAD] if are_drawn(timeline) else ()),
         element("text", title, class_="title", x=MARGIN, y=MARGIN + 12),
         element("text", _subtitle(timeline), class_="faint", x=MARGIN, y=MARGIN + 31),
         group(legend, x=MARGIN, y=MARGIN + TITLE_HEIGHT),
         *below,
         *_axis(timeline.duration_ns, scale, top, y - LANE_GAP),
         *above,
+        *arrows(timeline, scale, places),
     ]
-    return document(title, WIDTH, y - LANE_GAP + MARGIN, parts, _STYLE)
+    look = _STYLE + ARROW_STYLE if are_drawn(timeline) else _STYLE
+    return document(title, WIDTH, y - LANE_GAP + MARGIN, parts, look)
 
 
 def _title(timeline: Timeline) -> str:
@@ -113,11 +128,14 @@ def _title(timeline: Timeline) -> str:
 
 def _subtitle(timeline: Timeline) -> str:
     num_nodes = sum(lane.num_nodes for lane in timeline.lanes)
+    num_streams = sum(lane.thread < 0 for lane in timeline.lanes)
     parts = [
         duration(timeline.duration_ns),
         count(num_nodes, "node"),
-        count(len(timeline.lanes), "thread"),
+        count(len(timeline.lanes) - num_streams, "thread"),
+        *([count(num_streams, "stream")] if num_streams else ()),
         "numbers: execution order",
+        *told(timeline),
     ]
     if any(one.parent >= 0 for one in timeline.passes):
         parts.append("inner passes below the node that called them")
@@ -131,7 +149,10 @@ def _lane_head(lane: Lane, scale: Scale, y: float) -> list[str]:
     """A lane's name and background."""
     high = _lane_height(lane)
     busy = 100 * lane.busy_ns * scale.per_ns / (WIDTH - MARGIN - scale.left)
-    about = f"{count(lane.num_nodes, 'node')}, {busy:.0f} % busy"
+    num, what = (
+        (lane.num_nodes, "node") if lane.thread >= 0 else (lane.num_kernels, "kernel")
+    )
+    about = f"{count(num, what)}, {busy:.0f} % busy"
     middle = y + high / 2
     return [
         element("text", _lane_name(lane), class_="bold", x=MARGIN, y=middle - 1),
@@ -271,7 +292,7 @@ def _colours(timeline: Timeline, colour_by: BarColour) -> dict[str, str]:
     took: Counter[str] = Counter()
     for lane in timeline.lanes:
         for span in lane.spans:
-            if span.kind == "node":
+            if span.kind != "wait":
                 took[_key(span, colour_by)] += span.end_ns - span.start_ns
     has_leaves = took.pop(LEAF, 0) > 0
     names = [name for name, _ in took.most_common(MAX_COLOURS)]

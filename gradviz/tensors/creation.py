@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, TypedDict, Unpack
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.backends.device import Device
+from gradviz.backends.device import Device, chosen_device
 from gradviz.ops.recording.promotion import DTypeLike, Scalar, get_default_dtype
 from gradviz.ops.recording.variable import Variable, device_of, raw
 from gradviz.tensors.tensor import Tensor, make
@@ -23,12 +23,13 @@ class Options(TypedDict, total=False):
 
     Attributes:
         dtype: Type of the elements.
-        device: Where they are: a device or its name.
+        device: Where they are: a device or its name; None for the default one, which
+            `gradviz.device` says.
         requires_grad: Whether gradients are wanted.
         generator: Of random numbers, for what draws some.
         layout: Ignored, as are the following: arrays are as they are.
         memory_format: Ignored.
-        pin_memory: Ignored.
+        pin_memory: Have them in pinned memory; see `Tensor.pin_memory`.
     """
 
     dtype: DTypeLike
@@ -56,19 +57,20 @@ def tensor(data: Data, **options: Unpack[Options]) -> Tensor:
         RuntimeError: An element is no number.
     """
     if isinstance(data, Variable):
-        options.setdefault("device", data.device)
-        return make_like(data.array.copy(), options)
+        return make_like(data.array.copy(), _placed(options))
     array = _as_array(data)
-    make = make_default if _is_python(data) else make_like
-    return make(array, options)
+    if _is_python(data):
+        return make_default(array, options)
+    return make_like(array, _placed(options))
 
 
 def as_tensor(data: Data, **options: Unpack[Options]) -> Tensor:
     """A tensor of `data`, sharing memory with an array of the right dtype."""
     if isinstance(data, Tensor):
-        return data.to(options.get("device") or data.device, dtype=options.get("dtype"))
+        device = _placed(options)["device"] or data.device
+        return data.to(device, dtype=options.get("dtype"))
     return (
-        make_like(data, options)
+        make_like(data, _placed(options))
         if isinstance(data, np.ndarray)
         else tensor(data, **options)
     )
@@ -83,6 +85,32 @@ def from_numpy(array: np.ndarray) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
     return make(array)
+
+
+def from_dlpack(ext_tensor: Any) -> Tensor:  # noqa: ANN401 - of any library
+    """A tensor that shares the memory of an array of another library, on the CPU."""
+    return make(np.from_dlpack(ext_tensor))
+
+
+def frombuffer(
+    buffer: Any,  # noqa: ANN401 - any buffer
+    *,
+    dtype: DTypeLike,
+    count: int = -1,
+    offset: int = 0,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor that shares the memory of a buffer.
+
+    Args:
+        buffer: The buffer.
+        dtype: Of the elements in it.
+        count: How many there are; all if -1.
+        offset: How many bytes lie before them.
+        requires_grad: Whether gradients are wanted.
+    """
+    array = np.frombuffer(buffer, np.dtype(dtype), count, offset)
+    return make(array, requires_grad=requires_grad)
 
 
 def zeros(*size: Size, **options: Unpack[Options]) -> Tensor:
@@ -135,7 +163,11 @@ def full_like(
     **options: Unpack[Options],
 ) -> Tensor:
     """`fill_value` with the shape, dtype and device of `input`."""
-    return make_like(np.full_like(input.array, raw(fill_value)), options)
+    dtype = options.get("dtype")
+    array = np.full_like(
+        input.array, raw(fill_value), None if dtype is None else np.dtype(dtype)
+    )
+    return make_like(array, options)
 
 
 def arange(
@@ -211,25 +243,49 @@ def eye(n: int, m: int | None = None, **options: Unpack[Options]) -> Tensor:
     return make_default(np.eye(n, m), options)
 
 
+def tril_indices(
+    row: int, col: int, offset: int = 0, **options: Unpack[Options]
+) -> Tensor:
+    """Where the lower triangle of a matrix is: row numbers, column numbers.
+
+    Returns:
+        Integers, shape ``(2, number of elements)``.
+    """
+    return make_default(np.stack(np.tril_indices(row, offset, col)), options)
+
+
+def triu_indices(
+    row: int, col: int, offset: int = 0, **options: Unpack[Options]
+) -> Tensor:
+    """Where the upper triangle of a matrix is; see `tril_indices`."""
+    return make_default(np.stack(np.triu_indices(row, offset, col)), options)
+
+
 # --- what `gradviz.tensors.random` shares -----------------------------------------
 
 
 def make_like(array: Array, options: Options) -> Tensor:
     """A tensor with the dtype and on the device of `array`, unless others are given."""
     device = options.get("device")
-    return make(
+    made = make(
         array,
         options.get("dtype"),
         device_of(array) if device is None else device,
         requires_grad=options.get("requires_grad", False),
     )
+    if options.get("pin_memory"):
+        made.array = made.pin_memory().array
+    return made
 
 
 def make_default(array: np.ndarray, options: Options) -> Tensor:
-    """A tensor in the default dtype of its kind, unless one is given."""
+    """A tensor of the default dtype of its kind, on the default device.
+
+    Another dtype or device may be given.
+    """
     if options.get("dtype") is None:
         options["dtype"] = _default_for(array.dtype)
-    return make_like(array, options)
+    return make_like(array, _placed(options))
 
 
 def lengths(size: tuple[Size, ...]) -> tuple[int, ...]:
@@ -237,6 +293,13 @@ def lengths(size: tuple[Size, ...]) -> tuple[int, ...]:
     if len(size) == 1 and not isinstance(size[0], int | np.integer):
         return tuple(raw(size[0]))
     return size
+
+
+def _placed(options: Options) -> Options:
+    """`options` with the default device, if a program has chosen one and gives none."""
+    if options.get("device") is None:
+        options["device"] = chosen_device()
+    return options
 
 
 def _checked(function: str, size: tuple[int, ...]) -> tuple[int, ...]:

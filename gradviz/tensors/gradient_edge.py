@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from gradviz.engine.node import Edge, Node
-from gradviz.ops.recording.variable import Variable, gradient_edge
+from gradviz.ops.recording.variable import LeafEdge, Variable, gradient_edge
 
 
 class GradientEdge(NamedTuple):
@@ -15,14 +15,14 @@ class GradientEdge(NamedTuple):
     Attributes:
         node: Which node.
         output_nr: Which output of the forward op, and so which input of the node.
-        ownership_token: For PyTorch's sake; here `node` itself keeps the graph alive.
+        ownership_token: Keeps a leaf alive; else `node` itself keeps the graph alive.
 
     Source: torch/autograd/graph.py, GradientEdge.
     """
 
     node: Node
     output_nr: int
-    ownership_token: Node | None = None
+    ownership_token: Edge | None = None
 
 
 #: What stands for a tensor wherever only its place in the graph counts.
@@ -41,7 +41,8 @@ def get_gradient_edge(tensor: Variable) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not "
             "require gradients"
         )
-    return GradientEdge(edge.node, edge.input_nr)
+    token = edge if isinstance(edge, LeafEdge) else None
+    return GradientEdge(edge.node, edge.input_nr, token)
 
 
 def edge_of(place: Place) -> Edge:

@@ -58,7 +58,7 @@ def register_post_accumulate_grad_hook(
         raise RuntimeError(
             "post accumulate grad hooks cannot be registered on non-leaf tensors"
         )
-    node = x.accumulator(keep=True)
+    node = x.kept_accumulator()
 
     # Each registration is an entry of its own, even of one and the same function.
     def entry(leaf: Any) -> object:  # noqa: ANN401 - the engine knows a leaf by protocol
@@ -94,7 +94,7 @@ def retain_grad(x: Variable) -> None:
 
 def _node_of(x: Variable) -> Node:
     _check_needs_grad(x)
-    return x.grad_fn or x.accumulator(keep=True)
+    return x.grad_fn or x.kept_accumulator()
 
 
 def _check_needs_grad(x: Variable) -> None:

@@ -5,20 +5,34 @@ from typing import Any, Final
 
 import numpy as np
 
+from gradviz.ops.recording import promotion
 from gradviz.ops.recording.promotion import DTypeLike, result_dtype
+from gradviz.tensors.dtypes import DType, dtype_of
 from gradviz.tensors.tensor import Tensor
 
-#: Limits of floating-point and integer dtypes.
-finfo, iinfo = np.finfo, np.iinfo
+#: Limits of integer dtypes.
+iinfo = np.iinfo
 
 #: The class of dtypes.
-dtype = np.dtype
+dtype = DType
 
 pi: Final = math.pi
 e: Final = math.e
 inf: Final = math.inf
 nan: Final = math.nan
 newaxis: Final = None
+
+
+is_nonzero = Tensor.is_nonzero
+is_same_size = Tensor.is_same_size
+is_signed = Tensor.is_signed
+is_conj = Tensor.is_conj
+is_neg = Tensor.is_neg
+
+
+def finfo(type: DTypeLike = None) -> np.finfo[Any]:  # noqa: A002 - PyTorch's name
+    """Limits of a dtype of floats, by default of the default one."""
+    return np.finfo(promotion.get_default_dtype() if type is None else np.dtype(type))
 
 
 def is_tensor(obj: object) -> bool:
@@ -36,12 +50,32 @@ def numel(input: Tensor) -> int:  # noqa: A002 - PyTorch's name
     return input.numel()
 
 
-def promote_types(type1: DTypeLike, type2: DTypeLike) -> np.dtype[Any]:
+def get_default_dtype() -> DType:
+    """The dtype of tensors made from Python's floats."""
+    return dtype_of(promotion.get_default_dtype())
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether ops do the same each time: they always do."""
+    return True
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accepted: there are no others.
+
+    Args:
+        mode: Makes no difference.
+        warn_only: Likewise.
+    """
+    del mode, warn_only
+
+
+def promote_types(type1: DTypeLike, type2: DTypeLike) -> DType:
     """The smallest dtype of the higher kind of the two that holds both."""
-    return result_dtype(np.empty(1, type1), np.empty(1, type2))
+    return dtype_of(result_dtype(np.empty(1, type1), np.empty(1, type2)))
 
 
-def result_type(tensor1: Any, tensor2: Any) -> np.dtype[Any]:  # noqa: ANN401 - or a number
+def result_type(tensor1: Any, tensor2: Any) -> DType:  # noqa: ANN401 - or a number
     """The dtype in which an op on the two computes.
 
     Args:
@@ -49,7 +83,7 @@ def result_type(tensor1: Any, tensor2: Any) -> np.dtype[Any]:  # noqa: ANN401 - 
         tensor2: Likewise.
     """
     one, other = (x.array if isinstance(x, Tensor) else x for x in (tensor1, tensor2))
-    return result_dtype(one, other)
+    return dtype_of(result_dtype(one, other))
 
 
 def can_cast(from_: DTypeLike, to: DTypeLike) -> bool:

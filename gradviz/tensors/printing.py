@@ -105,7 +105,9 @@ def format_tensor(x: Variable) -> str:
     try:
         grad_fn = x.grad_fn
         if grad_fn is not None:
-            suffixes.append(f"grad_fn=<{grad_fn.name().rsplit('::', 1)[-1]}>")
+            suffixes.append(
+                f"grad_fn=<{type(grad_fn).name(grad_fn).rsplit('::', 1)[-1]}>"
+            )
         elif x.requires_grad:
             suffixes.append("requires_grad=True")
     except RuntimeError:  # a view that may not be changed in place, but was

@@ -7,9 +7,12 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from gradviz.backends.base import copy_to
+from gradviz.backends.device import CPU
+from gradviz.ops.elementwise.arithmetic import add
 from gradviz.ops.recording.generator import Generator, default_generator
 from gradviz.ops.recording.promotion import get_default_dtype
-from gradviz.ops.recording.variable import raw
+from gradviz.ops.recording.variable import Variable
 from gradviz.tensors.creation import Options, Size, lengths, make_default, make_like
 from gradviz.tensors.tensor import Tensor
 
@@ -114,47 +117,27 @@ def normal(
         std: Likewise the standard deviation.
         size: The shape, if both are numbers.
         **options: See `Options`.
+
+    Raises:
+        RuntimeError: A standard deviation is negative, or shapes do not broadcast.
     """
+    if isinstance(std, Tensor):
+        if bool((std < 0).any()):
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    elif std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     shape = None if size is None else lengths((size,))
-    drawn = _random(options).normal(raw(mean), raw(std), shape)
+    if isinstance(mean, Variable) or isinstance(std, Variable):
+        both = add(mean, std)  # says what does not broadcast
+        shape = both.array.shape
+        options.setdefault("dtype", both.dtype)
+        options.setdefault("device", both.device)
+    drawn = _random(options).normal(_on_host(mean), _on_host(std), shape)
     return _drawn(drawn, options)
 
 
-def bernoulli(input: Tensor, **options: Unpack[Options]) -> Tensor:  # noqa: A002 - PyTorch's name
-    """1 with the probability that `input` says, else 0.
-
-    Raises:
-        RuntimeError: A probability is not between 0 and 1.
-    """
-    if not bool(np.all((input.array >= 0) & (input.array <= 1))):
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    drawn = _random(options).random(input.array.shape) < input.tolist()
-    return _like(input, np.asarray(drawn), options)
-
-
-def multinomial(
-    input: Tensor,  # noqa: A002 - PyTorch's name
-    num_samples: int,
-    replacement: bool = False,
-    **options: Unpack[Options],
-) -> Tensor:
-    """Indices drawn with the weights that `input` says, for each of its rows.
-
-    Raises:
-        RuntimeError: There are not enough of them.
-    """
-    rows = np.atleast_2d(np.asarray(input.tolist(), np.float64))
-    if not replacement and num_samples > rows.shape[-1]:
-        raise RuntimeError(
-            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
-        )
-    random = _random(options)
-    drawn = [
-        random.choice(row.size, num_samples, replace=replacement, p=row / row.sum())
-        for row in rows
-    ]
-    indices = np.asarray(drawn, np.int64)
-    return make_default(indices if input.ndim > 1 else indices[0], options)
+def _on_host(value: Any) -> Any:  # noqa: ANN401 - a number or a tensor
+    return copy_to(value.array, CPU) if isinstance(value, Variable) else value
 
 
 def _random(options: Options) -> np.random.Generator:

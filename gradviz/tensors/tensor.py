@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 
 from gradviz.backends.base import Array, backend_of, copy_to
-from gradviz.backends.device import CPU, Device, parse_device
-from gradviz.ops.recording.dimensions import wrap_dim
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.backends.device import CPU, Device
+from gradviz.ops.recording.promotion import DTypeLike, get_default_dtype
 from gradviz.ops.recording.variable import (
     Variable,
     detached,
     device_of,
-    metadata_of,
     result_class,
     variable,
 )
 from gradviz.ops.recording.version import INFERENCE
+from gradviz.ops.shapes.movement import flip
 from gradviz.ops.shapes.splitting import unbind
 from gradviz.tensors.backward import Inputs, backward
 from gradviz.tensors.hooks import (
@@ -29,127 +28,57 @@ from gradviz.tensors.hooks import (
     register_post_accumulate_grad_hook,
     retain_grad,
 )
-from gradviz.tensors.methods.assignment import Assignment
+from gradviz.tensors.methods.assignment import Assignment, take_over
+from gradviz.tensors.methods.description import Description
+from gradviz.tensors.methods.draws import Draws
 from gradviz.tensors.methods.elementwise import Elementwise
 from gradviz.tensors.methods.elementwise_in_place import ElementwiseInPlace
-from gradviz.tensors.methods.likewise import Likewise
+from gradviz.tensors.methods.likewise import Likewise, constructed
 from gradviz.tensors.methods.linear import Linear
 from gradviz.tensors.methods.numpy_protocol import NumpyProtocol
+from gradviz.tensors.methods.placement import Placement
 from gradviz.tensors.methods.reductions import Reductions
 from gradviz.tensors.methods.shapes import Shapes
 from gradviz.tensors.printing import format_tensor
-from gradviz.tensors.size import Size
+
+
+class _OldConstructor(type):
+    """Lets ``gv.Tensor(...)`` make tensors, though ops make them without arguments."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see `new`
+        if any("__new__" in vars(base) for base in cls.__mro__[:-1]):
+            return super().__call__(*args, **kwargs)  # a subclass that knows better
+        made = constructed(args, get_default_dtype(), CPU)
+        if cls is not Tensor:
+            made.__class__ = cls
+            if any("__init__" in vars(base) for base in cls.__mro__[:-1]):
+                made.__init__(*args, **kwargs)
+        return made
 
 
 @result_class
 class Tensor(
     NumpyProtocol,
     Assignment,
+    Description,
+    Draws,
     Elementwise,
     ElementwiseInPlace,
     Likewise,
     Linear,
+    Placement,
     Reductions,
     Shapes,
+    metaclass=_OldConstructor,
 ):
     """An array that records what is computed with it, if it requires gradients.
 
-    Make one with `gradviz.tensor`, `gradviz.zeros` and their like.
+    Make one with `gradviz.tensor`, `gradviz.zeros` and their like. PyTorch's old
+    constructor is there too: `Tensor` takes what `Tensor.new` does, and makes floats.
     Source: torch/_tensor.py.
     """
 
     __slots__ = ("__dict__",)
-
-    # --- what it is -----------------------------------------------------------------
-
-    @property
-    def shape(self) -> Size:
-        """Length of each dimension."""
-        return Size(self.array.shape)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the elements."""
-        return self.array.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of dimensions."""
-        return self.array.ndim
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.array.nbytes
-
-    def dim(self) -> int:
-        """Number of dimensions."""
-        return self.ndim
-
-    def size(self, dim: int | None = None) -> Size | int:
-        """Length of each dimension, or of one.
-
-        Raises:
-            IndexError: There is no such dimension.
-        """
-        if dim is None:
-            return self.shape
-        return self.array.shape[wrap_dim(dim, self.array.ndim)]
-
-    def numel(self) -> int:
-        """Number of elements."""
-        return self.array.size
-
-    nelement = numel
-
-    def element_size(self) -> int:
-        """Bytes of one element."""
-        return self.array.dtype.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element."""
-        return self.array.dtype.itemsize
-
-    def data_ptr(self) -> int:
-        """The address of the first element.
-
-        Raises:
-            TypeError: The tensor is not in host memory.
-        """
-        return self._host_array().ctypes.data
-
-    def storage_offset(self) -> int:
-        """How many elements lie in memory before the first of this one's.
-
-        Counted from the tensor that this one views, if it is a view.
-
-        Raises:
-            TypeError: The tensor is not in host memory.
-        """
-        base = self._base
-        if base is None:
-            return 0
-        return (self.data_ptr() - base.data_ptr()) // self.array.dtype.itemsize
-
-    def _host_array(self) -> np.ndarray:
-        if self.device is not CPU:
-            raise TypeError(f"the memory of {self.device} has no address on the host")
-        return self.array
-
-    def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
-        """How many elements one step is in memory, for each dimension or for one."""
-        size = self.array.dtype.itemsize
-        strides = tuple(step // size for step in self.array.strides)
-        return strides if dim is None else strides[wrap_dim(dim, len(strides))]
-
-    def is_same_size(self, other: Variable) -> bool:
-        """Whether `other` has the same shape."""
-        return bool(self.array.shape == other.array.shape)
-
-    def is_floating_point(self) -> bool:
-        """Whether the elements are floats."""
-        return self.dtype.kind == "f"
 
     @property
     def data(self) -> "Tensor":
@@ -174,13 +103,13 @@ class Tensor(
                 "data set to a tensor that requires gradients must be floating point "
                 "or complex dtype"
             )
-        if metadata_of(self.array) != metadata_of(other.array):
-            self._accumulator = None  # its node expects what the old elements were
-        self.array = other.array
+        take_over(self, other.array)
 
     @data.deleter
     def data(self) -> None:
-        raise RuntimeError("cannot delete data of a tensor")
+        raise RuntimeError(
+            "Deleting tensor data is not allowed. Delete tensor instead!"
+        )
 
     def __repr__(self) -> str:
         return format_tensor(self)
@@ -208,6 +137,10 @@ class Tensor(
         """
         if requires_grad and self.edge is not None and self.edge.is_valid:
             return self
+        if requires_grad and self.is_leaf and self.array.dtype.kind not in "fc":
+            raise RuntimeError(
+                "only Tensors of floating point dtype can require gradients"
+            )
         self.requires_grad = requires_grad
         return self
 
@@ -288,6 +221,9 @@ class Tensor(
             raise TypeError("iteration over a 0-d tensor")
         return iter(unbind(self, 0))
 
+    def __reversed__(self) -> "Tensor":
+        return flip(self, range(self.ndim))
+
     def __contains__(self, value: object) -> bool:
         if not isinstance(value, Variable | numbers.Number | np.generic):
             raise RuntimeError(
@@ -305,10 +241,8 @@ class Tensor(
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support "
-                "the deepcopy protocol at the moment.  If you were attempting to "
-                "deepcopy a module, this may be because of a "
-                "torch.nn.utils.weight_norm usage, see "
-                "https://github.com/pytorch/pytorch/pull/103001"
+                "the deepcopy protocol at the moment. Copy x.detach() instead, and "
+                "compute what a module keeps besides its parameters anew."
             )
         new = _restored(type(self), self.array.copy(), self.needs_grad)
         memo[id(self)] = new
@@ -358,12 +292,13 @@ def make(
 
     Raises:
         RuntimeError: Gradients are wanted of other than floats.
-        ValueError: There is no such device.
+        RuntimeError: There is no such device.
     """
     if dtype is not None:
         array = array.astype(np.dtype(dtype), copy=False)
-    if device is not None and parse_device(device) is not device_of(array):
-        array = copy_to(array, parse_device(device))
+    place = device_of(array) if device is None else Device(device)
+    if place is not device_of(array):
+        array = copy_to(array, place)
     if requires_grad and array.dtype.kind not in "fc":
         raise RuntimeError(
             "Only Tensors of floating point and complex dtype can require gradients"

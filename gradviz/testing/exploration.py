@@ -79,7 +79,7 @@ def explore(scenario: Scenario, policies: Iterable[Policy]) -> int:
 
     Args:
         scenario: What to run.
-        policies: Finite; see `mixed` and `exhaustive`.
+        policies: Finite; see `mixed`.
 
     Returns:
         How many runs there were.

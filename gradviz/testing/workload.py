@@ -9,9 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self, TypeAlias
 
+from gradviz.backends.base import accelerator_of
 from gradviz.backends.device import CPU, Device
+from gradviz.backends.stream import current_stream
 from gradviz.engine.basic_nodes import AccumulateGrad
 from gradviz.engine.node import Edge, Node
+from gradviz.testing.noted_device import Notebook, NotedBackend
 from gradviz.testing.scheduler import pause
 from gradviz.trace.probe import How
 
@@ -22,18 +25,45 @@ Watch: TypeAlias = Callable[[Node], AbstractContextManager[None]]
 class Amount:
     """A gradient: a number whose additions take time.
 
-    Looks enough like an array that the engine may add to it in place.
+    Looks enough like an array that the engine may add to it in place. On a device its
+    accesses are noted there.
+
+    Args:
+        value: The number.
+        device: Where it is.
+        reads: What it is computed from.
+        by: The device that computes it, on its current stream; the CPU has `device` do
+            so.
     """
 
-    __slots__ = ("value",)
+    __slots__ = ("_notebook", "device", "memory", "value")
 
     shape = ()
     dtype = "float64"
     owndata = True
     writeable = True
 
-    def __init__(self, value: float) -> None:
+    def __init__(
+        self,
+        value: float,
+        device: Device = CPU,
+        reads: "Sequence[Amount]" = (),
+        by: Device = CPU,
+    ) -> None:
         self.value = value
+        self.device = device
+        if device is not CPU:
+            self._notebook = notebook_of(device)
+            self.memory = self._notebook.allocate(current_stream(device))
+        if by is CPU:
+            by = device
+        work_on(by, reads=reads, writes=(self,))
+        if by is not device and device is not CPU:  # as a copy between devices ends
+            current_stream(device).wait_stream(current_stream(by))
+
+    def __del__(self) -> None:
+        if self.device is not CPU:
+            self._notebook.free(self.memory)
 
     @property
     def flags(self) -> "Amount":
@@ -43,13 +73,35 @@ class Amount:
     def __add__(self, other: "Amount") -> "Amount":
         mine = self.value
         pause()
-        return Amount(mine + other.value)
+        return Amount(mine + other.value, self.device, (self, other))
 
     def __iadd__(self, other: "Amount") -> Self:
         mine = self.value
         pause()
         self.value = mine + other.value
+        work_on(self.device, reads=(other,), writes=(self,))
         return self
+
+
+def work_on(
+    device: Device, *, reads: Sequence[Amount] = (), writes: Sequence[Amount] = ()
+) -> None:
+    """Note work of the current stream of a device; that of the CPU is nothing."""
+    if device is CPU:
+        return
+    notebook_of(device).launch(
+        "work",
+        current_stream(device),
+        [one.memory for one in reads if one.device is not CPU],
+        [one.memory for one in writes if one.device is not CPU],
+    )
+
+
+def notebook_of(device: Device) -> Notebook:
+    """Where a device of a scenario takes notes."""
+    backend = accelerator_of(device)
+    assert isinstance(backend, NotedBackend)
+    return backend.notebook
 
 
 class Leaf:
@@ -105,9 +157,17 @@ class Scaling(Node):
         with self._watch(self):
             if self.body is not None:
                 self.body()
-            outputs = self.scaled(sum(grad.value for grad in grads if grad is not None))
-            made = {value: Amount(value) for value in outputs}
-            return tuple(made[value] for value in outputs)
+            given = [grad for grad in grads if grad is not None]
+            outputs = self.scaled(sum(grad.value for grad in given))
+            places = [
+                (value, CPU if receiver is None else receiver.runs_on)
+                for value, (receiver, _) in zip(outputs, self.next_edges, strict=True)
+            ]
+            made = {
+                (value, device): Amount(value, device, given, self.runs_on)
+                for value, device in dict.fromkeys(places)
+            }
+            return tuple(made[place] for place in places)
 
     def scaled(self, total: float) -> tuple[float, ...]:
         """What it returns for gradients with this sum."""
@@ -132,6 +192,7 @@ class Total(AccumulateGrad):
 
     def wrapped(self, gradient: Amount) -> float:
         """The number alone."""
+        work_on(gradient.device, reads=(gradient,))
         return gradient.value
 
     copied = wrapped

@@ -8,6 +8,7 @@ over, `World.finish` compares what happened with what must hold after any schedu
 * nothing of a pass runs when its call has returned or raised, unless it hangs;
 * gradients are exactly those of a serial computation;
 * the events obey the rules of `event_rules`;
+* no two accesses to memory of a device happen without an order;
 * locks are free, queues empty, counts at zero, and `Engine.stop` ends every thread.
 """
 
@@ -18,7 +19,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from gradviz.backends import base
+from gradviz.backends.current_streams import on_streams
 from gradviz.backends.device import CPU, Device
+from gradviz.backends.stream import stream_at
 from gradviz.engine.engine import Engine
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.graph_task import GraphTask, NodeTask
@@ -28,8 +31,15 @@ from gradviz.testing.account import Account
 from gradviz.testing.event_list import EventList
 from gradviz.testing.event_rules import broken_rules
 from gradviz.testing.fiber import ScheduleError
+from gradviz.testing.noted_device import Notebook, NotedBackend
 from gradviz.testing.scheduler import Scheduler, pause
-from gradviz.testing.workload import Amount, Scaling, Total, serial_gradients
+from gradviz.testing.workload import (
+    Amount,
+    Scaling,
+    Total,
+    serial_gradients,
+    work_on,
+)
 from gradviz.trace import probe
 
 #: The devices of scenarios.
@@ -59,6 +69,7 @@ class World:
         self.scheduler = scheduler
         self.engine: Engine = _WatchedEngine(scheduler, max_depth, self._open)
         self._fibers = scheduler.fibers
+        self._notebook = Notebook()
         self._listener = EventList(self._thread) if is_observed else None
         self._accounts: dict[GraphTask, Account] = {}
         self._totals: list[Total] = []
@@ -69,9 +80,10 @@ class World:
 
     # --- what scenarios do ------------------------------------------------------------
 
-    def leaf(self, device: Device = CPU) -> Total:
-        """The end of a graph."""
-        total = Total(self._running, device)
+    def leaf(self, device: Device = CPU, *, stream: int = 0) -> Total:
+        """The end of a graph, made on a stream of its device."""
+        with self._made_on(device, stream):
+            total = Total(self._running, device)
         self._totals.append(total)
         return total
 
@@ -80,10 +92,14 @@ class World:
         *edges: tuple[float, Node | Edge],
         device: Device = CPU,
         num_inputs: int = 1,
+        stream: int = 0,
         body: Callable[[], object] | None = None,
     ) -> Scaling:
-        """A node that multiplies; see `Scaling`."""
-        node = Scaling(self._running, edges, device, num_inputs=num_inputs, body=body)
+        """A node that multiplies, made on a stream of its device; see `Scaling`."""
+        with self._made_on(device, stream):
+            node = Scaling(
+                self._running, edges, device, num_inputs=num_inputs, body=body
+            )
         for receiver, _ in node.next_edges:
             if receiver is not None:
                 self._producers[receiver].append(node)
@@ -96,7 +112,7 @@ class World:
             ScheduleError: They never end, or one dies.
         """
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_only_our_devices())
+            stack.enter_context(_only_our_devices(self._notebook))
             if self._listener is not None:
                 stack.enter_context(probe.installed(self._listener))
             self.scheduler.run(**threads)
@@ -114,18 +130,22 @@ class World:
         Raises:
             BaseException: What the pass raises.
         """
-        given = Amount(gradient)
+        given = Amount(gradient, root.runs_on)
         num_passes = len(self._accounts)
         before = self._thread_state()
         error: type[BaseException] | None = None
         try:
-            return self.engine.execute(
+            found = self.engine.execute(
                 [(root, 0)],
                 [given],
                 keep_graph=True,
                 outputs=[(node, 0) for node in outputs],
                 accumulate_grad=accumulate_grad,
             )
+            for one in found:
+                if one is not None:
+                    work_on(one.device, reads=(one,))
+            return found
         except BaseException as raised:
             # Its class only: its traceback would keep the pass alive.
             error = type(raised)
@@ -142,6 +162,15 @@ class World:
         """Note that something is wrong, unless it `holds`."""
         if not holds:
             self._violations.append(otherwise)
+
+    @contextlib.contextmanager
+    def _made_on(self, device: Device, stream: int) -> Iterator[None]:
+        """What is made in the block is made on a stream, if it is on a device."""
+        if device is CPU:
+            yield
+            return
+        with _only_our_devices(self._notebook), on_stream(device, stream):
+            yield
 
     # --- what must hold ---------------------------------------------------------------
 
@@ -173,6 +202,7 @@ class World:
             expected = self._serial_total(total)
             if (total.leaf.grad or 0.0) != expected:
                 yield f"{total} has {total.leaf.grad}, expected {expected}"
+        yield from self._notebook.races()
         if self._listener is not None:
             devices = {queue.id: queue.device for queue in device_queues}
             yield from broken_rules(self._listener.events, devices)
@@ -230,6 +260,11 @@ class World:
         )
 
 
+def on_stream(device: Device, stream: int) -> contextlib.AbstractContextManager[None]:
+    """Make the stream of that number the current one of a device, for a block."""
+    return on_streams((stream_at(device, stream),))
+
+
 class _WatchedEngine(Engine):
     """Tells of each pass, also when nobody listens."""
 
@@ -248,26 +283,18 @@ class _WatchedEngine(Engine):
         return task
 
 
-class _OurDevices:
-    """A backend of which only the devices' names are used."""
-
-    type = "sim"
-
-    def device_count(self) -> int:
-        return len(DEVICES)
-
-    def is_initialized(self) -> bool:
-        return False
-
-
 @contextlib.contextmanager
-def _only_our_devices() -> Iterator[None]:
+def _only_our_devices(notebook: Notebook) -> Iterator[None]:
     """Hide what else the process has: it would change how many threads there are."""
-    known = dict(base._by_type)
-    base._by_type.clear()
-    base._by_type["sim"] = _OurDevices()  # type: ignore[assignment]
+    ours = NotedBackend("sim", (Amount,), len(DEVICES), notebook, pause)
+    tables: list[dict[Any, Any]] = [base._by_type, base._accelerators, base._by_array]
+    known = [dict(table) for table in tables]
+    for table in tables:
+        table.clear()
+    base.register(ours)
     try:
         yield
     finally:
-        base._by_type.clear()
-        base._by_type.update(known)
+        for table, before in zip(tables, known, strict=True):
+            table.clear()
+            table.update(before)

@@ -184,6 +184,102 @@ class BufferFreed(Event, tag="buffer_freed", frozen=True, kw_only=True):
     size_bytes: int
 
 
+# --- memory of devices ---------------------------------------------------------
+
+
+class MemoryAllocated(Event, tag="memory_allocated", frozen=True, kw_only=True):
+    """Memory was taken for an array, for work of that stream."""
+
+    memory: int
+    stream: str
+    size_bytes: int
+
+
+class MemoryShared(Event, tag="memory_shared", frozen=True, kw_only=True):
+    """Memory is not used again before that stream has come so far."""
+
+    memory: int
+    stream: str
+
+
+class MemoryFreed(Event, tag="memory_freed", frozen=True, kw_only=True):
+    """The last array in it is gone; work of its own stream may use it again."""
+
+    memory: int
+    stream: str
+
+
+# --- stream -------------------------------------------------------------------
+
+
+class EventRecorded(Event, tag="event_recorded", frozen=True, kw_only=True):
+    """An event marks the work that a stream has so far: that of `node`, or -1."""
+
+    stream: str
+    event: int
+
+
+class StreamWaited(Event, tag="stream_waited", frozen=True, kw_only=True):
+    """From now on `stream`, where `node` works, waits for `event` of `producer`."""
+
+    stream: str
+    event: int
+    producer: int
+    location: str = ""
+
+
+class LeafStreamSynced(Event, tag="leaf_stream_synced", frozen=True, kw_only=True):
+    """As a pass ends, its caller's stream waits for one that made a gradient."""
+
+    stream: str
+    caller_stream: str
+    event: int
+
+
+class EventSynchronized(Event, tag="event_synchronized", frozen=True, kw_only=True):
+    """The host has waited for an event."""
+
+    event: int
+
+
+class StreamSynchronized(Event, tag="stream_synchronized", frozen=True, kw_only=True):
+    """The host has waited for all work of a stream."""
+
+    stream: str
+
+
+class DeviceSynchronized(Event, tag="device_synchronized", frozen=True, kw_only=True):
+    """The host has waited for all streams of a device."""
+
+    device: str
+
+
+class KernelLaunched(Event, tag="kernel_launched", frozen=True, kw_only=True):
+    """Work was put into a stream, at a line of the user's program."""
+
+    kernel: int
+    stream: str
+    name: str
+    location: str = ""
+
+
+class ArrayAccessed(Event, tag="array_accessed", frozen=True, kw_only=True):
+    """A kernel reads, or writes, elements of an array: which is told by `layout`."""
+
+    kernel: int
+    memory: int
+    layout: str
+    writes: bool
+
+
+class KernelRan(Event, tag="kernel_ran", frozen=True, kw_only=True):
+    """When the device did a kernel, in nanoseconds on the clock of `t_ns`."""
+
+    kernel: int
+    began_ns: int
+    ended_ns: int
+
+
 # --- worker -------------------------------------------------------------------
 
 
@@ -255,6 +351,18 @@ KINDS: Final[dict[int, type[Event]]] = {
     40: GradientBuffered,
     41: GradientAccumulated,
     42: BufferFreed,
+    45: MemoryAllocated,
+    46: MemoryShared,
+    47: MemoryFreed,
+    50: EventRecorded,
+    51: StreamWaited,
+    52: LeafStreamSynced,
+    53: EventSynchronized,
+    54: StreamSynchronized,
+    55: DeviceSynchronized,
+    56: KernelLaunched,
+    57: ArrayAccessed,
+    58: KernelRan,
     60: ThreadStarted,
     61: ThreadExited,
     62: ReentrantEntered,
@@ -285,6 +393,18 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     GradientBuffered,
     GradientAccumulated,
     BufferFreed,
+    MemoryAllocated,
+    MemoryShared,
+    MemoryFreed,
+    EventRecorded,
+    StreamWaited,
+    LeafStreamSynced,
+    EventSynchronized,
+    StreamSynchronized,
+    DeviceSynchronized,
+    KernelLaunched,
+    ArrayAccessed,
+    KernelRan,
     ThreadStarted,
     ThreadExited,
     ReentrantEntered,

@@ -131,5 +131,10 @@ def _read(node: NodeLike) -> _Node:
         node.sequence_nr,
         node.topological_nr,
         edges,
-        (str(node.name()), node.device, node.module, tuple(node.input_metadata)),
+        (
+            str(type(node).name(node)),  # a user may have a `name` on the node itself
+            node.runs_on,
+            node.module_path,
+            tuple(node.input_metadata),
+        ),
     )

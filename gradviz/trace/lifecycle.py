@@ -26,6 +26,8 @@ worker, a reentrant call inside a node, a nested node inside that. So openings a
 endings on a thread match like parentheses; only what belongs to a failed task may be
 left open, as an interrupt leaves it.
 
+What is on a device has rules of its own: see `device_lifecycle`.
+
 A trace with losses is judged as far as it goes: an event may then come too early,
 since what had to precede it can be among the losses, but never too late.
 """
@@ -35,6 +37,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from gradviz.trace.device_lifecycle import DEVICE_RULES, DeviceLifecycle
 from gradviz.trace.events import (
     AnyEvent,
     BufferFreed,
@@ -217,9 +220,14 @@ class _Checker:
         self._tasks: defaultdict[int, _Task] = defaultdict(_Task)
         self._inside: defaultdict[int, list[_Opening]] = defaultdict(list)
         self._called: dict[int, int] = {}  # thread -> the task it waits for
+        self._devices = DeviceLifecycle()
 
     def check(self, event: AnyEvent) -> None:
         """Judge `event`, and let it happen."""
+        if type(event) in DEVICE_RULES:
+            for reason in self._devices.check(event):
+                self._report(event, reason)
+            return
         if isinstance(event, TaskPushed | TaskPopped) and event.node < 0:
             self._check_wake_up(event)
             return

@@ -1,10 +1,12 @@
-"""Which line of the user's program made a node."""
+"""Which line of the user's program made a node, or launched a kernel."""
 
 import sys
+from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from gradviz.trace.strings import Strings
+#: What stands for a text.
+Text = TypeVar("Text")
 
 #: Modules whose frames are never the user's: gradviz itself, NumPy's wrappers that
 #: call back into it, and the first frames of a thread.
@@ -13,21 +15,24 @@ _NOT_THE_USERS: Final = frozenset({"gradviz", "numpy", "threading"})
 _MAX_KNOWN: Final = 100_000
 
 
-class Locations:
+class Locations(Generic[Text]):
     """Finds the innermost frame of the stack that belongs to the user's program.
 
     A frame computes its line number by walking a table from the start of its code,
     which takes microseconds in a long module, so lines are remembered by instruction.
     The code object is remembered with it: while it lives nothing else has its id.
+
+    Args:
+        intern: What stands for a text, such as `Strings.intern`.
     """
 
-    def __init__(self, strings: Strings) -> None:
-        self._strings = strings
-        self._known: dict[tuple[int, int], tuple[int, CodeType]] = {}
+    def __init__(self, intern: Callable[[str], Text]) -> None:
+        self._intern = intern
+        self._known: dict[tuple[int, int], tuple[Text, CodeType]] = {}
         self._is_users: dict[str, bool] = {}
 
-    def of_caller(self, skipped: int = 0) -> int:
-        """The index of ``path:line``, or of an empty text. Any thread.
+    def of_caller(self, skipped: int = 0) -> Text:
+        """What stands for ``path:line``, or for an empty text. Any thread.
 
         Called for every node that is made, some six frames below the user's: so the
         loop is written out.
@@ -43,17 +48,17 @@ class Locations:
             answer = is_users.get(code.co_filename)
             if answer or (answer is None and self._belongs_to_user(frame)):
                 known = self._known.get((id(code), frame.f_lasti))
-                return self._index(frame) if known is None else known[0]
+                return self._of(frame) if known is None else known[0]
             frame = frame.f_back
-        return self._strings.intern("")
+        return self._intern("")
 
-    def _index(self, frame: FrameType) -> int:
+    def _of(self, frame: FrameType) -> Text:
         code = frame.f_code
-        index = self._strings.intern(f"{code.co_filename}:{frame.f_lineno}")
+        text = self._intern(f"{code.co_filename}:{frame.f_lineno}")
         if len(self._known) >= _MAX_KNOWN:
             self._known.clear()
-        self._known[id(code), frame.f_lasti] = (index, code)
-        return index
+        self._known[id(code), frame.f_lasti] = (text, code)
+        return text
 
     def _belongs_to_user(self, frame: FrameType) -> bool:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]

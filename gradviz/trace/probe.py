@@ -131,11 +131,11 @@ class NodeLike(Protocol):
         """What each input expects, None for anything."""
 
     @property
-    def device(self) -> object:
+    def runs_on(self) -> object:
         """Where it runs, of which the text is recorded."""
 
     @property
-    def module(self) -> str:
+    def module_path(self) -> str:
         """The part of a model that made it, empty outside a model."""
 
 
@@ -310,6 +310,68 @@ class Probe:
 
     def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
         """The gradients that `node` was given were let go."""
+
+    # --- stream ---------------------------------------------------------------
+    #
+    # A stream is called by its text, such as "sim:0/1": the second stream of sim:0.
+
+    def event_recorded(self, task: int, node: int, stream: str, event: int) -> None:
+        """An event marks the work that a stream has so far: that of `node`, or -1."""
+
+    def stream_waited(
+        self, task: int, node: int, stream: str, event: int, producer: int
+    ) -> None:
+        """From now on `stream`, where `node` works, waits for `event` of `producer`.
+
+        The latter two are -1 where a user's program asked for it.
+        """
+
+    def leaf_stream_synced(
+        self, task: int, stream: str, caller_stream: str, event: int
+    ) -> None:
+        """As a pass ends: its caller's stream waits for one that made a gradient."""
+
+    def event_synchronized(self, event: int) -> None:
+        """The host has waited for an event."""
+
+    def stream_synchronized(self, stream: str) -> None:
+        """The host has waited for all work of a stream."""
+
+    def device_synchronized(self, device: str) -> None:
+        """The host has waited for all streams of a device."""
+
+    def kernel_launched(self, kernel: int, stream: str, name: str) -> None:
+        """Work was put into a stream; the accesses that follow are its own.
+
+        Reported by the launching thread, in the order of the stream. `kernel` is
+        unique in the process.
+        """
+
+    def array_accessed(
+        self, kernel: int, memory: int, layout: str, writes: bool
+    ) -> None:
+        """`kernel` reads, or writes, elements of an array.
+
+        Args:
+            kernel: Which.
+            memory: The allocation; each has an id of its own, memory that is used
+                again too.
+            layout: Which bytes of it, as ``offset;shape;strides;itemsize`` with commas
+                between the numbers of a shape: ``0;2,3;24,8;8``.
+            writes: Whether it writes.
+        """
+
+    def kernel_ran(self, kernel: int, began_ns: int, ended_ns: int) -> None:
+        """When the device did it, on the recording's clock; reported afterwards."""
+
+    def memory_allocated(self, memory: int, stream: str, size_bytes: int) -> None:
+        """Memory was taken for an array, for work of that stream."""
+
+    def memory_shared(self, memory: int, stream: str) -> None:
+        """`record_stream`: it is not used again before that stream has come so far."""
+
+    def memory_freed(self, memory: int, stream: str) -> None:
+        """The last array in it is gone; work of its own stream may use it again."""
 
     # --- worker ---------------------------------------------------------------
 

@@ -20,14 +20,24 @@ from gradviz.trace.buffer import MANY, TOO_MANY, Buffers, Rows
 from gradviz.trace.clock import Clock, clock_of_several, event_clock
 from gradviz.trace.events import (
     MAX_SEQUENCE_NR,
+    ArrayAccessed,
     BufferFreed,
     CallbackRun,
     CaptureTaken,
     DependenciesCounted,
+    DeviceSynchronized,
+    EventRecorded,
+    EventSynchronized,
     GradientAccumulated,
     GradientBuffered,
     HookCalled,
+    KernelLaunched,
+    KernelRan,
+    LeafStreamSynced,
     Mark,
+    MemoryAllocated,
+    MemoryFreed,
+    MemoryShared,
     NodeCompleted,
     NodeCreated,
     NodeFailed,
@@ -38,6 +48,8 @@ from gradviz.trace.events import (
     ReentrantEntered,
     ReentrantLeft,
     StepBegun,
+    StreamSynchronized,
+    StreamWaited,
     TaskBegun,
     TaskCompleted,
     TaskFailed,
@@ -99,7 +111,7 @@ class Recorder(Probe):
         self._buffers = Buffers(local=local, thread_name=thread_name)
         self._local = self._buffers.local
         self._strings = Strings()
-        self._locations = Locations(self._strings)
+        self._locations = Locations(self._strings.intern)
         self._graph = PendingGraph(self._strings)
         self._is_closed = False
         self._writer = Writer(
@@ -274,6 +286,91 @@ class Recorder(Probe):
     def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
         self._local.rows[BufferFreed].extend((self._clock(), task, node, size_bytes))
 
+    def event_recorded(self, task: int, node: int, stream: str, event: int) -> None:
+        self._local.rows[EventRecorded].extend(
+            (self._clock(), task, node, self._strings.intern(stream), event)
+        )
+
+    def stream_waited(
+        self, task: int, node: int, stream: str, event: int, producer: int
+    ) -> None:
+        now = self._clock()
+        self._local.rows[StreamWaited].extend(
+            (
+                now,
+                task,
+                node,
+                self._strings.intern(stream),
+                event,
+                producer,
+                self._locations.of_caller(1),
+            )
+        )
+
+    def leaf_stream_synced(
+        self, task: int, stream: str, caller_stream: str, event: int
+    ) -> None:
+        intern = self._strings.intern
+        self._local.rows[LeafStreamSynced].extend(
+            (self._clock(), task, -1, intern(stream), intern(caller_stream), event)
+        )
+
+    def event_synchronized(self, event: int) -> None:
+        self._local.rows[EventSynchronized].extend((self._clock(), -1, -1, event))
+
+    def stream_synchronized(self, stream: str) -> None:
+        self._local.rows[StreamSynchronized].extend(
+            (self._clock(), -1, -1, self._strings.intern(stream))
+        )
+
+    def device_synchronized(self, device: str) -> None:
+        self._local.rows[DeviceSynchronized].extend(
+            (self._clock(), -1, -1, self._strings.intern(device))
+        )
+
+    def kernel_launched(self, kernel: int, stream: str, name: str) -> None:
+        now, intern = self._clock(), self._strings.intern
+        location = self._locations.of_caller(1)
+        rows = self._local.rows[KernelLaunched]
+        rows.extend((now, -1, -1, kernel, intern(stream), intern(name), location))
+        if len(rows) > MANY:
+            self._call_writer(rows)
+
+    def array_accessed(
+        self, kernel: int, memory: int, layout: str, writes: bool
+    ) -> None:
+        self._local.rows[ArrayAccessed].extend(
+            (
+                self._clock(),
+                -1,
+                -1,
+                kernel,
+                memory,
+                self._strings.intern(layout),
+                writes,
+            )
+        )
+
+    def kernel_ran(self, kernel: int, began_ns: int, ended_ns: int) -> None:
+        self._local.rows[KernelRan].extend(
+            (self._clock(), -1, -1, kernel, began_ns, ended_ns)
+        )
+
+    def memory_allocated(self, memory: int, stream: str, size_bytes: int) -> None:
+        self._local.rows[MemoryAllocated].extend(
+            (self._clock(), -1, -1, memory, self._strings.intern(stream), size_bytes)
+        )
+
+    def memory_shared(self, memory: int, stream: str) -> None:
+        self._local.rows[MemoryShared].extend(
+            (self._clock(), -1, -1, memory, self._strings.intern(stream))
+        )
+
+    def memory_freed(self, memory: int, stream: str) -> None:
+        self._local.rows[MemoryFreed].extend(
+            (self._clock(), -1, -1, memory, self._strings.intern(stream))
+        )
+
     def for_this_thread(self) -> NodeReports:
         return _NodeRows(self._local.rows, self._clock, self._call_writer)
 
@@ -331,7 +428,7 @@ class Recorder(Probe):
         """Have a long list written soon, and stop a list that is too long.
 
         Only the kinds that come in great numbers, with whatever comes with them,
-        look at their length: a node's push, its creation, a mark.
+        look at their length: a node's push, its creation, a kernel, a mark.
         """
         buffer = self._local.buffer
         if len(rows) > TOO_MANY:

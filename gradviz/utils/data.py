@@ -1,105 +1,58 @@
 """Data in batches: what of ``torch.utils.data`` a training loop on one machine uses."""
 
 import itertools
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from gradviz.ops.recording.generator import Generator, default_generator
+from gradviz.ops.recording.generator import Generator
 from gradviz.ops.shapes.joining import stack
 from gradviz.tensors.creation import as_tensor, tensor
 from gradviz.tensors.tensor import Tensor
+from gradviz.utils.datasets import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
+from gradviz.utils.samplers import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+    length_of,
+    permutation,
+)
+
+__all__ = [
+    "BatchSampler",
+    "ChainDataset",
+    "ConcatDataset",
+    "DataLoader",
+    "Dataset",
+    "IterableDataset",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "StackDataset",
+    "Subset",
+    "SubsetRandomSampler",
+    "TensorDataset",
+    "WeightedRandomSampler",
+    "default_collate",
+    "default_convert",
+    "get_worker_info",
+    "random_split",
+]
 
 T_co = TypeVar("T_co", covariant=True)
-
-
-class Dataset(Generic[T_co]):
-    """Samples by their numbers; a subclass defines ``__getitem__`` and ``__len__``."""
-
-    def __getitem__(self, index: Any) -> T_co:  # noqa: ANN401 - a subclass decides
-        raise NotImplementedError(f"{type(self).__name__} does not define __getitem__")
-
-
-class IterableDataset(Dataset[T_co]):
-    """Samples one after the other; a subclass defines ``__iter__``."""
-
-    def __iter__(self) -> Iterator[T_co]:
-        raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
-
-
-class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """A row of each of several tensors.
-
-    Args:
-        *tensors: Of the same first dimension.
-
-    Raises:
-        AssertionError: They are not.
-    """
-
-    def __init__(self, *tensors: Tensor) -> None:
-        if any(len(one) != len(tensors[0]) for one in tensors):
-            raise AssertionError("Size mismatch between tensors")
-        self.tensors = tensors
-
-    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:  # noqa: ANN401 - any index
-        return tuple(one[index] for one in self.tensors)
-
-    def __len__(self) -> int:
-        return len(self.tensors[0])
-
-
-class Subset(Dataset[T_co]):
-    """Some samples of a dataset.
-
-    Args:
-        dataset: The dataset.
-        indices: Their numbers.
-    """
-
-    def __init__(self, dataset: Dataset[T_co], indices: Sequence[int]) -> None:
-        self.dataset = dataset
-        self.indices = indices
-
-    def __getitem__(self, index: int) -> T_co:
-        return self.dataset[self.indices[index]]
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-
-def random_split(
-    dataset: Any,  # noqa: ANN401 - with a length
-    lengths: Sequence[float],
-    generator: Generator | None = None,
-) -> list[Subset[Any]]:
-    """A dataset in random parts.
-
-    Args:
-        dataset: The dataset.
-        lengths: Of the parts; or fractions, of which the first ones get what is left.
-        generator: Of random numbers, the default one if not given.
-
-    Raises:
-        ValueError: The lengths do not sum up to that of the dataset.
-    """
-    sizes = list(lengths)
-    if sum(sizes) <= 1 and all(0 <= one <= 1 for one in sizes):
-        sizes = [int(one * len(dataset)) for one in sizes]
-        for index in range(len(dataset) - int(sum(sizes))):
-            sizes[index % len(sizes)] += 1
-    if sum(sizes) != len(dataset):
-        raise ValueError(
-            "Sum of input lengths does not equal the length of the input dataset!"
-        )
-    order = _permutation(len(dataset), generator)
-    ends = np.cumsum([int(one) for one in sizes]).tolist()
-    return [
-        Subset(dataset, order[begin:end])
-        for begin, end in zip([0, *ends], ends, strict=False)
-    ]
 
 
 def default_collate(batch: Sequence[Any]) -> Any:  # noqa: ANN401 - as the samples
@@ -132,6 +85,34 @@ def default_collate(batch: Sequence[Any]) -> Any:  # noqa: ANN401 - as the sampl
             )
 
 
+def default_convert(data: Any) -> Any:  # noqa: ANN401 - of any type
+    """A sample with its arrays as tensors, and all else as it is."""
+    match data:
+        case np.ndarray() | np.generic():
+            return as_tensor(np.asarray(data))
+        case Mapping():
+            return {key: default_convert(one) for key, one in data.items()}
+        case tuple() | list():
+            return [default_convert(one) for one in data]
+        case _:
+            return data
+
+
+def get_worker_info() -> None:
+    """Which worker reads the samples: None, for there are none."""
+
+
+_OF_WORKERS: Final = {
+    "in_order",
+    "multiprocessing_context",
+    "persistent_workers",
+    "pin_memory_device",
+    "prefetch_factor",
+    "timeout",
+    "worker_init_fn",
+}
+
+
 class DataLoader(Generic[T_co]):
     """Batches of a dataset, again and again.
 
@@ -142,13 +123,16 @@ class DataLoader(Generic[T_co]):
         sampler: Their numbers in order, instead of `shuffle`.
         batch_sampler: The numbers of each batch, instead of the above.
         num_workers: Accepted; samples are read by the calling thread.
-        collate_fn: Makes a batch of samples; `default_collate` if not given.
+        collate_fn: Makes a batch of samples; `default_collate` if not given, or
+            `default_convert` of a sample if they come as they are.
         pin_memory: Accepted; changes nothing.
         drop_last: Whether a last batch that is not full is left out.
         generator: Of random numbers, the default one if not given.
+        **of_workers: Accepted: there are no workers to whom they matter.
 
     Raises:
         ValueError: Arguments exclude each other.
+        TypeError: One is unknown.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - PyTorch's
@@ -163,8 +147,11 @@ class DataLoader(Generic[T_co]):
         pin_memory: bool = False,
         drop_last: bool = False,
         generator: Generator | None = None,
+        **of_workers: object,
     ) -> None:
         del num_workers, pin_memory
+        for name in of_workers.keys() - _OF_WORKERS:
+            raise TypeError(f"DataLoader got an unexpected keyword argument {name!r}")
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None and (
@@ -184,7 +171,9 @@ class DataLoader(Generic[T_co]):
         self.shuffle = shuffle
         self.sampler = sampler
         self.batch_sampler = batch_sampler
-        self.collate_fn = collate_fn or default_collate
+        self.collate_fn = collate_fn or (
+            default_convert if batch_size is None else default_collate
+        )
         self.drop_last = drop_last
         self.generator = generator
 
@@ -195,7 +184,7 @@ class DataLoader(Generic[T_co]):
             return
         samples = iter(self._samples())
         if self.batch_size is None:
-            yield from samples
+            yield from map(self.collate_fn, samples)
             return
         while batch := list(itertools.islice(samples, self.batch_size)):
             if len(batch) == self.batch_size or not self.drop_last:
@@ -204,8 +193,8 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         """How many batches there are."""
         if self.batch_sampler is not None:
-            return operator.length_hint(self.batch_sampler)
-        count = len(self.dataset if self.sampler is None else list(self.sampler))
+            return length_of(self.batch_sampler)
+        count = length_of(self.dataset if self.sampler is None else self.sampler)
         if self.batch_size is None:
             return count
         full, rest = divmod(count, self.batch_size)
@@ -217,12 +206,5 @@ class DataLoader(Generic[T_co]):
         order = self.sampler
         if order is None:
             count = len(self.dataset)
-            order = (
-                _permutation(count, self.generator) if self.shuffle else range(count)
-            )
+            order = permutation(count, self.generator) if self.shuffle else range(count)
         return (self.dataset[int(number)] for number in order)
-
-
-def _permutation(count: int, generator: Generator | None) -> list[int]:
-    source = default_generator if generator is None else generator
-    return [int(one) for one in source.random.permutation(count)]

@@ -36,8 +36,8 @@ class Written(NamedTuple):
     topological_nr: int
     next_edges: tuple[Receiver, ...]
     input_metadata: tuple[Metadata | None, ...]
-    device: object
-    module: str = ""
+    runs_on: object
+    module_path: str = ""
 
     def name(self) -> str:
         return self.text
@@ -118,6 +118,24 @@ class Story:
     def waited(self, waited_ns: int, *, until: int) -> None:
         self.now = START_NS + until
         self.recorder.queue_waited(1, waited_ns)
+
+    def kernel(
+        self, number: int, stream: str, *, at: int, ran: tuple[int, int], name="mul"
+    ) -> None:
+        self.now = START_NS + at
+        self.recorder.kernel_launched(number, stream, name)
+        begin, end = ran
+        self.recorder.kernel_ran(number, START_NS + begin, START_NS + end)
+
+    def record(self, event: int, stream: str, *, node: int = -1) -> None:
+        self.now += 1
+        self.recorder.event_recorded(0, node, stream, event)
+
+    def wait(
+        self, event: int, stream: str, *, node: int = -1, producer: int = -1
+    ) -> None:
+        self.now += 1
+        self.recorder.stream_waited(0, node, stream, event, producer)
 
     def end(self, task: int, *, at: int) -> None:
         self.now = START_NS + at

@@ -106,6 +106,96 @@ def test_a_node_that_never_ended_lasts_to_the_end(story):
     assert (lanes[0].spans[0].status, lanes[0].spans[0].end_ns) == ("unfinished", 90)
 
 
+def test_every_stream_that_ran_a_kernel_has_a_lane_below_the_threads(story):
+    root = story.node(1, device="sim:0")
+    story.begin(0, [root], at=0)
+    story.start(0, root, at=10)
+    story.kernel(1, "sim:0/10", at=11, ran=(20, 30))
+    story.kernel(2, "sim:0/2", at=13, ran=(25, 40), name="add")
+    story.kernel(3, "sim:0/2", at=15, ran=(40, 45), name="sum")
+    story.complete(0, root, at=50)
+    story.end(0, at=60)
+
+    thread, second, tenth = build_timeline(story.trace(), [0]).lanes
+    assert (thread.thread, thread.num_kernels) == (0, 0)
+    assert [lane.name for lane in (second, tenth)] == ["sim:0/2", "sim:0/10"]
+    assert [lane.thread for lane in (second, tenth)] == [-1, -1]
+    assert spans_of(second) == [("add", 0, 25, 40), ("sum", 0, 40, 45)]
+    assert (second.num_nodes, second.num_kernels, second.busy_ns) == (0, 2, 20)
+    (span,) = tenth.spans
+    assert (span.kind, span.node, span.task, span.index) == ("kernel", 1, 0, 0)
+    assert (span.device, span.waited_ns) == ("sim:0", 9)
+
+
+def test_a_kernel_that_outlasts_the_pass_makes_the_timeline_longer(story):
+    root = story.node(1)
+    story.begin(0, [root], at=0)
+    story.start(0, root, at=10)
+    story.kernel(1, "sim:0/0", at=11, ran=(20, 90))
+    story.complete(0, root, at=50)
+    story.end(0, at=60)
+
+    timeline = build_timeline(story.trace(), [0])
+    assert timeline.duration_ns == 90
+
+
+def test_a_kernel_of_the_forward_is_cut_to_the_timeline_and_is_nobodys(story):
+    root = story.node(1)
+    story.kernel(1, "sim:0/0", at=1, ran=(5, 120), name="forward")
+    story.kernel(2, "sim:0/1", at=3, ran=(5, 8), name="earlier")
+    story.begin(0, [root], at=100)
+    story.ran(0, root, at=110, until=130)
+    story.end(0, at=140)
+
+    _, stream = build_timeline(story.trace(), [0]).lanes
+    (span,) = stream.spans
+    assert (span.name, span.start_ns, span.end_ns) == ("forward", 0, 20)
+    assert (span.task, span.node, span.index) == (-1, -1, -1)
+
+
+def test_a_kernel_that_no_node_launched_makes_the_timeline_longer_if_in_the_pass(story):
+    root = story.node(1)
+    story.begin(0, [root], at=0)
+    story.ran(0, root, at=10, until=20)
+    story.kernel(1, "sim:0/0", at=30, ran=(70, 90), name="of a callback")
+    story.end(0, at=60)
+    story.kernel(2, "sim:0/0", at=65, ran=(95, 99), name="later")
+
+    timeline = build_timeline(story.trace(), [0])
+    assert timeline.duration_ns == 90
+    assert spans_of(timeline.lanes[1]) == [("of a callback", 0, 70, 90)]
+
+
+def test_waits_of_streams_are_told_at_times_of_the_timeline(story):
+    root = story.node(1)
+    story.begin(0, [root], at=100)
+    story.start(0, root, at=110)
+    story.kernel(1, "sim:0/0", at=111, ran=(120, 130))
+    story.record(5, "sim:0/0")
+    story.wait(5, "sim:0/1")
+    story.kernel(2, "sim:0/1", at=115, ran=(135, 140))
+    story.complete(0, root, at=150)
+    story.end(0, at=160)
+
+    (wait,) = build_timeline(story.trace(), [0]).waits
+    assert (wait.awaited_stream, wait.ready_ns) == ("sim:0/0", 30)
+    assert (wait.stream, wait.begin_ns) == ("sim:0/1", 35)
+
+
+def test_a_wait_for_what_was_done_before_the_pass_is_left_out(story):
+    root = story.node(1)
+    story.kernel(1, "sim:0/0", at=1, ran=(2, 3))
+    story.record(5, "sim:0/0")
+    story.begin(0, [root], at=100)
+    story.start(0, root, at=110)
+    story.wait(5, "sim:0/1")
+    story.kernel(2, "sim:0/1", at=115, ran=(135, 140))
+    story.complete(0, root, at=150)
+    story.end(0, at=160)
+
+    assert build_timeline(story.trace(), [0]).waits == ()
+
+
 def test_the_document_is_the_timeline_as_json(pair):
     story, _, _ = pair
 

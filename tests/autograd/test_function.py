@@ -6,8 +6,9 @@ import weakref
 import pytest
 
 import gradviz as gv
+from gradviz import nn
 from gradviz.autograd import Function, graph
-from gradviz.autograd.function import InplaceFunction, once_differentiable
+from gradviz.autograd.function import FunctionCtx, InplaceFunction, once_differentiable
 from gradviz.trace import probe
 
 
@@ -216,27 +217,7 @@ def test_an_input_that_is_returned_becomes_another_tensor_on_its_memory(x):
     assert x.grad.tolist() == [-1.0, -1.0]
 
 
-def test_the_context_is_free_for_attributes_that_the_node_has_too(x):
-    class Busy(Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.device, ctx.id, ctx.hooks, ctx.name = "here", 7, ["mine"], "named"
-            return x * 2
-
-        @staticmethod
-        def backward(ctx, grad):
-            assert (ctx.device, ctx.id, ctx.hooks) == ("here", 7, ["mine"])
-            assert ctx.name == "named"
-            return grad * 2
-
-    y = Busy.apply(x)
-    y.sum().backward()
-
-    assert x.grad.tolist() == [2.0, 2.0]
-    assert y.grad_fn.name() == "BusyBackward"
-
-
-def test_context_and_node_answer_for_each_other(x):
+def test_the_context_is_the_node(x):
     contexts = []
 
     class Kept(Function):
@@ -248,37 +229,57 @@ def test_context_and_node_answer_for_each_other(x):
 
         @staticmethod
         def backward(ctx, grad):
+            contexts.append(ctx)
             return grad
 
     y = Kept.apply(x)
-    node, (ctx,) = y.grad_fn, contexts
-    node.yours = 4
-    ctx.metadata["key"] = "value"
+    y.sum().backward()
 
-    assert (node.mine, ctx.yours) == (3, 4)
-    assert node.metadata == {"key": "value"}
-    assert ctx.next_functions == node.next_functions
-    assert isinstance(ctx, graph.Node)
-    assert isinstance(node, graph.Node)
+    assert contexts == [y.grad_fn] * 2
+    assert y.grad_fn.mine == 3
+    assert type(y.grad_fn).__name__ == "KeptBackward"
+    assert isinstance(y.grad_fn, FunctionCtx)
+    assert isinstance(y.grad_fn, graph.Node)
     with pytest.raises(AttributeError):
-        node.nobodys  # noqa: B018 - for its effect
+        y.grad_fn.nobodys  # noqa: B018 - for its effect
 
 
-def test_a_context_outlives_its_graph_but_not_its_place_in_it(x):
-    contexts = []
-
-    class Kept(Function):
+def test_what_the_engine_asks_a_node_may_be_an_attribute_of_the_users(x):
+    class Busy(Function):
         @staticmethod
         def forward(ctx, x):
-            contexts.append(ctx)
-            ctx.save_for_backward(x)
+            assert (str(ctx.device), ctx.module) == ("cpu", "")
+            ctx.device, ctx.module, ctx.name = "sim:0", nn.Linear(1, 1), "named"
             return x * 2
 
-    Kept.apply(x)
+        @staticmethod
+        def backward(ctx, grad):
+            assert (ctx.device, ctx.name) == ("sim:0", "named")
+            return grad * 2
 
-    assert contexts[0].saved_tensors[0] is x
-    with pytest.raises(RuntimeError, match="the graph that KeptBackward was part of"):
-        contexts[0].next_functions  # noqa: B018 - for its effect
+    with gv.record() as recording:
+        Busy.apply(x).sum().backward()
+
+    assert x.grad.tolist() == [2.0, 2.0]
+    nodes = recording.trace.nodes.values()
+    assert "BusyBackward" in {node.name for node in nodes}
+
+
+@pytest.mark.parametrize("name", ["id", "hooks", "call", "next_edges"])
+def test_what_the_engine_relies_on_may_not(x, name):
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x):
+            setattr(ctx, name, 1)
+
+    with pytest.raises(AttributeError, match=f"ctx.{name} is part of the node"):
+        Wrong.apply(x)
+
+
+def test_its_backward_may_be_asked_for_what_it_returns(x):
+    y = Cube.apply(x)
+
+    assert y.grad_fn.apply(gv.ones(2)).tolist() == [3.0, 12.0]
 
 
 def test_hooks_may_be_registered_on_its_node(x):
@@ -446,6 +447,14 @@ def test_what_saves_nothing_may_be_run_twice(x):
     y.backward()
 
     assert x.grad.tolist() == [4.0, 4.0]
+
+
+def test_what_is_freed_though_nothing_was_saved_is_gone_too(x):
+    y = Scale.apply(x)
+    y.sum().backward()
+
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.grad_fn.saved_tensors  # noqa: B018 - for its effect
 
 
 def test_what_was_saved_and_then_changed_is_refused(x):

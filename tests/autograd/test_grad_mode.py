@@ -205,3 +205,18 @@ class TestInferenceMode:
     def test_it_belongs_to_its_thread(self):
         with inference_mode(), ThreadPoolExecutor(1) as pool:
             assert not pool.submit(is_inference_mode_enabled).result()
+
+
+def test_changes_may_go_uncounted():
+    x = gv.ones(2, requires_grad=True)
+    y = x * 1
+    loss = (y * y).sum()
+
+    with gv.autograd._unsafe_preserve_version_counter(y):
+        with gv.no_grad():
+            y.mul_(3)
+        assert y._version == 1
+    loss.backward()
+
+    assert y._version == 0
+    assert x.grad.tolist() == [6.0, 6.0]

@@ -145,3 +145,21 @@ def test_what_needs_other_modes_is_refused():
         gradcheck(gv.sin, leaf(1), check_batched_grad=True)
     with pytest.raises(NotImplementedError, match="backward mode only"):
         gradcheck(gv.sin, leaf(1), check_forward_ad=True)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize(
+    ("what", "changed"),
+    [
+        ("shape", lambda x: gv.cat([x, x])),
+        ("dtype", lambda x: x.to(gv.float32)),
+    ],
+)
+def test_outputs_must_be_alike_wherever_the_inputs_are(what, changed, fast_mode):
+    def function(x):
+        return changed(x) if bool(gv.all(x >= 1)) else x
+
+    x = gv.ones(1, dtype=gv.float64, requires_grad=True)
+
+    with pytest.raises(AssertionError, match=f"with the same {what} when inputs are"):
+        gradcheck(function, x, fast_mode=fast_mode)

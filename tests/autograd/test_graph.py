@@ -194,3 +194,46 @@ class TestNodeCreationHook:
             pytest.raises(RuntimeError, match="a node creation hook ran an op"),
         ):
             x.exp()
+
+
+class TestANodeAlone:
+    def test_it_returns_the_gradient_of_its_only_input(self, x):
+        y = x.exp()
+
+        assert y.grad_fn(gv.ones(2)).tolist() == y.tolist()
+
+    def test_it_returns_those_of_several(self, x):
+        y = x * gv.tensor([3.0, 4.0], requires_grad=True)
+
+        of_x, of_other = y.grad_fn(gv.ones(2))
+
+        assert of_x.tolist() == [3.0, 4.0]
+        assert of_other.tolist() == [1.0, 2.0]
+
+    def test_what_it_returns_is_part_of_the_graph(self, x):
+        gradient = (x**3).grad_fn(gv.ones(2))
+        gradient.sum().backward()
+
+        assert x.grad.tolist() == [6.0, 12.0]
+
+    def test_without_gradient_mode_it_is_not(self, x):
+        with gv.no_grad():
+            assert not (x**3).requires_grad
+        y = x**3
+        with gv.no_grad():
+            assert not y.grad_fn(gv.ones(2)).requires_grad
+
+    def test_a_gradient_that_did_not_come_is_none(self, x):
+        assert (x * x).grad_fn(None) == (None, None)
+
+    @pytest.mark.parametrize(
+        ("grads", "message"),
+        [
+            ((), "expected 1 arguments, got 0 instead"),
+            ((1, 2), "expected 1 arguments, got 2 instead"),
+            ((1,), "argument 0 is not a Variable"),
+        ],
+    )
+    def test_it_takes_one_tensor_for_each_output(self, x, grads, message):
+        with pytest.raises(TypeError, match=message):
+            (x * x).grad_fn(*grads)

@@ -69,9 +69,44 @@ def test_what_is_saved_may_wait_in_host_memory():
     assert str(x.grad.device) == "sim:0"
 
 
+def test_it_may_wait_in_pinned_memory_from_which_copies_are_not_waited_for():
+    x = gv.ones(2, device="sim:0").requires_grad_()
+    pinning = save_on_cpu(pin_memory=True)
+    with gv.sim.stepped(seed=0):
+        with pinning:
+            y = x * x
+        y.sum().backward()
+        grad = x.grad.tolist()
+
+    assert grad == [2.0, 2.0]
+    assert pinning.pack_hook(x.detach())[1].is_pinned()
+    assert not save_on_cpu().pack_hook(x.detach())[1].is_pinned()
+
+
 def test_a_hook_may_keep_what_an_op_in_place_saves(x):
     with saved_tensors_hooks(lambda tensor: tensor.detach(), lambda tensor: tensor):
         y = x.clone().sin_()
     y.sum().backward()
 
     assert x.grad.tolist() == x.detach().cos().tolist()
+
+
+def test_a_block_may_not_be_left_more_often_than_entered():
+    hooks = saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor)
+
+    with pytest.raises(RuntimeError, match="more often than __enter__"):
+        hooks.__exit__(None, None, None)
+
+
+def test_what_nodes_keep_has_a_class_of_which_nobody_makes_one(x):
+    class Kept(gv.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, None)
+            return x * 2
+
+    kept = ((x * x).grad_fn._raw_saved_self, *Kept.apply(x).grad_fn._raw_saved_tensors)
+
+    assert all(isinstance(one, gv.autograd.SavedTensor) for one in kept)
+    with pytest.raises(RuntimeError, match="from Python is forbidden"):
+        gv.autograd.SavedTensor()

@@ -256,3 +256,66 @@ def test_a_syntax_error_leaves_no_trace(tmp_path) -> None:
     assert done.returncode == 1
     assert "SyntaxError" in done.stderr
     assert not (tmp_path / "y.gvt").exists()
+
+
+LAUNCH = """
+from gradviz.trace import probe
+
+def launch(kernel, stream):
+    probe.current.kernel_launched(kernel, stream, "mul")
+    probe.current.array_accessed(kernel, 1, "0;8;8;8", True)
+
+launch(0, "sim:0/0")
+"""
+RACE = (
+    LAUNCH
+    + """launch(1, "sim:0/1")
+"""
+)
+
+
+def test_a_race_is_told_and_exits_with_one(run, tmp_path) -> None:
+    done = run(RACE, "--check-streams", "-q", "-o", "x.gvt")
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "gradviz: races between streams: 1\n" in done.stderr
+    assert "sim:0/1 must wait for sim:0/0" in done.stderr
+    assert len(load_trace(tmp_path / "x.gvt").columns["kernel_launched"]["seq"]) == 2
+
+
+def test_a_race_leaves_the_exit_code_of_a_program_that_failed(run) -> None:
+    done = run(RACE + "raise SystemExit(7)", "--check-streams")
+
+    assert done.returncode == 7
+    assert "races between streams: 1" in done.stderr
+
+
+def test_a_race_in_a_thread_that_outlives_the_last_line_is_told(run) -> None:
+    source = (
+        LAUNCH
+        + """
+import threading
+
+def go_on():
+    threading.main_thread().join()
+    launch(1, "sim:0/1")
+
+threading.Thread(target=go_on).start()
+"""
+    )
+    done = run(source, "--check-streams")
+
+    assert done.returncode == 0
+    assert "races between streams: 1" in done.stderr
+
+
+def test_a_program_without_races_is_told_of_none(run) -> None:
+    done = run(LAUNCH, "--check-streams", "-q")
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_nobody_looks_for_races_unless_asked(run) -> None:
+    done = run(RACE, "-q")
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,7 @@
 import gc
+import threading
+
+import pytest
 
 import gradviz as gv
 from gradviz.diagnostics import live_graphs
@@ -73,3 +76,34 @@ def test_objects_of_strangers_are_left_alone():
     loss = gv.ones(3, requires_grad=True).sum()
 
     assert len(graphs_from(loss.grad_fn)) == len(rude)
+
+
+@pytest.mark.parametrize("is_enabled", [False, True])
+def test_collections_are_as_they_were(is_enabled):
+    was_enabled = gc.isenabled()
+    (gc.enable if is_enabled else gc.disable)()
+    try:
+        live_graphs()
+        assert gc.isenabled() == is_enabled
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
+
+
+def test_variables_of_other_threads_are_named():
+    made, looked = threading.Event(), threading.Event()
+    roots = []
+
+    def hold():
+        theirs = gv.ones(3, requires_grad=True).exp().sum()
+        roots.append(theirs.grad_fn)
+        made.set()
+        looked.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    made.wait(60)
+    (graph,) = graphs_from(roots[0])
+    looked.set()
+    thread.join()
+
+    assert any("variable theirs of hold()" in one for one in graph.holders)

@@ -1,35 +1,77 @@
-"""The pictures of docs/how-the-engine-works.md, drawn from what its programs record.
+"""The pictures of the pages, drawn from what their programs record.
 
 To draw them anew: ``python -m tests.docs.pictures``. The programs are those of the
-page; this only says which recording each picture shows.
+pages, and one example; this only says which recording each picture shows.
 """
 
+import contextlib
+import io
+import runpy
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
+import gradviz as gv
 from gradviz.analysis.graph import build_graph
 from gradviz.analysis.timeline import build_timeline
 from gradviz.capture import Recording
 from gradviz.render.graph import render_graph
-from gradviz.render.timeline_svg import render_timeline
-from tests.docs.pages import DOCS, run
+from gradviz.render.timeline_svg import BarColour, render_timeline
+from tests.docs.pages import DOCS, ROOT, run
 
-PAGE = DOCS / "how-the-engine-works.md"
+#: Of each page its pictures, and the name of the recording that each shows.
+PICTURES = {
+    "how-the-engine-works.md": {
+        "engine-graph.svg": "sleeping",
+        "engine-threads.svg": "sleeping",
+        "engine-reentrant.svg": "nested",
+    },
+    "streams.md": {
+        "streams-forward-stream.svg": "own_streams",
+        "streams-handover.svg": "handed_over",
+        "streams-accumulation.svg": "meeting",
+        "streams-devices.svg": "two_devices",
+        "streams-end.svg": "the_end",
+        "streams-function.svg": "in_a_function",
+        "streams-overlap.svg": "overlap",
+    },
+}
 
 
-def pictures(names: Mapping[str, object]) -> dict[str, bytes]:
-    """SVG files by name, of the recordings among the names that the page defines."""
-    sleeping, nested = names["sleeping"], names["nested"]
-    assert isinstance(sleeping, Recording)
-    assert isinstance(nested, Recording)
+def pictures(page: str) -> dict[str, bytes]:
+    """The SVG files of a page by name, from a run of its programs."""
+    names = run(DOCS / page)[1]
+    if page == "streams.md":
+        names["overlap"] = overlap()
     return {
-        "engine-graph.svg": _graph(sleeping),
-        "engine-threads.svg": _timeline(sleeping),
-        "engine-reentrant.svg": _timeline(nested),
+        picture: _drawn(picture, names[name])
+        for picture, name in PICTURES[page].items()
     }
+
+
+def overlap() -> Recording:
+    """Example 12, on devices that take 5 ms for each kernel."""
+    example = str(ROOT / "examples" / "12_devices_and_streams" / "main.py")
+    outer = sys.argv
+    sys.argv = [example, "--size", "8", "--layers", "1"]
+    gv.sim.set_latency(gv.sim.fixed(5_000_000))
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), gv.record() as recording:
+            runpy.run_path(example, run_name="__main__")
+    finally:
+        sys.argv = outer
+        gv.sim.set_latency(None)
+    return recording
+
+
+def _drawn(picture: str, recording: object) -> bytes:
+    assert isinstance(recording, Recording)
+    trace = recording.trace
+    if picture.endswith("-graph.svg"):
+        return _graph(recording)
+    colour_by: BarColour = "device" if "overlap" in picture else "operation"
+    return render_timeline(build_timeline(trace, trace.tasks), colour_by=colour_by)
 
 
 def _graph(recording: Recording) -> bytes:
@@ -39,12 +81,8 @@ def _graph(recording: Recording) -> bytes:
     return render_graph(replace(graph, nodes=nodes), engine="own").data
 
 
-def _timeline(recording: Recording) -> bytes:
-    trace = recording.trace
-    return render_timeline(build_timeline(trace, trace.tasks))
-
-
 if __name__ == "__main__":
     folder = Path(sys.argv[1]) if sys.argv[1:] else DOCS / "images"
-    for name, picture in pictures(run(PAGE)[1]).items():
-        (folder / name).write_bytes(picture)
+    for page in PICTURES:
+        for name, picture in pictures(page).items():
+            (folder / name).write_bytes(picture)

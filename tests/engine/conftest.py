@@ -4,8 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from gradviz.backends import base
+from gradviz.backends.current_streams import on_streams
 from gradviz.engine import Engine
+from gradviz.testing.noted_device import Notebook
 from gradviz.trace import probe
+from tests.engine.accelerator import Array, Backend
 from tests.engine.nodes import Listener
 
 
@@ -15,6 +19,18 @@ def engine() -> Iterator[Engine]:
     one = Engine()
     yield one
     one.stop()
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
+    """What happens on the devices ``noted:0`` and ``noted:1``, known to this test."""
+    notebook = Notebook()
+    backend = Backend(notebook)
+    monkeypatch.setitem(base._by_type, "noted", backend)
+    monkeypatch.setitem(base._accelerators, "noted", backend)
+    monkeypatch.setitem(base._by_array, Array, backend)
+    with on_streams(()):  # a current stream of theirs is forgotten afterwards
+        yield notebook
 
 
 @pytest.fixture(params=[False, True], ids=["unheard", "listened"])

@@ -29,7 +29,7 @@ def test_a_graph_root_hands_each_root_its_gradient():
 
     root = GraphRoot([Edge(one), Edge(two)], [1.0, 2.0])
 
-    assert root([]) == [1.0, 2.0]
+    assert root.call([]) == [1.0, 2.0]
     assert root.num_inputs == 0
 
 

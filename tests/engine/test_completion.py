@@ -163,7 +163,7 @@ def test_gradient_mode_in_a_callback_is_that_of_the_pass(
     def grad_of_out(grad: Any) -> Any:
         node = Call(apply, out)
         if place == "device":
-            node.device = SIM_0
+            node.runs_on = SIM_0
         engine.execute(
             [(node, 0)],
             [1],

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gradviz.backends.stream import Stream
 from gradviz.engine import Edge, Node
 from gradviz.engine.discovery import (
     compute_dependencies,
@@ -10,6 +11,7 @@ from gradviz.engine.discovery import (
     find_cycle,
     min_topological_nr,
 )
+from tests.engine.accelerator import NOTED_0, NOTED_1
 from tests.engine.nodes import SIM_0, SIM_1, Pass, Sink
 
 
@@ -71,6 +73,15 @@ class TestDependencies:
 
         assert compute_dependencies(root, 0).devices == {SIM_0, SIM_1}
         assert compute_dependencies(Pass(Sink()), 0).devices == set()
+
+    def test_it_says_which_streams_nodes_work_on(self, notebook):
+        side, other = Stream(NOTED_0), Stream(NOTED_1)
+        with side, other:
+            last = Sink(device=NOTED_0)
+            root = Pass(Pass(last, device=NOTED_0), device=NOTED_1)
+
+        assert compute_dependencies(root, 0).streams == {side, other}
+        assert compute_dependencies(Pass(Sink()), 0).streams == set()
 
     def test_the_device_of_the_root_counts_as_well(self):
         assert compute_dependencies(Sink(device=SIM_1), 0).devices == {SIM_1}

@@ -103,7 +103,7 @@ def test_a_node_without_apply_says_which_it_is():
         pass
 
     with pytest.raises(NotImplementedError, match="Unfinished does not define apply"):
-        Unfinished()([1.0])
+        Unfinished().call([1.0])
 
 
 def test_a_node_without_hooks_keeps_no_lists_for_them():

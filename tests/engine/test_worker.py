@@ -104,7 +104,7 @@ class TestErrors:
                 node = Call(raiser(ValueError("mine")), node)
             else:
                 node = Pass(node, log=log, label=f"{index}")
-            node.device = device or node.device
+            node.runs_on = device or node.runs_on
 
         with pytest.raises(ValueError, match="mine"):
             engine.execute([(node, 0)], [1])

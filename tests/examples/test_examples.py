@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from gradviz.analysis.stream_order import stream_order
 from gradviz.trace.lifecycle import check_lifecycle
 from gradviz.trace.model import Trace
 from gradviz.trace.reader import load_trace
@@ -163,6 +164,61 @@ def test_the_engine_runs_on_fractions(run):
 
     assert "2 x^3 - x^2 + 5 at x = 1/2: 5\n" in output
     assert "its derivative 6 x^2 - 2 x there: 1/2\n" in output
+
+
+SMALL = ("12_devices_and_streams", "--size", "16", "--layers", "2")
+
+
+def test_three_branches_run_on_streams_of_their_own(run):
+    result = run(*SMALL)
+
+    launched = result.trace.columns["kernel_launched"]["stream"].tolist()
+    streams = {result.trace.strings[stream] for stream in launched}
+    assert {"sim:0/0", "sim:1/0"} < streams
+    assert len(streams) == 4
+
+
+def test_streams_and_devices_change_no_number(run):
+    import gradviz as gv
+
+    numbers = [float(one) for one in re.findall(r"\d\.\d{4}", run(*SMALL).output)]
+
+    gv.manual_seed(0)  # and what the example does, on the CPU
+    x = gv.randn(64, 16)
+    branches = [
+        [(gv.randn(16, 16) * 0.25).requires_grad_() for _ in range(2)] for _ in range(3)
+    ]
+    loss = sum(
+        ((x @ first).tanh() @ second).tanh().square().mean()
+        for first, second in branches
+    )
+    loss.backward()
+    norms = [weight.grad.norm().item() for layers in branches for weight in layers]
+    assert numbers == pytest.approx([loss.item(), *norms], abs=1e-4)
+
+
+@pytest.mark.parametrize(("flags", "code"), [((), 0), (("--forget",), 1)])
+def test_a_wait_that_is_left_out_is_found(tmp_path, flags, code):
+    example, *arguments = SMALL
+    path = tmp_path / "example.gvt"
+    command = ["-m", "gradviz", "run", "--check-streams", "-o", path]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-W", "error", *command),
+            *(EXAMPLES / example / "main.py", *arguments, *flags),
+        ],
+        cwd=tmp_path,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+    assert done.returncode == code
+    assert ("races between streams: 1" in done.stderr) == bool(code)
+    assert ("missing: sim:0/0 must wait for sim:0/" in done.stderr) == bool(code)
+    assert len(stream_order(load_trace(path)).races) == code
 
 
 @pytest.mark.parametrize("example", NAMES)

@@ -43,7 +43,7 @@ _PUT_BACK = (
 class _PlainBackend:
     """Eight devices without arrays of their own."""
 
-    type = "plain"
+    type = "scene"
     array_types: tuple[type, ...] = ()
 
     def device_count(self) -> int:
@@ -55,15 +55,17 @@ class _PlainBackend:
     def device_of(self, array: Any) -> Device:
         raise NotImplementedError
 
-    def from_host(self, array: Any, device: Device) -> Any:
+    def from_host(
+        self, array: Any, device: Device, *, non_blocking: bool = False
+    ) -> Any:
         raise NotImplementedError
 
-    def to_host(self, array: Any) -> Any:
+    def to_host(self, array: Any, *, non_blocking: bool = False) -> Any:
         raise NotImplementedError
 
 
 register(_PlainBackend())
-DEVICES = tuple(Device("plain", index) for index in range(8))
+DEVICES = tuple(Device("scene", index) for index in range(8))
 
 
 def new_engine(**settings: Any) -> Engine:

@@ -139,13 +139,13 @@ def test_a_gradient_that_is_no_array_where_one_is_declared_is_an_error(
     ("device", "message"),
     [
         (Device("nowhere", 0), "unknown device 'nowhere:0'"),
-        (Device("plain", 99), "no device 'plain:99'"),
+        (Device("scene", 99), "no device 'scene:99'"),
     ],
 )
 def test_a_device_that_is_not_there_is_an_error(
     engine: Engine, device: Device, message: str
 ):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(RuntimeError, match=message):
         run(engine, Call(nothing, Call(nothing, device=device)))
 
 

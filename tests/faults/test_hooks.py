@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gradviz.backends.base import copy_to
 from gradviz.backends.device import CPU, Device
-from gradviz.backends.simulated import SimulatedArray
 from gradviz.engine import AccumulateGrad, Engine, Node
 from gradviz.engine.node import NodeHooks
 from tests.faults.scene import (
@@ -26,7 +26,7 @@ KINDS = ("tensor_pre", "retains_grad", "pre", "post", "post_accumulate_grad")
 
 #: Of another dtype than the gradient, and on another device.
 SINGLE = np.ones(2, np.float32)
-ELSEWHERE = SimulatedArray(np.ones(2), Device("sim", 0))
+ELSEWHERE = copy_to(np.ones(2), Device("sim", 0))
 
 
 def hook_on(node: Node, kind: str, hook: Callable[..., Any]) -> None:

@@ -40,7 +40,7 @@ def plain(obj):
     """An object with its tensors as something that can be compared."""
     match obj:
         case gv.Tensor():
-            return ("tensor", str(obj.dtype), tuple(obj.shape), obj.tolist())
+            return ("tensor", obj.dtype.name, tuple(obj.shape), obj.tolist())
         case dict():
             return {key: plain(value) for key, value in obj.items()}
         case list() | tuple():

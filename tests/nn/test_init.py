@@ -115,3 +115,18 @@ def test_an_embedding_begins_normal_and_zero_for_padding():
     assert embedding.padding_idx == 999
     assert float(values[:-1].std()) == pytest.approx(1, rel=0.02)
     assert not values[-1].any()
+
+
+def test_a_dirac_weight_passes_its_input_on():
+    weight = init.dirac_(gv.ones(4, 2, 3), groups=2)
+    x = gv.arange(24.0).reshape(1, 4, 6)
+
+    y = gv.nn.functional.conv1d(x, weight, padding=1, groups=2)
+
+    assert y.tolist() == x.tolist()
+
+
+def test_a_part_of_each_column_of_a_sparse_weight_is_0():
+    weight = init.sparse_(gv.ones(10, 3), 0.25)
+
+    assert (weight == 0).sum(0).tolist() == [3, 3, 3]

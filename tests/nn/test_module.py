@@ -142,3 +142,10 @@ def test_text_is_indented_by_depth():
         "  (1): Dropout(p=0.1, inplace=False)\n"
         ")"
     )
+
+
+def test_a_module_moves_without_waiting_if_asked():
+    model = gv.nn.Linear(1, 1)
+
+    assert str(model.to("sim:1", non_blocking=True).weight.device) == "sim:1"
+    assert str(model.to("sim:0", None, True).weight.device) == "sim:0"

@@ -135,3 +135,23 @@ def test_a_hook_can_edit_what_is_missing():
 
     with pytest.raises(RuntimeError, match="Missing"):
         model.load_state_dict({})
+
+
+def test_hooks_see_the_state_go_out_and_come_in():
+    model = nn.Sequential(nn.Linear(1, 1))
+    seen = []
+    model[0].register_state_dict_pre_hook(lambda *args: seen.append(args[1:]))
+    model[0].register_state_dict_post_hook(lambda _, state, *rest: seen.append(rest))
+    state = model.state_dict()
+
+    def rename(module, state, prefix, metadata, strict, missing, unexpected, errors):
+        state[f"{prefix}bias"] = state.pop(f"{prefix}shift")
+
+    handle = model[0].register_load_state_dict_pre_hook(rename)
+    renamed = {key.replace("bias", "shift"): one for key, one in state.items()}
+    model.load_state_dict(renamed)
+    handle.remove()
+
+    assert seen == [("0.", False), ("0.", {"version": 1})]
+    with pytest.raises(RuntimeError, match="Missing key"):
+        model.load_state_dict(renamed)

@@ -158,7 +158,60 @@ def test_or_defines_the_whole_step(x):
 def test_the_text_lists_the_options(x):
     text = repr(SGD([x], lr=0.5))
 
-    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n    lr: 0.5\n")
+    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n")
+    assert "    lr: 0.5\n" in text
+
+
+def test_hooks_see_each_step_and_may_change_what_it_is_called_with(x):
+    optimizer = SGD([x], lr=0.25)
+    seen = []
+
+    def before(optimizer, args, kwargs):
+        seen.append(("before", args, kwargs))
+        return (lambda: seen.append("closure"),), {}
+
+    def after(optimizer, args, kwargs):
+        seen.append("after")
+
+    first = optimizer.register_step_pre_hook(before)
+    optimizer.register_step_post_hook(after)
+    optimizer.step()
+    first.remove()
+    optimizer.step()
+
+    assert seen == [("before", (None,), {}), "closure", "after", "after"]
+
+
+def test_names_of_parameters_are_kept(x):
+    optimizer = SGD([("x", x)], lr=0.25)
+
+    assert optimizer.state_dict()["param_groups"][0]["param_names"] == ["x"]
+    assert optimizer.param_groups[0]["params"] == [x]
+
+
+def test_names_are_there_for_all_or_none(x):
+    other = gv.tensor([1.0], requires_grad=True)
+    optimizer = SGD([("x", x)], lr=0.25)
+
+    with pytest.raises(ValueError, match="Some param names are missing"):
+        SGD([("x", x), other])
+    with pytest.raises(ValueError, match="cannot add param group without names"):
+        optimizer.add_param_group({"params": [other]})
+
+
+def test_a_parameter_that_is_there_twice_is_warned_of(x):
+    with pytest.warns(UserWarning, match="duplicate parameters"):
+        SGD([x, x])
+
+
+def test_how_a_step_is_computed_makes_no_difference(x):
+    optimizer = Adam([x], foreach=False, fused=True, capturable=True)
+
+    assert optimizer.defaults["fused"] is True
+    with pytest.raises(TypeError, match="unexpected keyword argument 'capturable'"):
+        SGD([x], capturable=True)
+    with pytest.raises(ValueError, match="a step is no part of any graph"):
+        SGD([x], differentiable=True)
 
 
 def test_parameters_learn_on_their_devices():
@@ -171,3 +224,27 @@ def test_parameters_learn_on_their_devices():
 
     assert x.cpu().tolist() == pytest.approx([0.03, 1.0], abs=0.01)
     assert str(optimizer.state[x]["exp_avg"].device) == "sim:1"
+
+
+def test_the_number_of_steps_is_a_tensor_on_the_host_whatever_the_parameter_is():
+    x = gv.tensor([1.0], dtype=gv.float16, device="sim:1", requires_grad=True)
+    optimizer = Adam([x])
+    x.grad = gv.ones_like(x)
+    optimizer.step()
+    other = Adam([x])
+
+    other.load_state_dict(optimizer.state_dict())
+    other.step()
+
+    assert optimizer.state[x]["step"].item() == 1
+    step = other.state[x]["step"]
+    assert (step.item(), step.dtype, str(step.device)) == (2, gv.float32, "cpu")
+
+
+def test_a_number_of_steps_may_be_just_a_number(x):
+    optimizer = Adam([x])
+    optimizer.state[x]["step"] = 3
+    x.grad = gv.ones_like(x)
+    optimizer.step()
+
+    assert optimizer.state[x]["step"].item() == 4

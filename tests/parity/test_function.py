@@ -434,22 +434,24 @@ def the_context(lib):
     seen = []
 
     def forward(ctx, x):
-        ctx.device, ctx.name_of_mine, ctx.hooks, ctx.id = "here", "mine", [1], 5
-        seen.append(isinstance(ctx, lib.autograd.graph.Node))
-        seen.append(type(ctx).__name__)
+        seen.append(ctx)
+        ctx.device, ctx.module, ctx.mine = "here", "a part", "mine"
         return x * 2
 
     def backward(ctx, grad):
-        seen.append([ctx.device, ctx.name_of_mine, ctx.hooks, ctx.id, ctx.later])
+        seen.append(ctx is seen[0])
+        seen.append([ctx.device, ctx.module, ctx.mine, ctx.later])
         seen.append([ctx.name(), len(ctx.next_functions), ctx.metadata])
         return grad
 
     x = leaf(lib)
     y = custom(lib, forward, backward).apply(x)
     y.grad_fn.later = "set on the node"
-    seen.append(y.grad_fn.name_of_mine)
+    seen.append([y.grad_fn is seen[0], y.grad_fn.mine, type(y.grad_fn).__name__])
+    seen.append(isinstance(y.grad_fn, lib.autograd.graph.Node))
+    seen.append([len(one) for one in (y.grad_fn.apply(y), y.grad_fn.saved_tensors)])
     y.sum().backward()
-    return seen
+    return seen[1:]
 
 
 @program

@@ -200,7 +200,7 @@ class _GradvizWorld:
         hooks.post = (*hooks.post, hook)
 
     def after_accumulation(self, leaf, hook):
-        node = leaf.accumulator(keep=True)
+        node = leaf.kept_accumulator()
         node.post_hooks = (*node.post_hooks, hook)
 
     def queue_callback(self, callback):

@@ -115,20 +115,23 @@ def make_span() -> Callable[..., Span]:
 
 @pytest.fixture
 def make_timeline() -> Callable[..., Timeline]:
-    """A timeline of one lane for each list of spans."""
+    """A timeline of one lane for each list of spans; one of kernels is a stream."""
 
     def make(*lanes: Iterable[Span], duration_ns: int, names=("Main",)) -> Timeline:
         made = []
         for number, spans in enumerate(map(tuple, lanes)):
             nodes = [one for one in spans if one.kind == "node"]
+            kernels = [one for one in spans if one.kind == "kernel"]
+            busy = [*nodes, *kernels]
             made.append(
                 Lane(
-                    thread=number,
+                    thread=-1 if kernels else number,
                     name=names[number % len(names)],
                     num_rows=1 + max(one.row for one in spans),
                     num_nodes=len(nodes),
-                    busy_ns=sum(one.end_ns - one.start_ns for one in nodes),
+                    busy_ns=sum(one.end_ns - one.start_ns for one in busy),
                     spans=spans,
+                    num_kernels=len(kernels),
                 )
             )
         one_pass = Pass(

@@ -43,6 +43,48 @@ def test_each_thread_has_a_lane_with_its_name_and_load(make_span, make_timeline)
     assert {"1 node, 25 % busy", "2 nodes, 38 % busy"} <= set(shown)
 
 
+def test_each_stream_has_a_lane_with_its_name_and_load(make_span, make_timeline):
+    timeline = make_timeline(
+        [make_span(0, 0, 50)],
+        [
+            make_span(0, 50, 100, kind="kernel", name="multiply"),
+            make_span(-1, 100, 200, kind="kernel", name="add", node=-1, task=-1),
+        ],
+        duration_ns=200,
+        names=("MainThread", "sim:0/1"),
+    )
+
+    shown = texts(drawn(timeline))
+
+    assert {"sim:0/1", "2 kernels, 75 % busy"} <= set(shown)
+    assert {"0 multiply", "add"} <= set(shown)
+    assert "200 ns · 1 node · 1 thread · 1 stream · numbers: execution order" in shown
+
+
+def test_a_kernel_says_who_launched_it(make_span, make_timeline):
+    timeline = make_timeline(
+        [
+            make_span(0, 0, 50, kind="kernel", name="multiply"),
+            make_span(-1, 50, 100, kind="kernel", name="add", node=-1, task=-1),
+        ],
+        duration_ns=100,
+    )
+
+    told = {one.text.splitlines()[0] for one in drawn(timeline).iter(f"{SVG}title")}
+
+    assert "multiply, launched by node 100 of pass 4" in told
+    assert "add, launched by the program" in told
+
+
+def test_kernels_too_short_to_be_seen_are_counted(make_span, make_timeline):
+    spans = [make_span(0, n, n + 1, kind="kernel") for n in range(3)]
+    timeline = make_timeline(spans, duration_ns=10_000)
+
+    told = {one.text for one in drawn(timeline).iter(f"{SVG}title")}
+
+    assert "3 kernels, 3 ns together" in told
+
+
 def test_a_bar_has_its_number_and_operation(make_span, make_timeline):
     picture = drawn(make_timeline([make_span(3, 0, 100)], duration_ns=100))
 

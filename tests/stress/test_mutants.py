@@ -65,9 +65,9 @@ MUTANTS = (
     mutant(
         "gradients arrive without the lock",
         "three_threads_add",
-        ("handover:_arrive_under_mutex", "with graph_task.mutex:", "if True:"),
+        ("streamed_handover:_arrive_when_ready", "with graph_task.mutex:", "if True:"),
         (
-            "handover:_arrive",
+            "arrival:arrive",
             "    if remaining < 0:",
             "    graph_task.has_error.value\n    if remaining < 0:",
         ),
@@ -78,11 +78,11 @@ MUTANTS = (
         "a_callback_calls_backward",
         (
             "completion:mark_as_completed_and_run_post_processing",
-            "    if not graph_task.has_error.value:\n        try:",
+            "    try:\n        if state is graph_task.home:",
             (
                 "    if state.worker_device != graph_task.owner:\n"
                 "        push_wake_up(queues, graph_task, ends_pass=True)\n"
-                "    if not graph_task.has_error.value:\n        try:"
+                "    try:\n        if state is graph_task.home:"
             ),
             "    else:\n        push_wake_up(queues, graph_task, ends_pass=True)",
             "",
@@ -244,13 +244,13 @@ MUTANTS = (
             "    except ZeroDivisionError:\n        pass\n    else:\n        (",
         ),
     ),
-    # Classical: an event of a stream is recorded after the push. There are no streams
-    # yet; this is a gradient that is overwritten in its buffer.
+    # Classical: an event of a stream is recorded after the push. Mutants of streams are
+    # in test_stream_mutants.py; this is a gradient that is overwritten in its buffer.
     mutant(
         "a sum overwrites what has arrived meanwhile",
         "three_threads_add",
         (
-            "handover:_arrive",
+            "arrival:arrive",
             "elif gradient is not None and buffer[input_nr] is not None:",
             (
                 "elif gradient is not None and how is How.FIRST"
@@ -258,10 +258,9 @@ MUTANTS = (
             ),
         ),
     ),
-    # Classical: the stream of a leaf is not synchronised. Likewise.
     mutant(
         "a gradient that others see is added to in place",
-        "two_devices_meet",
+        "one_gradient_for_three",
         (
             "input_buffer:add",
             "        and is_sole_reference(buffer, index)\n",
@@ -299,7 +298,7 @@ MUTANTS = (
         "a count is passed on to another thread",
         "two_devices_meet",
         (
-            "handover:push",
+            "arrival:push",
             "is_own and state.has_count and producer is not None",
             "state.has_count and producer is not None",
         ),

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -136,9 +138,11 @@ def test_a_seed_repeats_the_random_numbers(draw):
 
 
 def test_a_device_that_is_not_there_is_named():
-    with pytest.raises(ValueError, match="unknown device 'tpu:0': expected one of cpu"):
+    with pytest.raises(
+        RuntimeError, match="unknown device 'tpu:0': expected one of cpu"
+    ):
         gv.zeros(1, device="tpu")
-    with pytest.raises(ValueError, match="no device 'sim:99'"):
+    with pytest.raises(RuntimeError, match="no device 'sim:99'"):
         gv.zeros(1, device="sim:99")
 
 
@@ -147,3 +151,48 @@ def test_a_tensor_made_of_a_tensor_stays_where_it_is_unless_told():
 
     assert str(gv.tensor(x).device) == "sim:1"
     assert str(gv.tensor(x, device="cpu").device) == "cpu"
+
+
+def test_a_filling_is_cast_once():
+    assert gv.full_like(gv.arange(2), 0.5, dtype=gv.float64).tolist() == [0.5, 0.5]
+    assert gv.full_like(gv.arange(2), 0.5).tolist() == [0, 0]
+
+
+def test_places_in_triangles_may_be_elsewhere():
+    low, high = (
+        make(2, 2, device="sim:0") for make in (gv.tril_indices, gv.triu_indices)
+    )
+
+    assert low.cpu().tolist() == [[0, 1, 1], [0, 0, 1]]
+    assert high.cpu().tolist() == [[0, 0, 1], [0, 1, 1]]
+    assert str(low.device) == "sim:0"
+    assert gv.tril_indices(2, 2, dtype=gv.int32).dtype == gv.int32
+
+
+def test_each_element_may_be_drawn_by_its_own_distribution():
+    means, stds = gv.tensor([1.0, 100.0], device="sim:0"), gv.tensor([0.0, 0.0])
+
+    assert gv.normal(means.cpu(), stds).tolist() == [1.0, 100.0]
+    assert gv.normal(2.0, stds).tolist() == [2.0, 2.0]
+    assert str(gv.normal(means).device) == "sim:0"
+    assert gv.normal(0.0, 1.0, (2, 3)).shape == (2, 3)
+    assert gv.normal(0.0, 1.0, (2,), requires_grad=True).is_leaf
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: gv.normal(0.0, -1.0, (2,)), "normal expects std >= 0.0, but found"),
+        (
+            lambda: gv.normal(gv.zeros(2), gv.tensor([1.0, -1.0])),
+            "normal expects all elements of std >= 0.0",
+        ),
+        (
+            lambda: gv.normal(gv.zeros(2), gv.ones(3)),
+            "The size of tensor a (2) must match the size of tensor b (3)",
+        ),
+    ],
+)
+def test_no_distribution_is_pytorchs_error(draw, message):
+    with pytest.raises(RuntimeError, match=re.escape(message)):
+        draw()

@@ -162,3 +162,13 @@ def test_memory_that_is_read_only_is_an_error():
 
     with pytest.raises(RuntimeError, match="is read-only: clone"):
         x.add_(1)
+
+
+def test_a_view_that_repeats_nothing_may_change_though_numpy_made_it_read_only():
+    x = gv.ones(2, 2, requires_grad=True)
+    y = x * 2
+
+    y[:, :1].expand(2, 1).mul_(3)
+    y.sum().backward()
+
+    assert x.grad.tolist() == [[6.0, 2.0], [6.0, 2.0]]

@@ -58,3 +58,18 @@ def test_a_number_does_not_widen_the_result_of_its_kind():
 )
 def test_casts_go_up_in_kind_only(source, target, is_possible):
     assert gv.can_cast(source, target) is is_possible
+
+
+def test_ops_do_the_same_each_time():
+    gv.use_deterministic_algorithms(True, warn_only=True)
+
+    assert gv.are_deterministic_algorithms_enabled()
+
+
+def test_types_have_names():
+    assert gv.typename(gv.ones(1)) == "gradviz.FloatTensor"
+    assert gv.typename(3) == "int"
+
+
+def test_limits_are_of_the_default_dtype_unless_told():
+    assert gv.finfo().dtype == gv.float32

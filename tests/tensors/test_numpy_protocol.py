@@ -56,3 +56,25 @@ def test_an_array_of_a_tensor_shares_its_memory():
     np.asarray(x)[0] = 5
 
     assert x.tolist() == [5.0, 0.0]
+
+
+def test_other_libraries_may_share_the_memory():
+    x = gv.arange(3.0)
+
+    np.from_dlpack(x)[...]  # it is read-only in some versions of NumPy
+    shared = gv.from_dlpack(x)
+    x[0] = 7
+
+    assert shared.tolist() == [7.0, 1.0, 2.0]
+    assert x.__dlpack_device__() == (1, 0)
+    with pytest.raises(BufferError, match="Can't export tensors that require grad"):
+        gv.ones(2, requires_grad=True).__dlpack__()
+
+
+def test_a_buffer_may_be_seen_as_a_tensor():
+    buffer = bytearray(b"\x01\x02\x03\x04")
+    x = gv.frombuffer(buffer, dtype=gv.int8, count=2, offset=1)
+
+    buffer[1] = 9
+
+    assert x.tolist() == [9, 3]

@@ -31,8 +31,8 @@ class FakeNode(NamedTuple):
     topological_nr: int = 0
     next_edges: tuple[FakeEdge, ...] = ()
     input_metadata: tuple[FakeMetadata | None, ...] = (FakeMetadata(),)
-    device: object = "cpu"
-    module: str = ""
+    runs_on: object = "cpu"
+    module_path: str = ""
 
     def name(self) -> str:
         return self.text

@@ -38,7 +38,7 @@ def test_a_node_is_defined_once(desk, make_node):
 
 def test_a_node_is_read_when_it_is_defined(desk, make_node):
     class Changing:
-        id, sequence_nr, topological_nr, device, module = 1, 0, 0, "cpu", ""
+        id, sequence_nr, topological_nr, runs_on, module_path = 1, 0, 0, "cpu", ""
         next_edges = input_metadata = ()
 
         def name(self):
@@ -82,7 +82,7 @@ def test_an_accumulate_grad_is_numbered_minus_one(desk, make_node):
 
 
 class Rude:
-    id, sequence_nr, topological_nr, device, module = 1, 0, 0, "cpu", ""
+    id, sequence_nr, topological_nr, runs_on, module_path = 1, 0, 0, "cpu", ""
     next_edges = input_metadata = ()
 
     def name(self):

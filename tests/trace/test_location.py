@@ -15,7 +15,7 @@ def strings():
 
 @pytest.fixture
 def here(strings):
-    return Locations(strings).of_caller
+    return Locations(strings.intern).of_caller
 
 
 @pytest.fixture

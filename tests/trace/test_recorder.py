@@ -73,6 +73,28 @@ CALLS = {
         {"task": 3, "node": 4, "how": How.COPIED},
     ),
     "buffer_freed": ((3, 4, 80), {"task": 3, "node": 4, "size_bytes": 80}),
+    "event_recorded": (
+        (3, 4, "sim:0/1", 5),
+        {"task": 3, "node": 4, "stream": "sim:0/1", "event": 5},
+    ),
+    "leaf_stream_synced": (
+        (3, "sim:0/1", "sim:0/0", 5),
+        {"task": 3, "stream": "sim:0/1", "caller_stream": "sim:0/0", "event": 5},
+    ),
+    "event_synchronized": ((5,), {"event": 5}),
+    "stream_synchronized": (("sim:0/1",), {"stream": "sim:0/1"}),
+    "device_synchronized": (("sim:0",), {"device": "sim:0"}),
+    "array_accessed": (
+        (5, 6, "0;2,3;24,8;8", True),
+        {"kernel": 5, "memory": 6, "layout": "0;2,3;24,8;8", "writes": True},
+    ),
+    "kernel_ran": ((5, 60, 70), {"kernel": 5, "began_ns": 60, "ended_ns": 70}),
+    "memory_allocated": (
+        (6, "sim:0/1", 80),
+        {"memory": 6, "stream": "sim:0/1", "size_bytes": 80},
+    ),
+    "memory_shared": ((6, "sim:0/1"), {"memory": 6, "stream": "sim:0/1"}),
+    "memory_freed": ((6, "sim:0/1"), {"memory": 6, "stream": "sim:0/1"}),
     "thread_started": ((1, Role.DEVICE), {"device": 1, "role": Role.DEVICE}),
     "thread_exited": ((1, Role.POOL), {"device": 1, "role": Role.POOL}),
     "reentrant_entered": ((3, 2), {"task": 3, "depth": 2}),
@@ -123,9 +145,28 @@ def test_a_node_is_read_with_the_line_that_made_it(bench, make_node):
     assert event.location == f"{__file__}:{line}"
 
 
+def test_a_kernel_is_read_with_the_line_that_launched_it(bench):
+    bench.recorder.kernel_launched(5, "sim:0/1", "mul")
+    line = sys._getframe().f_lineno - 1
+
+    (event,) = bench.events()
+    assert (event.kernel, event.stream, event.name) == (5, "sim:0/1", "mul")
+    assert event.location == f"{__file__}:{line}"
+
+
+def test_a_wait_is_read_with_the_line_that_asked_for_it(bench):
+    bench.recorder.stream_waited(3, 4, "sim:0/1", 5, 6)
+    line = sys._getframe().f_lineno - 1
+
+    (event,) = bench.events()
+    assert (event.task, event.node, event.producer) == (3, 4, 6)
+    assert (event.stream, event.event) == ("sim:0/1", 5)
+    assert event.location == f"{__file__}:{line}"
+
+
 def test_every_method_of_a_probe_is_recorded():
     definitions = {"nodes_defined", "queue_defined"}
-    others = {"task_begun", "node_created"}
+    others = {"task_begun", "node_created", "kernel_launched", "stream_waited"}
 
     assert set(METHODS) == set(CALLS) | definitions | others
     assert {kind_name(kind) for kind in KINDS.values()} == set(METHODS) - definitions
@@ -273,7 +314,7 @@ def test_a_thread_that_comes_after_the_end_is_not_kept(bench):
 
 def test_a_node_is_not_kept_alive(bench, make_node):
     class Weak:
-        id, sequence_nr, topological_nr, device, module = 1, 0, 0, "cpu", ""
+        id, sequence_nr, topological_nr, runs_on, module_path = 1, 0, 0, "cpu", ""
         next_edges = input_metadata = ()
 
         def name(self):
@@ -290,7 +331,7 @@ def test_a_node_is_not_kept_alive(bench, make_node):
 
 
 def test_a_node_says_which_part_of_a_model_made_it(bench, make_node):
-    named, nameless = make_node(1, module="encoder.0.linear"), make_node(2)
+    named, nameless = make_node(1, module_path="encoder.0.linear"), make_node(2)
     bench.recorder.nodes_defined([named, nameless])
     bench.recorder.close()
 

@@ -3,12 +3,17 @@ import pytest
 
 import gradviz as gv
 from gradviz.utils.data import (
+    ChainDataset,
+    ConcatDataset,
     DataLoader,
     Dataset,
     IterableDataset,
+    StackDataset,
     Subset,
     TensorDataset,
     default_collate,
+    default_convert,
+    get_worker_info,
     random_split,
 )
 
@@ -128,3 +133,69 @@ def test_what_makes_no_sense_is_refused(rows, options):
 def test_what_cannot_be_a_batch_is_named():
     with pytest.raises(TypeError, match="found <class 'object'>"):
         default_collate([object()])
+
+
+def test_datasets_may_follow_each_other(rows):
+    both = rows + Subset(rows, [4, 0])
+
+    assert isinstance(both, ConcatDataset)
+    assert [x.item() for x, _ in DataLoader(both, batch_size=None)] == [
+        *range(5),
+        4,
+        0,
+    ]
+    assert both[-1][0].item() == 0
+    with pytest.raises(IndexError, match="no sample 7 among 7"):
+        both[7]
+    with pytest.raises(ValueError, match="should not be an empty iterable"):
+        ConcatDataset([])
+
+
+def test_what_concerns_workers_is_accepted_and_nothing_else(rows):
+    DataLoader(rows, num_workers=2, persistent_workers=True, worker_init_fn=print)
+
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shufle'"):
+        DataLoader(rows, shufle=True)
+
+
+def test_samples_of_several_datasets_may_come_together(rows):
+    stacked = StackDataset(rows, range(5))
+    named = StackDataset(x=rows, y=range(5))
+
+    assert len(stacked) == 5
+    assert stacked[3][1] == 3
+    assert sorted(named[2]) == ["x", "y"]
+    assert len(DataLoader(stacked, batch_size=2)) == 3
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (StackDataset, "At least one dataset"),
+        (lambda: StackDataset([1], [1, 2]), "Size mismatch between datasets"),
+        (lambda: StackDataset([1], y=[1]), "both types are given"),
+    ],
+)
+def test_they_must_be_alike(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_iterables_may_follow_each_other():
+    class Two(IterableDataset):
+        def __iter__(self):
+            return iter([1, 2])
+
+    assert list(Two() + Two()) == list(ChainDataset([Two(), Two()])) == [1, 2, 1, 2]
+
+
+def test_a_sample_by_itself_has_its_arrays_converted():
+    sample = {"x": np.arange(2), "text": "x", "pair": (np.float32(1), None)}
+
+    (converted,) = DataLoader([sample], batch_size=None)
+
+    assert converted["x"].tolist() == [0, 1]
+    assert converted["text"] == "x"
+    assert isinstance(default_convert(np.ones(1)), gv.Tensor)
+    assert converted["pair"][0].item() == 1
+    assert get_worker_info() is None

@@ -2,6 +2,7 @@
 
 from gradviz.nn.gradients import clip_grad_norm_, clip_grad_value_, get_total_norm
 from gradviz.nn.utils import rnn
+from gradviz.nn.utils.weight_norm import remove_weight_norm, weight_norm
 from gradviz.nn.vectors import parameters_to_vector, vector_to_parameters
 
 __all__ = [
@@ -9,6 +10,8 @@ __all__ = [
     "clip_grad_value_",
     "get_total_norm",
     "parameters_to_vector",
+    "remove_weight_norm",
     "rnn",
     "vector_to_parameters",
+    "weight_norm",
 ]

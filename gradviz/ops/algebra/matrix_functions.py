@@ -273,7 +273,7 @@ class LeastSquares(NamedTuple):
 def _lstsq(a: Array, b: Array, has_residuals: bool) -> tuple[Array, Array]:
     solution = np.matmul(_pinv(a, 0.0, None, False), b)
     if not has_residuals:
-        return solution, np.zeros_like(b, shape=(0,))
+        return solution, np.zeros_like(np.abs(b[:0]), shape=(0,))
     missing = np.matmul(a, solution) - b
     return solution, np.sum(np.square(np.abs(missing)), axis=-2)
 

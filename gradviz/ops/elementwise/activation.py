@@ -41,11 +41,12 @@ def relu(x: Array) -> Array:
     Raises:
         RuntimeError: They are booleans.
     """
-    if x.dtype.kind == "b":
+    kind = x.dtype.kind
+    if kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
-    if x.dtype.kind == "c":
+    if kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
-    return np.maximum(x, x.dtype.type(0))
+    return np.maximum(x, 0)
 
 
 @differentiable(

@@ -9,7 +9,12 @@ from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import Operand, operand, result_dtype
-from gradviz.ops.recording.refusal import check_kinds, check_shapes, without_derivative
+from gradviz.ops.recording.refusal import (
+    check_kinds,
+    check_shapes,
+    check_tensors,
+    without_derivative,
+)
 from gradviz.ops.recording.silence import silent
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 
@@ -64,6 +69,7 @@ def isclose(
     Raises:
         RuntimeError: The dtypes differ, or a tolerance is negative.
     """
+    check_tensors("isclose", input=input, other=other)
     x, y = raw(input), raw(other)
     if x.dtype != y.dtype:
         raise RuntimeError(
@@ -190,4 +196,5 @@ def heaviside(input: Value, values: Value) -> Value:
     Raises:
         RuntimeError: The dtypes differ, or are complex.
     """
+    check_tensors("heaviside", input=input, values=values)
     return _heaviside(input, values)

@@ -6,17 +6,16 @@ first terms of it do, and for `erf`, which models call most, a quotient of polyn
 
 from math import pi
 from math import sqrt as root
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.elementwise.numbers import plus, times
+from gradviz.ops.elementwise.real_functions import of_reals
 from gradviz.ops.elementwise.transcendental import exp
 from gradviz.ops.recording.choosing import choose
 from gradviz.ops.recording.differentiable import Op, unary
-from gradviz.ops.recording.promotion import as_floating
-from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value
 
 _SLOPE: Final = 2 / root(pi)
@@ -214,49 +213,34 @@ def _gaussian(x: Array) -> Array:
 # --- ops --------------------------------------------------------------------------
 
 
-def _real(kernel: str, values: Any) -> Any:  # noqa: ANN401 - functions of one array
-    """A forward function of real numbers; half precision is computed in single."""
-
-    def forward(x: Array) -> Array:
-        x = as_floating(x)
-        check_kinds(kernel, "f", x)
-        if x.dtype == np.float16:
-            return values(x.astype(np.float32)).astype(x.dtype)
-        return values(x)
-
-    forward.__name__ = kernel.partition("_vml")[0]
-    forward.__doc__ = values.__doc__
-    return forward
-
-
 erf: Op = unary(
     "ErfBackward0",
-    _real("erf_vml_cpu", _erf),
+    of_reals("erf_vml_cpu", _erf),
     lambda grad, x: _SLOPE * exp(-(x**2)) * grad,
 )
 erfc: Op = unary(
     "ErfcBackward0",
-    _real("erfc_vml_cpu", _erfc),
+    of_reals("erfc_vml_cpu", _erfc),
     lambda grad, x: -_SLOPE * exp(-(x**2)) * grad,
 )
 erfcx: Op = unary(
     "SpecialErfcxBackward0",
-    _real("erfcx_cpu", _erfcx),
+    of_reals("erfcx_cpu", _erfcx),
     lambda grad, x, result: (2 * x * result - _SLOPE) * grad,
 )
 erfinv: Op = unary(
     "ErfinvBackward0",
-    _real("erfinv_vml_cpu", _erfinv),
+    of_reals("erfinv_vml_cpu", _erfinv),
     lambda grad, x: exp(erfinv(x) ** 2) * (1 / _SLOPE) * grad,
 )
 ndtri: Op = unary(
     "SpecialNdtriBackward0",
-    _real("ndtri_cpu", _ndtri),
+    of_reals("ndtri_cpu", _ndtri),
     lambda grad, result: grad * (exp(result**2 / 2) * _ROOT_TAU),
 )
 log_ndtr: Op = unary(
     "SpecialLogNdtrBackward0",
-    _real("log_ndtr_cpu", _log_ndtr),
+    of_reals("log_ndtr_cpu", _log_ndtr),
     lambda grad, x, result: grad / _ROOT_TAU * exp(-(result + x**2 / 2)),
 )
 

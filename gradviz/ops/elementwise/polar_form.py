@@ -12,6 +12,7 @@ from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import as_floating, complex_dtype
+from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import raw
 from gradviz.ops.shapes.complex_parts import conj, imag, is_complex, real
 
@@ -27,6 +28,7 @@ def complex(real: Array, imag: Array) -> Array:
     Raises:
         RuntimeError: The parts are no floats, or of different dtypes.
     """
+    check_tensors("complex", real=real, imag=imag)
     _check_parts(real, imag)
     return real + imag * complex_dtype(real.dtype).type(1j)
 
@@ -42,6 +44,7 @@ def polar(abs: Array, angle: Array) -> Array:
     Raises:
         RuntimeError: They are no floats, or of different dtypes.
     """
+    check_tensors("polar", abs=abs, angle=angle)
     _check_parts(abs, angle)
     unit = complex_dtype(abs.dtype).type(1j)
     return abs * np.cos(angle) + abs * np.sin(angle) * unit

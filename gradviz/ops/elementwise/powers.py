@@ -44,6 +44,8 @@ def _by_exponent(
     """
     at_zero = (raw(x) == 0) & (np.real(raw(exponent)) >= 0)
     base = x if not np.any(at_zero) else where(at_zero, 1.0, x)
+    if raw(result).dtype.kind == "c":  # a negative base has a logarithm then
+        base = _as(base, raw(result).dtype)
     return where(at_zero, 0.0, grad * conj(result * log(base)))
 
 
@@ -71,7 +73,7 @@ _power = binary(
     y=lambda grad, y, base, result: (
         _by_exponent(grad, np.asarray(base), y, result)
         if base == 0
-        else grad * conj(result * _log_of_number(base))
+        else grad * conj(result * _log_of_number(base, raw(result).dtype))
     ),
 )
 def _exponential(y: Array, base: Scalar) -> Array:
@@ -79,9 +81,9 @@ def _exponential(y: Array, base: Scalar) -> Array:
     return _power_of_array(np.asarray(base, y.dtype), y)
 
 
-def _log_of_number(base: Scalar) -> Scalar:
-    if isinstance(base, complex):
-        return complex(np.log(base))
+def _log_of_number(base: Scalar, dtype: np.dtype[np.generic]) -> Scalar:
+    if dtype.kind == "c" or isinstance(base, complex):
+        return complex(np.log(complex(base)))
     return float(np.log(base)) if base > 0 else float("nan")
 
 
@@ -121,6 +123,8 @@ def _kind(value: Operand) -> str:
 
 def _as(value: Value, dtype: np.dtype[np.generic]) -> Value:
     if not isinstance(value, Variable):
+        if hasattr(value, "astype"):
+            return value.astype(dtype, copy=False)
         return complex(value) if dtype.kind == "c" else float(value)
     if value.array.dtype == dtype:
         return value

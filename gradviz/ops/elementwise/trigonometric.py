@@ -47,9 +47,17 @@ def _acosh_slope(x: Gradient) -> Gradient:
     return rsqrt(x * x - 1)
 
 
+def _tanh_gradient(x: Array, y: Array) -> Array:
+    # In place: a backward has two gradients in memory at most, as in PyTorch.
+    square = y * y
+    slope = conj(np.subtract(1, square, out=square if square.ndim else None))
+    slope *= x
+    return slope
+
+
 _tanh_backward: Op = binary(
     "TanhBackwardBackward0",
-    lambda x, y: x * conj(1 - y * y),
+    _tanh_gradient,
     x=lambda grad, y: _tanh_backward(grad, conj(y)),
     y=lambda grad, x, y: conj(grad) * (-2 * conj(y) * x),
 )

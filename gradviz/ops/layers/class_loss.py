@@ -72,7 +72,8 @@ def _nll_spread(
     if reduction == "mean":
         grad = grad / _total_weight(weights, target)
     if weights is not None:
-        grad = grad * weights
+        # Not a mere product: without any target that counts, the mean is no number.
+        grad = np.where(weights == 0, 0, grad * weights)
     result: Array = np.zeros_like(x, shape=shape)
     result[_at(classes, len(shape))] = grad
     return result

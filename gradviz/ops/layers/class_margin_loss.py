@@ -17,6 +17,7 @@ from gradviz.ops.layers.loss_reduction import (
 )
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -139,7 +140,21 @@ def multi_margin_loss(
     if not raw(input).ndim:
         input, target = unsqueeze(input, 0), unsqueeze(target, 0)[0]
     classes = raw(target)
-    _check_not_empty(raw(input).shape)
+    shape = raw(input).shape
+    _check_not_empty(shape)
+    if weight is not None:
+        _check_weight(raw(weight).shape, shape[-1])
+    size = shape[0] if len(shape) > 1 else 1
+    if classes.size != size or classes.ndim > 1:
+        raise RuntimeError(
+            f"multi_margin_loss: target tensor should be 1-D with size equal to the "
+            f"number of input samples (batch size). Expected target size [{size}], but "
+            f"got {list(classes.shape)}. Input has shape {list(shape)}."
+        )
+    if classes.dtype != np.int64:
+        raise RuntimeError(
+            f"expected scalar type Long but found {scalar_type_name(classes.dtype)}"
+        )
     if classes.size and not (
         int(np.min(classes)) >= 0 and int(np.max(classes)) < raw(input).shape[-1]
     ):
@@ -213,3 +228,12 @@ def multilabel_soft_margin_loss(
     losses = div(sum_of(losses, -1), raw(input).shape[-1])
     check_reduction(reduction)
     return reduced(losses, reduction)
+
+
+def _check_weight(shape: Shape, num_classes: int) -> None:
+    if len(shape) != 1:
+        raise ValueError("weight must be one-dimensional")
+    if shape[0] != num_classes:
+        raise RuntimeError(
+            f"inconsistent weight size, expected {num_classes} but got {list(shape)}"
+        )

@@ -1,5 +1,9 @@
 """Lengths and distances of vectors."""
 
+from math import inf
+
+import numpy as np
+
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches
@@ -7,10 +11,13 @@ from gradviz.ops.elementwise.arithmetic import div, mul, neg, sub
 from gradviz.ops.elementwise.numbers import floored, plus
 from gradviz.ops.elementwise.selection import clamp_min
 from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.norms import norm_along, norm_gradient, norm_of, vector_norm
 from gradviz.ops.reductions.reduction import sum as sum_of
-from gradviz.ops.shapes.broadcasting import expand
+from gradviz.ops.shapes.broadcasting import expand, restored
+from gradviz.ops.shapes.gathering import select_slices, sum_slices
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
 
 
@@ -86,8 +93,19 @@ def _cdist_gradient(
 ) -> Gradient:
     differences = unsqueeze(x, -2) - unsqueeze(y, -3)
     last = (raw(differences).ndim - 1,)
-    through = norm_gradient(grad, differences, result, p, last)
+    through = _distance_gradient(grad, differences, result, p, last)
     return sum_of(differences * 0 if through is None else through, summed)
+
+
+def _distance_gradient(
+    grad: Gradient, differences: Gradient, result: Gradient, p: float, dims: Shape
+) -> Gradient:
+    """`norm_gradient`, but if several elements are the largest, each gets all of it."""
+    if p != inf:
+        return norm_gradient(grad, differences, result, p, dims)
+    array = raw(differences)
+    is_largest = np.abs(array) == restored(raw(result), array.shape, dims)
+    return restored(grad, array.shape, dims) * (np.sign(array) * is_largest)
 
 
 def cdist(
@@ -119,6 +137,53 @@ def cdist(
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     return _cdist(x1, x2, p)
+
+
+@differentiable(
+    "PdistBackward0",
+    x=lambda grad, x, p, result: _pdist_gradient(grad, x, p, result),
+)
+def _pdist(x: Array, p: float) -> Array:
+    first, second = np.triu_indices(len(x), 1)
+    return norm_of(x[first] - x[second], p, (1,), keepdim=False)
+
+
+def _pdist_gradient(
+    grad: Gradient, x: Gradient, p: float, result: Gradient
+) -> Gradient:
+    shape = raw(x).shape
+    pairs = [beside(raw(x), one) for one in np.triu_indices(shape[0], 1)]
+    first, second = (select_slices(x, 0, one) for one in pairs)
+    through = _distance_gradient(grad, first - second, result, p, (1,))
+    if through is None:
+        return x * 0
+    one, other = (sum_slices(through, shape, 0, places) for places in pairs)
+    return one - other
+
+
+def pdist(input: Value, p: float = 2.0) -> Value:
+    """The distance of each row of a matrix from each of those after it.
+
+    Args:
+        input: Shape ``(N, M)``.
+        p: The exponent of the norm of a difference.
+
+    Returns:
+        Shape ``(N * (N - 1) / 2,)``.
+
+    Raises:
+        RuntimeError: `input` is no matrix of floats, or the exponent is negative.
+
+    Source: aten/src/ATen/native/Distance.cpp, pdist.
+    """
+    x = raw(input)
+    if x.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {x.ndim}D")
+    if x.dtype.kind != "f":
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    return _pdist(input, float(p))
 
 
 @differentiable(

@@ -12,7 +12,7 @@ from gradviz.ops.recording.variable import Value, raw
 @differentiable(
     "EmbeddingBackward0",
     arrays=("indices",),
-    weight=lambda grad, indices, weight_shape, padding_idx, by_frequency: _added_up(
+    weight=lambda grad, indices, weight_shape, padding_idx, by_frequency: added_up(
         grad, indices, weight_shape[0], padding_idx, by_frequency
     ),
 )
@@ -30,7 +30,7 @@ def _embedding(
         grad, indices, padding_idx, by_frequency
     ),
 )
-def _added_up(
+def added_up(
     x: Array, indices: Array, num_rows: int, padding_idx: int, by_frequency: bool
 ) -> Array:
     """The gradients of the entries, added up by row."""
@@ -59,12 +59,12 @@ def _added_up(
 @differentiable(
     "EmbeddingDenseBackwardBackward0",
     arrays=("indices",),
-    x=lambda grad, indices, x_shape, padding_idx, by_frequency: _added_up(
+    x=lambda grad, indices, x_shape, padding_idx, by_frequency: added_up(
         grad, indices, x_shape[0], padding_idx, by_frequency
     ),
 )
 def _looked_up(x: Array, indices: Array, padding_idx: int, by_frequency: bool) -> Array:
-    """The transpose of `_added_up`."""
+    """The transpose of `added_up`."""
     rows = np.take(x, indices, axis=0)
     scale = (indices != padding_idx).astype(x.dtype)
     if by_frequency:
@@ -109,13 +109,24 @@ def embedding(
         raise AssertionError("Padding_idx must be within num_embeddings")
     elif padding_idx < 0:
         padding_idx += table.shape[0]
-    _check(indices, table)
+    check_indices(indices, table, "embedding")
     if max_norm is not None:
-        _shorten(table, np.unique(indices), max_norm, norm_type)
+        shorten(table, np.unique(indices), max_norm, norm_type)
     return _embedding(weight, input, padding_idx, scale_grad_by_freq)
 
 
-def _check(indices: Array, table: Array) -> None:
+def check_indices(indices: Array, table: Array, op: str) -> None:
+    """See that a table has rows of these numbers.
+
+    Args:
+        indices: The numbers.
+        table: What should be a table.
+        op: Who asks.
+
+    Raises:
+        IndexError: There is no such row.
+        RuntimeError: The shape of the table or the dtype of the numbers does not fit.
+    """
     if table.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices.dtype not in (np.int64, np.int32):
@@ -123,15 +134,21 @@ def _check(indices: Array, table: Array) -> None:
         raise RuntimeError(
             f"Expected tensor for argument #1 'indices' to have one of the following "
             f"scalar types: Long, Int; but got torch.{kind}Tensor instead (while "
-            f"checking arguments for embedding)"
+            f"checking arguments for {op})"
         )
-    if indices.size and not (
-        int(np.min(indices)) >= 0 and int(np.max(indices)) < table.shape[0]
-    ):
+    rows = table.shape[0]
+    if not indices.size or (int(np.min(indices)) >= 0 and int(np.max(indices)) < rows):
+        return
+    if op == "embedding":
         raise IndexError("index out of range in self")
+    wrong = (indices < 0) | (indices >= rows)
+    first = indices.reshape(-1)[np.argmax(wrong)]
+    raise RuntimeError(
+        f"{op}: Expected idx >= 0 && idx < num_embeddings but found idx to be {first}"
+    )
 
 
-def _shorten(table: Array, rows: Array, max_norm: float, norm_type: float) -> None:
+def shorten(table: Array, rows: Array, max_norm: float, norm_type: float) -> None:
     """Scale rows down in place to a norm of `max_norm` at most."""
     norms = np.sum(np.abs(table[rows]) ** norm_type, axis=1) ** (1 / norm_type)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1)

@@ -9,6 +9,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
@@ -72,10 +73,12 @@ def max_unpool1d(
 
     Raises:
         ValueError: The lengths do not fit.
+        RuntimeError: The indices do not fit the input, or one is not in the result.
     """
     lengths = _lengths(1, raw(input), kernel_size, stride, padding, output_size)
-    columns = unsqueeze(input, -1), unsqueeze(indices, -1)
-    return squeeze(_max_unpool2d(*columns, (*lengths, 1)), -1)
+    x, places, lengths = unsqueeze(input, -1), unsqueeze(indices, -1), (*lengths, 1)
+    _check(raw(x), raw(places), lengths)
+    return squeeze(_max_unpool2d(x, places, lengths), -1)
 
 
 def max_unpool2d(
@@ -88,6 +91,7 @@ def max_unpool2d(
 ) -> Value:
     """An image from what `max_pool2d` made of it; see `max_unpool1d`."""
     lengths = _lengths(2, raw(input), kernel_size, stride, padding, output_size)
+    _check(raw(input), raw(indices), lengths)
     return _max_unpool2d(input, indices, lengths)
 
 
@@ -101,6 +105,7 @@ def max_unpool3d(
 ) -> Value:
     """A volume from what `max_pool3d` made of it; see `max_unpool1d`."""
     lengths = _lengths(3, raw(input), kernel_size, stride, padding, output_size)
+    _check(raw(input), raw(indices), lengths)
     return _max_unpool3d(input, indices, lengths)
 
 
@@ -138,6 +143,31 @@ def _lengths(
                 f"{usual - step} and {usual + step})"
             )
     return lengths
+
+
+def _check(x: Array, indices: Array, lengths: Shape) -> None:
+    spatial = len(lengths)
+    if indices.dtype != np.int64:
+        got = f" but got: {scalar_type_name(indices.dtype)}" if spatial == 2 else ""
+        raise RuntimeError(f"elements in indices should be type int64{got}")
+    if x.ndim not in (spatial + 1, spatial + 2):
+        raise RuntimeError(
+            f"Input to max_unpooling{spatial}d should be a {spatial + 1}d or "
+            f"{spatial + 2}d Tensor, but got a tensor with {x.ndim} dimensions."
+        )
+    if x.shape != indices.shape:
+        raise RuntimeError(
+            f"Expected shape of indices to be same as that of the input tensor "
+            f"({list(x.shape)}) but got indices tensor with shape: "
+            f"{list(indices.shape)}"
+        )
+    wrong = (indices < 0) | (indices >= prod(lengths))
+    if bool(np.any(wrong)):
+        first = int(np.reshape(indices, -1)[np.argmax(wrong)])
+        raise RuntimeError(
+            f"Found an invalid max index: {first} (output volumes are of size "
+            f"{'x'.join(map(str, lengths))})"
+        )
 
 
 def _each(value: Lengths, spatial: int) -> Shape:

@@ -17,10 +17,11 @@ def numpy_names(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def renaming(*args: P.args, **kwargs: P.kwargs) -> R:
-        if "axis" in kwargs:
-            kwargs["dim"] = kwargs.pop("axis")
-        if "keepdims" in kwargs:
-            kwargs["keepdim"] = kwargs.pop("keepdims")
+        if kwargs:
+            if "axis" in kwargs:
+                kwargs["dim"] = kwargs.pop("axis")
+            if "keepdims" in kwargs:
+                kwargs["keepdim"] = kwargs.pop("keepdims")
         return function(*args, **kwargs)
 
     return renaming

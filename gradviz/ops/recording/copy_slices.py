@@ -3,7 +3,9 @@
 See Note [Views and the graph] in `gradviz.ops.recording.view`.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, Node, next_sequence_nr
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.node_hooks import Hookable
 from gradviz.ops.recording.variable import (
     NOWHERE,
@@ -21,7 +24,7 @@ from gradviz.ops.recording.variable import (
     raw,
     variable,
 )
-from gradviz.ops.recording.view import View, regeneration, replay
+from gradviz.ops.recording.view import Step, View, regeneration, replay
 
 
 class CopySlices(Hookable, Node):
@@ -54,18 +57,18 @@ class CopySlices(Hookable, Node):
             next_sequence_nr(),
         )
 
-    def __call__(self, inputs: list[Gradient]) -> Sequence[Gradient]:
+    def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """The gradient of the base as it was, and those of the op's other inputs."""
         return self.call_restricted(inputs, (True,) * len(self.next_edges))
 
     def apply(self, *grads: Gradient) -> Sequence[Gradient]:
         """As `Node.apply`."""
-        return self(list(grads))
+        return self.call(list(grads))
 
     def call_restricted(
         self, inputs: list[Gradient], wanted: Sequence[bool]
     ) -> Sequence[Gradient]:
-        """As `__call__`, but only what is wanted."""
+        """As `call`, but only what is wanted."""
         grad = inputs[0]
         if grad is None:
             return (None,) * len(self.next_edges)
@@ -84,13 +87,13 @@ class CopySlices(Hookable, Node):
         if not isinstance(grad, Variable):
             whole = grad.copy()
             target = replay(self.steps, whole)
-            if np.may_share_memory(target, whole):
+            # What NumPy broadcast is read-only, even if no element is there twice.
+            if np.may_share_memory(target, whole) and target.flags.writeable:
                 target[...] = 0 if part is None else part
                 return whole
-        shape = raw(grad).shape
         if part is None:
             part = np.zeros_like(raw(replay(self.steps, grad)))
-        return _replaced(grad, part, replay(self.steps, _positions(shape)))
+        return _replaced(grad, part, _positions(self.steps, raw(grad)))
 
 
 @regeneration
@@ -102,25 +105,52 @@ def new_edge(view: Variable, of: View) -> Edge:
     base = of.base
     token = GRAD_ENABLED.set(True)
     try:
-        if view.array.dtype != base.array.dtype:  # real numbers of complex ones
-            return gradient_edge(replay(of.steps, base))
-        shape = base.array.shape
         if not base.needs_grad:  # it was detached: gradients end there
             base = variable(base.array, NOWHERE)
-        result = _as_strided(base, replay(of.steps, _positions(shape)), view.array)
-        return gradient_edge(result)
+        positions = _positions(of.steps, base.array)
+        return gradient_edge(_as_strided(base, positions, view.array))
     finally:
         GRAD_ENABLED.reset(token)
 
 
-def _positions(shape: tuple[int, ...]) -> np.ndarray:
-    """For each place of an array of that shape, which one it is in C order."""
-    return np.arange(int(np.prod(shape))).reshape(shape)
+# A view may show the two parts of complex numbers, or pairs as complex numbers. So from
+# here on all arrays are rows of real numbers, of which a complex one has two.
+
+
+def _positions(steps: Iterable[Step], base: Array) -> np.ndarray:
+    """Which numbers of `base`, in C order, the view shows that `steps` make of it.
+
+    The view is made of positions in the place of numbers.
+    """
+    size = base.size
+    if base.dtype.kind == "c":
+        pairs = np.arange(2.0 * size).reshape(*base.shape, 2)
+        seen = replay(steps, pairs.view(np.complex128)[..., 0])
+    else:
+        seen = replay(steps, np.arange(float(size)).reshape(base.shape))
+    return _row(seen).astype(np.int64)
+
+
+def _row(x: Array) -> Array:
+    """The numbers of an array in C order."""
+    flat = x.reshape(-1)
+    if x.dtype.kind != "c":
+        return flat
+    return (flat if flat.flags.c_contiguous else flat.copy()).view(x.real.dtype)
+
+
+def _shaped(row: Array, shape: Shape, dtype: np.dtype[Any]) -> Array:
+    """An array with the numbers in `row`, complex if `dtype` is."""
+    if dtype.kind == "c":
+        row = row.view(np.result_type(row.dtype, np.complex64))
+    return row.reshape(shape)
 
 
 @differentiable(
     "AsStridedBackward0",
-    x=lambda grad, x_shape, positions: _spread(grad, x_shape, positions),
+    x=lambda grad, x_shape, x_dtype, positions: _spread(
+        grad, x_shape, x_dtype, positions
+    ),
 )
 def _as_strided(x: Array, positions: np.ndarray, data: Array) -> Array:
     """What the view shows of its base: `data`, which has been computed already."""
@@ -129,33 +159,46 @@ def _as_strided(x: Array, positions: np.ndarray, data: Array) -> Array:
 
 
 @differentiable(
-    "AsStridedBackwardBackward0", x=lambda grad, positions: _taken(grad, positions)
+    "AsStridedBackwardBackward0",
+    x=lambda grad, x_shape, x_dtype, positions: _taken(
+        grad, x_shape, x_dtype, positions
+    ),
 )
-def _spread(x: Array, shape: tuple[int, ...], positions: np.ndarray) -> Array:
-    """Zeros in `shape`, with the elements of `x` added at `positions`."""
-    result: Array = np.zeros_like(x, shape=int(np.prod(shape)))
-    np.add.at(result, positions.reshape(-1), x.reshape(-1))
-    return result.reshape(shape)
+def _spread(
+    x: Array, shape: Shape, dtype: np.dtype[Any], positions: np.ndarray
+) -> Array:
+    """Zeros in `shape`, with the numbers of `x` added at `positions`."""
+    row = _row(x)
+    count = math.prod(shape) * (2 if dtype.kind == "c" else 1)
+    result: Array = np.zeros_like(row, shape=count)
+    np.add.at(result, positions, row)
+    return _shaped(result, shape, dtype)
 
 
 @differentiable(
     "TakeBackward0",
-    x=lambda grad, x_shape, positions: _spread(grad, x_shape, positions),
+    x=lambda grad, x_shape, x_dtype, positions: _spread(
+        grad, x_shape, x_dtype, positions
+    ),
 )
-def _taken(x: Array, positions: np.ndarray) -> Array:
-    """The elements of `x` at `positions`."""
-    return x.reshape(-1)[positions]
+def _taken(
+    x: Array, shape: Shape, dtype: np.dtype[Any], positions: np.ndarray
+) -> Array:
+    """The numbers of `x` at `positions`, in `shape`."""
+    return _shaped(_row(x)[positions], shape, dtype)
 
 
 @differentiable(
     "CopySlicesBackward0",
     x=lambda grad, positions: _replaced(
-        grad, np.zeros_like(raw(grad), shape=positions.shape), positions
+        grad, np.zeros_like(_row(raw(grad)), shape=positions.shape), positions
     ),
-    part=lambda grad, positions: _taken(grad, positions),
+    part=lambda grad, part_shape, part_dtype, positions: _taken(
+        grad, part_shape, part_dtype, positions
+    ),
 )
 def _replaced(x: Array, part: Array, positions: np.ndarray) -> Array:
     """`x` with `part` at `positions`."""
-    result = x.reshape(-1).copy()
-    result[positions.reshape(-1)] = part.reshape(-1)
-    return result.reshape(x.shape)
+    row = _row(x).copy()
+    row[positions] = _row(part)
+    return _shaped(row, x.shape, x.dtype)

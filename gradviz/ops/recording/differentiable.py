@@ -8,38 +8,47 @@ say what they need] in `gradviz.ops.recording.plan`, and Note [Silence] in
 `gradviz.ops.recording.silence`.
 """
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.mixing import MixedDevicesError
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge
-from gradviz.ops.recording import saved_variable
+from gradviz.ops.recording.arguments import Completion, completion_of
 from gradviz.ops.recording.op_node import (
     OpNode,
     SeveralNode,
     node_class_of,
-    shows_saved,
 )
 from gradviz.ops.recording.plan import (
-    CONSTANT,
-    RESULT,
     Formula,
     Plan,
     Properties,
     Signature,
     parameters_of,
-    pick,
 )
 from gradviz.ops.recording.promotion import as_floating, operand, promote
 from gradviz.ops.recording.refusal import check_tensors
-from gradviz.ops.recording.saved_variable import save
+from gradviz.ops.recording.result import (
+    any_needs_grad,
+    edges_of,
+    kept_result,
+    recorded,
+    recorder,
+)
+from gradviz.ops.recording.shown_saved import shows_saved
 from gradviz.ops.recording.silence import mute, unmute
-from gradviz.ops.recording.variable import Value, Variable, gradient_edge, variable
-from gradviz.ops.recording.version import INFERENCE, Version
+from gradviz.ops.recording.variable import (
+    NOWHERE,
+    Value,
+    Variable,
+    gradient_edge,
+    variable,
+)
+from gradviz.ops.recording.version import INFERENCE
 from gradviz.ops.recording.view import view_of
 
 #: Takes arrays and variables first, then what else it needs.
@@ -63,42 +72,29 @@ def unary(
     """
     signature = Signature(("x",), {"x": formula})
     plan = signature.plans()[1]
-    saves_input, saves_result = plan.names == ("x",), plan.saves_results
     node_class = node_class_of(name)
     shows_saved(node_class, signature.saved_names())
 
-    new_edge, word = tuple.__new__, _word(name)
+    word = _word(name)
 
-    # The shortest op, written out: every step of it is in the forward budget.
-    def op(x: Value) -> Value:
-        if not isinstance(x, Variable):
-            if type(x) is not np.ndarray:  # formulas come here: asked first, for time
-                check_tensors(word, input=x)
-            return forward(x)
-        source = x.array
-        records = GRAD_ENABLED.get()
-        if records:
-            if x.viewed is not None:
-                x.viewed.refresh(x)
-            records = x.needs_grad
+    def op(input: Value) -> Value:
+        if not isinstance(input, Variable):
+            if type(input) is not np.ndarray:  # formulas come here: first, for time
+                check_tensors(word, input=input)
+            return forward(input)
+        source = input.array
         token = mute()
         try:
-            data = forward(source if records else as_floating(source))
+            data = forward(source if input.needs_grad else as_floating(source))
         finally:
             unmute(token)
-        if not records:
+        if not GRAD_ENABLED.get():
             return variable(data)
-        if type(data) is not type(source):
-            data = np.asarray(data)
-        edge = x.edge or gradient_edge(x)
-        if saves_result:
-            return _recorded(node_class, (edge,), data, plan, (x, data))
-        saved: tuple[Value, ...] = ()
-        if saves_input:
-            is_plain = x.version is None and not saved_variable.num_hooks
-            saved = (x if is_plain else save(x),)
-        node = node_class((edge,), data, plan, saved)
-        return variable(data, new_edge(Edge, (node, 0)))
+        edge = gradient_edge(input)
+        if edge is NOWHERE and not input.needs_grad:
+            return variable(data)
+        kept = kept_result(data) if plan.saves_results else data
+        return recorded(node_class, plan, (edge,), kept, (input, kept))
 
     return _named(op, name, forward)
 
@@ -119,19 +115,24 @@ def binary(
         y: Formula of the second input's gradient.
     """
     signature = Signature(("x", "y"), {"x": x, "y": y})
-    plans = signature.plans()
     node_class = node_class_of(name)
     shows_saved(node_class, signature.saved_names())
+    result_of = recorder(node_class, signature.plans(), (0, 1))
+    word = _word(name)
 
-    def op(x: Value, y: Value) -> Value:
-        if isinstance(x, Variable):
-            a = x.array
-            b = y.array if isinstance(y, Variable) else (y := operand(y))
-        elif isinstance(y, Variable):
-            a = x = operand(x)
-            b = y.array
+    def op(input: Value, other: Value) -> Value:
+        if isinstance(input, Variable):
+            a = input.array
+            b = (
+                other.array
+                if isinstance(other, Variable)
+                else (other := operand(other))
+            )
+        elif isinstance(other, Variable):
+            a = input = operand(input)
+            b = other.array
         else:
-            return forward(x, y)
+            return forward(input, other)
         token = mute()
         try:
             if type(a) is not type(b) or a.dtype is not b.dtype:
@@ -139,17 +140,11 @@ def binary(
             data = forward(a, b)
         except ValueError as error:
             raise _broadcast_error(a, b) from error
+        except MixedDevicesError as error:
+            raise error.of(word) from None
         finally:
             unmute(token)
-        if isinstance(data, np.generic):
-            data = np.asarray(data)
-        if not GRAD_ENABLED.get():
-            return variable(data)
-        edges = (gradient_edge(x), gradient_edge(y))
-        wanted = (edges[0].node is not None) + 2 * (edges[1].node is not None)
-        if not wanted and not _need_grad((x, y)):
-            return variable(data)
-        return _recorded(node_class, edges, data, plans[wanted], (x, y, data))
+        return result_of((input, other), (a, b), data)
 
     return _named(op, name, forward)
 
@@ -186,7 +181,7 @@ def differentiable(
         signature = Signature(names, formulas, arrays, results or ("result",), plain)
         form = _Form(
             forward,
-            _completion(forward),
+            completion_of(forward),
             len(names),
             signature.plans(),
             signature.properties(),
@@ -205,8 +200,15 @@ def differentiable(
             op = _with_results(form, node_class, several)
         else:
             node_class = node_class_of(name)
-            of_one = form.positions == (0,) and not arrays
-            op = (_of_one if of_one else _of_several)(form, node_class)
+            has_one = form.positions == (0,) and not arrays
+            if view:
+                op = _of_view(form, node_class)
+            elif has_one:
+                op = _of_one(form, node_class)
+            elif names == tuple(formulas) and len(names) == 2:
+                op = _of_two(form, node_class)
+            else:
+                op = _of_several(form, node_class)
         shows_saved(node_class, signature.saved_names())
         return _named(op, name, forward)
 
@@ -227,7 +229,7 @@ class _Form(NamedTuple):
     """
 
     forward: Callable[..., Any]
-    complete: Callable[[tuple[Value, ...], dict[str, Value]], tuple[Value, ...]]
+    complete: Completion
     num_parameters: int
     plans: Sequence[Plan]
     properties: Properties
@@ -253,47 +255,96 @@ class _Several(NamedTuple):
 
 def _of_one(form: _Form, node_class: type[OpNode]) -> Op:
     """An op whose first argument is its only array."""
-    forward, complete, num_parameters, plans, properties, _, is_view = form
+    forward, complete, num_parameters, plans, properties, _, _ = form
     plan, num_rest = plans[1], num_parameters - 1
     word = _word(node_class.__name__)
 
-    def op(x: Value, *rest: Value, **named: Value) -> Value:
+    def op(input: Value, *rest: Value, **named: Value) -> Value:
         if named or len(rest) != num_rest:
-            _, *rest = complete((x, *rest), named)  # type: ignore[assignment]
-        if not isinstance(x, Variable):
-            if type(x) is not np.ndarray:  # formulas come here: asked first, for time
-                check_tensors(word, input=x)
-            return forward(x, *rest)
-        source = x.array
-        records = GRAD_ENABLED.get()
-        if records:
-            if x.viewed is not None:
-                x.viewed.refresh(x)
-            records = x.needs_grad and not (is_view and x.version is INFERENCE)
+            _, *rest = complete((input, *rest), named)  # type: ignore[assignment]
+        if not isinstance(input, Variable):
+            if type(input) is not np.ndarray:  # formulas come here: first, for time
+                check_tensors(word, input=input)
+            return forward(input, *rest)
+        source = input.array
         token = mute()
         try:
             data = forward(source, *rest)
         finally:
             unmute(token)
-        if isinstance(data, np.generic):
-            data = np.asarray(data)
-        if records:
-            read = [read(source) for _, read in properties] if properties else ()
-            values = (x, *rest, data, *read)
-            edge = x.edge or gradient_edge(x)
-            result = _recorded(node_class, (edge,), data, plan, values)
+        if not GRAD_ENABLED.get():
+            return variable(data)
+        edge = gradient_edge(input)
+        if edge is NOWHERE and not input.needs_grad:
+            return variable(data)
+        kept = kept_result(data) if plan.saves_results else data
+        values = (input, *rest, kept)
+        for _, read in properties:
+            values += (read(source),)
+        return recorded(node_class, plan, (edge,), kept, values)
+
+    return op
+
+
+def _of_view(form: _Form, node_class: type[OpNode]) -> Op:
+    """An op whose result shows the memory of its first argument, its only array."""
+    forward, complete, num_parameters, plans, properties, _, _ = form
+    plan, num_rest = plans[1], num_parameters - 1
+    word = _word(node_class.__name__)
+
+    def op(input: Value, *rest: Value, **named: Value) -> Value:
+        if named or len(rest) != num_rest:
+            rest = complete((input, *rest), named)[1:]
+        if not isinstance(input, Variable):
+            if type(input) is not np.ndarray:
+                check_tensors(word, input=input)
+            return forward(input, *rest)
+        source = input.array
+        data = forward(source, *rest)  # computes nothing: nothing to silence
+        records = GRAD_ENABLED.get() and input.version is not INFERENCE
+        edge = gradient_edge(input) if records else NOWHERE
+        if edge is not NOWHERE or (records and input.needs_grad):
+            values = (input, *rest, data)
+            for _, read in properties:
+                values += (read(source),)
+            result = recorded(node_class, plan, (edge,), data, values)
         else:
             result = variable(data)
-        if is_view:
-            result.viewed = view_of(x, result, (op, tuple(rest), None))
+        result.viewed = view_of(input, result, (op, rest, None))
         return result
+
+    return op
+
+
+def _of_two(form: _Form, node_class: type[OpNode]) -> Op:
+    """An op whose only arguments are two arrays."""
+    forward, complete, _, plans, properties, positions, _ = form
+    result_of = recorder(node_class, plans, positions, properties)
+    word = _word(node_class.__name__)
+
+    def op(*args: Value, **named: Value) -> Value:
+        x, y = complete(args, named) if named or len(args) != 2 else args
+        a = x.array if isinstance(x, Variable) else x
+        b = y.array if isinstance(y, Variable) else y
+        if a is x and b is y:
+            return forward(x, y)
+        token = mute()
+        try:
+            data = forward(a, b)
+        except MixedDevicesError as error:
+            raise error.of(word) from None
+        finally:
+            unmute(token)
+        return result_of((x, y), (a, b), data)
 
     return op
 
 
 def _of_several(form: _Form, node_class: type[OpNode]) -> Op:
     """An op whose arguments may be arrays; those at `positions` have formulas."""
-    forward, complete, num_parameters, plans, properties, positions, is_view = form
+    forward, complete, num_parameters, plans, properties, positions, _ = form
+    result_of = recorder(node_class, plans, positions, properties)
+    word = _word(node_class.__name__)
 
     def op(*args: Value, **named: Value) -> Value:
         if named or len(args) != num_parameters:
@@ -304,22 +355,8 @@ def _of_several(form: _Form, node_class: type[OpNode]) -> Op:
         else:
             return forward(*args)
         arrays = [a.array if isinstance(a, Variable) else a for a in args]
-        token = mute()
-        try:
-            data = forward(*arrays)
-        finally:
-            unmute(token)
-        if isinstance(data, np.generic):
-            data = np.asarray(data)
-        edges, wanted = _wanted(args, positions)
-        if wanted or _need_grad(args):
-            values = (*args, data, *[read(arrays[i]) for i, read in properties])
-            result = _recorded(node_class, edges, data, plans[wanted], values)
-        else:
-            result = variable(data)
-        if is_view:
-            result.viewed = view_of(args[0], result, (op, tuple(args[1:]), None))
-        return result
+        data = _computed(forward, arrays, word)
+        return result_of(args, arrays, data)
 
     return op
 
@@ -328,6 +365,7 @@ def _with_results(form: _Form, node_class: type[SeveralNode], several: _Several)
     """An op that returns a tuple."""
     forward, complete, num_parameters, plans, properties, positions, is_view = form
     are_named, plain, fills, takes_one = several
+    word = _word(node_class.__name__)
 
     def op(*args: Value, **named: Value) -> Value:
         if named or len(args) != num_parameters:
@@ -335,19 +373,16 @@ def _with_results(form: _Form, node_class: type[SeveralNode], several: _Several)
         if not any(isinstance(value, Variable) for value in args):
             return forward(*args)
         arrays = [a.array if isinstance(a, Variable) else a for a in args]
-        token = mute()
-        try:
-            data = forward(*arrays)
-        finally:
-            unmute(token)
+        data = _computed(forward, arrays, word)
         parts = [np.asarray(d) if isinstance(d, np.generic) else d for d in data]
-        edges, wanted = _wanted(args, positions)
+        records = GRAD_ENABLED.get()
+        edges, wanted = edges_of(args, positions if records else ())
         results = [variable(part) for part in parts]
-        if wanted or _need_grad(args):
+        if records and (wanted or any_needs_grad(args)):
             plan = plans[wanted]
             kept: Sequence[Value] = parts if are_named else [None]
             if plan.saves_results:
-                kept = [_kept(part) for part in parts]
+                kept = [kept_result(part) for part in parts]
                 for one, own in zip(results, kept, strict=True):
                     one.version = own.version
             values = (*args, *kept, *[read(arrays[i]) for i, read in properties])
@@ -356,7 +391,7 @@ def _with_results(form: _Form, node_class: type[SeveralNode], several: _Several)
                 edges,
                 [parts[i] for i in outputs],
                 plan,
-                _saved(plan, values),
+                plan.keep(values),
                 fills,
                 takes_one,
             )
@@ -371,151 +406,15 @@ def _with_results(form: _Form, node_class: type[SeveralNode], several: _Several)
     return op
 
 
-def record(
-    name: str,
-    data: Array,
-    inputs: Sequence[Value],
-    formulas: Sequence[Formula],
-    saved: Sequence[Value] = (),
-) -> Value:
-    """The result of an op with any number of inputs.
-
-    Args:
-        name: Of its node.
-        data: What the forward computed.
-        inputs: The op's inputs, variables or not.
-        formulas: Of the gradient of each: they take the gradient, and what was saved.
-        saved: What to save: inputs, other arrays, anything.
-
-    Returns:
-        `data` as a variable, or `data` itself if no input is a variable.
-    """
-    if not any(isinstance(one, Variable) for one in inputs):
-        return data
-    edges, wanted = _wanted(inputs, range(len(inputs)))
-    if not wanted:
-        return variable(data)
-    everything = pick(range(len(saved)))
-    steps = tuple(
-        (None if edge.node is None else formula, everything)
-        for edge, formula in zip(edges, formulas, strict=True)
-    )
-    origins = tuple(
-        next((i for i, one in enumerate(inputs) if one is value), CONSTANT)
-        for value in saved
-    )
-    has_tensors = any(isinstance(one, Variable | np.ndarray) for one in saved)
-    plan = Plan(
-        everything, (), steps, origins, has_tensors=has_tensors, saves_results=False
-    )
-    return _recorded(node_class_of(name), edges, data, plan, saved)
-
-
-def _need_grad(args: Sequence[Value]) -> bool:
-    """Whether one needs gradients, although no edge is wanted.
-
-    That is a view made under no_grad: what comes of it has a node, as in PyTorch, but
-    gradients end there.
-    """
-    return GRAD_ENABLED.get() and any(
-        isinstance(one, Variable) and one.needs_grad for one in args
-    )
-
-
-def _wanted(
-    args: Sequence[Value], positions: Sequence[int]
-) -> tuple[tuple[Edge, ...], int]:
-    """The edges of the arguments at `positions`, and a bit for each that is wanted."""
-    if not GRAD_ENABLED.get():
-        return (), 0
-    edges = tuple([gradient_edge(args[position]) for position in positions])
-    wanted, bit = 0, 1
-    for edge in edges:
-        if edge.node is not None:
-            wanted += bit
-        bit <<= 1
-    return edges, wanted
-
-
-def _recorded(
-    node_class: type[OpNode],
-    edges: tuple[Edge, ...],
-    data: Array,
-    plan: Plan,
-    values: Sequence[Value],
-) -> Value:
-    """The result of an op, with its node.
-
-    Args:
-        node_class: Of the node.
-        edges: Where its gradients go.
-        data: The result.
-        plan: What to save.
-        values: All that formulas can name; `data` among them if it is one of those.
-    """
-    if not plan.saves_results:
-        node = node_class(edges, data, plan, _saved(plan, values))
-        return variable(data, node.output_edge())
-    kept = _kept(data)
-    values = [kept if value is data else value for value in values]
-    node = node_class(edges, data, plan, _saved(plan, values))
-    result = variable(data, node.output_edge())
-    result.version = kept.version
-    return result
-
-
-def _kept(data: Array) -> Variable:
-    """What to save of a result: a variable without its edge; see Note [Saving]."""
-    kept: Variable = variable(data)
-    kept.needs_grad = True
-    kept.version = Version()
-    return kept
-
-
-def _saved(plan: Plan, values: Sequence[Value]) -> tuple[Value, ...]:
-    """What a node keeps of `values`; see Note [Saving]."""
-    kept = plan.keep(values)
-    if not plan.has_tensors:
-        return kept
-    if not saved_variable.num_hooks:
-        return tuple(
-            [
-                save(value)
-                if isinstance(value, Variable) and value.version is not None
-                else value
-                for value in kept
-            ]
-        )
-    return tuple(
-        save(value, output_nr=RESULT - origin if origin <= RESULT else None)
-        if isinstance(value, Variable)
-        else value
-        for value, origin in zip(kept, plan.origins, strict=True)
-    )
-
-
-def _completion(
-    function: Callable[..., Any],
-) -> Callable[[tuple[Value, ...], dict[str, Value]], tuple[Value, ...]]:
-    """What puts the arguments of a call of `function` in order, with its defaults."""
-    names = parameters_of(function)
-    defaults = dict(
-        zip(reversed(names), reversed(function.__defaults__ or ()), strict=False)
-    )
-
-    def complete(args: tuple[Value, ...], named: dict[str, Value]) -> tuple[Value, ...]:
-        given = defaults | named
-        try:
-            completed = args + tuple([given[name] for name in names[len(args) :]])
-        except KeyError:
-            completed = ()
-        if len(completed) == len(names) and named.keys() <= set(names[len(args) :]):
-            return completed
-        return (
-            inspect.signature(function).bind(*args, **named).args
-        )  # says what is wrong
-
-    return complete
+def _computed(forward: Callable[..., Any], arrays: Sequence[Any], word: str) -> Any:  # noqa: ANN401 - what `forward` returns
+    """Call a function on raw arrays; NumPy warns of nothing meanwhile."""
+    token = mute()
+    try:
+        return forward(*arrays)
+    except MixedDevicesError as error:
+        raise error.of(word) from None
+    finally:
+        unmute(token)
 
 
 def _named(op: Op, name: str, forward: Callable[..., Array]) -> Op:

@@ -67,7 +67,7 @@ def at(dim: int, index: object) -> tuple[Any, ...]:
 
     The ellipsis has it return an array, where an element alone would be a copy.
     """
-    return (*(slice(None),) * dim, index, ...)
+    return (*(slice(None),) * dim, index, ...) if dim else (index, ...)
 
 
 def several(dims: Dims) -> Shape:

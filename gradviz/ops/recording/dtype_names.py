@@ -1,8 +1,17 @@
 """What PyTorch's messages call the dtypes."""
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
+
+
+class Named(Protocol):
+    """A dtype: NumPy's, or what stands for one."""
+
+    @property
+    def name(self) -> str:
+        """NumPy's name."""
+
 
 _SCALAR_TYPES: Final = {
     "bool": "Bool",
@@ -33,7 +42,7 @@ _CPP_TYPES: Final = {
 }
 
 
-def scalar_type_name(dtype: np.dtype[Any]) -> str:
+def scalar_type_name(dtype: Named) -> str:
     """The name of a ScalarType: float32 is ``Float``."""
     return _SCALAR_TYPES.get(dtype.name, dtype.name)
 

@@ -1,18 +1,46 @@
-"""Hooks on the nodes of tensors: functions that see tensors.
+"""What users do with the nodes of tensors: register hooks on them, and call them.
 
-The engine calls hooks with what flows through it, which is raw arrays in a plain
-backward; here they are put into tensors for the user's function, and back.
+Through the engine flow raw arrays in a plain backward; here they are put into tensors
+for the user, and back.
 """
 
-from gradviz.engine.node import Edge
+from typing import Any
+
+from gradviz.engine.node import Edge, Node
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.variable import as_flowing, as_tensor
+from gradviz.ops.recording.variable import Variable, as_flowing, as_tensor
 
 
 class Hookable:
-    """A node on which users register hooks; a mixin for subclasses of `Node`."""
+    """A node with which users may deal; a mixin for subclasses of `Node`."""
 
     __slots__ = ()
+
+    def __call__(self, *grads: object) -> Any:  # noqa: ANN401 - a tensor or several
+        """Run the node alone, outside of any pass and without its hooks.
+
+        Args:
+            *grads: The gradient of each output, None where there is none.
+
+        Returns:
+            The gradient of the input, or those of all inputs. They are part of the
+            graph unless gradient mode is off.
+
+        Raises:
+            TypeError: There are more or fewer, or one is no tensor.
+
+        Source: torch/csrc/autograd/python_cpp_function.cpp, THPCppFunction_call.
+        """
+        assert isinstance(self, Node)
+        if len(grads) != self.num_inputs:
+            raise TypeError(
+                f"expected {self.num_inputs} arguments, got {len(grads)} instead"
+            )
+        for index, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, Variable):
+                raise TypeError(f"argument {index} is not a Variable")
+        results = tuple(map(as_tensor, self.call([as_flowing(one) for one in grads])))
+        return results[0] if len(results) == 1 else results
 
     @staticmethod
     def shown(gradient: Gradient) -> Gradient:

@@ -1,7 +1,6 @@
 """The node of an op: what was saved, and the formulas that use it."""
 
-import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -10,22 +9,21 @@ from gradviz.backends.base import Array
 from gradviz.backends.device import CPU
 from gradviz.engine import basic_nodes
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import Edge, InputMetadata, Node, next_sequence_nr
+from gradviz.engine.node import SEQUENCE, Edge, InputMetadata, Node, next_sequence_nr
 from gradviz.engine.protocols import Gradient, size_bytes
 from gradviz.ops.recording import creation_hooks, saved_variable
 from gradviz.ops.recording.node_hooks import Hookable
 from gradviz.ops.recording.plan import CONSTANT, RESULT, Plan
 from gradviz.ops.recording.saved_variable import (
-    FREED,
     SECOND_BACKWARD,
-    PackHook,
     SavedVariable,
-    UnpackHook,
     attached,
     check_unchanged,
 )
 from gradviz.ops.recording.variable import Variable, metadata_of, raw, variable
 from gradviz.trace import probe
+
+_new_tuple: Final = tuple.__new__  # makes a named one in half the time
 
 
 class OpNode(Hookable, Node):
@@ -45,12 +43,8 @@ class OpNode(Hookable, Node):
         self, edges: tuple[Edge, ...], data: Array, plan: Plan, saved: tuple[Any, ...]
     ) -> None:
         device = CPU if type(data) is np.ndarray else data.device
-        self._initialise(
-            edges,
-            (tuple.__new__(InputMetadata, (data.shape, data.dtype, device)),),
-            device,
-            next_sequence_nr(),
-        )
+        metadata = _new_tuple(InputMetadata, (data.shape, data.dtype, device))
+        self._initialise(edges, (metadata,), device, SEQUENCE.next())
         self.plan = plan
         self.saved: tuple[Any, ...] | None = saved
         if probe.current is not None or saved_variable.num_hooks:
@@ -66,11 +60,7 @@ class OpNode(Hookable, Node):
             if isinstance(value, SavedVariable):
                 value.pack_result(self)
 
-    def output_edge(self) -> Edge:
-        """The edge to this node's only input."""
-        return tuple.__new__(Edge, (self, 0))
-
-    def __call__(self, inputs: list[Gradient]) -> Sequence[Gradient]:
+    def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """The gradients of the op's inputs; see `Node.apply`.
 
         Raises:
@@ -107,7 +97,7 @@ class OpNode(Hookable, Node):
     ) -> Sequence[Gradient]:
         """The gradients that are wanted, None in place of the others (I8)."""
         if all(wanted) or inputs[0] is None:
-            return self(inputs)
+            return self.call(inputs)
         saved = self.saved
         if saved is None:
             raise RuntimeError(SECOND_BACKWARD)
@@ -121,11 +111,21 @@ class OpNode(Hookable, Node):
 
     def apply(self, *grads: Gradient) -> Sequence[Gradient]:
         """The gradients of the op's inputs, given those of its results."""
-        return self(list(grads))
+        return self.call(list(grads))
 
     def _arrays(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """What was saved, as formulas want it in a plain backward."""
-        return tuple([self._array(value, index) for index, value in enumerate(saved)])
+        arrays = []
+        for index, value in enumerate(saved):
+            if (  # nearly all are like this
+                isinstance(value, Variable)
+                and value.needs_grad
+                and (value.version is None or not value.version.value)
+            ):
+                arrays.append(value.array)
+            else:
+                arrays.append(self._array(value, index))
+        return tuple(arrays)
 
     def _array(self, value: Any, index: int) -> Any:  # noqa: ANN401 - of any type
         if isinstance(value, Variable):
@@ -154,7 +154,7 @@ class OpNode(Hookable, Node):
         if not isinstance(value, Variable):
             return value
         self._check(value, origin)
-        return attached(value, self, _output_nr(origin))
+        return attached(value, self, output_nr_of(origin))
 
     def _check(self, value: Variable, origin: int) -> None:
         """Raise if a variable that was saved by itself has changed since."""
@@ -163,7 +163,7 @@ class OpNode(Hookable, Node):
             value,
             0,
             self,
-            output_nr=_output_nr(origin),
+            output_nr=output_nr_of(origin),
             was_leaf=source is None or isinstance(source, basic_nodes.AccumulateGrad),
         )
 
@@ -171,67 +171,6 @@ class OpNode(Hookable, Node):
         """Let go of saved tensors; what is no tensor may be used again (N3)."""
         if self.plan.has_tensors:
             self.saved = None
-
-
-def shows_saved(cls: type[OpNode], names: Iterable[str]) -> None:
-    """Let nodes of a class show what they saved: ``_saved_x``, ``_raw_saved_x``.
-
-    Properties: with a ``__getattr__`` every other attribute would be slow. PyTorch's
-    names of the first two inputs, ``self`` and ``other``, will do too.
-    """
-    for name in names:
-        for known_as in (name, _ALIASES.get(name, name)):
-            for prefix, read in (("_saved_", _show_saved), ("_raw_saved_", _show_raw)):
-                reader = property(functools.partial(read, name=name))
-                setattr(cls, f"{prefix}{known_as}", reader)
-
-
-_ALIASES: Final = {"x": "self", "input": "self", "y": "other"}
-
-
-def _show_saved(node: OpNode, *, name: str) -> Any:  # noqa: ANN401 - of any type
-    if name not in node.plan.names:
-        return None  # no wanted gradient needs it
-    if node.saved is None:
-        raise RuntimeError(SECOND_BACKWARD)
-    index = node.plan.names.index(name)
-    return _shown(node.variable(index))
-
-
-def _show_raw(node: OpNode, *, name: str) -> Any:  # noqa: ANN401 - of any type
-    if name not in node.plan.names:
-        return None
-    if node.saved is None:
-        raise RuntimeError(SECOND_BACKWARD)
-    index = node.plan.names.index(name)
-    value, origin = node.saved[index], node.plan.origins[index]
-    if isinstance(value, Variable):
-        value = SavedVariable(value, output_nr=_output_nr(origin))
-        node.saved = (*node.saved[:index], value, *node.saved[index + 1 :])
-    return RawSaved(node, index) if isinstance(value, SavedVariable) else value
-
-
-class RawSaved:
-    """A place where a node keeps something, for hooks to be registered on.
-
-    Source: torch._C._autograd.SavedTensor.
-    """
-
-    def __init__(self, node: OpNode, index: int) -> None:
-        self._node = node
-        self._index = index
-
-    def register_hooks(self, pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
-        """See `SavedVariable.register_hooks`."""
-        if self._node.saved is None:
-            raise RuntimeError(FREED)
-        self._node.saved[self._index].register_hooks(pack_hook, unpack_hook)
-
-    def unpack(self) -> Any:  # noqa: ANN401 - of the class of tensors
-        """What is kept, as a variable in its place in the graph."""
-        if self._node.saved is None:
-            raise RuntimeError(SECOND_BACKWARD)
-        return self._node.saved[self._index].unpack(self._node)
 
 
 class SeveralNode(OpNode):
@@ -268,16 +207,16 @@ class SeveralNode(OpNode):
         if creation_hooks.num_hooks:
             creation_hooks.call(self, results)
 
-    def __call__(self, inputs: list[Gradient]) -> Sequence[Gradient]:
+    def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """As that of `OpNode`."""
-        return super().__call__([self._incoming(inputs)])
+        return super().call([self._incoming(inputs)])
 
     def call_restricted(
         self, inputs: list[Gradient], wanted: Sequence[bool]
     ) -> Sequence[Gradient]:
         """As that of `OpNode`."""
         if all(wanted):
-            return self(inputs)
+            return self.call(inputs)
         return super().call_restricted([self._incoming(inputs)], wanted)
 
     def _incoming(self, inputs: list[Gradient]) -> Gradient:
@@ -295,16 +234,9 @@ class SeveralNode(OpNode):
         )
 
 
-def _output_nr(origin: int) -> int | None:
+def output_nr_of(origin: int) -> int | None:
     """Which result has this origin; None if it is no result."""
     return RESULT - origin if origin <= RESULT else None
-
-
-def _shown(value: Any) -> Any:  # noqa: ANN401 - of any type
-    """What was saved, for people: arrays as variables."""
-    if isinstance(value, tuple):
-        return tuple(map(_shown, value))
-    return variable(value) if isinstance(value, np.ndarray) else value
 
 
 def _zeros(like: Gradient, metadata: InputMetadata | None) -> Gradient:

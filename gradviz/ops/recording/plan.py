@@ -17,12 +17,15 @@ gradient that is larger or wider than its receiver expects (V3, V5).
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.variable import device_of
+from gradviz.ops.recording import saved_variable
+from gradviz.ops.recording.saved_variable import save
+from gradviz.ops.recording.variable import Variable, device_of
 
 #: The gradient of one input, given that of the result and what it names.
 Formula: TypeAlias = Callable[..., Gradient]
@@ -37,11 +40,12 @@ CONSTANT: Final = -1
 RESULT: Final = -2
 
 
-class Plan(NamedTuple):
+@dataclass(frozen=True, slots=True)  # read by every op: a named tuple is slower
+class Plan:
     """What to save for a certain set of wanted gradients, and how to compute them.
 
     Attributes:
-        keep: Takes all values that formulas can name, returns those to save.
+        keep: Takes all values that formulas can name, returns what the node saves.
         names: What those are called.
         steps: For each edge, its formula (None if not wanted) and what takes the
             formula's arguments from what was saved.
@@ -113,8 +117,9 @@ class Signature(NamedTuple):
         needed = [p for name in chosen for p in _needs(self.formulas[name])]
         kept = tuple(dict.fromkeys(needed))
         has_tensors = not tensors.isdisjoint(kept)
+        origins = tuple(map(self._origin, kept))
         return Plan(
-            keep=pick([available.index(name) for name in kept]),
+            keep=keeper([available.index(name) for name in kept], origins, has_tensors),
             names=kept,
             steps=tuple(
                 (self.formulas[name], pick(list(map(kept.index, _needs(formula)))))
@@ -122,7 +127,7 @@ class Signature(NamedTuple):
                 else (None, pick(()))
                 for name, formula in self.formulas.items()
             ),
-            origins=tuple(map(self._origin, kept)),
+            origins=origins,
             has_tensors=has_tensors,
             saves_results=not set(self.results).isdisjoint(kept),
             only=self.formulas[chosen[0]]
@@ -156,6 +161,52 @@ def pick(indices: Sequence[int]) -> Picker:
             return lambda values: (values[only],)
         case several:
             return itemgetter(*several)
+
+
+def keeper(indices: Sequence[int], origins: Sequence[int], has_tensors: bool) -> Picker:
+    """A function that takes these values, as they are to be saved; see Note [Saving].
+
+    Args:
+        indices: Which.
+        origins: As those of `Plan`.
+        has_tensors: Whether there may be variables among them.
+    """
+    take = pick(indices)
+    if not has_tensors:
+        return take
+
+    def keep(values: Sequence[Any]) -> tuple[Any, ...]:
+        kept = take(values)
+        for value in kept:
+            if isinstance(value, Variable) and (
+                saved_variable.num_hooks or (value.version and value.version.value)
+            ):
+                return _saved(kept, origins)
+        return kept
+
+    def keep_only(values: Sequence[Any]) -> tuple[Any, ...]:
+        value = values[only]
+        if isinstance(value, Variable) and (
+            saved_variable.num_hooks or (value.version and value.version.value)
+        ):
+            return _saved((value,), origins)
+        return (value,)
+
+    if len(indices) != 1:
+        return keep
+    (only,) = indices
+    return keep_only
+
+
+def _saved(values: Sequence[Any], origins: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(
+        [
+            save(value, output_nr=RESULT - origin if origin <= RESULT else None)
+            if isinstance(value, Variable)
+            else value
+            for value, origin in zip(values, origins, strict=True)
+        ]
+    )
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -97,6 +97,8 @@ def operand(value: Operand) -> Operand:
 
 def promote(a: Operand, b: Operand) -> tuple[Operand, Operand]:
     """Two operands in the dtype in which PyTorch would combine them."""
+    if type(b) is float and type(a) is np.ndarray and a.dtype.kind == "f":
+        return a, b  # first: it is by far the most frequent
     if type(b) in _PYTHON_SCALARS and hasattr(a, "dtype"):
         return _beside_scalar(a, b), _fitting(b, a)
     if type(a) in _PYTHON_SCALARS and hasattr(b, "dtype"):

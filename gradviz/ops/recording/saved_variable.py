@@ -142,8 +142,6 @@ def save(x: Variable, *, output_nr: int | None = None) -> "Variable | SavedVaria
         output_nr: Which result; None for an input.
     """
     if not num_hooks and (x.version is None or not x.version.value):
-        if x.version is INFERENCE:
-            raise RuntimeError(_INFERENCE_SAVED)
         return x
     return SavedVariable(x, output_nr=output_nr)
 
@@ -163,10 +161,10 @@ class SavedVariable:
     """
 
     __slots__ = (
-        "_accumulator",
         "_data",
         "_edge",
         "_hooks",
+        "_leaf",
         "_needs_grad",
         "_output_nr",
         "_packed",
@@ -260,9 +258,7 @@ class SavedVariable:
     def _pack(self, hooks: Hooks, x: Variable, *, like: Variable) -> None:
         """Put `x` through the pack hook; `like` has the place in the graph to keep."""
         self._needs_grad, self._edge = like.requires_grad, like.edge
-        self._accumulator = (
-            like.accumulator() if self._needs_grad and self._edge is None else None
-        )
+        self._leaf = like if self._needs_grad and self._edge is None else None
         token = GRAD_ENABLED.set(False)
         before = x.version.value if x.version else 0
         try:
@@ -293,14 +289,10 @@ class SavedVariable:
             return result
         x: Variable = variable(result.array, self._edge)
         x.version = result.shared_version()
-        if self._accumulator is not None:  # a leaf: its gradient goes where it went
+        if self._leaf is not None:  # its gradient goes where it went
             x.needs_grad = True
-            x._accumulator = _holder(self._accumulator)
+            x._accumulator = self._leaf.accumulator()
         return x
-
-
-def _holder(node: Any) -> Callable[[], Any]:  # noqa: ANN401 - an AccumulateGrad
-    return lambda: node
 
 
 def attached(data: Variable, node: Node | None, output_nr: int | None) -> Value:

@@ -4,6 +4,8 @@ Here is the graph side of a tensor. Arithmetic, printing and the rest of what a 
 sees are in `gradviz.tensors`, whose Tensor is the class that ops return.
 """
 
+import enum
+import sys
 import threading
 import warnings
 import weakref
@@ -14,7 +16,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.backends.device import CPU, Device
-from gradviz.engine import basic_nodes
+from gradviz.engine import anomaly, basic_nodes
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, InputMetadata, Node
 from gradviz.engine.protocols import Gradient
@@ -26,8 +28,19 @@ from gradviz.ops.recording.version import INFERENCE, Version
 #: comes an array; if a variable is among them, a variable.
 Value: TypeAlias = Any
 
+_new_tuple: Final = tuple.__new__  # makes a named one in half the time
+
 #: The edge of what needs no gradient.
 NOWHERE: Final = Edge(None)
+
+
+class _AsElements(enum.Enum):
+    """The one value says that gradients have the dtype of the elements."""
+
+    AS_ELEMENTS = enum.auto()
+
+
+AS_ELEMENTS: Final = _AsElements.AS_ELEMENTS
 
 
 class ViewOf(Protocol):
@@ -79,8 +92,8 @@ class Variable:
     version: Version | None
     viewed: ViewOf | None
     _grad: "Variable | None"
-    _grad_dtype: np.dtype[Any] | None
-    _accumulator: "Callable[[], AccumulateGrad | None] | None"
+    _grad_dtype: "np.dtype[Any] | _AsElements | None"
+    _accumulator: "AccumulateGrad | None"
 
     @property
     def device(self) -> Device:
@@ -185,7 +198,7 @@ class Variable:
                 )
             if grad is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            dtype = getattr(self, "_grad_dtype", self.array.dtype)
+            dtype = self._gradient_metadata().dtype
             check_grad(grad.array, grad.device, self.array, self.device, dtype)
         self._grad = grad
 
@@ -202,8 +215,7 @@ class Variable:
         """
         if not self.is_leaf:
             raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
-        # Hardly any variable has the slot filled, so that making one costs nothing.
-        dtype: np.dtype[Any] | None = getattr(self, "_grad_dtype", self.array.dtype)
+        dtype: np.dtype[Any] | None = self._gradient_metadata().dtype
         return dtype
 
     @grad_dtype.setter
@@ -213,14 +225,14 @@ class Variable:
         wanted = None if dtype is None else np.dtype(dtype)
         check_grad_dtype(wanted, raw(self._grad))
         self._grad_dtype = wanted
-        node = self._accumulator and self._accumulator()
-        if node is not None:
-            node.input_metadata = (self._gradient_metadata(),)
+        if self._accumulator is not None:
+            self._accumulator.input_metadata = (self._gradient_metadata(),)
 
     def _gradient_metadata(self) -> InputMetadata:
         """What gradients of this leaf must look like."""
-        dtype = getattr(self, "_grad_dtype", self.array.dtype)
-        return InputMetadata(self.array.shape, dtype, self.device)
+        if self._grad_dtype is AS_ELEMENTS:
+            return metadata_of(self.array)
+        return metadata_of(self.array)._replace(dtype=self._grad_dtype)
 
     def shared_version(self) -> Version:
         """The count of changes, for another variable with the same memory to share."""
@@ -230,25 +242,44 @@ class Variable:
                     self.version = Version()
         return self.version
 
-    def accumulator(self, *, keep: bool = False) -> "AccumulateGrad":
+    def accumulator(self) -> "AccumulateGrad":
         """The node that adds to this leaf's `grad`: the same as long as it is in use.
 
-        Args:
-            keep: Let it live as long as the leaf, because it has hooks.
+        See Note [Leaves and their nodes].
         """
-        node = self._accumulator and self._accumulator()
-        if node is None:
-            node = AccumulateGrad(self, self._gradient_metadata(), self.device)
-            reference: Callable[[], AccumulateGrad | None] = weakref.ref(node)
-            with _publishing:  # two threads may be here: both take the first one's
-                known = self._accumulator and self._accumulator()
-                if known is None:
-                    self._accumulator = reference
-                else:
-                    node = known
-        if keep:
-            kept = node
-            self._accumulator = lambda: kept
+        node = self._accumulator
+        if node is not None:
+            shape, dtype, device = node.input_metadata[0]
+            if (
+                shape == self.array.shape
+                and dtype is self.array.dtype
+                and device is CPU
+                and node.hooks is None
+                and anomaly.current is None
+            ):
+                return node
+            del node  # or it would count as used
+        return self.used_accumulator() or self._new_accumulator()
+
+    def used_accumulator(self) -> "AccumulateGrad | None":
+        """This leaf's node, if a graph leads there, or hooks keep it."""
+        if self._accumulator is None:
+            return None
+        is_held = sys.getrefcount(self._accumulator) > 2  # by others than us
+        return self._accumulator if is_held or self._accumulator.is_kept else None
+
+    def _new_accumulator(self) -> "AccumulateGrad":
+        node = AccumulateGrad(self, self._gradient_metadata())
+        with _publishing:  # two threads may be here: both take the first one's
+            used = self.used_accumulator()
+            if used is None:
+                used = self._accumulator = node
+            return used
+
+    def kept_accumulator(self) -> "AccumulateGrad":
+        """The same, which from now on lives as long as the leaf: it has hooks."""
+        node = self.accumulator()
+        node.is_kept = True
         return node
 
 
@@ -275,11 +306,14 @@ def variable(array: Array, edge: Edge | None = None) -> Value:
     """
     cls = _result_class
     new = cls.__new__(cls)
-    new.array = np.asarray(array) if isinstance(array, np.generic) else array
+    if type(array) is not np.ndarray and isinstance(array, np.generic):
+        array = np.asarray(array)
+    new.array = array
     new.edge = edge
     new.version = None
     new.viewed = None
     new._grad = None
+    new._grad_dtype = AS_ELEMENTS
     new._accumulator = None
     if edge is not None:
         new.needs_grad = True
@@ -322,8 +356,21 @@ def gradient_edge(value: object) -> Edge:
         if value.edge is not None:
             return value.edge
         if value.needs_grad:
-            return Edge(value.accumulator(), 0)
+            node = value.accumulator()
+            edge = _new_tuple(LeafEdge, (node, 0))
+            edge.leaf = node._leaf()  # not `value`: it may stand for the leaf
+            return edge
     return NOWHERE
+
+
+class LeafEdge(Edge):
+    """The edge to a leaf's node; see Note [Leaves and their nodes].
+
+    Attributes:
+        leaf: Kept alive, as the node itself does not.
+    """
+
+    leaf: Variable
 
 
 def device_of(array: Array) -> Device:
@@ -333,13 +380,43 @@ def device_of(array: Array) -> Device:
 
 def metadata_of(array: Array) -> InputMetadata:
     """What a gradient of `array` must look like."""
-    return InputMetadata(array.shape, array.dtype, device_of(array))
+    device = CPU if type(array) is np.ndarray else array.device
+    return _new_tuple(InputMetadata, (array.shape, array.dtype, device))
 
 
 class AccumulateGrad(basic_nodes.AccumulateGrad):
-    """Puts the gradient of a variable into its `grad`, as a variable."""
+    """Puts the gradient of a variable into its `grad`, as a variable.
 
-    __slots__ = ()
+    Attributes:
+        is_kept: Whether hooks want it to live as long as the leaf.
+
+    Note [Leaves and their nodes]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    In PyTorch the node owns the leaf, and the leaf knows the node as long as a graph
+    leads there; after that another one is made. That takes a microsecond and a half,
+    for each parameter in each step. So here the leaf owns its node, the node knows the
+    leaf weakly, and the edges to the node keep the leaf alive (`LeafEdge`). A node to
+    which no graph leads any more is used again, if nobody can tell it from a new one:
+    it has no hooks and no stream, and expects what a new one would.
+    """
+
+    __slots__ = ("_leaf", "is_kept")
+
+    _leaf: Callable[[], Any]
+    input_metadata: tuple[InputMetadata, ...]
+
+    def __init__(self, leaf: Variable, input_metadata: InputMetadata) -> None:
+        super().__init__(leaf, input_metadata)
+        self.is_kept = False
+
+    @property
+    def leaf(self) -> Any:  # noqa: ANN401 - the engine knows a leaf by protocol
+        """The variable; None if it is gone, and so is every graph that led here."""
+        return self._leaf()
+
+    @leaf.setter
+    def leaf(self, leaf: Any) -> None:  # noqa: ANN401 - as above
+        self._leaf = weakref.ref(leaf)
 
     shown = staticmethod(as_tensor)
     taken = staticmethod(as_flowing)
@@ -349,9 +426,19 @@ class AccumulateGrad(basic_nodes.AccumulateGrad):
         """PyTorch's name of `leaf`."""
         return self.leaf
 
+    # The engine has checked what comes here, and that this is a leaf.
+
+    def stored(self, leaf: Any) -> Gradient:  # noqa: ANN401 - as `leaf`
+        """The leaf's ``.grad``, without the warning that users get."""
+        return leaf._grad
+
+    def store(self, leaf: Any, gradient: Gradient) -> None:  # noqa: ANN401 - as `leaf`
+        """Set the leaf's ``.grad``, without the checks that users get."""
+        leaf._grad = gradient
+
     def wrapped(self, gradient: Gradient) -> Gradient:
         """A raw gradient as a variable; with ``create_graph`` it is one already."""
-        return as_tensor(gradient)
+        return gradient if isinstance(gradient, Variable) else variable(gradient)
 
     def increased(self, stored: Gradient, gradient: Gradient) -> Gradient:
         """The memory of ``.grad`` changes, and that is counted."""

@@ -21,9 +21,10 @@ class Version:
 
     __slots__ = ("value",)
 
-    def __init__(self) -> None:
-        self.value = 0
+    def __init__(self, value: int = 0) -> None:
+        self.value = value
 
 
-#: What inference tensors have in place of a count: nobody may save them.
-INFERENCE: Final = Version()
+#: What inference tensors have in place of a count: nobody may save them. It is never 0,
+#: so that who looks whether a variable was changed need not ask for it as well.
+INFERENCE: Final = Version(-1)

@@ -207,7 +207,8 @@ def _slope(x: Value, step: float, dim: int, edge_order: int) -> Value:
 def _slope_by_place(x: Value, place: Value, dim: int, edge_order: int) -> Value:
     """Slopes of entries that are at certain places."""
     rest = (1,) * (raw(x).ndim - dim - 1)
-    steps = np.diff(raw(place)).astype(raw(x).dtype).reshape(-1, *rest)
+    dtype = as_floating(raw(x)[:0]).dtype
+    steps = np.diff(raw(place)).astype(dtype).reshape(-1, *rest)
     before, after = steps[:-1], steps[1:]
 
     def part(start: int | None, stop: int | None) -> Value:

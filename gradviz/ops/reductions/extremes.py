@@ -18,7 +18,7 @@ from gradviz.ops.recording.dimensions import (
     wrap_dim,
     wrap_dims,
 )
-from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.return_types import Extremes, Kind, Range
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.shapes.broadcasting import restored
@@ -256,7 +256,7 @@ def _position(
     name: str, find: Value, x: Value, dim: int | None, keepdim: bool
 ) -> Value:
     array = raw(x)
-    _refuse_complex(name, array)
+    check_kinds(name, "biuf", array)
     if dim is None:
         if not array.size:
             raise IndexError(
@@ -283,7 +283,7 @@ def check_length(name: str, x: Array, dim: int) -> None:
 
 def _all_dims(name: str, x: Value) -> Shape:
     array = raw(x)
-    _refuse_complex(name, array)
+    check_kinds(name, "biuf", array)
     if not array.size:
         raise RuntimeError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
@@ -296,7 +296,7 @@ def _dim_of_extreme(name: str, x: Value, dim: int) -> int:
     array = raw(x)
     dim = wrap_dim(dim, array.ndim)
     check_length(name, array, dim)
-    _refuse_complex(name, array)
+    check_kinds(name, "biuf", array)
     return dim
 
 
@@ -307,12 +307,5 @@ def _checked_dims(name: str, x: Value, dims: Dims) -> Shape:
         return _all_dims(name, x)
     for dim in wrapped:
         check_length(name, array, dim)
-    _refuse_complex(name, array)
+    check_kinds(name, "biuf", array)
     return wrapped
-
-
-def _refuse_complex(name: str, x: Array) -> None:
-    if x.dtype.kind == "c":
-        raise NotImplementedError(
-            f"\"{name}\" not implemented for '{scalar_type_name(x.dtype)}'"
-        )

@@ -10,11 +10,12 @@ from gradviz.ops.recording import return_types
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import at, wrap_dim
-from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.return_types import Extremes, Kind
 from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.reductions.equal_elements import at_rank, rearranged
 from gradviz.ops.reductions.extremes import check_length, chosen, evenly, put_back
-from gradviz.ops.reductions.sorting import order_of
+from gradviz.ops.reductions.sorting import order_of, unstable_order_of
 
 # --- by rank ------------------------------------------------------------------------
 
@@ -95,8 +96,9 @@ def _at_rank(kind: Kind, x: Array, dim: int, keepdim: bool) -> Extremes:
     x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
 )
 def _kthvalue(x: Array, k: int, dim: int, keepdim: bool) -> Extremes:
-    order = order_of(x, dim)
-    index = order[at(dim, slice(k - 1, k))] if x.ndim else order
+    index = order_of(x, dim)
+    if x.ndim:
+        index = rearranged(x, index, dim, slice(k - 1, k), at_rank(k - 1))
     return chosen(return_types.kthvalue, x, index, dim, keepdim)
 
 
@@ -115,7 +117,7 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value
     Raises:
         IndexError: There is no such dimension, or it is empty.
     """
-    _refuse_complex("median", raw(input))
+    check_kinds("median", "biuf", raw(input))
     if dim is None:
         return _median_all(input)
     return _median(input, _checked("median", input, dim), keepdim)
@@ -124,7 +126,7 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value
 @numpy_names
 def nanmedian(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
     """The median of what is a number; see `median`."""
-    _refuse_complex("nanmedian", raw(input))
+    check_kinds("nanmedian", "biuf", raw(input))
     if dim is None:
         return _nanmedian_all(input)
     return _nanmedian(input, _checked("nanmedian", input, dim), keepdim)
@@ -168,7 +170,7 @@ def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Extr
     x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
 )
 def _mode(x: Array, dim: int, keepdim: bool) -> Extremes:
-    order = order_of(x, dim)
+    order = unstable_order_of(x, dim)
     if not x.ndim:
         return chosen(return_types.mode, x, order, dim, keepdim)
     values = np.take_along_axis(x, order, dim)
@@ -202,10 +204,3 @@ def _checked(name: str, x: Value, dim: int) -> int:
     dim = wrap_dim(dim, raw(x).ndim)
     check_length(name, raw(x), dim)
     return dim
-
-
-def _refuse_complex(name: str, x: Array) -> None:
-    if x.dtype.kind == "c":
-        raise NotImplementedError(
-            f"\"{name}\" not implemented for '{scalar_type_name(x.dtype)}'"
-        )

@@ -36,7 +36,7 @@ def total(x: Array, dims: Shape | None, keepdim: bool, dtype: DTypeLike) -> Arra
     """The sum in the dtype that PyTorch sums in."""
     if dtype is None and x.dtype.kind in "biu":
         dtype = np.int64
-    if x.dtype == np.float16 and dtype is None:  # its own sums lose all precision
+    if x.dtype.char == "e" and dtype is None:  # its own sums lose all precision
         wide = x.sum(axis=dims, keepdims=keepdim, dtype=np.float32)
         return wide.astype(np.float16)
     # The method: numpy.sum calls it after a microsecond of checks.
@@ -117,7 +117,11 @@ def sum(
 def nansum(
     input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
 ) -> Value:
-    """The sum of what is a number; see `sum`."""
+    """The sum of what is a number; see `sum`.
+
+    Raises:
+        RuntimeError: `input` is complex.
+    """
     if raw(input).dtype.kind == "c":
         raise RuntimeError("nansum does not support complex inputs")
     return _nansum(input, wrap_dims(dim, raw(input).ndim), keepdim, dtype)
@@ -153,7 +157,11 @@ def _check_mean(known: np.dtype[Any], dtype: DTypeLike) -> None:
 def nanmean(
     input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
 ) -> Value:
-    """The mean of what is a number; see `mean`."""
+    """The mean of what is a number; see `mean`.
+
+    Raises:
+        RuntimeError: `input` does not have floats.
+    """
     if raw(input).dtype.kind not in "fc":
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but "

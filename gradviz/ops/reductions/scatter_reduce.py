@@ -1,6 +1,6 @@
 """Elements combined where they are scattered to: sums, products, means, extremes."""
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -139,10 +139,24 @@ def _backward_of_factor(
     without = reduce_at(
         x, dim, index, where(only_zero, 1, source), "prod", include_self
     )
-    return where(
+    gradient = where(
         only_zero,
         gather_at(grad * without, dim, index),
         gather_at(grad * result, dim, index) / where(zero, 1, source),
+    )
+    return _once_differentiable(gradient) if np.any(num_zeros > 1) else gradient
+
+
+@differentiable("Error", x=lambda grad: _refuse(grad))
+def _once_differentiable(x: Array) -> Array:
+    return x
+
+
+def _refuse(grad: Gradient) -> NoReturn:
+    del grad
+    raise RuntimeError(
+        "scatter_reduce(): Double backward is unsupported for src when >1 zeros in "
+        "src are scattered to the same position in self"
     )
 
 

@@ -6,9 +6,10 @@ from gradviz.backends.base import Array
 from gradviz.ops.recording import return_types
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import at, wrap_dim
+from gradviz.ops.recording.dimensions import wrap_dim
 from gradviz.ops.recording.return_types import Extremes, Kind
 from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.ops.reductions.equal_elements import SHORT, best, rearranged, sorting
 from gradviz.ops.reductions.extremes import put_back
 
 
@@ -25,12 +26,25 @@ def order_of(x: Array, dim: int, *, descending: bool = False) -> Array:
     return x.shape[dim] - 1 - np.flip(backwards, dim)
 
 
+def unstable_order_of(x: Array, dim: int, *, descending: bool = False) -> Array:
+    """As `order_of`, with equal elements as PyTorch's unstable sort leaves them."""
+    order = order_of(x, dim, descending=descending)
+    if not x.ndim or x.shape[dim] <= SHORT:
+        return order
+    return rearranged(x, order, dim, slice(None), sorting)
+
+
 def _picked(kind: Kind, x: Array, order: Array, dim: int) -> Extremes:
     return kind(np.take_along_axis(x, order, dim) if x.ndim else np.copy(x), order)
 
 
-def _sorted(x: Array, dim: int, descending: bool) -> Extremes:
+def _stably_sorted(x: Array, dim: int, descending: bool) -> Extremes:
     return _picked(return_types.sort, x, order_of(x, dim, descending=descending), dim)
+
+
+def _sorted(x: Array, dim: int, descending: bool) -> Extremes:
+    order = unstable_order_of(x, dim, descending=descending)
+    return _picked(return_types.sort, x, order, dim)
 
 
 _sort = differentiable(
@@ -46,6 +60,14 @@ _stable_sort = differentiable(
     results=("values", "indices"),
     plain=("indices",),
     x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+)(_stably_sorted)
+
+
+_unstable_sort = differentiable(
+    "SortBackward1",
+    results=("values", "indices"),
+    plain=("indices",),
+    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
 )(_sorted)
 
 
@@ -55,10 +77,12 @@ _stable_sort = differentiable(
     plain=("indices",),
     x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
 )
-def _topk(x: Array, k: int, dim: int, largest: bool) -> Extremes:
-    order = order_of(x, dim, descending=largest)
-    best = order[at(dim, slice(k))] if x.ndim else order
-    return _picked(return_types.topk, x, best, dim)
+def _topk(x: Array, k: int, dim: int, largest: bool, in_order: bool) -> Extremes:
+    chosen = order_of(x, dim, descending=largest)
+    if x.ndim:
+        algorithm = best(k, in_order=in_order)
+        chosen = rearranged(x, chosen, dim, slice(k), algorithm, always=not in_order)
+    return _picked(return_types.topk, x, chosen, dim)
 
 
 @numpy_names
@@ -75,7 +99,9 @@ def sort(
         input: What to sort; NaN counts as larger than any number.
         dim: Along which dimension.
         descending: The largest first.
-        stable: Equal elements keep their order; here they always do.
+        stable: Equal elements keep their order. Without it they do in small rows and
+            in large arrays; see Note [Equal elements] in
+            `gradviz.ops.reductions.equal_elements`.
 
     Returns:
         The named tuple ``(values, indices)``.
@@ -85,7 +111,7 @@ def sort(
     """
     x = raw(input)
     _refuse_complex("Sort", x)
-    sort_op = _sort if stable is None else _stable_sort
+    sort_op = _sort if stable is None else _stable_sort if stable else _unstable_sort
     result: Extremes = sort_op(input, wrap_dim(dim, x.ndim), descending)
     return result
 
@@ -95,11 +121,10 @@ def argsort(
     input: Value, dim: int = -1, descending: bool = False, stable: bool = False
 ) -> Value:
     """The indices that sort `input` along `dim`; see `sort`."""
-    del stable
     x = raw(input)
     _refuse_complex("Sort", x)
-    order = order_of(x, wrap_dim(dim, x.ndim), descending=descending)
-    return variable(order)
+    places = order_of if stable else unstable_order_of
+    return variable(places(x, wrap_dim(dim, x.ndim), descending=descending))
 
 
 def msort(input: Value) -> Value:
@@ -118,7 +143,7 @@ def topk(
         k: How many.
         dim: Along which dimension.
         largest: The largest; else the smallest.
-        sorted: In order; here they always are.
+        sorted: In order; else in small arrays as PyTorch happens to leave them.
 
     Returns:
         The named tuple ``(values, indices)``.
@@ -127,12 +152,11 @@ def topk(
         IndexError: There is no such dimension.
         RuntimeError: There are not as many.
     """
-    del sorted
     x = raw(input)
     dim = wrap_dim(dim, x.ndim)
     if not 0 <= k <= (x.shape[dim] if x.ndim else 1):
         raise RuntimeError("selected index k out of range")
-    result: Extremes = _topk(input, k, dim, largest)
+    result: Extremes = _topk(input, k, dim, largest, sorted)
     return result
 
 

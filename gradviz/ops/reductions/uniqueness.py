@@ -45,7 +45,7 @@ def unique(
     x = raw(input)
     axis = None if dim is None else wrap_dim(dim, x.ndim)
     values, inverse, counts = np.unique(
-        x, return_inverse=True, return_counts=True, axis=axis
+        x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
     )
     if axis is None:
         inverse = inverse.reshape(x.shape)

@@ -23,19 +23,21 @@ conj_in_place = differentiable(
 )(_conjugate)
 
 
-@differentiable("ViewAsRealBackward0", x=lambda grad: view_as_complex(grad))
+@differentiable("ViewAsRealBackward0", view=True, x=lambda grad: view_as_complex(grad))
 def _view_as_real(x: Array) -> Array:
     return x[..., None].view(x.real.dtype)
 
 
-@differentiable("ViewAsComplexBackward0", x=lambda grad: view_as_real(grad))
+@differentiable("ViewAsComplexBackward0", view=True, x=lambda grad: view_as_real(grad))
 def _view_as_complex(x: Array) -> Array:
     dtype = np.result_type(x.dtype, np.complex64)
     pairs = x if x.flags.c_contiguous else x.copy()
     return pairs.view(dtype)[..., 0]
 
 
-@differentiable("SelectBackward0", x=lambda grad, index: _padded(grad, index))
+@differentiable(
+    "SelectBackward0", view=True, x=lambda grad, index: _padded(grad, index)
+)
 def _part(x: Array, index: int) -> Array:
     return x[..., index]
 

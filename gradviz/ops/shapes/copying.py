@@ -1,15 +1,15 @@
 """Copies: on the same device, on another, with another dtype."""
 
 import enum
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from gradviz.backends.base import Array, copy_to, device_of
-from gradviz.backends.device import Device
+from gradviz.backends.device import CPU, Device
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.variable import Value
+from gradviz.ops.recording.variable import Value, raw
 
 
 class MemoryFormat(enum.Enum):
@@ -20,6 +20,8 @@ class MemoryFormat(enum.Enum):
 
     def __repr__(self) -> str:
         return f"gradviz.{self.value}"
+
+    __str__ = __repr__
 
 
 #: PyTorch's names of them.
@@ -53,13 +55,28 @@ def clone(input: Value, *, memory_format: MemoryFormat = preserve_format) -> Val
 
 @differentiable(
     "ToCopyBackward0",
-    x=lambda grad, x_dtype, x_device: to_copy(grad, x_dtype, x_device),
+    x=lambda grad, x_dtype, x_device: to_copy(grad, _cast(grad, x_dtype), x_device),
 )
-def to_copy(x: Array, dtype: DTypeLike, device: Device) -> Array:
+def to_copy(
+    x: Array, dtype: DTypeLike, device: Device, non_blocking: bool = False
+) -> Array:
     """A copy with another dtype, on another device, or both.
 
-    The node runs on the device that the copy is on, as its gradient is there.
+    The node runs on the device that the copy is on, as its gradient is there; the
+    gradient's copy is waited for, `non_blocking` or not, as in PyTorch.
     """
     if device_of(x) is device:
         return x.astype(dtype)
-    return copy_to(x, device).astype(dtype, copy=False)
+    if device is CPU:  # the copy may still be going on: what changes it goes first
+        return copy_to(x.astype(dtype, copy=False), device, non_blocking=non_blocking)
+    copy = copy_to(x, device, non_blocking=non_blocking)
+    return copy.astype(dtype, copy=False)
+
+
+def _cast(grad: Value, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """`dtype`, but complex if `grad` is: the engine cuts what a real input cannot have.
+
+    NumPy would warn of it.
+    """
+    given: np.dtype[Any] = raw(grad).dtype
+    return np.result_type(given, dtype) if given.kind == "c" else dtype

@@ -7,8 +7,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.shape import reshape
 
@@ -208,25 +207,3 @@ def triu(input: Value, diagonal: int = 0) -> Value:
 def _check_matrices(name: str, x: Array) -> None:
     if x.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-
-
-def tril_indices(
-    row: int, col: int, offset: int = 0, *, dtype: DTypeLike = np.int64
-) -> Value:
-    """Where the lower triangle of a matrix is: row numbers, column numbers.
-
-    Returns:
-        int64, shape ``(2, number of elements)``.
-    """
-    return variable(np.stack(np.tril_indices(row, offset, col)).astype(dtype))
-
-
-def triu_indices(
-    row: int, col: int, offset: int = 0, *, dtype: DTypeLike = np.int64
-) -> Value:
-    """Where the upper triangle of a matrix is: row numbers, column numbers.
-
-    Returns:
-        int64, shape ``(2, number of elements)``.
-    """
-    return variable(np.stack(np.triu_indices(row, offset, col)).astype(dtype))

@@ -1,6 +1,6 @@
 """Elements picked by tensors of integers or booleans, and put back where they were.
 
-`gather` and `_gather_backward`, `index_select` and `_index_select_backward`, `take` and
+`gather_at` and `sum_at`, `select_slices` and `sum_slices`, `take_at` and
 `_take_backward` are each other's gradients. What writes into a given tensor is in
 `gradviz.ops.reductions.scatter`, and what stands in brackets in
 `gradviz.ops.shapes.indexing`.

@@ -6,10 +6,11 @@ from functools import partial
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.mixing import MixedDevicesError
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.differentiable import record
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
 from gradviz.ops.recording.promotion import result_dtype
+from gradviz.ops.recording.result import record
 from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.shape import reshape
 from gradviz.ops.shapes.unit_dimensions import atleast_1d, atleast_2d, atleast_3d
@@ -46,6 +47,8 @@ def _concatenated(arrays: list[Array], dim: int) -> Array:
     arrays = _in_one_dtype(arrays)
     try:
         return np.concatenate(arrays, axis=dim)
+    except MixedDevicesError as error:
+        raise error.of("cat") from None
     except ValueError:
         for i, array in enumerate(arrays):
             if not array.ndim:
@@ -81,7 +84,11 @@ def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
             )
     formulas = [partial(_entry, dim=dim, index=i) for i in range(len(arrays))]
     rows = [array[at(dim, None)] for array in _in_one_dtype(arrays)]
-    return record("StackBackward0", np.concatenate(rows, dim), tensors, formulas)
+    try:
+        data = np.concatenate(rows, dim)
+    except MixedDevicesError as error:
+        raise error.of("stack") from None
+    return record("StackBackward0", data, tensors, formulas)
 
 
 def hstack(tensors: Sequence[Value]) -> Value:

@@ -84,6 +84,8 @@ def _as_strided(x: Array, size: Shape, stride: Shape, offset: int) -> Array:
     # Not numpy's function of this name, which knows host memory only: a window as long
     # as all inner dimensions slides along each dimension.
     x = x.reshape(-1)[offset:]
+    if 0 in size:  # nothing is seen, wherever it is looked for
+        return x[:0].reshape(size)
     for dim, (length, step) in enumerate(zip(size, stride, strict=True)):
         inner = zip(size[dim + 1 :], stride[dim + 1 :], strict=True)
         window = 1 + sum((n - 1) * s for n, s in inner)
@@ -163,6 +165,4 @@ def as_strided(
             f"{(last + 1) * x.dtype.itemsize} are out of bounds for storage of size "
             f"{x.nbytes}"
         )
-    if 0 in size:  # nothing is seen, wherever it is looked for
-        stride, offset = (0,) * len(size), 0
     return _as_strided(input, tuple(size), tuple(stride), offset)

@@ -31,6 +31,8 @@ def resize(x: V, shape: Shape) -> V:
     """
     if x.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    if x.array.shape == tuple(shape):
+        return x
     flat = x.array.reshape(-1)
     size = math.prod(shape)
     if size > flat.size:
@@ -53,7 +55,9 @@ def becoming(op: Op) -> Callable[..., Value]:
         if result.edge is not None:
             x.edge, x.needs_grad = result.edge, True
             move_retained_grad(before, result.edge)
-        if isinstance(x.viewed, View):
+        if isinstance(x.viewed, View) and isinstance(result.viewed, View):
+            # What may not be changed still may not.
+            result.viewed.creation = x.viewed.creation
             x.viewed = result.viewed
         count_change(x)
         return x

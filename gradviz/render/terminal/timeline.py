@@ -31,7 +31,7 @@ def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
     num_nodes = sum(lane.num_nodes for lane in timeline.lanes)
     head = (
         f"{_passes_named(timeline)}: {duration(timeline.duration_ns)}, "
-        f"{count(num_nodes, 'node')}, {count(len(timeline.lanes), 'thread')}"
+        f"{count(num_nodes, 'node')}, {_lanes_named(timeline)}"
     )
     ruler = " " * gutter + _ruler(timeline.duration_ns, columns)
     console.print(Text(head, style="bold"))
@@ -52,6 +52,12 @@ def _passes_named(timeline: Timeline) -> str:
     if len(tasks) == 1:
         return f"Backward pass {tasks[0]}"
     return count(len(tasks), "backward pass")
+
+
+def _lanes_named(timeline: Timeline) -> str:
+    num_streams = sum(lane.thread < 0 for lane in timeline.lanes)
+    threads = count(len(timeline.lanes) - num_streams, "thread")
+    return f"{threads}, {count(num_streams, 'stream')}" if num_streams else threads
 
 
 def _ruler(end_ns: int, columns: int) -> str:
@@ -85,7 +91,7 @@ def _bars(
         for column in range(first, last + 1):
             start = max(span.start_ns, column * per_column)
             part = min(span.end_ns, (column + 1) * per_column) - start
-            if span.kind == "node":
+            if span.kind != "wait":
                 busy_ns[column] += part
             if shown[column] is None or part > longest[column]:
                 shown[column], longest[column] = span, part
@@ -115,7 +121,10 @@ def _bar(
     if span.kind == "wait":
         return Text("·" * room, style="dim")
     blocks = "".join(EIGHTHS[max(round(8 * min(part, 1)), 1)] for part in filled)
-    for label in (f"{span.index} {_operation(span)}", str(span.index)):
+    name = _operation(span)
+    for label in (
+        (f"{span.index} {name}", str(span.index)) if span.index >= 0 else (name,)
+    ):
         if len(label) + 3 <= room:
             blocks = f"{blocks[0]} {label} {blocks[len(label) + 3 :]}"
             break
@@ -133,7 +142,7 @@ def _colours(timeline: Timeline) -> dict[str, str]:
     took: Counter[str] = Counter()
     for lane in timeline.lanes:
         for span in lane.spans:
-            if span.kind == "node":
+            if span.kind != "wait":
                 took[_operation(span)] += span.end_ns - span.start_ns
     names = [name for name, _ in took.most_common(len(COLOURS))]
     return dict(zip(names, COLOURS, strict=False))

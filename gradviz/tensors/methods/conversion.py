@@ -6,8 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from gradviz.backends.base import backend_of
-from gradviz.backends.device import CPU, Device, parse_device
+from gradviz.backends.base import backend_of, current_accelerator
+from gradviz.backends.device import CPU, Device
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import DTypeLike
@@ -33,10 +33,13 @@ class Conversion(Variable):
         """The tensor with another dtype, on another device, or like another tensor.
 
         Args:
-            *args: A dtype, a device or its name, both, or a tensor to be like.
+            *args: A dtype; a device, its name, or the index of an accelerator; both;
+                or a tensor to be like. Then `non_blocking` and `copy`.
             dtype: The dtype.
             device: The device.
-            non_blocking: Ignored: a copy is done when it returns.
+            non_blocking: Have a copy between pinned memory and a device go on when it
+                returns. What was copied to the host is there once the stream that
+                was current has come so far: synchronize before you look.
             copy: Copy even if there is nothing to change.
             memory_format: Ignored.
 
@@ -44,31 +47,29 @@ class Conversion(Variable):
             The tensor itself if there is nothing to change.
 
         Raises:
-            ValueError: There is no such device.
+            RuntimeError: There is no such device.
         """
-        del non_blocking, memory_format
+        del memory_format
+        flags = [arg for arg in args if isinstance(arg, builtins.bool)]
+        non_blocking, copy = flags + [non_blocking, copy][len(flags) :]
         for arg in args:
             match arg:
                 case Variable():
                     dtype, device = arg.array.dtype, arg.device
-                case str() | Device():
-                    device = arg
                 case builtins.bool():
-                    pass  # non_blocking, by position
+                    pass  # one of the flags
+                case str() | Device() | builtins.int():
+                    device = arg
                 case _:
                     dtype = arg
         own = self.array.dtype
         wanted = own if dtype is None else np.dtype(dtype)
-        place = self.device if device is None else parse_device(device)
+        place = self.device if device is None else _place(device)
         backend_of(place)  # raises if there is no such device
         if wanted == own and place is self.device:
             return clone(self) if copy else self
         source = self if wanted.kind in "fc" else detached(self)
-        return to_copy(source, wanted, place)
-
-    def cpu(self) -> Self:
-        """The tensor in host memory."""
-        return self.to(CPU)
+        return to_copy(source, wanted, place, non_blocking)
 
     def float(self) -> Self:
         """The tensor in float32."""
@@ -209,7 +210,14 @@ class Conversion(Variable):
         return self.array.item()
 
 
-def _named_types() -> dict[Any, np.dtype[Any]]:
+def _place(device: Value) -> Device:
+    """A device, by its name or by the index of one of the current accelerator's."""
+    if isinstance(device, builtins.int):
+        return Device(current_accelerator().type, device)
+    return Device(device)
+
+
+def _named_types() -> dict[Any, dtypes.DType]:
     """Names such as ``gradviz.FloatTensor``, and what they stand for."""
     every = (
         dtypes.float16,

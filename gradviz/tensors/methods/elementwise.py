@@ -6,10 +6,12 @@ from typing import Any, Self
 from gradviz.ops.elementwise import (
     activation,
     arithmetic,
+    bessel_functions,
     bitwise,
     comparison,
     error_functions,
     gamma_functions,
+    incomplete_gamma,
     polar_form,
     powers,
     rounding,
@@ -22,6 +24,7 @@ from gradviz.ops.recording.promotion import UnsupportedOperandError
 from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.reductions import softmax
 from gradviz.ops.shapes import complex_parts, copying
+from gradviz.ops.shapes.assignment import setitem
 
 
 def operator(op: Callable[..., Value]) -> Callable[..., Any]:
@@ -154,6 +157,9 @@ class Elementwise(Variable):
     erf = error_functions.erf
     erfc = error_functions.erfc
     erfinv = error_functions.erfinv
+    i0 = bessel_functions.i0
+    igamma = incomplete_gamma.igamma
+    igammac = incomplete_gamma.igammac
     lgamma = gamma_functions.lgamma
     digamma = gamma_functions.digamma
     mvlgamma = gamma_functions.mvlgamma
@@ -232,13 +238,28 @@ class Elementwise(Variable):
 
     @property
     def real(self) -> Self:
-        """The real parts, sharing memory; of what is real the tensor itself."""
+        """The real parts, sharing memory; of what is real the tensor itself.
+
+        They may be set, to a tensor or a number.
+        """
         return complex_parts.real(self)
+
+    @real.setter
+    def real(self, value: Value) -> None:
+        setitem(complex_parts.real(self), ..., value)
 
     @property
     def imag(self) -> Self:
-        """The imaginary parts, sharing memory."""
+        """The imaginary parts, sharing memory; they may be set too.
+
+        Raises:
+            RuntimeError: The elements are real.
+        """
         return complex_parts.imag(self)
+
+    @imag.setter
+    def imag(self, value: Value) -> None:
+        setitem(complex_parts.imag(self), ..., value)
 
     def is_complex(self) -> bool:
         """Whether the elements are complex numbers."""

@@ -3,10 +3,12 @@
 from gradviz.ops.elementwise import (
     activation,
     arithmetic,
+    bessel_functions,
     bitwise,
     comparison,
     error_functions,
     gamma_functions,
+    incomplete_gamma,
     powers,
     rounding,
     selection,
@@ -90,6 +92,9 @@ class ElementwiseInPlace(Variable):
     erf_ = in_place(error_functions.erf)
     erfc_ = in_place(error_functions.erfc)
     erfinv_ = in_place(error_functions.erfinv)
+    i0_ = in_place(bessel_functions.i0)
+    igamma_ = in_place(incomplete_gamma.igamma)
+    igammac_ = in_place(incomplete_gamma.igammac)
     lgamma_ = in_place(gamma_functions.lgamma)
     digamma_ = in_place(gamma_functions.digamma)
     mvlgamma_ = in_place(gamma_functions.mvlgamma)

@@ -6,15 +6,21 @@ from typing import Any, Self
 import numpy as np
 
 from gradviz.backends.base import copy_to
-from gradviz.backends.device import Device, parse_device
+from gradviz.backends.device import Device
 from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.recording.variable import Value, Variable, device_of, raw, variable
+from gradviz.tensors.size import Size
 
 
 class Likewise(Variable):
     """New tensors with this one's dtype and device, unless others are given."""
 
     __slots__ = ()
+
+    def new(self, *data: Value) -> Self:
+        """PyTorch's old constructor; see `constructed`."""
+        made: Self = constructed(data, self.array.dtype, self.device)
+        return made
 
     def new_tensor(self, data: Value, **options: Any) -> Self:  # noqa: ANN401 - see `_new`
         """A leaf with a copy of `data`."""
@@ -43,13 +49,36 @@ class Likewise(Variable):
         device: Device | str | None = None,
         requires_grad: bool = False,
     ) -> Self:
-        place = self.device if device is None else parse_device(device)
+        place = self.device if device is None else Device(device)
         new: Self = variable(
             copy_to(array.astype(dtype or self.array.dtype, copy=False), place)
         )
         if requires_grad:
             new.requires_grad = True
         return new
+
+
+def constructed(data: tuple[Value, ...], dtype: DTypeLike, device: Device) -> Value:
+    """What PyTorch's old constructors make of what they are given.
+
+    Args:
+        data: Nothing, for no elements; lengths one by one, or a `Size`; or a list, an
+            array, or a tensor, whose memory is shared if nothing must change.
+        dtype: Of the elements.
+        device: Where they are.
+
+    Source: torch/csrc/utils/tensor_new.cpp, legacy_tensor_ctor.
+    """
+    if len(data) == 1 and isinstance(data[0], Size):
+        array = np.zeros(data[0])
+    elif len(data) == 1 and not isinstance(data[0], int | np.integer):
+        array = raw(data[0])
+        if not hasattr(array, "dtype"):
+            array = np.array([raw(one) for one in array])
+    else:
+        array = np.zeros(data or 0)
+    array = array.astype(dtype, copy=False)
+    return variable(array if device_of(array) is device else copy_to(array, device))
 
 
 def _lengths(size: tuple[Value, ...]) -> tuple[int, ...]:

@@ -56,7 +56,7 @@ class Linear(Variable):
     svd = factorizations.older_svd
 
     def __matmul__(self, other: Value) -> Self:
-        if not hasattr(other, "dtype"):
+        if not isinstance(other, Variable) and not hasattr(other, "dtype"):
             return NotImplemented
         return products.matmul(self, other)
 

@@ -105,6 +105,22 @@ class NumpyProtocol(Conversion):
             return array.astype(dtype)
         return array.copy() if copy else array
 
+    def __dlpack__(self, **options: Any) -> Any:  # noqa: ANN401 - a capsule
+        """What another library takes to share the memory.
+
+        Raises:
+            BufferError: The tensor requires gradients.
+        """
+        if self.requires_grad:
+            raise BufferError(
+                "Can't export tensors that require gradient, use tensor.detach()"
+            )
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Where the memory is, in DLPack's numbers."""
+        return self.numpy().__dlpack_device__()
+
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Value, **kwargs: Value
     ) -> Value:

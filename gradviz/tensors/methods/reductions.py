@@ -11,6 +11,7 @@ from gradviz.ops.reductions import (
     order_statistics,
     quantiles,
     reduction,
+    renorm,
     sorting,
     statistics,
     uniqueness,
@@ -56,6 +57,9 @@ class Reductions(Variable):
     nanmedian = order_statistics.nanmedian
     nanquantile = quantiles.nanquantile
     quantile = quantiles.quantile
+
+    renorm = renorm.renorm
+    renorm_ = in_place(renorm)
 
     cummax = cumulative.cummax
     cummin = cumulative.cummin

@@ -30,6 +30,7 @@ from gradviz.ops.shapes import index_put as index_putting
 from gradviz.ops.shapes import shape as shapes
 from gradviz.ops.shapes.copying import MemoryFormat
 from gradviz.ops.shapes.view_in_place import becoming, resize
+from gradviz.tensors.dtypes import DType
 
 C_ORDER: Final = MemoryFormat.CONTIGUOUS
 
@@ -161,7 +162,7 @@ class Shapes(Variable):
 
     def view(self, *lengths: Value, size: Value = None, dtype: Value = None) -> Self:
         """The elements in another shape, sharing memory; or their bytes as a dtype."""
-        if len(lengths) == 1 and isinstance(lengths[0], np.dtype | type):
+        if len(lengths) == 1 and isinstance(lengths[0], DType | np.dtype | type):
             dtype = lengths[0]
         if dtype is not None:
             return shapes.view_as_dtype(self, dtype)
@@ -202,6 +203,10 @@ class Shapes(Variable):
     def resize_(self, *sizes: Value) -> Self:
         """Given another shape, with its first elements in C order, and zeros."""
         return resize(self, varargs(sizes))
+
+    def resize_as_(self, the_template: Variable) -> Self:
+        """`resize_` to the shape of another tensor."""
+        return resize(self, the_template.array.shape)
 
     # --- like another tensor ----------------------------------------------------------
 

@@ -12,6 +12,7 @@ from gradviz.testing.scenarios import (
     interruptions,
     nesting,
     passes,
+    streams,
 )
 from gradviz.testing.scenarios.program import SCENARIOS
 
@@ -23,4 +24,5 @@ __all__ = [
     "interruptions",
     "nesting",
     "passes",
+    "streams",
 ]

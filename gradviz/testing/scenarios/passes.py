@@ -47,6 +47,15 @@ def three_threads_add(world: World) -> None:
 
 
 @scenario()
+def one_gradient_for_three(world: World) -> None:
+    """Another is to be added to it for one of them, when one still has to read it."""
+    leaf = world.leaf()
+    late, early = world.node((3.0, leaf)), world.node((2.0, leaf))
+    root = world.node((1.0, leaf), (1.0, late), (1.0, early))
+    world.run(caller=lambda: world.backward(root))
+
+
+@scenario()
 def two_callers_share_a_graph(world: World) -> None:
     """Two passes at once run the same nodes, on the callers' threads only."""
     leaf = world.leaf()

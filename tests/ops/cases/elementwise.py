@@ -343,7 +343,8 @@ OTHERS: Final = (
     Case("pow", (A((2, 3), 0.3, 2), 1.5 + 0.5j), dtypes=COMPLEX),
     *(Case("pow", (base, X), dtypes=FLOATS) for base in (2, 0.5, 1.0)),
     Case("pow", (0, A((2, 3), 0.2, 2)), dtypes=FLOATS, second=False),
-    Case("pow", (2.5, X), dtypes=COMPLEX),
+    *(Case("pow", (base, X), dtypes=COMPLEX) for base in (2.5, -1.0)),
+    Case("pow", (A((2, 3), -2, -0.3, kind="r"), X), dtypes=COMPLEX),
     Case(
         "pow",
         (V((0.0, 0.0, 0.0, -2.0, 2.0)), V((0.0, 1.0, 2.0, 2.0, 0.0))),

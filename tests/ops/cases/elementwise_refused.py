@@ -556,4 +556,18 @@ REFUSED: Final = (
         RuntimeError,
         "prelu: Type promoting not supported. Got Float and Long",
     ),
+    *(
+        Refused(
+            name,
+            (X, 2),
+            TypeError,
+            f"{name}(): argument '{argument}' (position 2) must be Tensor, not int",
+        )
+        for name, argument in (
+            ("isclose", "other"),
+            ("heaviside", "values"),
+            ("complex", "imag"),
+            ("polar", "angle"),
+        )
+    ),
 )

@@ -153,6 +153,13 @@ SOLUTIONS: Final = (
     Case("cholesky_solve", (A((3, 2)), V(LOWER), True), dtypes=DOUBLE, numeric=False),
     Case("cholesky_inverse", (V(LOWER),), dtypes=LAPACK, numeric=False),
     Case("linalg.lstsq", (TALL, A((3, 2))), dtypes=DOUBLE, rtol=1e-10, second=False),
+    Case(
+        "linalg.lstsq",
+        (V(M), A((3, 2))),
+        dtypes=("complex128",),
+        rtol=1e-10,
+        second=False,
+    ),
     Case("linalg.inv_ex", (V(M),), dtypes=DOUBLE),
     Case("linalg.matrix_rank", (V(((1.0, 2.0), (2.0, 4.0))),), dtypes=DOUBLE),
     Case("linalg.matrix_exp", (A((3, 3)),), dtypes=LAPACK, rtol=1e-11),

@@ -1,6 +1,7 @@
 """Cases of layers and losses: ``nn.functional``."""
 
 from collections.abc import Iterator
+from math import inf
 from typing import Any, Final
 
 from tests.ops.cases.case import DOUBLE, FLOATS, A, Case, Refused, V
@@ -174,6 +175,10 @@ NORMALIZATION: Final = (
     f("cosine_similarity", A((2, 3)), A((2, 3))),
     f("cosine_similarity", A((2, 3)), A((1, 3)), dim=0),
     f("pairwise_distance", A((2, 3)), A((2, 3), 3, 5)),
+    *(f("pdist", A((4, 3), spaced=True), p, second=False) for p in (0, 1, 1.5, 2, 3.0)),
+    f("pdist", A((4, 3)), inf, second=False),
+    f("pdist", A((4, 3), spaced=True), inf, numeric=False, second=False),  # ties
+    f("pdist", A((1, 3)), second=False),
     f("pairwise_distance", A((2, 3)), A((3,), 3, 5), p=1.0, keepdim=True),
     f("dropout", A((2, 3)), 0.5, training=False),
     f("dropout", A((2, 3)), 0.0),
@@ -248,6 +253,8 @@ def losses() -> Iterator[Case]:
         yield f("cross_entropy", X, CLASSES, **r)
         yield f("cross_entropy", X, CLASSES, A((3,), 0.5, 2, kind="d"), **r)
         yield f("cross_entropy", X, CLASSES, **r, label_smoothing=0.2)
+        # No target counts: no mean, but gradients are 0.
+        yield f("cross_entropy", X, V((1, 1), "i"), **r, ignore_index=1, numeric=False)
         yield f("cross_entropy", X, SOFT, **r)
         yield f("binary_cross_entropy", SHARE, A((2, 3), 0.1, 0.9), **r)
         yield f("binary_cross_entropy_with_logits", X, SHARE, **r)
@@ -517,6 +524,57 @@ REFUSED: Final = (
         mode="bilinear",
         error=NotImplementedError,
         message="Got 3D input, but bilinear mode needs 4D input",
+    ),
+    no(
+        "multi_margin_loss",
+        X,
+        V((0, 1, 2), "i"),
+        error=RuntimeError,
+        message="Expected target size [2], but got [3]. Input has shape [2, 3].",
+    ),
+    no(
+        "multi_margin_loss",
+        X,
+        A((2,)),
+        error=RuntimeError,
+        message="expected scalar type Long but found Float",
+    ),
+    no(
+        "max_unpool2d",
+        A((1, 1, 2, 2)),
+        V(((((0, 1), (2, 99)),),), "i"),
+        2,
+        error=RuntimeError,
+        message="Found an invalid max index: 99 (output volumes are of size 4x4)",
+    ),
+    no(
+        "max_unpool1d",
+        A((1, 1, 2)),
+        V((((0, 1, 2),),), "i"),
+        2,
+        error=RuntimeError,
+        message="([1, 1, 2, 1]) but got indices tensor with shape: [1, 1, 3, 1]",
+    ),
+    no(
+        "max_unpool3d",
+        A((1, 1, 1, 2, 2)),
+        A((1, 1, 1, 2, 2)),
+        2,
+        error=RuntimeError,
+        message="elements in indices should be type int64",
+    ),
+    no(
+        "pdist",
+        A((3,)),
+        error=RuntimeError,
+        message="pdist only supports 2D tensors, got: 1D",
+    ),
+    no(
+        "pdist",
+        X,
+        -1.0,
+        error=RuntimeError,
+        message="pdist only supports non-negative p values",
     ),
     no(
         "huber_loss",

@@ -204,6 +204,7 @@ _RUNNING: Final = (
     Case("gradient", (A((4, 5)),), {"spacing": 2.0, "dim": 1}),
     Case("gradient", (A((5,)),), {"edge_order": 2}),
     Case("gradient", (A((4,)),), {"spacing": (V((0, 1, 3, 4), kind="d"),)}),
+    Case("gradient", (A((4,)),), {"spacing": (V((0, 1, 3, 4), kind="i"),)}, ("int64",)),
     Case("cumulative_trapezoid", (X,), {"dim": 0}),
     Case("cumulative_trapezoid", (A((2, 3)), A((2, 3)))),
 )
@@ -288,8 +289,19 @@ _COUNTS: Final = (
     Case("histc", (A((20,), kind="d"), 4), dtypes=DOUBLE, numeric=False),
 )
 
+_RENORM: Final = (
+    *(
+        Case("renorm", (A((2, 3, 2)), p, dim, 1.5), dtypes=DOUBLE)
+        for p in (1, 2, 3.0, 1.5, inf)
+        for dim in (0, -1)
+    ),
+    Case("renorm", (A((2, 3)), 2, 0, 1.0), dtypes=("float64", "complex128")),
+    Case("renorm", (A((2, 0)), 2, 0, 1.0), dtypes=("float64",)),
+)
+
 CASES: Final = (
     _SUMS
+    + _RENORM
     + _MORE_SUMS
     + _PRODUCTS
     + _MORE_PRODUCTS
@@ -310,6 +322,10 @@ EMPTY = A((0, 3))
 OUT_OF_RANGE = "Dimension out of range (expected to be in range of [-2, 1], but got 2)"
 
 REFUSED: Final = (
+    Refused("renorm", (M, 0, 1, 1.0), RuntimeError, "non-positive-norm not supported"),
+    Refused("renorm", (M, 2, 1, -1.0), RuntimeError, "expected maxnorm to be >= 0"),
+    Refused("renorm", (I, 2, 0, 1.0), RuntimeError, "needs at least 2 dimensions"),
+    Refused("renorm", (M, 2, 2, 1.0), IndexError, OUT_OF_RANGE),
     *(
         Refused(name, (M, 2), IndexError, OUT_OF_RANGE)
         for name in (

@@ -9,20 +9,23 @@ from tests.ops.cases import (
     indexing,
     linalg,
     nn,
+    nn_lookups,
+    nn_paths,
     reductions,
     shapes,
+    special,
 )
 from tests.ops.cases.case import Case, Refused
 
 #: Title of each family on the page ``docs/ops.md``, and its cases.
 FAMILIES: Final[dict[str, tuple[Case, ...]]] = {
-    "Elementwise": elementwise.CASES,
+    "Elementwise": (*elementwise.CASES, *special.CASES),
     "Activations": activations.CASES,
     "Reductions, orders and running sums": reductions.CASES,
     "Shapes": shapes.CASES,
     "Indexing": indexing.CASES,
     "Linear algebra": linalg.CASES,
-    "Layers and losses": nn.CASES,
+    "Layers and losses": (*nn.CASES, *nn_lookups.CASES, *nn_paths.CASES),
 }
 
 CASES: Final[tuple[Case, ...]] = tuple(
@@ -36,4 +39,7 @@ REFUSED: Final[tuple[Refused, ...]] = (
     *indexing.REFUSED,
     *linalg.REFUSED,
     *nn.REFUSED,
+    *nn_lookups.REFUSED,
+    *nn_paths.REFUSED,
+    *special.REFUSED,
 )

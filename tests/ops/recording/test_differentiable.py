@@ -79,7 +79,7 @@ def test_a_gradient_that_nobody_wants_is_not_computed():
 def test_an_undefined_gradient_stays_undefined():
     node = (leaf(1.0) * leaf(2.0)).grad_fn
 
-    assert node([None]) == (None, None)
+    assert node.call([None]) == (None, None)
 
 
 def test_a_second_backward_through_freed_tensors_is_pytorchs_error():
@@ -198,3 +198,27 @@ def test_a_node_runs_where_its_result_is():
         str(gv.ones(2, device="sim:1", requires_grad=True).sin().grad_fn.device)
         == "sim:1"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("sin", {"input": 2.0}),
+        ("relu", {"input": 2.0}),
+        ("mul", {"input": 2.0, "other": 3.0}),
+        ("maximum", {"input": 2.0, "other": 3.0}),
+        ("add", {"input": 2.0, "other": 3.0, "alpha": 2}),
+        ("squeeze", {"input": 2.0}),
+        ("mm", {"input": [[2.0]], "mat2": [[3.0]]}),
+    ],
+)
+def test_arguments_have_pytorchs_names(name, named):
+    op = getattr(gv, name)
+    tensors = {
+        key: value if isinstance(value, int) else gv.tensor(value)
+        for key, value in named.items()
+    }
+
+    result = op(**tensors)
+
+    assert gv.equal(result, op(*tensors.values()) if name != "add" else gv.tensor(8.0))

@@ -15,6 +15,17 @@ def test_an_input_is_saved_as_it_is(x):
     assert (y * y).grad_fn._saved_self is y
 
 
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_an_inference_tensor_is_not_saved(x, requires_grad):
+    with gv.inference_mode():
+        constant = gv.ones(2, requires_grad=requires_grad)
+
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+        constant * x
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved"):
+        x @ constant
+
+
 def test_a_result_is_saved_without_its_edge_and_shown_with_it(x):
     y = x.exp()
 

@@ -15,3 +15,11 @@ def test_a_clone_of_an_expanded_tensor_has_each_element_for_itself():
 
     assert x.is_contiguous()
     assert x.array.flags.writeable
+
+
+def test_a_complex_gradient_of_a_real_original_is_cut_without_a_warning():
+    x = gv.tensor([3.0, -1.0], requires_grad=True)
+
+    x.to(gv.complex128).sum().abs().backward()
+
+    assert x.grad.tolist() == [1.0, 1.0]

@@ -43,3 +43,24 @@ def test_a_resized_tensor_keeps_its_first_elements():
     assert x.resize_(2).tolist() == [0, 1]
     with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
         gv.ones(2, requires_grad=True).resize_(3)
+
+
+def test_what_may_be_changed_still_may():
+    base = gv.ones(2, 3, requires_grad=True).clone()
+    view = base.view_as(base)
+
+    with gv.no_grad():
+        view.t_()
+    view.add_(1)
+
+    assert view.grad_fn.name() != "AddBackward0"
+    assert base.grad_fn.name() == "CopySlices"
+
+
+def test_what_may_not_be_changed_still_may_not():
+    part = gv.ones(2, 3, requires_grad=True).clone().unbind()[0]
+
+    with gv.no_grad():
+        part.unsqueeze_(0)
+    with pytest.raises(RuntimeError, match="a function that returns multiple views"):
+        part.add_(1)

@@ -38,6 +38,24 @@ def test_sleep_is_dotted(shown, make_span, make_timeline):
     assert "·· waiting for work" in " ".join(lines[3:])
 
 
+def test_streams_are_lanes_and_kernels_bars(shown, make_span, make_timeline):
+    timeline = make_timeline(
+        [make_span(0, 0, 50)],
+        [
+            make_span(0, 0, 50, kind="kernel", name="multiply"),
+            make_span(-1, 50, 100, kind="kernel", name="add", node=-1, task=-1),
+        ],
+        duration_ns=100,
+        names=("Main", "Side"),
+    )
+
+    lines = shown(lambda console: print_timeline(timeline, console), width=66)
+
+    assert lines[0].endswith("1 node, 1 thread, 1 stream")
+    assert lines[3].startswith("Side")
+    assert bars(lines, 1) == "█ 0 multiply ".ljust(30, "█") + "█ add ".ljust(30, "█")
+
+
 def test_inner_passes_are_on_lines_below(shown, make_span, make_timeline):
     timeline = make_timeline(
         [make_span(0, 0, 100), make_span(1, 50, 100, row=1)], duration_ns=100

@@ -1,0 +1,53 @@
+"""Whatever accelerator there is: PyTorch's names in ``gradviz.accelerator``.
+
+That is the GPU of `gradviz.cuda` where there is one, else the simulated devices of
+`gradviz.sim`: a program that asks here runs on both. A device is a `Device`, its name,
+its index, or None for the current one.
+"""
+
+from gradviz.backends import base
+from gradviz.backends.device import Device
+from gradviz.backends.device_type import DeviceType
+from gradviz.backends.stream import set_stream
+
+_devices = DeviceType(None)
+
+current_device_index = _devices.current_device
+current_stream = _devices.current_stream
+device_count = _devices.device_count
+device_index = _devices.device
+empty_cache = _devices.empty_cache
+is_available = _devices.is_available
+max_memory_allocated = _devices.max_memory_allocated
+memory_allocated = _devices.memory_allocated
+memory_reserved = _devices.memory_reserved
+reset_peak_memory_stats = _devices.reset_peak_memory_stats
+set_device_index = _devices.set_device
+synchronize = _devices.synchronize
+
+
+def current_accelerator(check_available: bool = False) -> Device:
+    """The current device of the accelerator.
+
+    Differs: there always is one, a simulated one at the least.
+    """
+    del check_available
+    return base.current_accelerator()
+
+
+__all__ = [
+    "current_accelerator",
+    "current_device_index",
+    "current_stream",
+    "device_count",
+    "device_index",
+    "empty_cache",
+    "is_available",
+    "max_memory_allocated",
+    "memory_allocated",
+    "memory_reserved",
+    "reset_peak_memory_stats",
+    "set_device_index",
+    "set_stream",
+    "synchronize",
+]

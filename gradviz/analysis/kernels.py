@@ -1,0 +1,123 @@
+"""Which kernel a device ran when, and which node had launched it."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from gradviz.analysis.executions import Execution
+from gradviz.trace.model import Trace
+
+_LAUNCHED: Final = ("kernel", "name", "stream", "location", "thread", "t_ns")
+_RAN: Final = ("kernel", "began_ns", "ended_ns")
+
+
+class Kernel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Work that a stream has done.
+
+    Attributes:
+        kernel: Its id.
+        name: What it is called.
+        stream: Such as ``sim:0/1``.
+        location: ``path:line`` of the user's program that launched it, if known.
+        thread: Who launched it.
+        launched_ns: When, on the trace's clock.
+        start_ns: When the device began it.
+        end_ns: When it was done.
+    """
+
+    kernel: int
+    name: str
+    stream: str
+    location: str
+    thread: int
+    launched_ns: int
+    start_ns: int
+    end_ns: int
+
+    @property
+    def device(self) -> str:
+        """Whose stream it is: ``sim:0``."""
+        return self.stream.rpartition("/")[0]
+
+
+def kernels(trace: Trace) -> list[Kernel]:
+    """Every kernel that was launched and ran, in the order in which they began."""
+    times = {
+        kernel: (began, ended)
+        for kernel, began, ended in _rows(trace, "kernel_ran", *_RAN)
+    }
+    found = []
+    for kernel, name, stream, location, thread, t_ns in _rows(
+        trace, "kernel_launched", *_LAUNCHED
+    ):
+        if kernel in times:
+            began, ended = times[kernel]
+            found.append(
+                Kernel(
+                    kernel=kernel,
+                    name=trace.strings[name],
+                    stream=trace.strings[stream],
+                    location=trace.strings[location],
+                    thread=thread,
+                    launched_ns=t_ns,
+                    start_ns=began,
+                    end_ns=max(ended, began),
+                )
+            )
+    found.sort(key=lambda one: one.start_ns)
+    return found
+
+
+def launchers(
+    launched: Sequence[Kernel], runs: Sequence[Execution]
+) -> Mapping[int, Execution]:
+    """Of each kernel the innermost node in which its thread launched it.
+
+    Args:
+        launched: Kernels.
+        runs: In order of start.
+
+    Returns:
+        Kernel's id -> node; nothing for what was launched outside of these.
+    """
+    by_thread: dict[int, list[Execution]] = defaultdict(list)
+    for run in runs:
+        by_thread[run.thread].append(run)
+    found = {}
+    inside: dict[int, list[Execution]] = defaultdict(list)
+    reached: dict[int, int] = defaultdict(int)
+    for one in sorted(launched, key=lambda one: one.launched_ns):
+        mine, stack = by_thread[one.thread], inside[one.thread]
+        at = reached[one.thread]
+        while at < len(mine) and mine[at].start_ns <= one.launched_ns:
+            stack.append(mine[at])
+            at += 1
+        reached[one.thread] = at
+        while stack and _has_ended(stack[-1], one.launched_ns):
+            stack.pop()
+        if stack:
+            found[one.kernel] = stack[-1]
+    return found
+
+
+def stream_order_key(stream: str) -> tuple[str, int, int]:
+    """What sorts streams as people count: ``sim:2/0`` before ``sim:10/0``."""
+    device, _, number = stream.rpartition("/")
+    kind, _, index = device.partition(":")
+    return kind, _number(index), _number(number)
+
+
+def _rows(trace: Trace, kind: str, *names: str) -> "zip[tuple[int, ...]]":
+    columns = trace.columns[kind]
+    return zip(*(columns[name].tolist() for name in names), strict=True)
+
+
+def _has_ended(run: Execution, t_ns: int) -> bool:
+    end_ns = run.end_ns if run.failed_ns is None else run.failed_ns
+    return end_ns is not None and end_ns < t_ns
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else -1

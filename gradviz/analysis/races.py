@@ -1,0 +1,151 @@
+"""Races: what is found wrong with the order of work on streams, in words.
+
+`happens_before` finds them.
+"""
+
+import msgspec
+
+
+class NodeOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """A node, as a user knows it; `location` is where the forward pass made it."""
+
+    name: str = ""
+    location: str = ""
+    module: str = ""
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """Work on a stream that reads or writes memory.
+
+    Attributes:
+        action: What it is: the name of a kernel, ``allocation`` or ``free``.
+        stream: Where it was put.
+        writes: Whether it writes.
+        layout: Which bytes, as ``offset;shape;strides;itemsize``.
+        location: ``path:line`` of the user's program that launched it, if known.
+        task: The backward pass it belongs to, -1 for none.
+        node: The node that ran, -1 outside of a backward.
+        origin: What is known of that node.
+    """
+
+    action: str
+    stream: str
+    writes: bool
+    layout: str
+    location: str = ""
+    task: int = -1
+    node: int = -1
+    origin: NodeOrigin = NodeOrigin()
+
+    def __str__(self) -> str:
+        does = {"allocation": "gets it", "free": "gives it back"}.get(
+            self.action, "writes it" if self.writes else "reads it"
+        )
+        where = f", at {self.location}" if self.location else ""
+        return f"{self.action} on {self.stream} {does}{self._node()}{where}"
+
+    def _node(self) -> str:
+        if self.node < 0:
+            return ""
+        made = f", made at {self.origin.location}" if self.origin.location else ""
+        module = f" of {self.origin.module}" if self.origin.module else ""
+        name = self.origin.name or "a node"
+        return f" in {name}{module} (node {self.node} of task {self.task}{made})"
+
+
+class Race(msgspec.Struct, frozen=True, kw_only=True):
+    """Two accesses to the same bytes, at least one a write, that nothing orders.
+
+    Attributes:
+        memory: The allocation.
+        first: The one that was launched first.
+        second: The other one.
+        remedy: The sync that is missing.
+    """
+
+    memory: int
+    first: Access
+    second: Access
+    remedy: str
+
+    def __str__(self) -> str:
+        return (
+            f"memory {self.memory} is used by two streams in no order:\n"
+            f"  first:   {self.first}\n"
+            f"  then:    {self.second}\n"
+            f"  missing: {self.remedy}"
+        )
+
+
+class NeedlessWait(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream was told to wait for what it was ordered after already.
+
+    Attributes:
+        stream: The one that waits.
+        producer: The one it waits for.
+        location: ``path:line`` of the user's program that asked for it, if known.
+        task: The backward pass in which the engine asked for it, -1 for a program.
+        node: The node that waits, -1 for none.
+    """
+
+    stream: str
+    producer: str
+    location: str = ""
+    task: int = -1
+    node: int = -1
+
+    def __str__(self) -> str:
+        where = f" at {self.location}" if self.location else ""
+        return (
+            f"{self.stream} need not wait for {self.producer}{where}: it does already"
+        )
+
+
+class Findings(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was found.
+
+    Attributes:
+        races: Each once, in the order in which they were found, and how often.
+        needless_waits: Likewise.
+        num_kernels: How many kernels were looked at.
+        num_unlisted: Races of other places than these, which are too many to list.
+    """
+
+    races: tuple[tuple[Race, int], ...] = ()
+    needless_waits: tuple[tuple[NeedlessWait, int], ...] = ()
+    num_kernels: int = 0
+    num_unlisted: int = 0
+
+    def __str__(self) -> str:
+        lines = []
+        if self.races:
+            lines.append(
+                f"races between streams: {len(self.races) + self.num_unlisted}"
+            )
+            for number, (race, times) in enumerate(self.races, 1):
+                often = f" ({times} times)" if times > 1 else ""
+                lines.append(f"{number}. {race}{often}")
+        users = [(wait, times) for wait, times in self.needless_waits if wait.task < 0]
+        if users:
+            lines.append(f"waits that were not needed: {len(users)}")
+            lines += [f"- {wait} ({times} times)" for wait, times in users]
+        return "\n".join(lines)
+
+
+def missing_sync(first: Access, second: Access) -> str:
+    """What orders the second access after the first, as a user would write it."""
+    early, late = first.stream, second.stream
+    one, other = _variables(early, late)
+    if second.action == "free":
+        return (
+            f"{late} may give the memory to others while {early} still uses it: "
+            f"call tensor.record_stream({one}) where {early} uses it, or have {late} "
+            f"wait for {early} before the tensor goes"
+        )
+    return f"{late} must wait for {early} before this: {other}.wait_stream({one})"
+
+
+def _variables(early: str, late: str) -> tuple[str, str]:
+    """What a program might call two streams: ``s0`` and ``s1``."""
+    one, other = (f"s{stream.rpartition('/')[2]}" for stream in (early, late))
+    return (one, other) if one != other else ("earlier", "later")

@@ -1,0 +1,143 @@
+"""The memory of CUDA devices: what lies where, and how long it has to live."""
+
+import contextlib
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from gradviz.backends.device import Device
+from gradviz.backends.protocols import StreamLike
+from gradviz.backends.reports import memory_ids
+from gradviz.trace import probe
+
+
+class Owner(Protocol):
+    """What an array needs of its backend; see `gradviz.backends.cuda.CudaBackend`.
+
+    Attributes:
+        account: Of the memory in use.
+    """
+
+    account: "Account"
+
+    def stream(self, device: Device) -> StreamLike:
+        """The one that is current; not to be entered."""
+
+    def launch(
+        self,
+        device: Device,
+        call: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any:
+        """Call that on the current stream of `device`."""
+
+    def begin(self, device: Device) -> Any:
+        """Before a kernel is launched: what `report` needs, None if nobody listens."""
+
+    def report(
+        self,
+        begun: Any,
+        device: Device,
+        name: str,
+        reads: Iterable[Any],
+        writes: Iterable[Any],
+    ) -> None:
+        """After a kernel was launched on the current stream: tell of it."""
+
+    def upload(self, array: np.ndarray, device: Device) -> Any:
+        """An array with the elements of one in host memory."""
+
+    def download(self, array: Any) -> np.ndarray:
+        """The elements in host memory; waits for them."""
+
+
+class Memory:
+    """One allocation, that of an array and of its views.
+
+    Attributes:
+        owner: The backend.
+        stream: That it was taken for.
+        block: CuPy's object that has it.
+        id: Unique in the process.
+        used_by: Other streams whose work uses it, for `record_stream`.
+    """
+
+    __slots__ = ("block", "id", "owner", "stream", "used_by")
+
+    def __init__(self, owner: Owner, stream: StreamLike, block: Any) -> None:
+        self.owner = owner
+        self.stream = stream
+        self.block = block
+        self.id = next(memory_ids)
+        self.used_by: tuple[StreamLike, ...] = ()
+        owner.account.taken(self)
+
+    def __del__(self) -> None:
+        self.owner.account.freed(self)
+
+
+class Account:
+    """How much memory is in use, and what has to live on though nobody has it.
+
+    Args:
+        record: Makes an event after the work that a stream has so far.
+    """
+
+    def __init__(self, record: Callable[[StreamLike], Any]) -> None:
+        self._record = record
+        # An RLock, because memory is freed by finalisers, in the midst of anything.
+        self._lock = threading.RLock()
+        self._allocated: Counter[Device] = Counter()  # guarded by _lock
+        self._peak: Counter[Device] = Counter()  # guarded by _lock
+        #: What must live until an event has happened. Each is taken by one thread.
+        self._kept: deque[tuple[Any, Any]] = deque()
+
+    def taken(self, memory: Memory) -> None:
+        """Count memory that is in use from now on."""
+        device, size = memory.stream.device, memory.block.size
+        with self._lock:
+            use = self._allocated[device] = self._allocated[device] + size
+            self._peak[device] = max(self._peak[device], use)
+        if listener := probe.current:
+            listener.memory_allocated(memory.id, str(memory.stream), size)
+
+    def freed(self, memory: Memory) -> None:
+        """Count memory that is in use no longer, and keep it as long as streams do.
+
+        CuPy gives a freed block to work of the stream that it was made for; work of
+        others may not be done with it.
+        """
+        for stream in memory.used_by:
+            self.keep(memory.block, stream)
+        with self._lock:
+            self._allocated[memory.stream.device] -= memory.block.size
+        if listener := probe.current:
+            listener.memory_freed(memory.id, str(memory.stream))
+
+    def keep(self, what: Any, stream: StreamLike) -> None:
+        """Let something live until the work that a stream has so far is done."""
+        self.drop_kept()
+        self._kept.append((self._record(stream), what))
+
+    def drop_kept(self) -> None:
+        """Let go of what no stream uses any more."""
+        with contextlib.suppress(IndexError):  # another thread took the last one
+            while self._kept:
+                event, what = self._kept.popleft()
+                if not event.done:
+                    self._kept.appendleft((event, what))
+                    return
+
+    def use(self, device: Device) -> tuple[int, int]:
+        """Bytes in use, and the most that were since the last reset."""
+        with self._lock:
+            return self._allocated[device], self._peak[device]
+
+    def reset_peak(self, device: Device) -> None:
+        """Begin a new peak."""
+        with self._lock:
+            self._peak[device] = self._allocated[device]

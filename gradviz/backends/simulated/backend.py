@@ -1,0 +1,214 @@
+"""Simulated devices as the rest of gradviz sees them: ``sim:0`` to ``sim:N-1``."""
+
+import os
+from typing import Final
+
+import numpy as np
+
+from gradviz.backends.base import register
+from gradviz.backends.device import Device
+from gradviz.backends.pinning import PinnedMemory
+from gradviz.backends.protocols import ArrayTypes, MemoryUse, StreamLike
+from gradviz.backends.simulated import copies
+from gradviz.backends.simulated.array import SimulatedArray
+from gradviz.backends.simulated.machine import machine
+from gradviz.backends.simulated.work import StreamQueue, Work
+from gradviz.errors import UserError
+
+#: How many simulated devices there are, unless `set_device_count` says otherwise.
+ENVIRONMENT_VARIABLE: Final = "GRADVIZ_SIM_DEVICES"
+DEFAULT_DEVICE_COUNT: Final = 2
+
+
+class SimulatedBackend:
+    """All simulated devices of this process; see `Accelerator`.
+
+    A marker is work that does nothing: it is done when all before it is.
+    """
+
+    type = "sim"
+    array_types: ArrayTypes = (SimulatedArray,)
+
+    def __init__(self) -> None:
+        self._device_count: int | None = None
+        self._is_initialized = False
+
+    def device_count(self) -> int:
+        """How many simulated devices there are.
+
+        Raises:
+            UserError: The environment variable is no positive number.
+        """
+        if self._device_count is None:
+            self._device_count = _device_count_from(
+                os.environ.get(ENVIRONMENT_VARIABLE, str(DEFAULT_DEVICE_COUNT))
+            )
+        return self._device_count
+
+    def set_device_count(self, count: int) -> None:
+        """Have `count` simulated devices from now on."""
+        self._device_count = count
+
+    def is_initialized(self) -> bool:
+        """Whether an array was ever made on a simulated device."""
+        return self._is_initialized
+
+    def device_name(self, device: Device) -> str:
+        """What it is."""
+        return f"Simulated accelerator {device.number}"
+
+    # --- arrays -------------------------------------------------------------------
+
+    def device_of(self, array: SimulatedArray) -> Device:
+        """Where the array is."""
+        return array.device
+
+    def from_host(
+        self, array: np.ndarray, device: Device, *, non_blocking: bool = False
+    ) -> SimulatedArray:
+        """A copy in the memory of `device`; returns at once.
+
+        Args:
+            array: What to copy.
+            device: Where to.
+            non_blocking: `array` is read when the device has come so far, not now.
+
+        Raises:
+            OutOfMemoryError: The device has no memory left.
+        """
+        self._is_initialized = True
+        return copies.from_host(SimulatedArray, array, device, is_pinned=non_blocking)
+
+    def to_host(
+        self, array: SimulatedArray, *, non_blocking: bool = False
+    ) -> np.ndarray:
+        """A copy in host memory.
+
+        Args:
+            array: What to copy.
+            non_blocking: Return at once: until the device has come so far, there are
+                NaNs or huge numbers in the copy.
+
+        Raises:
+            RuntimeError: A kernel has failed, or the device is lost.
+        """
+        return copies.to_host(array, is_awaited=not non_blocking)
+
+    def to_peer(self, array: SimulatedArray, device: Device) -> SimulatedArray:
+        """A copy on another simulated device; returns at once."""
+        return copies.to_peer(array, device)
+
+    def pinned_memory(self, size_bytes: int) -> PinnedMemory:
+        """Host memory that `from_host` may be told to read later."""
+        return PinnedMemory(size_bytes)
+
+    # --- streams ------------------------------------------------------------------
+
+    def new_stream(self, device: Device, priority: int) -> int:
+        """The number of a stream: of 32 of each priority, high or not, in turn."""
+        return machine.device(device).new_stream(priority)
+
+    def make_current(self, stream: StreamLike) -> None:
+        """Nothing to do: each launch asks which stream is current."""
+
+    def is_idle(self, stream: StreamLike) -> bool:
+        """Whether all its work is done."""
+        tail = _queue(stream).tail
+        return tail is None or machine.executor.poll(tail)
+
+    def synchronize_stream(self, stream: StreamLike) -> None:
+        """Wait for all work of a stream.
+
+        Raises:
+            RuntimeError: A kernel of the device has failed, or the device is lost.
+        """
+        machine.wait(_queue(stream).mark())
+        machine.device(stream.device).check()
+
+    def synchronize_device(self, device: Device) -> None:
+        """Wait for all streams of a device.
+
+        Raises:
+            RuntimeError: A kernel of the device has failed, or the device is lost.
+        """
+        found = machine.device(device)
+        found.synchronize()
+        found.check()
+
+    def record(self, stream: StreamLike, enable_timing: bool) -> Work:
+        """A marker of the work that the stream has so far."""
+        del enable_timing  # all work notes when it ended
+        return _queue(stream).mark()
+
+    def wait(self, stream: StreamLike, marker: Work) -> None:
+        """Have the stream's later work wait for a marker.
+
+        Raises:
+            RuntimeError: One of the devices is lost.
+        """
+        queue = _queue(stream)
+        if marker.queue.device.lost:
+            raise RuntimeError(marker.queue.device.lost)
+        if not marker.is_done and marker.queue is not queue:
+            queue.put(Work(queue, "", before=marker))
+
+    def is_done(self, marker: Work) -> bool:
+        """Whether the work before a marker is done."""
+        return machine.executor.poll(marker)
+
+    def synchronize_marker(self, marker: Work) -> None:
+        """Wait for a marker.
+
+        Raises:
+            RuntimeError: A kernel of the device has failed, or the device is lost.
+        """
+        machine.wait(marker)
+        marker.queue.device.check()
+
+    def elapsed_ms(self, begin: Work, end: Work) -> float:
+        """Milliseconds between two markers that keep time and are done."""
+        return (end.ended_ns - begin.ended_ns) / 1e6
+
+    # --- memory -------------------------------------------------------------------
+
+    def record_stream(self, array: SimulatedArray, stream: StreamLike) -> None:
+        """Keep the memory of an array, once freed, until that stream's work is done."""
+        machine.device(array.device).memory.record_stream(
+            array.allocation, _queue(stream)
+        )
+
+    def memory_use(self, device: Device) -> MemoryUse:
+        """How much memory is in use."""
+        return machine.device(device).memory.use()
+
+    def reset_peak_memory(self, device: Device) -> None:
+        """Begin a new `MemoryUse.peak`."""
+        machine.device(device).memory.reset_peak()
+
+    def empty_cache(self) -> None:
+        """Give back the memory that is kept for later but in no use."""
+        for device in machine.devices():
+            device.memory.empty_cache()
+
+
+def _queue(stream: StreamLike) -> StreamQueue:
+    device = machine.device(stream.device)
+    if device.lost:
+        raise RuntimeError(device.lost)
+    if device.memory.freed:  # what is gone by now was freed before what comes now
+        device.memory.collect()
+    return device.queue(stream.stream_id)
+
+
+def _device_count_from(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise UserError(
+            f"{ENVIRONMENT_VARIABLE}={text!r} is no number of devices: "
+            f"set it to a positive integer, or unset it for {DEFAULT_DEVICE_COUNT}"
+        )
+    return int(text)
+
+
+#: Of this process.
+backend: Final = SimulatedBackend()
+register(backend)

@@ -1,0 +1,89 @@
+"""Copies between the host and devices, and between devices: work of streams too."""
+
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+
+from gradviz.backends.device import Device
+from gradviz.backends.pinning import PinnedMemory
+from gradviz.backends.simulated.device_array import DeviceArray
+from gradviz.backends.simulated.inference import in_c_order
+from gradviz.backends.simulated.kernels import launch, new_array, ready, wait
+from gradviz.backends.simulated.machine import machine
+from gradviz.backends.simulated.memory import poison_for
+from gradviz.backends.stream import current_stream
+
+SomeArray = TypeVar("SomeArray", bound=DeviceArray)
+
+
+def from_host(
+    kind: type[SomeArray], array: np.ndarray, device: Device, *, is_pinned: bool
+) -> SomeArray:
+    """A copy of an array of the host's, in C order; returns at once.
+
+    Args:
+        kind: The class of the result.
+        array: What to copy.
+        device: Where to.
+        is_pinned: The device reads `array` itself when it has come so far; else it gets
+            a copy that is made now.
+    """
+    there = machine.device(device)
+    there.check()
+    queue = there.current_queue()
+    source = np.asarray(array) if is_pinned else np.array(array, order="C")
+    layout = in_c_order(source.shape, source.dtype)
+    result = new_array(kind, there, layout, "Memcpy HtoD")
+    copy = partial(np.copyto, result.raw, source)
+    launch(queue, "Memcpy HtoD", copy, (), (result,))
+    return result
+
+
+def to_host(array: DeviceArray, *, is_awaited: bool) -> np.ndarray:
+    """A copy in the host's memory, in C order.
+
+    Args:
+        array: What to copy.
+        is_awaited: Return when it is done; else at once: a copy in pinned memory, with
+            nonsense in it until the device has come so far.
+    """
+    here = ready((array,))
+    queue = here.current_queue()
+    raw = array.raw
+    if is_awaited or raw.dtype.hasobject:
+        host = np.empty(raw.shape, raw.dtype)
+    else:
+        memory = PinnedMemory(bytes([poison_for(raw.dtype)]) * max(raw.nbytes, 1))
+        host = np.ndarray(raw.shape, raw.dtype, memory)
+    copy = partial(np.copyto, host, raw)
+    work = launch(queue, "Memcpy DtoH", copy, (array,), (), is_awaited=is_awaited)
+    if is_awaited:
+        wait(work)
+    return host
+
+
+def to_peer(array: SomeArray, device: Device) -> SomeArray:
+    """A copy on another simulated device, in C order; returns at once.
+
+    Source: aten/src/ATen/native/cuda/Copy.cu, copy_device_to_device: the copy is work
+    of the source's current stream. It waits for the destination's, whose memory it
+    writes, and that in turn for the copy.
+    """
+    here, there = ready((array,)), machine.device(device)
+    there.check()
+    layout = in_c_order(array.raw.shape, array.raw.dtype)
+    name = "Memcpy DtoD" if here is there else "Memcpy PtoP"
+    result = new_array(type(array), there, layout, name)
+    source, target = current_stream(array.device), current_stream(device)
+    queue = here.current_queue()
+    if source != target:
+        source.wait_stream(target)
+        # Should Ctrl-C come before the second wait, the copy is still to be written.
+        result.allocation.used_by.add(queue)
+    copy = partial(np.copyto, result.raw, array.raw)
+    launch(queue, name, copy, (array,), (result,))
+    if source != target:
+        target.wait_stream(source)
+        result.allocation.used_by.discard(queue)
+    return result

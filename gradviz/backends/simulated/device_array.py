@@ -1,0 +1,55 @@
+"""An array in the memory of a simulated device, as kernels see it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from gradviz.backends.device import Device
+from gradviz.backends.mixing import leaves
+from gradviz.backends.reports import layout_at
+from gradviz.backends.simulated.memory import Allocation
+from gradviz.backends.wrapped_array import WrappedArray
+
+
+class DeviceArray(WrappedArray):
+    """What is known of an array while its elements may be still to be computed.
+
+    Attributes:
+        raw: Shape, dtype and strides; the elements are for kernels only.
+        allocation: Its memory, kept as long as an array lies there.
+        device: Where it is.
+        base: What it is a view of, as NumPy has it; None if the memory was taken for
+            this array. The engine counts references to see whether an array is shared,
+            so views must have one.
+    """
+
+    __slots__ = ("allocation", "base", "device")
+
+    device: Device
+
+    def __init__(
+        self,
+        raw: np.ndarray,
+        allocation: Allocation,
+        device: Device,
+        base: "DeviceArray | None" = None,
+    ) -> None:
+        super().__init__(raw)
+        self.allocation = allocation
+        self.device = device
+        self.base = base
+
+    def layout(self) -> str:
+        """Which bytes of the memory, as `Probe.array_accessed` has it."""
+        raw = self.raw
+        offset = 0  # objects have memory of their own
+        if not raw.dtype.hasobject:
+            address = raw.__array_interface__["data"][0]
+            offset = address - self.allocation.block.address
+        return layout_at(offset, raw)
+
+
+def arrays_in(values: Iterable[Any]) -> Iterator[DeviceArray]:
+    """The arrays of devices among values, looked for in lists and tuples."""
+    return (value for value in leaves(values) if isinstance(value, DeviceArray))

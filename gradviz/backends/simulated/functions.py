@@ -1,0 +1,99 @@
+"""NumPy's functions, by how a device runs them; those not listed wait for it."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+
+def _named(*names: str) -> frozenset[Callable[..., Any]]:
+    """Those of NumPy's functions that this version has."""
+    found = (getattr(np, name, None) for name in names)
+    return frozenset(function for function in found if function is not None)
+
+
+#: They look at nothing but shapes, dtypes and addresses.
+METADATA: Final = _named(
+    *("shape", "ndim", "size", "may_share_memory", "shares_memory", "iscomplexobj"),
+    *("isrealobj", "result_type", "can_cast", "common_type", "min_scalar_type"),
+)
+
+#: They look at the layout of an argument only, and make an array full of something;
+#: None where it is nothing, or an argument.
+FILLS: Final[dict[Callable[..., Any], int | None]] = {
+    np.zeros_like: 0,
+    np.ones_like: 1,
+    np.empty_like: None,
+    np.full_like: None,
+}
+
+#: They write to their first argument and return nothing.
+IN_PLACE: Final = _named(
+    *("copyto", "put_along_axis", "fill_diagonal", "put", "place", "putmask")
+)
+
+#: They take an `out` that changes nothing but where the result is.
+TAKES_OUT: Final = _named(
+    *("sum", "prod", "max", "min", "amax", "amin", "any", "all", "cumsum", "cumprod"),
+    *("argmax", "argmin", "concatenate", "stack", "take", "clip", "einsum", "dot"),
+)
+
+#: The shape of their result depends on no element. Some return views where they can.
+SHAPED: Final = (
+    TAKES_OUT
+    | {np.lib.stride_tricks.sliding_window_view}
+    | _named(
+        *("reshape", "ravel", "transpose", "swapaxes", "moveaxis", "rollaxis"),
+        *("broadcast_to", "broadcast_arrays", "expand_dims", "squeeze", "real", "imag"),
+        *(
+            "diagonal",
+            "diag",
+            "atleast_1d",
+            "atleast_2d",
+            "atleast_3d",
+            "flip",
+            "fliplr",
+        ),
+        *("flipud", "rot90", "split", "array_split", "hsplit", "vsplit", "dsplit"),
+        *("unstack", "matrix_transpose", "permute_dims", "meshgrid"),
+        *(
+            "mean",
+            "std",
+            "var",
+            "ptp",
+            "nansum",
+            "nanprod",
+            "nanmax",
+            "nanmin",
+            "nanmean",
+        ),
+        *("nanstd", "nanvar", "nancumsum", "nancumprod", "cumulative_sum", "median"),
+        *("cumulative_prod", "argsort", "sort", "partition", "argpartition", "hstack"),
+        *(
+            "vstack",
+            "dstack",
+            "column_stack",
+            "copy",
+            "take_along_axis",
+            "choose",
+            "tile",
+        ),
+        *(
+            "roll",
+            "tril",
+            "triu",
+            "trace",
+            "vdot",
+            "inner",
+            "outer",
+            "tensordot",
+            "cross",
+        ),
+        *("kron", "diff", "ediff1d", "gradient", "pad", "searchsorted", "digitize"),
+        *("isclose", "nan_to_num", "round", "around", "fix", "isneginf", "isposinf"),
+        *("angle", "i0", "sinc", "percentile", "quantile", "nanmedian", "average"),
+        *("interp", "convolve", "correlate", "isin", "vander", "trapezoid", "unwrap"),
+        *("diagflat", "resize", "append", "count_nonzero", "linspace", "logspace"),
+        *("repeat", "where", "nanargmax", "nanargmin"),
+    )
+)

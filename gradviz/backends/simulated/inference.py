@@ -1,0 +1,242 @@
+"""What a kernel will return, said before it has run: shapes, dtypes and strides.
+
+Note [Trying on nothing]
+~~~~~~~~~~~~~~~~~~~~~~~~
+Elementwise functions and products of matrices are worked out. Whatever else NumPy has
+whose result has a shape that no element decides is tried once on zeros laid out like
+its arguments, and what came out is remembered: later launches with such arguments cost
+a look-up. Where the trial raises, the kernel may or may not: then the launch waits for
+the kernel, and raises what it raises. So it does where the elements decide: `nonzero`,
+`unique`, whatever is not listed here. A GPU's program waits there as well.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from gradviz.backends.simulated.device_array import DeviceArray
+
+
+class Layout(NamedTuple):
+    """An array to be made."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    strides: tuple[int, ...]
+
+
+#: What a kernel returns: an array, nothing, or a tuple or list of such.
+Form: TypeAlias = Any
+
+
+class Answer:
+    """What is known of a result whose form is not."""
+
+    def __init__(self, meaning: str) -> None:
+        self._meaning = meaning
+
+    def __repr__(self) -> str:
+        return self._meaning
+
+
+#: Nothing is computed: the result lies in the memory of an argument.
+VIEW: Final = Answer("a view")
+#: Only the kernel knows.
+UNKNOWN: Final = Answer("unknown")
+
+_MAX_KNOWN: Final = 20_000
+
+#: Forms by function and arguments. Any thread; replacing an entry changes nothing.
+_known: dict[Any, Form] = {}
+
+
+class _NoKeyError(Exception):
+    """The form may depend on more than a key could say."""
+
+
+def form_of(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    *,
+    may_view: bool = False,
+) -> Form:
+    """What a call returns: a form, `VIEW` or `UNKNOWN`.
+
+    Args:
+        function: A function or ufunc of NumPy's, or a method of a ufunc.
+        args: Of which arrays on devices are not looked at, only their layouts.
+        kwargs: Likewise.
+        may_view: Whether it may return views of arguments that are not copied.
+    """
+    try:
+        key = (function, *map(_key, args))
+        if kwargs:
+            key += tuple((name, _key(value)) for name, value in kwargs.items())
+        form = _known.get(key)
+    except _NoKeyError:
+        return _infer(function, args, kwargs, may_view)
+    if form is None:
+        if len(_known) >= _MAX_KNOWN:
+            _known.clear()
+        form = _known[key] = _infer(function, args, kwargs, may_view)
+    return form
+
+
+def _key(value: Any) -> Any:
+    if isinstance(value, DeviceArray):
+        raw = value.raw
+        return raw.shape, raw.strides, raw.dtype
+    kind = type(value)
+    if kind is float or kind is complex:
+        return kind
+    if value is None or isinstance(value, int | str | type | np.dtype | type(Ellipsis)):
+        return kind, value
+    if kind is tuple or kind is list:
+        return kind, *map(_key, value)
+    if kind is slice:
+        return slice, _key(value.start), _key(value.stop), _key(value.step)
+    if isinstance(value, np.generic) or (kind is np.ndarray and not value.ndim):
+        return kind, value.dtype, value.item() if value.dtype.kind in "iub" else None
+    raise _NoKeyError
+
+
+def _infer(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    may_view: bool,
+) -> Form:
+    try:
+        if not kwargs and isinstance(function, np.ufunc):
+            form = _matmul(args) if function is np.matmul else _by_rule(function, args)
+            if form is not None:
+                return form
+        return _tried(function, args, kwargs, may_view)
+    except Exception:  # noqa: BLE001 - the kernel will say
+        return UNKNOWN
+
+
+def _by_rule(ufunc: np.ufunc, args: tuple[Any, ...]) -> Form:
+    """The form of an elementwise call, without computing anything."""
+    if ufunc.signature is not None:
+        return None
+    arrays = [_dummy(arg) for arg in args]
+    dtypes: list[Any] = [
+        type(arg) if type(arg) in (int, float, complex) else array.dtype
+        for arg, array in zip(args, arrays, strict=True)
+    ]
+    results = ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))[-ufunc.nout :]
+    # Who iterates allocates: in the order in memory that ufuncs choose as well.
+    operands: Any = [*arrays, *[None] * ufunc.nout]
+    flags: Any = [["readonly"]] * len(arrays) + [["writeonly", "allocate"]] * ufunc.nout
+    iterator = np.nditer(
+        operands,
+        ["zerosize_ok", "refs_ok"],
+        flags,
+        [*[None] * len(arrays), *results],
+    )
+    forms = [_layout(array) for array in iterator.operands[len(arrays) :]]
+    return forms[0] if ufunc.nout == 1 else tuple(forms)
+
+
+def _matmul(args: tuple[Any, ...]) -> Form:
+    """The form of a product of matrices; None where the rule is not as simple."""
+    a, b = map(_dummy, args)
+    if a.ndim < 2 or b.ndim < 2 or a.shape[-1] != b.shape[-2]:
+        return None
+    if max(a.ndim, b.ndim) > 2 and not (a.flags.c_contiguous and b.flags.c_contiguous):
+        return None
+    *_, dtype = np.matmul.resolve_dtypes((a.dtype, b.dtype, None))
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return in_c_order((*batch, a.shape[-2], b.shape[-1]), dtype)
+
+
+def _tried(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    may_view: bool,
+) -> Form:
+    """The form of a call, from another one on zeros."""
+    dummies: list[np.ndarray] = []
+
+    def dummy(value: Any) -> Any:
+        if type(value) in (list, tuple):
+            return type(value)(map(dummy, value))
+        if isinstance(value, DeviceArray):
+            dummies.append(_dummy(value))
+            return dummies[-1]
+        return value
+
+    with np.errstate(all="ignore"):
+        result = function(
+            *map(dummy, args), **{name: dummy(value) for name, value in kwargs.items()}
+        )
+    if may_view and all(
+        isinstance(leaf, np.ndarray)
+        and any(np.may_share_memory(leaf, one) for one in dummies)
+        for leaf in leaves(result)
+    ):
+        return VIEW
+    return mapped(_layout, result)
+
+
+def _layout(value: Any) -> Form:
+    if value is None:
+        return None
+    if not isinstance(value, np.ndarray | np.generic):
+        raise TypeError  # a number: only the kernel knows which
+    array = np.asarray(value)
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return Layout(array.shape, array.dtype, array.strides)
+    ordered = np.empty_like(array)  # dense, in the order of the strides
+    return Layout(array.shape, array.dtype, ordered.strides)
+
+
+def _dummy(value: Any) -> np.ndarray:
+    """Zeros laid out like an array of a device; anything else as it is.
+
+    The memory is not touched before it is used, and costs nothing then.
+    """
+    if not isinstance(value, DeviceArray):
+        return np.asarray(value)
+    raw = value.raw
+    if raw.dtype.hasobject:
+        return np.zeros(raw.shape, raw.dtype)
+    low = high = 0
+    for length, step in zip(raw.shape, raw.strides, strict=True):
+        reach = (length - 1) * step if length else 0
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    memory = np.zeros(high - low + raw.itemsize, np.uint8)
+    return np.ndarray(raw.shape, raw.dtype, memory, -low, raw.strides)
+
+
+def in_c_order(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Layout:
+    """An array whose elements lie one after the other, the last index first."""
+    strides: tuple[int, ...] = ()
+    step = dtype.itemsize
+    for length in reversed(shape):
+        strides = (step, *strides)
+        step *= max(length, 1)
+    return Layout(shape, dtype, strides)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """What is in tuples and lists."""
+    if isinstance(value, tuple | list) and not isinstance(value, Layout):
+        for one in value:
+            yield from leaves(one)
+    else:
+        yield value
+
+
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """The same tuples and lists, named ones too, with other things in them."""
+    if isinstance(value, Layout) or not isinstance(value, tuple | list):
+        return function(value)
+    inner = [mapped(function, one) for one in value]
+    if hasattr(value, "_make"):
+        return value._make(inner)
+    return type(value)(inner)

@@ -1,0 +1,112 @@
+"""Launching: how a call of NumPy's becomes work of a stream."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gradviz.backends.reports import kernel_ids
+from gradviz.backends.simulated.device_array import DeviceArray
+from gradviz.backends.simulated.inference import Layout
+from gradviz.backends.simulated.machine import SimulatedDevice, machine
+from gradviz.backends.simulated.work import LOCK, StreamQueue, Work
+from gradviz.trace import probe
+
+SomeArray = TypeVar("SomeArray", bound=DeviceArray)
+Kwargs = Mapping[str, Any]
+
+
+def launch(
+    queue: StreamQueue,
+    name: str,
+    run: Callable[[], object],
+    reads: Iterable[DeviceArray],
+    writes: Iterable[DeviceArray],
+    *,
+    is_awaited: bool = False,
+) -> Work:
+    """Put a kernel into a stream, and report it.
+
+    Args:
+        queue: The stream's.
+        name: What traces and errors call it.
+        run: On any thread, later, with memory that it holds itself.
+        reads: What it reads,
+        writes: and writes.
+        is_awaited: Whether the caller waits for it, to raise its error.
+    """
+    work = Work(queue, name, run, is_awaited=is_awaited)
+    if (listener := probe.current) is None:
+        queue.put(work)
+        return work
+    with LOCK:
+        work.kernel = next(kernel_ids)
+        listener.kernel_launched(work.kernel, queue.text, name)
+        for arrays, writes_to in ((reads, False), (writes, True)):
+            for array in arrays:
+                if array.raw.size:
+                    memory = array.allocation.id
+                    listener.array_accessed(
+                        work.kernel, memory, array.layout(), writes_to
+                    )
+        queue.put(work)
+    return work
+
+
+def ready(arrays: Sequence[DeviceArray]) -> SimulatedDevice:
+    """The device of arrays, which are all on it, with nothing left to tell.
+
+    Raises:
+        RuntimeError: It is lost, a kernel has failed, or an array is of before a reset.
+    """
+    device = machine.device(arrays[0].device)
+    if device.lost or device.failures:
+        device.check()
+    for array in arrays:
+        owner = array.allocation.queue.device
+        if owner is not device:
+            raise RuntimeError(owner.lost)
+    if device.memory.freed:
+        device.memory.collect()
+    return device
+
+
+def new_array(
+    kind: type[SomeArray], device: SimulatedDevice, layout: Layout, name: str
+) -> SomeArray:
+    """An array that the kernel of that name is to write.
+
+    Raises:
+        OutOfMemoryError: The device has no memory left.
+    """
+    shape, dtype, strides = layout
+    num_bytes = dtype.itemsize
+    for length in shape:
+        num_bytes *= length
+    queue = device.current_queue()
+    allocation = device.memory.allocate(queue, num_bytes, dtype, name)
+    if dtype.hasobject:  # bytes cannot hold objects: they live in memory of their own
+        raw = np.empty(shape, dtype)
+    else:
+        raw = np.ndarray(shape, dtype, allocation.block.memory, 0, strides)
+    return kind(raw, allocation, device.device)
+
+
+def view_of(array: SomeArray, raw: np.ndarray) -> SomeArray:
+    """Other elements, or an order of them, in the memory of an array."""
+    base = array if array.base is None else array.base
+    return type(array)(raw, array.allocation, array.device, base)
+
+
+def wait(work: Work) -> None:
+    """Wait for an awaited kernel, for which its stream has come so far.
+
+    Raises:
+        Exception: What it raised.
+    """
+    machine.wait(work)
+    if listener := probe.current:
+        listener.stream_synchronized(work.queue.text)
+    if work.error is not None:
+        raise work.error
+    work.queue.device.check()

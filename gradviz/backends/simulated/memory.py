@@ -1,0 +1,252 @@
+"""The memory of a simulated device: blocks, and who may use them when."""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from gradviz.backends.protocols import MemoryUse
+from gradviz.backends.reports import memory_ids
+from gradviz.backends.simulated.work import LOCK, StreamQueue, Work
+from gradviz.errors import OutOfMemoryError
+from gradviz.trace import probe
+
+#: Sizes of blocks are multiples of it, as those of PyTorch's allocator.
+_GRAIN_BYTES: Final = 512
+
+#: What memory without an owner is full of: NaN as a float of any size; for others a
+#: number that is large and no index of anything.
+_NAN_BYTE: Final = 0xFF
+_LARGE_BYTE: Final = 0x7F
+
+
+class Block:
+    """A piece of memory that serves one array after the other.
+
+    Attributes:
+        memory: The bytes.
+        address: Of the first of them.
+    """
+
+    __slots__ = ("address", "memory")
+
+    def __init__(self, memory: np.ndarray) -> None:
+        self.memory = memory
+        self.address: int = memory.__array_interface__["data"][0]
+
+
+class Allocation:
+    """A block while it belongs to one array and that array's views.
+
+    Arrays hold it, kernels do not: when the last array is gone so is the allocation,
+    and its block goes back, in the order of its stream.
+
+    Attributes:
+        id: Unique in the process; a block has another one each time.
+        block: The memory.
+        queue: The stream that it was taken for.
+        used_by: Other streams named by `record_stream`. Added to by whoever has an
+            array in it, read when there is none any more.
+        poison: What to fill it with once it is free.
+    """
+
+    __slots__ = ("_freed", "block", "id", "poison", "queue", "used_by")
+
+    def __init__(
+        self,
+        block: Block,
+        queue: StreamQueue,
+        poison: int,
+        freed: "deque[Allocation]",
+    ) -> None:
+        self.id = next(memory_ids)
+        self.block = block
+        self.queue = queue
+        self.poison = poison
+        self.used_by: set[StreamQueue] = set()
+        self._freed = freed  # the last: without it, it has no memory
+
+    def __del__(self) -> None:
+        # This may run in the middle of anything, whatever lock its thread holds: one
+        # atomic call and no more. It lives on in there; Python finalises it once.
+        if hasattr(self, "_freed"):
+            self._freed.append(self)
+
+
+class Allocator:
+    """Gives out the memory of one device, and takes it back.
+
+    A block goes back to the stream that it was taken for as soon as its arrays are
+    gone: that stream's later work comes after whatever it had launched with it. Where
+    other streams were named by `record_stream`, it is held back until they have come
+    as far as they were when the arrays went. A stream that was not named finds poison.
+
+    Source: c10/cuda/CUDACachingAllocator.cpp. Differs: blocks are neither split nor
+    joined; those given back are poisoned.
+
+    Args:
+        device: What errors call it.
+        wait: Returns when work is done.
+    """
+
+    def __init__(self, device: str, wait: Callable[[Work], None]) -> None:
+        self._device = device
+        self._wait = wait
+        #: Allocations without arrays; finalisers append, `collect` takes.
+        self.freed: deque[Allocation] = deque()
+        # Guarded by `LOCK`, as is all that follows.
+        #: Blocks to use again, by stream and size.
+        self._free: dict[tuple[StreamQueue, int], list[Block]] = {}
+        #: Those that streams still use, and how far these have to come.
+        self._held_back: list[tuple[Allocation, list[Work]]] = []
+        self._allocated = self._peak = self._reserved = 0
+        self._limit: int | None = None
+
+    def allocate(
+        self, queue: StreamQueue, num_bytes: int, dtype: Any, kernel: str
+    ) -> Allocation:
+        """Memory for an array, for work of a stream: what `kernel` is to write.
+
+        Raises:
+            OutOfMemoryError: There is not as much, and none to give back.
+        """
+        size = max(-(-num_bytes // _GRAIN_BYTES), 1) * _GRAIN_BYTES
+        self.collect()
+        with LOCK:
+            free = self._free.get((queue, size))
+            block = free.pop() if free else self._new_block(size, kernel)
+            allocation = Allocation(block, queue, poison_for(dtype), self.freed)
+            self._allocated += size
+            self._peak = max(self._peak, self._allocated)
+            if listener := probe.current:
+                listener.memory_allocated(allocation.id, queue.text, num_bytes)
+        return allocation
+
+    def collect(self) -> None:
+        """Take back what has no array any more; called before anything is launched."""
+        while self.freed:
+            try:
+                allocation = self.freed.popleft()
+            except IndexError:  # another thread was faster
+                break
+            with LOCK:
+                self._free_one(allocation)
+        if self._held_back:
+            with LOCK:
+                self._release()
+
+    def record_stream(self, allocation: Allocation, queue: StreamQueue) -> None:
+        """Hold a block back, once it is free, until that stream has come so far."""
+        if queue is allocation.queue:
+            return
+        with LOCK:
+            allocation.used_by.add(queue)
+            if listener := probe.current:
+                listener.memory_shared(allocation.id, queue.text)
+
+    def use(self) -> MemoryUse:
+        """How much is in use."""
+        self.collect()
+        with LOCK:
+            return MemoryUse(self._allocated, self._peak, self._reserved)
+
+    def reset_peak(self) -> None:
+        """Begin a new peak."""
+        self.collect()
+        with LOCK:
+            self._peak = self._allocated
+
+    def set_limit(self, num_bytes: int | None) -> None:
+        """Have so much memory from now on; None for as much as the host gives."""
+        with LOCK:
+            self._limit = num_bytes
+
+    def empty_cache(self) -> None:
+        """Give back to the host what is free."""
+        self.collect()
+        with LOCK:
+            for (_, size), blocks in self._free.items():
+                self._reserved -= size * len(blocks)
+            self._free.clear()
+
+    def _free_one(self, allocation: Allocation) -> None:
+        size = allocation.block.memory.nbytes
+        self._allocated -= size
+        queue = allocation.queue
+        if queue.device.lost:
+            return
+        if listener := probe.current:
+            listener.memory_freed(allocation.id, queue.text)
+        markers = [user.mark() for user in allocation.used_by]
+        if not all(marker.is_done for marker in markers):
+            self._held_back.append((allocation, markers))
+        else:
+            self._give_back(allocation)
+
+    def _give_back(self, allocation: Allocation) -> None:
+        block, queue = allocation.block, allocation.queue
+        memory = block.memory
+        poison = partial(memory.fill, allocation.poison)
+        queue.put(Work(queue, "", poison, is_poison=True))
+        self._free.setdefault((queue, memory.nbytes), []).append(block)
+
+    def _release(self) -> None:
+        """Give back those that were held back and are in use no more."""
+        held_back, self._held_back = self._held_back, []
+        for allocation, markers in held_back:
+            if all(marker.is_done for marker in markers):
+                self._give_back(allocation)
+            else:
+                self._held_back.append((allocation, markers))
+
+    def _new_block(self, size: int, kernel: str) -> Block:
+        if not self._has_room(size):
+            self._make_room()
+            if not self._has_room(size):
+                raise self._out_of_memory(size, kernel)
+        try:
+            memory = np.empty(size, np.uint8)
+        except MemoryError as error:
+            raise self._out_of_memory(size, kernel) from error
+        memory.fill(_NAN_BYTE)
+        self._reserved += size
+        return Block(memory)
+
+    def _has_room(self, size: int) -> bool:
+        return self._limit is None or self._reserved + size <= self._limit
+
+    def _make_room(self) -> None:
+        for _, markers in self._held_back:
+            for marker in markers:
+                self._wait(marker)
+        self._release()
+        self.empty_cache()
+
+    def _out_of_memory(self, size: int, kernel: str) -> OutOfMemoryError:
+        capacity = "what the host gives"
+        if self._limit is not None:
+            free = max(self._limit - self._reserved, 0)
+            capacity = f"{_text(self._limit)} of which {_text(free)} is free"
+        return OutOfMemoryError(
+            f"{self._device} out of memory. Tried to allocate {_text(size)} for "
+            f"{kernel!r}. "
+            f"{self._device} has a total capacity of {capacity}. "
+            f"{_text(self._allocated)} is allocated by arrays, and "
+            f"{_text(self._reserved - self._allocated)} is reserved but unallocated. "
+            f"Let go of some tensors, or give it more by gv.sim.set_memory_limit()."
+        )
+
+
+def poison_for(dtype: Any) -> int:
+    """The byte that memory without an owner is full of, for elements of a dtype."""
+    return _NAN_BYTE if dtype.kind in "fc" else _LARGE_BYTE
+
+
+def _text(num_bytes: int) -> str:
+    """As PyTorch writes sizes: ``20.00 MiB``."""
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if num_bytes >= size:
+            return f"{num_bytes / size:.2f} {unit}"
+    return f"{num_bytes} bytes"

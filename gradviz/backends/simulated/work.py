@@ -1,0 +1,244 @@
+"""What a stream does, piece by piece, and who may wait for it."""
+
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Final, Protocol
+
+from gradviz.trace import probe
+
+#: Held while work is launched and reported, so that the order of the reports is that of
+#: each stream, and while memory is given out or taken back.
+#:
+#: Note [One lock for all devices]
+#: ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+#: A garbage collection may call a user's finaliser wherever a lock is held, and that
+#: may launch and wait, on any stream of any device. So it is reentrant; and it is one,
+#: because two would be taken in one order here and in the other by a finaliser. It
+#: costs nothing: what it guards is Python code, of which one thread runs at a time.
+LOCK: Final = threading.RLock()
+
+#: Modules whose frames are never the user's.
+_NOT_THE_USERS: Final = frozenset({"gradviz", "numpy", "threading"})
+
+#: Whether the frames of a file are the user's. Any thread; both would say the same.
+_is_users: dict[str, bool] = {}
+
+
+class Work:
+    """A piece of work in a stream, which is also the point of the stream where it ends.
+
+    One class for a kernel, a wait (`before`, nothing to run) and a marker (any work:
+    it is done when all work before it is).
+
+    Attributes:
+        queue: The stream's.
+        name: What a kernel is called; empty for what is none.
+        run: The kernel, on memory that it holds itself; None once done.
+        before: Other work that has to be done first; None once done.
+        is_awaited: Who launched it waits and raises `error`; else the device keeps it.
+        kernel: Its id in a trace, -1 if it is in none.
+        frame: That of `carry_out` while it goes on.
+        error: What it raised, or why it was dropped; written before `is_done`.
+        is_poison: Whether it fills memory that is free, which no program asks for.
+        is_done: Written once, by whoever carries it out; reading needs no lock.
+        ended_ns: When, on `time.perf_counter_ns`.
+        waiters: Called when it is done. Those who wait append, then look at `is_done`
+            once more, so that no lock is needed.
+    """
+
+    __slots__ = (
+        "_launched_at",
+        "before",
+        "ended_ns",
+        "error",
+        "frame",
+        "is_awaited",
+        "is_done",
+        "is_poison",
+        "kernel",
+        "name",
+        "queue",
+        "run",
+        "waiters",
+    )
+
+    def __init__(
+        self,
+        queue: "StreamQueue",
+        name: str,
+        run: Callable[[], object] | None = None,
+        *,
+        before: "Work | None" = None,
+        is_awaited: bool = False,
+        is_poison: bool = False,
+    ) -> None:
+        self.queue = queue
+        self.name = name
+        self.run = run
+        self.before = before
+        self.is_awaited = is_awaited
+        self.is_poison = is_poison
+        self.kernel = -1
+        self.error: BaseException | None = None
+        self.frame: FrameType | None = None
+        self.is_done = False
+        self.ended_ns = 0
+        self.waiters: list[Callable[[None], object]] = []
+        self._launched_at = _users_frame() if name else None
+
+    def carry_out(self, began_ns: int | None = None) -> None:
+        """Run the kernel, on whichever thread the executor has for it.
+
+        Args:
+            began_ns: When the device began it, on `time.perf_counter_ns`; now if None.
+
+        Raises:
+            BaseException: Ctrl-C, on a thread of the host's. The work counts as failed.
+        """
+        if began_ns is None:
+            began_ns = time.perf_counter_ns()
+        try:
+            self.frame = sys._getframe()
+            if self.queue.device.lost:
+                self.error = RuntimeError(self.queue.device.lost)
+            elif self.run is not None:
+                self.run()
+        except BaseException as error:
+            self.error = error
+            if self.name and not self.is_awaited:
+                self.queue.device.failures.append(self)
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self.ended_ns = time.perf_counter_ns()
+            if self.kernel >= 0 and (listener := probe.current):
+                listener.kernel_ran(self.kernel, began_ns, self.ended_ns)
+            self.finish()
+
+    def finish(self) -> None:
+        """Make it done; again, where Ctrl-C came in here."""
+        self.run = self.before = self.frame = None
+        self.is_done = True
+        for wake in self.waiters:
+            wake(None)
+
+    def launched_at(self) -> str:
+        """The user's line that launched it, empty if none did."""
+        if self._launched_at is None:
+            return ""
+        code, instruction = self._launched_at
+        for begin, end, line in code.co_lines():
+            if begin <= instruction < end:
+                return f"{code.co_filename}:{line}"
+        return code.co_filename
+
+
+class Lane(Protocol):
+    """Where the work of one stream waits for its turn."""
+
+    def submit(self, work: Work) -> None:
+        """Add work at the end; under `LOCK`."""
+
+    def close(self) -> None:
+        """Carry out no more than what is there; returns when that is done."""
+
+
+class Executor(Protocol):
+    """Who carries out the work of all streams, and when."""
+
+    def open(self, queue: "StreamQueue") -> Lane:
+        """A place for the work of a stream that has none yet."""
+
+    def wait(self, work: Work) -> None:
+        """Return when it is done. May be interrupted, and asked again."""
+
+    def poll(self, work: Work) -> bool:
+        """Whether it is done; who asks again and again gets a yes in the end."""
+
+
+class DeviceLike(Protocol):
+    """What its streams have to know of a simulated device."""
+
+    @property
+    def lost(self) -> str:
+        """Why none of its work is done any more; empty while it is."""
+
+    @property
+    def failures(self) -> "deque[Work]":
+        """Where kernels go that raised."""
+
+    def check(self) -> None:
+        """Raise what nobody was told of."""
+
+
+class StreamQueue:
+    """A stream, as the device sees it.
+
+    Attributes:
+        device: Whose.
+        stream_id: 0 for the default stream.
+        text: Such as ``sim:0/1``, as reports have it.
+        lane: Where work goes; replaced with the executor. Guarded by `LOCK`.
+        is_used: Whether anything was ever put in. Guarded by `LOCK`, as is `tail`;
+            whoever only looks needs none.
+        tail: The latest work; one earlier if Ctrl-C came at the wrong moment.
+    """
+
+    __slots__ = ("device", "is_used", "lane", "stream_id", "tail", "text")
+
+    def __init__(self, device: DeviceLike, stream_id: int, executor: Executor) -> None:
+        self.device = device
+        self.stream_id = stream_id
+        self.text = f"{device}/{stream_id}"
+        self.is_used = False
+        self.tail: Work | None = None
+        self.lane = executor.open(self)
+
+    def put(self, work: Work) -> None:
+        """Add work at the end.
+
+        Raises:
+            RuntimeError: The device is lost.
+        """
+        with LOCK:
+            if self.device.lost:
+                raise RuntimeError(self.device.lost)
+            # In this order: Ctrl-C may come between any two, and nobody may wait for
+            # work that is in no lane.
+            self.is_used = True
+            self.lane.submit(work)
+            self.tail = work
+
+    def mark(self) -> Work:
+        """A point after all that is there now.
+
+        Of work of its own: `tail` may be one too early.
+        """
+        marker = Work(self, "")
+        if self.is_used:
+            self.put(marker)
+        else:
+            marker.finish()
+        return marker
+
+
+def _users_frame() -> tuple[CodeType, int] | None:
+    """The innermost code of the user's and the instruction it is at.
+
+    No frame is kept, which would keep the user's variables.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        is_users = _is_users.get(code.co_filename)
+        if is_users is None:
+            package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            is_users = _is_users[code.co_filename] = package not in _NOT_THE_USERS
+        if is_users:
+            return code, frame.f_lasti
+        frame = frame.f_back
+    return None

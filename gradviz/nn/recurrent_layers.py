@@ -1,0 +1,93 @@
+"""The recurrent layers."""
+
+from typing import Any, Unpack
+
+from gradviz.nn.cells import gru_step, lstm_step, relu_step, tanh_step
+from gradviz.nn.factory import Factory
+from gradviz.nn.recurrent import Recurrent
+from gradviz.nn.unrolling import Step
+from gradviz.tensors.tensor import Tensor
+
+
+class RNN(Recurrent):
+    """``h = tanh(W_ih x + b_ih + W_hh h + b_hh)`` at each step.
+
+    Args:
+        input_size: See `Recurrent`.
+        hidden_size: Likewise.
+        num_layers: Likewise.
+        nonlinearity: ``tanh`` or ``relu``.
+        bias: See `Recurrent`.
+        batch_first: Likewise.
+        dropout: Likewise.
+        bidirectional: Likewise.
+        **factory: See `Factory`.
+    """
+
+    _num_gates = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        **factory: Unpack[Factory],
+    ) -> None:
+        if nonlinearity not in {"tanh", "relu"}:
+            raise ValueError(
+                f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        super().__init__(
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            **factory,
+        )
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        """Shape ``(L, N, input_size)``, or packed; returns all outputs, last states."""
+        output, (last,) = self._call(input, None if hx is None else (hx,))
+        return output, last
+
+    def _step(self) -> Step:
+        return tanh_step if self.nonlinearity == "tanh" else relu_step
+
+
+class LSTM(Recurrent):
+    """Long short-term memory (Hochreiter & Schmidhuber, 1997); see `Recurrent`."""
+
+    _num_gates = 4
+    _num_states = 2
+
+    def forward(
+        self, input: Any, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Any, tuple[Tensor, ...]]:
+        """Shape ``(L, N, input_size)``, or packed; returns all outputs, last states."""
+        return self._call(input, hx)
+
+    def _step(self) -> Step:
+        return lstm_step
+
+
+class GRU(Recurrent):
+    """Gated recurrent units (Cho et al., 2014); see `Recurrent`."""
+
+    _num_gates = 3
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        """Shape ``(L, N, input_size)``, or packed; returns all outputs, last states."""
+        output, (last,) = self._call(input, None if hx is None else (hx,))
+        return output, last
+
+    def _step(self) -> Step:
+        return gru_step

@@ -1,0 +1,124 @@
+"""Random numbers of the shape and dtype of a tensor, by op; and what each may be.
+
+Differs: the numbers are NumPy's, not those of PyTorch for the same seed.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from gradviz.backends.base import Array, backend_of
+from gradviz.ops.recording.constants import zeros_like
+from gradviz.ops.recording.differentiable import Op, differentiable
+from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.generator import Generator, default_generator
+from gradviz.ops.recording.placing import beside
+from gradviz.ops.recording.variable import Value, Variable, variable
+
+#: Draws as many numbers as a shape says.
+Draw: TypeAlias = Callable[[Shape], Any]
+
+
+def bernoulli(
+    input: Variable,
+    p: float | None = None,
+    *,
+    generator: Generator | None = None,
+) -> Value:
+    """1 with the probability that each element says, or with `p`, else 0.
+
+    Raises:
+        RuntimeError: A probability is not between 0 and 1.
+    """
+    if p is None:
+        check_kind(input, "f", "bernoulli_tensor_cpu_p_")
+    chances = chances_of(
+        input if p is None else p,
+        "Expected p_in >= 0 && p_in <= 1 to be true, but got false.",
+    )
+    random = random_of(generator)
+    drawn: Value = _BERNOULLI(input, lambda size: random.random(size) < chances)
+    return drawn
+
+
+def multinomial(
+    input: Variable,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Value:
+    """Indices drawn with the weights that the elements are, for each row.
+
+    Raises:
+        RuntimeError: There are not enough of them.
+    """
+    rows = np.atleast_2d(_on_host(input)).astype(np.float64)
+    if not replacement and num_samples > rows.shape[-1]:
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
+    random = random_of(generator)
+    drawn = [
+        random.choice(row.size, num_samples, replace=replacement, p=row / row.sum())
+        for row in rows
+    ]
+    indices = np.asarray(drawn, np.int64).reshape(*input.array.shape[:-1], -1)
+    result: Value = variable(beside(input.array, indices))
+    return result
+
+
+def poisson(input: Variable, generator: Generator | None = None) -> Variable:
+    """Numbers of a Poisson distribution, whose means the elements are."""
+    means, random = _on_host(input), random_of(generator)
+    drawn: Variable = _POISSON(input, lambda size: random.poisson(means, size))
+    return drawn
+
+
+def constant_op(node: str) -> Op:
+    """An op whose result is drawn, whatever its input is, and so its gradient zero."""
+
+    @differentiable(node, x=lambda grad: zeros_like(grad))
+    def drawn(x: Array, draw: Draw) -> Array:
+        numbers = np.asarray(draw(x.shape))
+        if x.dtype.kind == "c":
+            numbers = numbers + 1j * np.asarray(draw(x.shape))
+        return beside(x, numbers.astype(x.dtype))
+
+    return drawn
+
+
+_POISSON: Final = constant_op("PoissonBackward0")
+_BERNOULLI: Final = constant_op("BernoulliBackward0")
+
+
+def random_of(generator: Generator | None) -> np.random.Generator:
+    """NumPy's generator of `generator`, or of the one that all share."""
+    return (generator or default_generator).random
+
+
+def check_kind(x: Variable, kinds: str, kernel: str) -> None:
+    """Raise PyTorch's error unless the elements are of one of NumPy's `kinds`."""
+    dtype = x.array.dtype
+    if dtype.kind not in kinds:
+        raise NotImplementedError(
+            f'"{kernel}" not implemented for {scalar_type_name(dtype)!r}'
+        )
+
+
+def chances_of(p: Value, refusal: str) -> np.ndarray:
+    """The elements or the number `p`, which must be probabilities.
+
+    Raises:
+        RuntimeError: One is none; the message is `refusal`.
+    """
+    chances = _on_host(p) if isinstance(p, Variable) else np.asarray(p)
+    if not bool(np.all((chances >= 0) & (chances <= 1))):
+        raise RuntimeError(refusal)
+    return chances
+
+
+def _on_host(x: Variable) -> np.ndarray:
+    return backend_of(x.device).to_host(x.array)

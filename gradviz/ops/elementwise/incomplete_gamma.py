@@ -1,0 +1,143 @@
+"""The incomplete gamma functions: which part of gamma's integral lies below x."""
+
+import math
+from typing import Final
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.engine.protocols import Gradient
+from gradviz.ops.elementwise.gamma_functions import lgamma, log_gamma
+from gradviz.ops.elementwise.transcendental import exp, log
+from gradviz.ops.elementwise.zeta_functions import (
+    EULER_MACLAURIN,
+    LARGE,
+    without_named_derivative,
+)
+from gradviz.ops.recording.differentiable import Op, binary
+from gradviz.ops.recording.promotion import as_floating
+from gradviz.ops.recording.refusal import check_kinds, check_tensors
+from gradviz.ops.recording.variable import Value
+
+#: Terms are added up until they are smaller than this part of the sum.
+_EPSILON: Final = 1e-17
+
+#: But no more of them: enough for a of a million.
+_MOST_TERMS: Final = 10_000
+
+#: What keeps a continued fraction from dividing by 0.
+_TINY: Final = 1e-300
+
+# --- values -----------------------------------------------------------------------
+
+
+def _density(a: Array, x: Array) -> Array:
+    """``x ** a * exp(-x) / gamma(a)``, without the digits that large `a` would lose."""
+    safe = np.maximum(a, LARGE)
+    beyond = (x - safe) / safe
+    series = np.zeros_like(safe)
+    for k, term in reversed(list(enumerate(EULER_MACLAURIN, 1))):
+        series = series / (safe * safe) + term * math.factorial(2 * k - 2)
+    exponent = safe * (np.log1p(beyond) - beyond) - series / safe
+    large = np.exp(exponent) * np.sqrt(safe / (2 * np.pi))
+    small = np.exp(a * np.log(x) - x - log_gamma(a))
+    return np.where(a < LARGE, small, large)
+
+
+def _lower(a: Array, x: Array) -> Array:
+    """The part below `x`, by a power series: for `x` not above `a`."""
+    term = total = 1 / a
+    for n in range(1, _MOST_TERMS):
+        term = term * (x / (a + n))
+        total = total + term
+        if not np.any(term > _EPSILON * total):
+            break
+    return total * _density(a, x)
+
+
+def _upper(a: Array, x: Array) -> Array:
+    """The part above `x`, by a continued fraction (Lentz): for `x` above `a`."""
+    b = x + 1 - a
+    ratio = 1 / _TINY + x * 0
+    inverse = 1 / np.where(b == 0, _TINY, b)
+    fraction = inverse
+    for n in range(1, _MOST_TERMS):
+        numerator = n * (a - n)
+        b = b + 2
+        inverse = numerator * inverse + b
+        inverse = 1 / np.where(np.abs(inverse) < _TINY, _TINY, inverse)
+        ratio = b + numerator / ratio
+        ratio = np.where(np.abs(ratio) < _TINY, _TINY, ratio)
+        change = inverse * ratio
+        fraction = fraction * change
+        if not np.any(np.abs(change - 1) > _EPSILON * 10):
+            break
+    return fraction * _density(a, x)
+
+
+def _part(a: Array, x: Array, *, above: bool) -> Array:
+    """One of the two parts; at the limits as PyTorch has it."""
+    inside = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
+    by_series = (x <= 1) | (x <= a)
+    p = _lower(np.where(inside & by_series, a, 1), np.where(inside & by_series, x, 1))
+    q = _upper(np.where(inside & ~by_series, a, 1), np.where(inside & ~by_series, x, 2))
+    values = np.where(by_series, 1 - p, q) if above else np.where(by_series, p, 1 - q)
+    low, high = (1.0, 0.0) if above else (0.0, 1.0)
+    values = np.where(np.isnan(a) | np.isnan(x), np.nan, values)
+    for condition, value in (
+        (np.isinf(x), high),
+        (np.isinf(a), np.where(np.isinf(x), np.nan, low)),
+        (x == 0, low),
+        (a == 0, np.where(x > 0, high, np.nan)),
+        ((a < 0) | (x < 0), np.nan),
+    ):
+        values = np.where(condition, value, values)
+    return values
+
+
+def _kernel(name: str, *, above: bool) -> Op:
+    def forward(x: Array, y: Array) -> Array:
+        check_kinds(name, "biuf", x, y)
+        a, b = as_floating(x), as_floating(y)
+        wide = (a.astype(np.float64), b.astype(np.float64))
+        return _part(*wide, above=above).astype(np.result_type(a, b))
+
+    forward.__name__ = name
+    return forward
+
+
+def _density_at(a: Gradient, x: Gradient) -> Gradient:
+    """The derivative of the part below by `x`."""
+    return exp((a - 1) * log(x) - x - lgamma(a))
+
+
+_igamma = binary(
+    "IgammaBackward0",
+    _kernel("igamma", above=False),
+    x=without_named_derivative("igamma: input"),
+    y=lambda grad, x, y: grad * _density_at(x, y),
+)
+_igammac = binary(
+    "IgammacBackward0",
+    _kernel("igammac", above=True),
+    x=without_named_derivative("igammac: input"),
+    y=lambda grad, x, y: -grad * _density_at(x, y),
+)
+
+
+def igamma(input: Value, other: Value) -> Value:
+    """Which part of the integral of ``t ** (input - 1) * exp(-t)`` is below `other`.
+
+    Differentiable by `other` alone, as in PyTorch.
+
+    Raises:
+        TypeError: One is no tensor.
+    """
+    check_tensors("igamma", input=input, other=other)
+    return _igamma(input, other)
+
+
+def igammac(input: Value, other: Value) -> Value:
+    """Which part is above; see `igamma`."""
+    check_tensors("igammac", input=input, other=other)
+    return _igammac(input, other)

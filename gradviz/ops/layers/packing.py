@@ -1,0 +1,37 @@
+"""Sequences of different lengths, padded, without the padding."""
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.placing import beside
+from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.shapes.gathering import sum_slices
+from gradviz.ops.shapes.shape import reshape
+
+
+@differentiable(
+    "PackPaddedSequenceBackward0",
+    x=lambda grad, x_shape, places: reshape(
+        sum_slices(grad, (x_shape[0] * x_shape[1], *x_shape[2:]), 0, places), x_shape
+    ),
+)
+def _packed(x: Array, places: Array) -> Array:
+    return x.reshape(-1, *x.shape[2:])[places]
+
+
+def pack_padded(x: Value, lengths: np.ndarray) -> Value:
+    """All that is no padding, one time after the other.
+
+    Args:
+        x: Padded sequences as columns, shape ``(T, N, *)``.
+        lengths: How long each is, descending.
+
+    Returns:
+        Shape ``(sum of lengths, *)``.
+
+    Source: aten/src/ATen/native/PackedSequence.cpp.
+    """
+    shape = raw(x).shape
+    times, columns = np.nonzero(np.arange(shape[0])[:, None] < lengths)
+    return _packed(x, beside(raw(x), times * shape[1] + columns))

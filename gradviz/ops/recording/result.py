@@ -1,0 +1,160 @@
+"""What an op returns: its result as a variable, with the node that it records."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.node import Edge
+from gradviz.ops.recording.op_node import OpNode, node_class_of
+from gradviz.ops.recording.plan import (
+    CONSTANT,
+    Formula,
+    Plan,
+    Properties,
+    keeper,
+    pick,
+)
+from gradviz.ops.recording.variable import (
+    NOWHERE,
+    Value,
+    Variable,
+    gradient_edge,
+    variable,
+)
+from gradviz.ops.recording.version import Version
+
+_new_tuple: Final = tuple.__new__  # makes a named one in half the time
+
+#: Takes the arguments of a call, the same with raw arrays in place of variables, and
+#: what the forward computed; returns the result.
+Recorder: TypeAlias = Callable[[Sequence[Value], Sequence[Value], Array], Value]
+
+
+def recorder(
+    node_class: type[OpNode],
+    plans: Sequence[Plan],
+    positions: Sequence[int],
+    properties: Properties = (),
+) -> Recorder:
+    """What makes the results of an op.
+
+    Args:
+        node_class: Of its nodes.
+        plans: One for each set of wanted gradients.
+        positions: Of the arguments that have formulas.
+        properties: What else formulas name.
+    """
+
+    def result_of(args: Sequence[Value], arrays: Sequence[Value], data: Array) -> Value:
+        if not GRAD_ENABLED.get():
+            return variable(data)
+        edges, wanted = edges_of(args, positions)
+        if not (wanted or any_needs_grad(args)):
+            return variable(data)
+        plan = plans[wanted]
+        kept = kept_result(data) if plan.saves_results else data
+        values = (*args, kept)
+        for position, read in properties:
+            values += (read(arrays[position]),)
+        return recorded(node_class, plan, edges, kept, values)
+
+    return result_of
+
+
+def recorded(
+    node_class: type[OpNode],
+    plan: Plan,
+    edges: tuple[Edge, ...],
+    data: Value,
+    values: Sequence[Value],
+) -> Value:
+    """The result of an op, with its node.
+
+    Args:
+        node_class: Of the node.
+        plan: What to save.
+        edges: Where its gradients go.
+        data: What the op computed; as `kept_result` if `plan` saves it.
+        values: All that formulas can name; `data` among them.
+    """
+    if plan.saves_results:
+        node = node_class(edges, data.array, plan, plan.keep(values))
+        result = variable(data.array, _new_tuple(Edge, (node, 0)))
+        result.version = data.version
+        return result
+    if type(data) is not np.ndarray and isinstance(data, np.generic):
+        data = np.asarray(data)
+    node = node_class(edges, data, plan, plan.keep(values))
+    return variable(data, _new_tuple(Edge, (node, 0)))
+
+
+def kept_result(data: Array) -> Variable:
+    """What to save of a result: a variable without its edge; see Note [Saving]."""
+    kept: Variable = variable(data)
+    kept.needs_grad = True
+    kept.version = Version()
+    return kept
+
+
+def edges_of(
+    args: Sequence[Value], positions: Sequence[int]
+) -> tuple[tuple[Edge, ...], int]:
+    """The edges of the arguments at `positions`, and a bit for each that is wanted."""
+    if len(positions) == 2:  # written out: sums and products come here
+        x, y = gradient_edge(args[positions[0]]), gradient_edge(args[positions[1]])
+        return (x, y), (x is not NOWHERE) + 2 * (y is not NOWHERE)
+    edges = tuple([gradient_edge(args[position]) for position in positions])
+    return edges, sum([1 << i for i, edge in enumerate(edges) if edge is not NOWHERE])
+
+
+def any_needs_grad(args: Sequence[Value]) -> bool:
+    """Whether one needs gradients, although no edge is wanted.
+
+    That is a view made under no_grad: what comes of it has a node, as in PyTorch, but
+    gradients end there.
+    """
+    return any(isinstance(one, Variable) and one.needs_grad for one in args)
+
+
+def record(
+    name: str,
+    data: Array,
+    inputs: Sequence[Value],
+    formulas: Sequence[Formula],
+    saved: Sequence[Value] = (),
+) -> Value:
+    """The result of an op with any number of inputs.
+
+    Args:
+        name: Of its node.
+        data: What the forward computed.
+        inputs: The op's inputs, variables or not.
+        formulas: Of the gradient of each: they take the gradient, and what was saved.
+        saved: What to save: inputs, other arrays, anything.
+
+    Returns:
+        `data` as a variable, or `data` itself if no input is a variable.
+    """
+    if not any(isinstance(one, Variable) for one in inputs):
+        return data
+    if not GRAD_ENABLED.get():
+        return variable(data)
+    edges, wanted = edges_of(inputs, range(len(inputs)))
+    if not wanted:
+        return variable(data)
+    everything = pick(range(len(saved)))
+    steps = tuple(
+        (None if edge.node is None else formula, everything)
+        for edge, formula in zip(edges, formulas, strict=True)
+    )
+    origins = tuple(
+        next((i for i, one in enumerate(inputs) if one is value), CONSTANT)
+        for value in saved
+    )
+    has_tensors = any(isinstance(one, Variable | np.ndarray) for one in saved)
+    keep = keeper(range(len(saved)), origins, has_tensors)
+    plan = Plan(keep, (), steps, origins, has_tensors, saves_results=False)
+    return recorded(node_class_of(name), plan, edges, data, saved)

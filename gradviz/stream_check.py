@@ -1,0 +1,247 @@
+"""Checking a program while it runs: does it order its work on streams?
+
+`check_streams` is the live form of what ``gradviz check`` finds in a trace. The threads
+of the program only note what they report; one of them now and then has a look at all
+of it.
+
+Note [Noting reports]
+~~~~~~~~~~~~~~~~~~~~~
+A report can come in the middle of any other: memory is freed by whatever drops the last
+array in it, a garbage collection in the machine's own code too. So to report takes no
+lock: it appends to a deque, which is atomic. Whoever finds it long, and nobody at work
+on it, feeds the machine; others go on, and so does a report out of that very loop.
+"""
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterable
+from types import TracebackType
+from typing import Any, Final, Self
+
+from gradviz.analysis.happens_before import HappensBefore
+from gradviz.analysis.races import Findings, NodeOrigin, Race
+from gradviz.errors import StreamRaceError
+from gradviz.trace import probe
+from gradviz.trace.location import Locations
+from gradviz.trace.probe import Guard, NodeLike, Probe, Role
+
+__all__ = ["StreamCheck", "check_streams"]
+
+#: So many reports wait for somebody to look at them.
+_MANY: Final = 256
+
+#: So many nodes are remembered by name, so that a race can say which one it was.
+_MAX_NODES: Final = 100_000
+
+
+class StreamCheck(Probe):
+    """Looks out for accesses to memory by two streams that nothing orders.
+
+    From `start` to `stop`, or in a ``with`` block. Work that was launched before is
+    unknown, and so no race with it is found.
+
+    Args:
+        raise_error: Whether a ``with`` block in which there was a race raises at its
+            end.
+        thread: Says on which thread it is called.
+    """
+
+    def __init__(
+        self,
+        *,
+        raise_error: bool = True,
+        thread: Callable[[], Hashable] = threading.get_ident,
+    ) -> None:
+        self._raise_error = raise_error
+        self._thread = thread
+        self._machine = HappensBefore(self._origin)
+        self._locations: Locations[str] = Locations(str)
+        self._made: OrderedDict[int, str] = OrderedDict()  # node -> where
+        self._origins: OrderedDict[int, NodeOrigin] = OrderedDict()
+        self._reports: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        #: Held by whoever feeds the machine.
+        self._feeding = threading.Lock()
+        self._guard = Guard(self)
+        self._is_over = False
+
+    def start(self) -> None:
+        """Listen to all that begins from now on."""
+        probe.install(self._guard)
+
+    def stop(self) -> None:
+        """Listen no more."""
+        probe.uninstall(self._guard)
+        self._is_over = True
+
+    @property
+    def findings(self) -> Findings:
+        """All that was found so far; not for a finaliser or a signal handler."""
+        with self._feeding:
+            self._feed()
+            return self._machine.findings
+
+    @property
+    def races(self) -> tuple[Race, ...]:
+        """Each race that was found so far, once."""
+        return tuple(race for race, _ in self.findings.races)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+        findings = self.findings
+        if not findings.races:
+            return
+        if error is not None:
+            error.add_note(str(findings))
+        elif self._raise_error:
+            raise StreamRaceError(str(findings))
+
+    # --- what a probe hears ---------------------------------------------------------
+
+    def node_created(self, node: NodeLike) -> None:
+        """See `Probe.node_created`."""
+        self._made[node.id] = self._locations.of_caller(1)
+        if len(self._made) > _MAX_NODES:
+            self._made.popitem(last=False)
+
+    def nodes_defined(self, nodes: Iterable[NodeLike]) -> None:
+        """See `Probe.nodes_defined`."""
+        for node in nodes:
+            if node.id not in self._origins:
+                self._origins[node.id] = NodeOrigin(
+                    name=str(node.name()),
+                    location=self._made.pop(node.id, ""),
+                    module=node.module_path,
+                )
+                if len(self._origins) > _MAX_NODES:
+                    self._origins.popitem(last=False)
+
+    def node_started(self, task: int, node: int) -> None:
+        """See `Probe.node_started`."""
+        self._note(self._machine.node_started, self._thread(), task, node)
+
+    def node_completed(self, task: int, node: int) -> None:
+        """See `Probe.node_completed`."""
+        self._note(self._machine.node_ended, self._thread(), task, node)
+
+    def node_failed(self, task: int, node: int, error: str) -> None:
+        """See `Probe.node_failed`."""
+        del error
+        self._note(self._machine.node_ended, self._thread(), task, node)
+
+    def thread_exited(self, device: int, role: Role) -> None:
+        """See `Probe.thread_exited`."""
+        del device, role
+        self._note(self._machine.thread_exited, self._thread())
+
+    def event_recorded(self, task: int, node: int, stream: str, event: int) -> None:
+        """See `Probe.event_recorded`."""
+        del task, node
+        self._note(self._machine.event_recorded, stream, event)
+
+    def stream_waited(
+        self, task: int, node: int, stream: str, event: int, producer: int
+    ) -> None:
+        """See `Probe.stream_waited`."""
+        del producer
+        location = self._locations.of_caller(1)
+        self._note(self._machine.stream_waited, task, node, stream, event, location)
+
+    def event_synchronized(self, event: int) -> None:
+        """See `Probe.event_synchronized`."""
+        self._note(self._machine.event_synchronized, event)
+
+    def stream_synchronized(self, stream: str) -> None:
+        """See `Probe.stream_synchronized`."""
+        self._note(self._machine.stream_synchronized, stream)
+
+    def device_synchronized(self, device: str) -> None:
+        """See `Probe.device_synchronized`."""
+        self._note(self._machine.device_synchronized, device)
+
+    def kernel_launched(self, kernel: int, stream: str, name: str) -> None:
+        """See `Probe.kernel_launched`."""
+        location = self._locations.of_caller(1)
+        self._note(
+            self._machine.kernel_launched,
+            self._thread(),
+            kernel,
+            stream,
+            name,
+            location,
+        )
+
+    def array_accessed(
+        self, kernel: int, memory: int, layout: str, writes: bool
+    ) -> None:
+        """See `Probe.array_accessed`."""
+        self._note(self._machine.array_accessed, kernel, memory, layout, writes)
+
+    def memory_allocated(self, memory: int, stream: str, size_bytes: int) -> None:
+        """See `Probe.memory_allocated`."""
+        self._note(self._machine.memory_allocated, memory, stream, size_bytes)
+
+    def memory_shared(self, memory: int, stream: str) -> None:
+        """See `Probe.memory_shared`."""
+        self._note(self._machine.memory_shared, memory, stream)
+
+    def memory_freed(self, memory: int, stream: str) -> None:
+        """See `Probe.memory_freed`."""
+        self._note(self._machine.memory_freed, memory, stream)
+
+    # --- how --------------------------------------------------------------------------
+
+    def _note(self, report: Callable[..., None], *fields: object) -> None:
+        """Keep a report for the machine. See Note [Noting reports]."""
+        if self._is_over:
+            return
+        self._reports.append((report, fields))
+        if len(self._reports) > _MANY and self._feeding.acquire(blocking=False):
+            try:
+                self._feed()
+            finally:
+                self._feeding.release()
+
+    def _feed(self) -> None:
+        """Tell the machine what there is; what comes meanwhile is for the next one."""
+        for _ in range(len(self._reports)):
+            report, fields = self._reports.popleft()
+            report(*fields)
+
+    def _origin(self, node: int) -> NodeOrigin:
+        return self._origins.get(node, NodeOrigin())
+
+
+def check_streams(*, raise_error: bool = True) -> StreamCheck:
+    """Look out for missing waits between streams in a ``with`` block.
+
+    For example::
+
+        with gv.check_streams():
+            loss.backward()
+
+    Two accesses to the same bytes by work of two streams, one of them a write, have to
+    be ordered: by a wait of the later stream for the earlier one, or of the program for
+    both. Where nothing orders them, this says which they are and what is missing,
+    whether or not they collided this time.
+
+    Args:
+        raise_error: Whether a race raises at the end of the block; if not, the races
+            are in `StreamCheck.races`.
+
+    Raises:
+        StreamRaceError: At the end of the block, if there was a race. If the block
+            raises itself, the report becomes a note of that error.
+
+    Differs: PyTorch has this for CUDA as ``TORCH_CUDA_SANITIZER=1``, for a whole
+    program; it takes an array for one whole and looks at no memory that is freed.
+    """
+    return StreamCheck(raise_error=raise_error)

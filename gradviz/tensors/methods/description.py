@@ -1,0 +1,152 @@
+"""Methods that say what a tensor is: its shape, its dtype, its memory."""
+
+from typing import Any
+
+from gradviz.backends.device import CPU
+from gradviz.ops.recording.dimensions import wrap_dim
+from gradviz.ops.recording.variable import Variable
+from gradviz.tensors.dtypes import DType, dtype_of
+from gradviz.tensors.layout import Layout
+from gradviz.tensors.size import Size
+
+
+class Description(Variable):
+    """What a tensor is."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> Size:
+        """Length of each dimension."""
+        return Size(self.array.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """Type of the elements."""
+        return dtype_of(self.array.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return self.array.ndim
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.array.nbytes
+
+    def dim(self) -> int:
+        """Number of dimensions."""
+        return self.array.ndim
+
+    ndimension = dim
+
+    def size(self, dim: int | None = None) -> Size | int:
+        """Length of each dimension, or of one.
+
+        Raises:
+            IndexError: There is no such dimension.
+        """
+        if dim is None:
+            return self.shape
+        return self.array.shape[wrap_dim(dim, self.array.ndim)]
+
+    def numel(self) -> int:
+        """Number of elements."""
+        return self.array.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.array.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.array.dtype.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element.
+
+        Raises:
+            TypeError: The tensor is not in host memory.
+        """
+        return _address(self)
+
+    def storage_offset(self) -> int:
+        """How many elements lie in memory before the first of this one's.
+
+        Counted from the tensor that this one views, if it is a view.
+
+        Raises:
+            TypeError: The tensor is not in host memory.
+        """
+        if self.viewed is None:
+            return 0
+        start = _address(self.viewed.base)
+        return (_address(self) - start) // self.array.dtype.itemsize
+
+    def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
+        """How many elements one step is in memory, for each dimension or for one."""
+        size = self.array.dtype.itemsize
+        strides = tuple(step // size for step in self.array.strides)
+        return strides if dim is None else strides[wrap_dim(dim, len(strides))]
+
+    def is_same_size(self, other: Variable) -> bool:
+        """Whether `other` has the same shape."""
+        return bool(self.array.shape == other.array.shape)
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are floats."""
+        return self.dtype.kind == "f"
+
+    def is_signed(self) -> bool:
+        """Whether the elements may be negative."""
+        return self.dtype.kind in "fci"
+
+    def is_nonzero(self) -> bool:
+        """Whether the only element is other than 0.
+
+        Raises:
+            RuntimeError: There are more, or none.
+        """
+        size = self.array.size
+        if size != 1:
+            number = "more than one value" if size else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {number} is ambiguous")
+        return bool(self.array.item())
+
+    def is_set_to(self, tensor: Variable) -> bool:
+        """Whether `tensor` has the same memory, in the same shape and strides."""
+        return _memory(self.array) == _memory(tensor.array)
+
+    # --- what it might be in PyTorch, and never is here -------------------------------
+
+    @property
+    def layout(self) -> Layout:
+        """How the elements lie in memory: always at steps of a size."""
+        return Layout.STRIDED
+
+    is_sparse = is_quantized = is_nested = is_mkldnn = False
+    name = None
+
+    def is_conj(self) -> bool:
+        """Whether the elements are still to be conjugated."""
+        return False
+
+    def is_neg(self) -> bool:
+        """Whether the elements are still to be negated."""
+        return False
+
+
+def _address(x: Variable) -> int:
+    if x.device is not CPU:
+        raise TypeError(f"the memory of {x.device} has no address on the host")
+    return int(x.array.ctypes.data)
+
+
+def _memory(array: Any) -> tuple[Any, ...]:  # noqa: ANN401 - of any backend
+    interface = getattr(array, "__array_interface__", None)
+    place = id(array) if interface is None else interface["data"][0]
+    return place, array.shape, array.strides, array.dtype

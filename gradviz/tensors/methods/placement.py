@@ -1,0 +1,94 @@
+"""Methods about where a tensor is: on which device, in which kind of host memory."""
+
+from typing import Self
+
+from gradviz.backends.base import accelerator_of, current_accelerator
+from gradviz.backends.device import CPU, Device
+from gradviz.backends.device_type import DeviceLike, DeviceType
+from gradviz.backends.pinning import is_pinned, pinned
+from gradviz.backends.stream import Stream
+from gradviz.ops.recording.variable import variable
+from gradviz.tensors.methods.conversion import Conversion
+
+
+class Placement(Conversion):
+    """Copies to the host and to devices, and what there is to know for them."""
+
+    __slots__ = ()
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether the tensor is in host memory."""
+        return self.device is CPU
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the tensor is on a CUDA device."""
+        return self.device.type == "cuda"
+
+    def get_device(self) -> int:
+        """The index of the device; -1 for the CPU."""
+        return self.device.number
+
+    def cpu(self) -> Self:
+        """The tensor in host memory."""
+        return self.to(CPU)
+
+    def cuda(self, device: DeviceLike = None, non_blocking: bool = False) -> Self:
+        """The tensor on a CUDA device, the current one if none is given; see `to`.
+
+        Raises:
+            RuntimeError: There is no such device, or no CuPy.
+            ValueError: The device is of another type.
+        """
+        return self.to(DeviceType("cuda").parse(device), non_blocking=non_blocking)
+
+    def pin_memory(self, device: str | Device | None = None) -> Self:
+        """The tensor in pinned memory, from which copies need not be waited for.
+
+        The copy is outside the graph. A tensor that is pinned already is returned as it
+        is.
+
+        Args:
+            device: Of the accelerator that is to copy it; None for the current one.
+
+        Raises:
+            RuntimeError: The tensor is not in host memory.
+        """
+        if self.device is not CPU:
+            raise RuntimeError(
+                f"cannot pin a tensor on {self.device}: only dense CPU tensors can be "
+                f"pinned"
+            )
+        if self.is_pinned():
+            return self
+        target = current_accelerator() if device is None else Device(device)
+        copy: Self = variable(pinned(self.array, accelerator_of(target)))
+        return copy
+
+    def is_pinned(self) -> bool:
+        """Whether the elements are in pinned memory."""
+        return is_pinned(self.array)
+
+    def record_stream(self, stream: Stream) -> None:
+        """Say that `stream` uses the tensor too, on which it was not made.
+
+        Its memory, once free, is not used again before the work that the stream has at
+        that time is done. Without it, wait for the stream on the one that the tensor
+        was made on before you let it go.
+
+        Raises:
+            TypeError: That is no stream.
+            RuntimeError: The stream is of another type of device than the tensor.
+        """
+        if not isinstance(stream, Stream):
+            raise TypeError(
+                f"record_stream(): argument 'stream' must be a Stream, not "
+                f"{type(stream).__name__}"
+            )
+        if stream.device.type != self.device.type:
+            raise RuntimeError(
+                f"record_stream(): stream {stream} cannot use a tensor on "
+                f"{self.device}: expected a stream of a {self.device.type!r} device"
+            )
+        accelerator_of(self.device).record_stream(self.array, stream)

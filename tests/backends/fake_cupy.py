@@ -1,0 +1,296 @@
+"""As much of CuPy as gradviz uses, over NumPy, for machines without a GPU.
+
+It is as strict as CuPy and a GPU are: an array is used on its own device only, host
+arrays are no operands, what CuPy lacks is not there. Work is done at once, though
+events say otherwise while `state.is_behind`; `log` has what was asked for, in its
+order.
+"""
+
+import threading
+import types
+from collections.abc import Iterator
+
+import numpy as np
+
+#: Functions that gradviz calls and CuPy 14 does not have.
+LACKS = {"vecdot", "frompyfunc"}
+
+#: The ufuncs that have a method in CuPy 14.
+METHODS = {
+    "reduce": {"add", "multiply"},
+    "accumulate": {"add", "multiply"},
+    "reduceat": {"add"},
+    "at": {"add", "subtract", "maximum", "minimum"},
+}
+
+#: Arguments that those of CuPy 14 do not take.
+TAKES_NOT = {"max": {"initial", "where"}, "min": {"initial", "where"}}
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+class Block:
+    """An allocation of the pool."""
+
+    def __init__(self, host, device):
+        self.size = host.nbytes
+        self.ptr = host.__array_interface__["data"][0]
+        self.device = device
+
+
+class Pointer:
+    def __init__(self, array, block):
+        self._array = array
+        self.mem = block
+        self.ptr = array.__array_interface__["data"][0]
+        self.device_id = block.device
+
+    def copy_from_device_async(self, source, size, stream):
+        assert size == self._array.nbytes == source._array.nbytes
+        assert source._array.flags.c_contiguous
+        stream._note("copy")
+        np.copyto(self._array, source._array.reshape(self._array.shape))
+
+
+class State(threading.local):
+    """Of the GPUs; which device and streams are current is a thread's own.
+
+    Attributes:
+        log: What was asked for, by all threads.
+        is_behind: Say that nothing is done yet.
+        memory_left: Bytes.
+    """
+
+    is_behind = False
+    memory_left = 1 << 30
+
+    def __init__(self, log):
+        self.device = 0
+        self.current = {}
+        self.log = log
+
+
+def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
+    """A module like CuPy, with GPUs of its own."""
+    state = State([])
+
+    class Runtime:
+        CUDARuntimeError = CUDARuntimeError
+
+        def getDeviceCount(self):
+            if not device_count:
+                raise CUDARuntimeError("cudaErrorInsufficientDriver")
+            return device_count
+
+        def getDevice(self):
+            return state.device
+
+        def setDevice(self, device):
+            assert device < device_count
+            state.device = device
+
+        def getDeviceProperties(self, device):
+            return {"name": f"Fake GPU {device}".encode()}
+
+    runtime = Runtime()
+
+    class Device:
+        def __init__(self, device):
+            self.id = device
+
+        def __enter__(self):
+            self.before, state.device = state.device, self.id
+
+        def __exit__(self, *error):
+            state.device = self.before
+
+        def synchronize(self):
+            state.log.append(("synchronize", f"device {self.id}"))
+
+    class Stream:
+        def __init__(self, null=False, non_blocking=False, ptds=False, priority=None):
+            assert non_blocking
+            self.device_id = state.device
+            self.priority = priority
+
+        @property
+        def done(self):
+            return not state.is_behind
+
+        def _check(self):
+            if self.device_id not in (-1, state.device):
+                raise RuntimeError("The device that the stream is created on differs")
+
+        def _note(self, what, of=None):
+            state.log.append((what, self, of))
+
+        def use(self):
+            self._check()
+            state.current[state.device] = self
+            return self
+
+        def synchronize(self):
+            self._note("synchronize")
+
+        def wait_event(self, event):
+            self._note("wait", event)
+
+    null = Stream(non_blocking=True)
+    null.device_id = -1
+    Stream.null = null
+
+    class Event:
+        def __init__(self, block=False, disable_timing=False, interprocess=False):
+            self.device = state.device
+            self.disable_timing = disable_timing
+
+        @property
+        def done(self):
+            return not state.is_behind
+
+        def record(self, stream):
+            stream._check()
+            assert self.device == state.device
+            stream._note("record", self)
+
+        def synchronize(self):
+            state.log.append(("synchronize", self))
+
+    class Array(np.lib.mixins.NDArrayOperatorsMixin):
+        """An ndarray of the fake."""
+
+        def __init__(self, host, block=None):
+            self._host = host
+            block = block or Block(host, state.device)
+            self.data = Pointer(host, block)
+
+        shape = property(lambda self: self._host.shape)
+        dtype = property(lambda self: self._host.dtype)
+        ndim = property(lambda self: self._host.ndim)
+        size = property(lambda self: self._host.size)
+        nbytes = property(lambda self: self._host.nbytes)
+        strides = property(lambda self: self._host.strides)
+        flags = property(lambda self: self._host.flags)
+        itemsize = property(lambda self: self._host.itemsize)
+        T = property(lambda self: Array(self._host.T, self.data.mem))
+        real = property(lambda self: Array(self._host.real, self.data.mem))
+
+        def get(self, stream=None, order="C", out=None, blocking=True):
+            assert self.data.mem.device == state.device
+            state.current[state.device]._note("synchronize" if blocking else "get")
+            if out is None:
+                return np.array(self._host, order=order)
+            out[...] = self._host
+            return out
+
+        def set(self, array, stream=None):
+            assert type(array) is np.ndarray
+            assert (array.shape, array.dtype) == (self.shape, self.dtype)
+            self._host[...] = array
+
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            if ufunc.__name__ in LACKS:
+                return NotImplemented
+            if ufunc.__name__ not in METHODS.get(method, {ufunc.__name__}):
+                raise NotImplementedError(f"`{ufunc.__name__}.{method}`")
+            return call(getattr(ufunc, method), inputs, kwargs)
+
+        def __array_function__(self, function, kinds, args, kwargs):
+            if function.__name__ in LACKS:
+                return NotImplemented
+            if unknown := TAKES_NOT.get(function.__name__, set()) & kwargs.keys():
+                raise TypeError(f"got an unexpected keyword argument {unknown}")
+            return call(function, args, kwargs)
+
+        def __getitem__(self, index):
+            return call(lambda a, i: a[i], (self, index), {})
+
+        def __setitem__(self, index, value):
+            call(np.ndarray.__setitem__, (self, index, value), {})
+
+        def __len__(self):
+            return len(self._host)
+
+    for name in ("astype", "copy", "sum", "reshape", "view"):
+
+        def method(self, *args, _name=name, **kwargs):
+            return call(getattr(np.ndarray, _name), (self, *args), kwargs)
+
+        setattr(Array, name, method)
+
+    def call(function, args, kwargs):
+        arrays = list(arrays_in((args, tuple(kwargs.values()))))
+        for array in arrays:
+            if isinstance(array, np.ndarray):
+                raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+            assert array.data.mem.device == state.device, "another device is current"
+        result = function(*unwrapped(args), **unwrapped(kwargs))
+        return wrapped(result, arrays)
+
+    def arrays_in(value) -> Iterator:
+        if isinstance(value, tuple | list):
+            for one in value:
+                yield from arrays_in(one)
+        elif isinstance(value, Array | np.ndarray):
+            yield value
+
+    def unwrapped(value):
+        if isinstance(value, tuple | list):
+            return type(value)(map(unwrapped, value))
+        if isinstance(value, dict):
+            return {name: unwrapped(one) for name, one in value.items()}
+        return value._host if isinstance(value, Array) else value
+
+    def wrapped(value, arrays):
+        if isinstance(value, tuple) and hasattr(value, "_make"):
+            return tuple(wrapped(one, arrays) for one in value)  # CuPy's are plain
+        if isinstance(value, tuple | list):
+            return type(value)(wrapped(one, arrays) for one in value)
+        if not isinstance(value, np.ndarray | np.generic):
+            return value
+        value = np.asarray(value)
+        for array in arrays:
+            if np.may_share_memory(value, array._host):
+                return Array(value, array.data.mem)
+        return Array(value)
+
+    class PinnedMemoryPointer(bytearray):
+        pass
+
+    class Pool:
+        def total_bytes(self):
+            return 1 << 20
+
+        def free_all_blocks(self):
+            state.log.append(("free_all_blocks",))
+
+    def empty(shape, dtype):
+        array = np.empty(shape, dtype)
+        if array.nbytes > state.memory_left:
+            raise MemoryError(f"Out of memory allocating {array.nbytes:,} bytes")
+        return Array(array)
+
+    pool = Pool()
+    cuda = types.SimpleNamespace(
+        runtime=runtime,
+        Device=Device,
+        Stream=Stream,
+        Event=Event,
+        alloc_pinned_memory=PinnedMemoryPointer,
+        get_elapsed_time=lambda begin, end: 0.5,
+    )
+    return types.SimpleNamespace(
+        cuda=cuda,
+        empty=empty,
+        ascontiguousarray=lambda array: (
+            call(np.asarray, (array,), {"order": "C"})
+            if not array.flags.c_contiguous
+            else array
+        ),
+        get_default_memory_pool=lambda: pool,
+        get_default_pinned_memory_pool=lambda: pool,
+        log=state.log,
+        state=state,
+    )

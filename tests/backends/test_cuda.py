@@ -1,0 +1,315 @@
+"""What CUDA has of its own, over CuPy's fake; the rest is in `test_accelerators`."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import gradviz as gv
+from gradviz.backends import base
+from gradviz.backends.cuda import CudaBackend
+from gradviz.backends.cuda_streams import POOL_SIZE
+from gradviz.errors import OutOfMemoryError
+from tests.backends import fake_cupy
+from tests.backends.isolation import backends_as_they_were
+
+
+@pytest.fixture
+def cupy():
+    with backends_as_they_were():
+        cupy = fake_cupy.make(2)
+        base.register(CudaBackend(cupy))
+        yield cupy
+
+
+def of_kind(recording, *kinds):
+    return [event for event in recording.events() if type(event).__name__ in kinds]
+
+
+# --- streams --------------------------------------------------------------------------
+
+
+def test_the_current_stream_is_cupys_too(cupy):
+    side = gv.cuda.Stream()
+
+    with side:
+        inside = cupy.state.current[0]
+    outside = cupy.state.current[0]
+
+    assert inside is not cupy.cuda.Stream.null
+    assert outside is cupy.cuda.Stream.null
+
+
+def test_work_leaves_the_current_device_of_cupy_alone(cupy):
+    with gv.cuda.Stream(1):
+        gv.ones(3, device="cuda:1").exp()
+
+    assert cupy.state.device == 0
+
+
+def test_a_launch_goes_to_the_stream_of_its_context(cupy):
+    """A coroutine has its own, though its thread is the same: CuPy does not know it."""
+    side = gv.cuda.Stream()
+    x = gv.ones(2, device="cuda")
+    with side:
+        x * 2
+        of_side = cupy.state.current[0]
+        cupy.cuda.Stream.null.use()  # as another coroutine would have left it
+
+        x * 2
+
+        assert cupy.state.current[0] is of_side
+
+
+def test_a_pool_is_used_in_turn(cupy):
+    made = [gv.cuda.Stream() for _ in range(2 * POOL_SIZE)]
+    high = gv.cuda.Stream(priority=-1)
+
+    assert made[:POOL_SIZE] == made[POOL_SIZE:]
+    assert len(set(made)) == POOL_SIZE
+    assert high not in made
+
+
+def test_a_stream_is_idle_once_its_work_is_done(cupy):
+    stream = gv.cuda.current_stream()
+    cupy.state.is_behind = True
+    assert not stream.query()
+
+    cupy.state.is_behind = False
+    assert stream.query()
+
+
+# --- copies ---------------------------------------------------------------------------
+
+
+def test_a_copy_between_devices_waits_for_both_sides(cupy):
+    x = gv.ones(3, device="cuda:0")
+    source, target = gv.cuda.Stream(0), gv.cuda.Stream(1)
+
+    with source, target:
+        y = x.to("cuda:1")
+        of_source, of_target = cupy.state.current[0], cupy.state.current[1]
+
+    names = {of_source: "source", of_target: "target"}
+    log = [
+        (entry[0], names[entry[1]])
+        for entry in cupy.log
+        if len(entry) > 1 and entry[1] in names
+    ]
+    assert log == [
+        ("record", "target"),
+        ("wait", "source"),
+        ("copy", "source"),
+        ("record", "source"),
+        ("wait", "target"),
+    ]
+    assert y.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_only_copies_that_must_wait_do(cupy):
+    gv.ones(3).to("cuda")
+    pinned = gv.ones(3).pin_memory()
+    there = pinned.to("cuda", non_blocking=True)
+    there.to("cpu", non_blocking=True)
+    assert [entry for entry in cupy.log if entry[0] == "synchronize"] == []
+
+    pinned.to("cuda")
+    there.cpu()
+    assert len([entry for entry in cupy.log if entry[0] == "synchronize"]) == 2
+
+
+def test_pinned_memory_lives_until_the_copy_is_done(cupy):
+    pinned = gv.ones(3).pin_memory()
+    memory = weakref.ref(pinned.array)
+    cupy.state.is_behind = True
+
+    pinned.to("cuda", non_blocking=True)
+    del pinned
+    gc.collect()
+    assert memory() is not None
+
+    cupy.state.is_behind = False
+    gv.cuda.empty_cache()
+    assert memory() is None
+
+
+# --- memory ---------------------------------------------------------------------------
+
+
+def test_memory_that_a_stream_uses_lives_until_it_is_done(cupy):
+    side = gv.cuda.Stream()
+    x = gv.ones(1000, device="cuda")
+    block = weakref.ref(x.array.memory.block)
+    cupy.state.is_behind = True
+
+    x.record_stream(side)
+    del x
+    assert block() is not None
+    gv.cuda.empty_cache()
+    assert block() is not None
+
+    cupy.state.is_behind = False
+    gv.cuda.empty_cache()
+    assert block() is None
+
+
+def test_memory_of_one_stream_goes_back_at_once(cupy):
+    x = gv.ones(1000, device="cuda")
+    block = weakref.ref(x.array.memory.block)
+    cupy.state.is_behind = True
+
+    del x
+
+    assert block() is None
+
+
+def test_views_share_memory(cupy):
+    x = gv.arange(6.0, device="cuda")
+    memory = x.array.memory
+
+    for view in (x[1:], x.view(2, 3), x.view(2, 3).t(), x.detach(), x[None]):
+        assert view.array.memory is memory
+    assert x[gv.tensor([0])].array.memory is not memory
+
+
+def test_too_little_memory_is_an_error_that_names_the_device(cupy):
+    cupy.state.memory_left = 100
+
+    with pytest.raises(OutOfMemoryError, match="cuda:1 is out of memory: Out of mem"):
+        gv.zeros(1000, device="cuda:1")
+
+    assert gv.zeros(2, device="cuda:1").tolist() == [0.0, 0.0]
+
+
+# --- what CuPy lacks ------------------------------------------------------------------
+
+
+def test_what_cupy_lacks_is_done_on_the_host_and_said(cupy):
+    x = gv.arange(4.0, device="cuda").array
+
+    with pytest.warns(UserWarning, match="CuPy cannot do vecdot .* on the host, which"):
+        result = np.vecdot(x, x)
+
+    assert result.device is gv.device("cuda:0")
+    assert float(result) == 14.0
+
+
+def test_what_works_in_place_does_so_from_the_host_too(cupy):
+    x, out = gv.arange(4.0, device="cuda").array, gv.zeros(1, device="cuda").array[0]
+
+    with pytest.warns(UserWarning, match="CuPy cannot do vecdot"):
+        np.vecdot(x, x, out=out)
+
+    assert float(out) == 14.0
+
+
+def test_wrong_arguments_raise_what_numpy_raises(cupy):
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        np.sum(gv.ones(2, device="cuda").array, nonsense=True)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1])
+@pytest.mark.parametrize("shape", [(2, 3), (2, 0), (0, 2)])
+def test_a_maximum_may_begin_somewhere(cupy, axis, shape):
+    host = np.arange(float(np.prod(shape))).reshape(shape)
+    there = gv.from_numpy(host).to("cuda").array
+
+    result = np.max(there, axis=axis, initial=1.5)
+
+    np.testing.assert_array_equal(result.to_host(), np.max(host, axis, initial=1.5))
+
+
+@pytest.mark.parametrize("method", [np.maximum.reduce, np.minimum.reduce])
+@pytest.mark.parametrize("options", [{}, {"axis": None}, {"axis": 1, "keepdims": True}])
+def test_reductions_that_cupy_lacks_are_done_on_the_device(cupy, method, options):
+    host = np.array([[1.0, 5.0], [3.0, 2.0]])
+    there = gv.from_numpy(host).to("cuda").array
+
+    result = method(there, **options)
+
+    np.testing.assert_array_equal(result.to_host(), method(host, **options))
+
+
+# --- reports --------------------------------------------------------------------------
+
+
+def test_kernels_are_reported_with_what_they_read_and_write(cupy):
+    x = gv.ones(4, device="cuda")
+
+    with gv.record() as recording:
+        y = x[1:] * 2
+
+    (launched,) = of_kind(recording, "KernelLaunched")
+    read, written = of_kind(recording, "ArrayAccessed")
+    assert (launched.name, launched.stream) == ("multiply", "cuda:0/0")
+    assert (read.memory, read.layout) == (x.array.memory.id, "4;3;4;4")
+    assert (written.memory, written.layout) == (y.array.memory.id, "0;3;4;4")
+    assert (read.writes, written.writes) == (False, True)
+
+
+def test_what_works_in_place_writes_only(cupy):
+    x = gv.ones(4, device="cuda")
+
+    with gv.record() as recording:
+        np.add(x.array, 1, out=x.array)
+
+    (access,) = of_kind(recording, "ArrayAccessed")
+    assert access.writes
+    assert of_kind(recording, "MemoryAllocated", "MemoryFreed") == []
+
+
+def test_views_are_no_kernels(cupy):
+    x = gv.ones(4, device="cuda")
+
+    with gv.record() as recording:
+        x[1:].view(3, 1).t()
+
+    assert of_kind(recording, "KernelLaunched", "ArrayAccessed") == []
+
+
+def test_memory_is_reported(cupy):
+    with gv.record() as recording:
+        x = gv.ones(4, device="cuda")
+        x.record_stream(gv.cuda.Stream())
+        number = x.array.memory.id
+        del x
+
+    told = of_kind(recording, "MemoryAllocated", "MemoryShared", "MemoryFreed")
+    assert [(type(one).__name__, one.memory, one.stream) for one in told] == [
+        ("MemoryAllocated", number, "cuda:0/0"),
+        ("MemoryShared", number, "cuda:0/1"),
+        ("MemoryFreed", number, "cuda:0/0"),
+    ]
+
+
+def test_times_are_read_when_the_program_waits_anyway(cupy):
+    with gv.record() as recording:
+        gv.ones(4, device="cuda").exp()
+        before = [entry for entry in cupy.log if entry[0] == "synchronize"]
+        gv.cuda.synchronize()
+
+    launched = of_kind(recording, "KernelLaunched")
+    ran = of_kind(recording, "KernelRan")
+    assert before == []
+    assert [one.kernel for one in ran] == [one.kernel for one in launched]
+    assert all(one.began_ns <= one.ended_ns for one in ran)
+
+
+def test_a_kernel_still_at_work_is_read_later(cupy):
+    with gv.record() as recording:
+        x = gv.ones(4, device="cuda")
+        cupy.state.is_behind = True  # on another stream than the one waited for
+        gv.cuda.current_stream().synchronize()
+        recording.mark("waited")
+        cupy.state.is_behind = False
+        x.cpu()
+
+    told = of_kind(recording, "Mark", "KernelRan")
+    assert [type(one).__name__ for one in told] == ["Mark", "KernelRan", "KernelRan"]
+
+
+def test_nothing_is_timed_when_nobody_listens(cupy):
+    gv.ones(4, device="cuda").exp()
+
+    assert [entry for entry in cupy.log if entry[0] == "record"] == []

@@ -1,0 +1,105 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from gradviz.capture import record
+from gradviz.trace import probe
+
+WHOLE = "0;8;8;8"
+
+
+def race(first="sim:0/0", second="sim:0/1", name="mul"):
+    for kernel, stream in enumerate((first, second)):
+        probe.current.kernel_launched(kernel, stream, name)
+        probe.current.array_accessed(kernel, 1, WHOLE, True)
+
+
+def test_a_trace_in_which_nothing_is_wrong(call, trace_path):
+    done = call("check", trace_path)
+
+    assert done.exit_code == 0
+    assert done.stdout.startswith("nothing is wrong: ")
+    assert done.stdout.endswith(" events, 0 kernels on streams\n")
+
+
+@pytest.mark.races
+def test_a_race_is_told_and_exits_with_one(call, tmp_path):
+    with record(tmp_path / "x.gvt"):
+        race()
+
+    done = call("check")
+    assert done.exit_code == 1
+    lines = done.stdout.splitlines()
+    assert lines[:2] == [
+        "races between streams: 1",
+        "1. memory 1 is used by two streams in no order:",
+    ]
+    assert lines[2].startswith("  first:   mul on sim:0/0 writes it, at ")
+    assert lines[4] == (
+        "  missing: sim:0/1 must wait for sim:0/0 before this: s1.wait_stream(s0)"
+    )
+    assert "nothing is wrong" not in done.stdout
+
+
+@pytest.mark.breaks_lifecycle
+def test_events_out_of_place_are_told_and_exit_with_one(call, tmp_path):
+    with record(tmp_path / "x.gvt"):
+        for _ in range(23):
+            probe.current.kernel_launched(1, "sim:0/0", "mul")
+
+    done = call("check")
+    lines = done.stdout.splitlines()
+    assert done.exit_code == 1
+    assert lines[0] == "22 events out of place:"
+    assert lines[1] == "- event 1, kernel_launched: its kernel has begun before"
+    assert lines[21:] == ["- and 2 more"]
+
+
+@pytest.mark.races
+def test_json_holds_all_of_it(call, tmp_path):
+    with record(tmp_path / "x.gvt"):
+        race()
+
+    done = call("check", "--json")
+    document = json.loads(done.stdout)
+    assert done.exit_code == 1
+    assert (document["schema"], document["fine"]) == ("gradviz.check", False)
+    assert len(document["races"]) == 1
+
+
+def test_json_of_a_trace_in_which_nothing_is_wrong(call, trace_path):
+    done = call("check", "--json", trace_path)
+
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["fine"] is True
+
+
+@pytest.mark.parametrize("content", [None, b"no trace"])
+def test_what_cannot_be_read_exits_with_two(call, tmp_path, content):
+    path = tmp_path / "x.gvt"
+    if content is not None:
+        path.write_bytes(content)
+
+    done = call("check", path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("gradviz: ")
+
+
+def test_no_trace_at_all_exits_with_two(call):
+    assert call("check").exit_code == 2
+
+
+@pytest.mark.races
+def test_names_in_a_trace_cannot_act_on_the_terminal(call, tmp_path):
+    with record(tmp_path / "x.gvt"):
+        race(name="\x1b[31mmul")
+
+    assert "\x1b" not in call("check").stdout
+
+
+def test_an_incomplete_trace_is_said_to_be_so(call, trace_path: Path):
+    trace_path.write_bytes(trace_path.read_bytes()[:-10])
+
+    done = call("check", trace_path)
+    assert "is incomplete" in done.stderr

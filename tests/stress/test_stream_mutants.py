@@ -1,0 +1,148 @@
+"""The tests of the stream rules: each rule left out is found, in two ways.
+
+The programs of `tests.integration.streams` are right; an engine that forgets a wait is
+not. Within `MAX_PROGRAMS` of them the checker must name a race, and some gradient must
+be another than the CPU's.
+"""
+
+import itertools
+
+import pytest
+
+from tests.integration.test_streams import outcome
+from tests.stress.test_mutants import find, mutant, mutated_code
+
+MAX_PROGRAMS = 200
+
+#: How many of the orders that are possible each is run in.
+MAX_ORDERS = 5
+
+MUTANTS = (
+    mutant(
+        "a node works on whatever stream is current",
+        "E1",
+        (
+            "pass_streams:PassStreams.current_for",
+            "    stream = None if node is None else node.forward_stream\n",
+            "    stream = None\n",
+        ),
+    ),
+    mutant(
+        "a node does not wait for its gradients",
+        "C3",
+        (
+            "pass_streams:PassStreams.receive",
+            "        if stream != ready.stream:\n",
+            "        if False:\n",
+        ),
+    ),
+    mutant(
+        "a sum does not wait for the gradient that has come",
+        "C3",
+        (
+            "pass_streams:PassStreams.prepare_sum",
+            (
+                "    if plan.waits_for_new:\n"
+                "        self._wait(plan.stream, receiver, new)\n"
+            ),
+            "    if plan.waits_for_new:\n",
+        ),
+    ),
+    mutant(
+        "a sum does not wait for the gradient that was there",
+        "C3",
+        (
+            "pass_streams:PassStreams.prepare_sum",
+            (
+                "    if plan.waits_for_earlier:\n"
+                "        self._wait(plan.stream, receiver, earlier)\n"
+            ),
+            "    if plan.waits_for_earlier:\n",
+        ),
+    ),
+    mutant(
+        "a sum is computed on whatever stream is current",
+        "C3",
+        (
+            "streamed_handover:hand_on_with_streams",
+            "with on_stream(plan.stream):",
+            "if True:",
+        ),
+    ),
+    mutant(
+        "a gradient that another stream reads is added to in place",
+        "N1",
+        (
+            "pass_streams:PassStreams.may_overwrite",
+            "return self._has_one_stream or gradient.is_sum",
+            "return True",
+        ),
+    ),
+    mutant(
+        "the caller does not wait for the pass",
+        "S5",
+        (
+            "pass_streams:PassStreams.join",
+            "        event.wait(caller, task=self._task)\n",
+            "",
+        ),
+    ),
+    mutant(
+        "the caller does not wait for what it captures",
+        "S6",
+        (
+            "evaluation:evaluate_on_stream",
+            "if captured or not node.next_edges:",
+            "if not node.next_edges:",
+        ),
+    ),
+    mutant(
+        "what the caller gives is not waited for",
+        "X10",
+        (
+            "pass_streams:PassStreams.handed_on",
+            "    current = _current(gradient)\n",
+            (
+                "    if isinstance(producer, GraphRoot | None):\n"
+                "        return None\n"
+                "    current = _current(gradient)\n"
+            ),
+        ),
+    ),
+    mutant(
+        "a leaf does not wait for what the caller did with its gradient",
+        "S5",
+        (
+            "pass_streams:PassStreams.receive",
+            "        self._receive_stored(node, own)\n",
+            "        pass\n",
+        ),
+    ),
+    mutant(
+        "memory is not kept for the stream that reads it",
+        "S2",
+        (
+            "pass_streams:PassStreams.receive",
+            "            keep_for(gradients[input_nr], stream)\n",
+            "",
+        ),
+    ),
+)
+
+
+@pytest.mark.usefixtures("devices_for_programs")
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_rule_that_is_left_out_is_found(mutant, monkeypatch):
+    for path, edits in mutant.patches:
+        function = find(path)
+        monkeypatch.setattr(function, "__code__", mutated_code(function, edits))
+
+    is_named = is_wrong = False
+    for order, seed in itertools.product(range(MAX_ORDERS), range(MAX_PROGRAMS)):
+        result = outcome(seed, order)
+        is_named = is_named or bool(result.races)
+        is_wrong = is_wrong or bool(result.wrong)
+        if is_named and is_wrong:
+            return
+
+    assert (is_named, is_wrong) == (True, True)

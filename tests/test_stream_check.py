@@ -1,0 +1,438 @@
+import sys
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+import gradviz as gv
+from gradviz.analysis.stream_order import stream_order
+from gradviz.backends import simulated
+from gradviz.engine import Edge, Engine, Node
+from gradviz.errors import StreamRaceError
+from gradviz.stream_check import StreamCheck, check_streams
+from gradviz.trace import probe
+from gradviz.trace.probe import Role
+
+A, B = "sim:0/0", "sim:0/1"
+WHOLE = "0;8;8;8"
+
+
+def launch(kernel, stream, memory, *, writes):
+    """What a device reports of a kernel."""
+    if listener := probe.current:
+        listener.kernel_launched(kernel, stream, f"kernel{kernel}")
+        listener.array_accessed(kernel, memory, WHOLE, writes)
+
+
+def race(memory=1):
+    launch(1, A, memory, writes=True)
+    launch(2, B, memory, writes=False)
+
+
+def wait(stream, event, producer):
+    if listener := probe.current:
+        listener.event_recorded(-1, -1, producer, event)
+        listener.stream_waited(-1, -1, stream, event, -1)
+
+
+def test_a_race_raises_at_the_end_of_the_block():
+    missing = "sim:0/1 must wait for sim:0/0"
+    with pytest.raises(StreamRaceError, match=missing), gv.check_streams():
+        race()
+
+
+def test_a_race_is_only_kept_on_request():
+    with check_streams(raise_error=False) as check:
+        race()
+
+    (found,) = check.races
+    assert (found.first.stream, found.second.stream) == (A, B)
+
+
+def test_what_is_ordered_raises_nothing():
+    with check_streams() as check:
+        launch(1, A, 1, writes=True)
+        wait(B, 7, A)
+        launch(2, B, 1, writes=False)
+
+    assert check.races == ()
+    assert check.findings.num_kernels == 2
+
+
+@pytest.mark.parametrize(
+    "sync",
+    [
+        lambda listener: listener.event_synchronized(7),
+        lambda listener: listener.stream_synchronized(A),
+        lambda listener: listener.device_synchronized("sim:0"),
+    ],
+    ids=["event", "stream", "device"],
+)
+def test_what_the_program_has_waited_for_is_ordered(sync):
+    with check_streams() as check:
+        launch(1, A, 1, writes=True)
+        probe.current.event_recorded(-1, -1, A, 7)
+        sync(probe.current)
+        launch(2, B, 1, writes=False)
+
+    assert check.races == ()
+
+
+def test_memory_is_checked_from_its_allocation_to_its_end():
+    with check_streams(raise_error=False) as check:
+        probe.current.memory_allocated(1, A, 64)
+        launch(1, B, 1, writes=True)
+        probe.current.memory_allocated(2, A, 64)
+        wait(B, 7, A)
+        launch(2, B, 2, writes=True)
+        probe.current.memory_shared(2, B)
+        probe.current.memory_freed(2, A)
+        probe.current.memory_freed(1, A)
+
+    assert [(one.first.action, one.second.action) for one in check.races] == [
+        ("allocation", "kernel1"),
+        ("kernel1", "free"),
+    ]
+
+
+def test_races_can_be_asked_for_inside_the_block():
+    with check_streams(raise_error=False) as check:
+        assert check.races == ()
+        race()
+        assert len(check.races) == 1
+        assert len(check.races) == 1
+
+
+def test_the_error_of_the_block_is_kept_and_the_races_are_its_note():
+    def fail():
+        race()
+        raise ValueError("boom")
+
+    with pytest.raises(ValueError, match="boom") as caught, check_streams():
+        fail()
+
+    assert "sim:0/1 must wait for sim:0/0" in caught.value.__notes__[0]
+
+
+def test_the_error_of_a_block_without_races_has_no_note():
+    with pytest.raises(ValueError, match="boom") as caught, check_streams():
+        raise ValueError("boom")
+
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_nobody_listens_after_the_block():
+    with check_streams() as check:
+        listener = probe.current
+    race()
+    listener.kernel_launched(3, A, "late")
+
+    assert probe.current is None
+    assert check.findings.num_kernels == 0
+
+
+def test_two_blocks_may_overlap():
+    with check_streams(raise_error=False) as outer:
+        launch(1, A, 1, writes=True)
+        with check_streams(raise_error=False) as inner:
+            launch(2, B, 1, writes=False)
+
+    assert (len(outer.races), len(inner.races)) == (1, 0)
+
+
+def test_a_race_says_which_line_launched_what():
+    with check_streams(raise_error=False) as check:
+        probe.current.kernel_launched(1, A, "mul")
+        probe.current.array_accessed(1, 1, WHOLE, True)
+        probe.current.kernel_launched(2, B, "add")
+        probe.current.array_accessed(2, 1, WHOLE, False)
+        line = sys._getframe().f_lineno
+
+    (found,) = check.races
+    assert found.first.location == f"{__file__}:{line - 4}"
+    assert found.second.location == f"{__file__}:{line - 2}"
+
+
+def test_a_needless_wait_says_which_line_asked_for_it():
+    with check_streams() as check:
+        launch(1, A, 1, writes=True)
+        wait(B, 7, A)
+        probe.current.stream_waited(-1, -1, B, 7, -1)
+        line = sys._getframe().f_lineno - 1
+
+    ((found, times),) = check.findings.needless_waits
+    assert (found.location, times) == (f"{__file__}:{line}", 1)
+
+
+class Launch(Node):
+    """Writes memory 1 on a stream."""
+
+    puts_it = A
+
+    def apply(self, grad):
+        launch(self.id, self.puts_it, 1, writes=True)
+        return (grad,)
+
+
+class LaunchElsewhere(Launch):
+    """On another one."""
+
+    puts_it = B
+
+
+def test_a_race_says_which_node_ran_and_where_it_was_made():
+    with check_streams(raise_error=False) as check:
+        last = LaunchElsewhere([Edge(None)])
+        line = sys._getframe().f_lineno - 1
+        first = Launch([Edge(last)])
+        Engine().execute([Edge(first)], [np.ones(2)])
+        launch(99, A, 2, writes=True)
+        launch(98, B, 2, writes=True)
+
+    inside, outside = check.races
+    assert (inside.first.node, inside.second.node) == (first.id, last.id)
+    assert inside.second.origin.name == "LaunchElsewhere"
+    assert inside.second.origin.location == f"{__file__}:{line}"
+    assert (outside.first.node, outside.second.node) == (-1, -1)
+
+
+class Explode(Launch):
+    """Likewise, and fails."""
+
+    def apply(self, grad):
+        super().apply(grad)
+        raise ValueError("boom")
+
+
+def test_a_node_that_fails_ends():
+    with check_streams(raise_error=False) as check:
+        node = Explode([Edge(None)])
+        with pytest.raises(ValueError, match="boom"):
+            Engine().execute([Edge(node)], [np.ones(2)])
+        launch(99, B, 1, writes=True)
+
+    (found,) = check.races
+    assert (found.first.node, found.second.node) == (node.id, -1)
+
+
+def test_a_thread_that_exits_is_inside_no_node():
+    with check_streams(raise_error=False) as check:
+        probe.current.node_started(0, 4)
+        probe.current.thread_exited(-1, Role.CALLER)
+        race()
+
+    assert check.races[0].first.node == -1
+
+
+def test_threads_are_told_apart():
+    with check_streams(raise_error=False) as check:
+        probe.current.node_started(0, 4)
+        thread = threading.Thread(
+            target=launch, args=(1, A, 1), kwargs={"writes": True}
+        )
+        thread.start()
+        thread.join()
+        launch(2, B, 1, writes=True)
+
+    assert (check.races[0].first.node, check.races[0].second.node) == (-1, 4)
+
+
+def test_a_check_keeps_no_node_alive():
+    with check_streams():
+        node = Launch([Edge(None)])
+        Engine().execute([Edge(node)], [np.ones(2)])
+        gone = weakref.ref(node)
+        del node
+        assert gone() is None
+
+
+class Name(str):
+    """A text whose end is reported, in the middle of whatever drops it."""
+
+    __slots__ = ()
+
+    def __del__(self):
+        launch(-1, A, 1, writes=False)
+
+
+def test_a_finaliser_may_report_in_the_middle_of_the_check():
+    with check_streams() as check:
+        for kernel in range(10_000):
+            probe.current.kernel_launched(kernel, A, Name("kernel"))
+
+        assert check.findings.num_kernels > 12_000  # the check forgets old kernels
+
+
+def test_a_check_that_is_stopped_twice_is_stopped():
+    check = StreamCheck()
+    check.start()
+    check.stop()
+    check.stop()
+
+    assert probe.current is None
+
+
+# --- real programs, on a simulated device ---------------------------------------------
+
+
+@pytest.fixture
+def side() -> Iterator[gv.Stream]:
+    """A stream of a device that does its work as late as it may."""
+    with simulated.stepped(seed=0):
+        yield gv.Stream("sim:0")
+
+
+def leaf() -> gv.Tensor:
+    return gv.ones(8, device="sim:0", requires_grad=True)
+
+
+def here() -> gv.Stream:
+    return gv.current_stream("sim:0")
+
+
+class Scale(gv.autograd.Function):
+    """Doubles on a stream of its own: `side`."""
+
+    waits: Sequence[str] = ()
+    side: gv.Stream
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        caller = here()
+        if "before" in Scale.waits:
+            Scale.side.wait_stream(caller)
+        with gv.stream(Scale.side):
+            doubled = 2 * grad
+        if "after" in Scale.waits:
+            caller.wait_stream(Scale.side)
+        if "record" in Scale.waits:
+            doubled.record_stream(caller)
+        return doubled
+
+
+ALL_WAITS = ("before", "after", "record")
+
+
+def run_scale(side, waits):
+    Scale.side, Scale.waits = side, waits
+    x = leaf()
+    with check_streams(raise_error=False) as check:
+        Scale.apply(3 * x).sum().backward()
+        del x
+        gv.synchronize("sim:0")
+    return check
+
+
+def test_a_function_that_waits_for_its_stream_and_is_waited_for_is_in_order(side):
+    assert run_scale(side, ALL_WAITS).races == ()
+
+
+@pytest.mark.parametrize(
+    ("forgotten", "missing"),
+    [
+        ("before", "{side} must wait for sim:0/0"),
+        ("after", "sim:0/0 must wait for {side}"),
+    ],
+)
+def test_a_function_that_forgets_a_wait_is_caught(side, forgotten, missing):
+    waits = [wait for wait in ALL_WAITS if wait != forgotten]
+
+    (found,) = run_scale(side, waits).races
+    assert found.remedy.startswith(missing.format(side=side))
+    late_or_early = found.second if forgotten == "before" else found.first
+    assert late_or_early.origin.name == "ScaleBackward"
+    assert late_or_early.origin.location.startswith(f"{__file__}:")
+    assert late_or_early.location.startswith(f"{__file__}:")
+
+
+def test_a_missing_wait_is_found_in_a_recording_too(side, request):
+    request.node.add_marker(pytest.mark.races)
+    with gv.record() as recording:
+        Scale.side, Scale.waits = side, ("after", "record")
+        Scale.apply(3 * leaf()).sum().backward()
+        gv.synchronize("sim:0")
+
+    ((found, _),) = stream_order(recording.trace).races
+    assert found.second.origin.name == "ScaleBackward"
+
+
+def test_memory_that_goes_while_another_stream_uses_it_is_caught(side):
+    x = gv.ones(8, device="sim:0")
+    with check_streams(raise_error=False) as check:
+        y = x + 1
+        side.wait_stream(here())
+        with gv.stream(side):
+            z = 2 * y
+        del y
+        gv.ones(8, device="sim:0")  # whoever comes next may get the memory
+        here().wait_stream(side)
+        z.tolist()
+
+    (found,) = check.races
+    assert (found.first.stream, found.second.action) == (str(side), "free")
+    assert "record_stream" in found.remedy
+
+
+def test_memory_of_a_recorded_stream_may_go(side):
+    x = gv.ones(8, device="sim:0")
+    with check_streams() as check:
+        y = x + 1
+        side.wait_stream(here())
+        with gv.stream(side):
+            z = 2 * y
+        y.record_stream(side)
+        del y
+        gv.ones(8, device="sim:0")
+        here().wait_stream(side)
+        z.tolist()
+
+    assert check.findings.num_kernels > 3
+
+
+def test_a_value_that_the_program_reads_orders_what_it_launches_next(side):
+    with check_streams():
+        x = gv.ones(8, device="sim:0") + 1
+        x.tolist()
+        with gv.stream(side):
+            (2 * x).tolist()
+
+
+def test_halves_of_an_array_may_be_used_by_two_streams(side):
+    x = gv.zeros(8, device="sim:0")
+    side.wait_stream(here())
+    with check_streams():
+        x[:4].add_(1)
+        with gv.stream(side):
+            x[4:].add_(2)
+        gv.synchronize("sim:0")
+
+    assert x.tolist() == [1.0] * 4 + [2.0] * 4
+
+
+def test_a_copy_between_devices_is_in_order():
+    with simulated.stepped(seed=0), check_streams() as check:
+        x = gv.ones(8, device="sim:0", requires_grad=True)
+        y = (2 * x).to("sim:1")
+        (3 * y).sum().backward()
+        assert x.grad.tolist() == [6.0] * 8
+
+    assert check.findings.num_kernels > 5
+
+
+def test_a_correct_program_of_two_streams_is_in_order(side):
+    with check_streams():
+        x, y = leaf(), leaf()
+        side.wait_stream(here())
+        with gv.stream(side):
+            a = 2 * x
+        b = 3 * y
+        here().wait_stream(side)
+        a.record_stream(here())
+        (a * b).sum().backward()
+        assert x.grad.tolist() == y.grad.tolist() == [6.0] * 8

@@ -1,0 +1,77 @@
+import pytest
+
+from gradviz.trace.device_lifecycle import DEVICE_RULES
+from gradviz.trace.events import KINDS, kind_name
+from gradviz.trace.lifecycle import check_events
+
+LIVES = {
+    "kernel": [
+        ("kernel_launched", 5, "sim:0/1", "mul"),
+        ("array_accessed", 5, 6, "0;2;8;8", True),
+        ("kernel_ran", 5, 60, 70),
+    ],
+    "memory": [
+        ("memory_allocated", 6, "sim:0/1", 80),
+        ("array_accessed", 5, 6, "0;2;8;8", True),
+        ("memory_shared", 6, "sim:0/0"),
+        ("memory_freed", 6, "sim:0/1"),
+    ],
+    "event": [
+        ("event_recorded", -1, -1, "sim:0/1", 5),
+        ("stream_waited", -1, -1, "sim:0/0", 5, -1),
+        ("leaf_stream_synced", 0, "sim:0/1", "sim:0/0", 5),
+        ("event_synchronized", 5),
+    ],
+}
+
+
+def reasons(bench, reports):
+    for method, *arguments in reports:
+        getattr(bench.recorder, method)(*arguments)
+    return [violation.reason for violation in check_events(bench.events())]
+
+
+@pytest.mark.parametrize("thing", LIVES)
+def test_each_thing_may_live_as_it_does(bench, thing):
+    assert reasons(bench, LIVES[thing]) == []
+
+
+@pytest.mark.parametrize("thing", LIVES)
+def test_what_began_before_the_recording_may_be_used_and_end(bench, thing):
+    assert reasons(bench, LIVES[thing][1:]) == []
+
+
+@pytest.mark.parametrize("thing", LIVES)
+def test_nothing_begins_twice(bench, thing):
+    assert reasons(bench, [LIVES[thing][0]] * 2) == [f"its {thing} has begun before"]
+
+
+@pytest.mark.parametrize(
+    ("thing", "place"), [(thing, n) for thing in LIVES for n in range(1, 3)]
+)
+def test_nothing_is_used_before_it_begins(bench, thing, place):
+    life = LIVES[thing]
+
+    (reason,) = reasons(bench, [life[place], life[0]])
+    part = "has ended before" if life[place][0] == "kernel_ran" else "was used before"
+    assert reason == f"its {thing} {part}"
+
+
+@pytest.mark.parametrize(
+    ("thing", "place"),
+    [("kernel", 1), ("kernel", 2), ("memory", 1), ("memory", 2), ("memory", 3)],
+)
+def test_nothing_is_used_after_its_end(bench, thing, place):
+    life = LIVES[thing]
+
+    assert reasons(bench, [life[-1], life[place]]) == [f"its {thing} has ended before"]
+
+
+def test_every_thing_that_a_rule_names_is_a_field_of_its_event():
+    kinds = [kind for kind in KINDS.values() if kind in DEVICE_RULES]
+
+    assert len(kinds) == len(DEVICE_RULES)
+    assert {
+        kind_name(kind): set(rule) - set(kind.__struct_fields__)
+        for kind, rule in DEVICE_RULES.items()
+    } == {kind_name(kind): set() for kind in kinds}

@@ -154,8 +154,8 @@ def test_datasets_may_follow_each_other(rows):
 def test_what_concerns_workers_is_accepted_and_nothing_else(rows):
     DataLoader(rows, num_workers=2, persistent_workers=True, worker_init_fn=print)
 
-    with pytest.raises(TypeError, match="unexpected keyword argument 'shufle'"):
-        DataLoader(rows, shufle=True)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shuffled'"):
+        DataLoader(rows, shuffled=True)
 
 
 def test_samples_of_several_datasets_may_come_together(rows):

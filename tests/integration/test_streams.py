@@ -1,5 +1,6 @@
 """Programs over devices and streams give the CPU's gradients, and no race."""
 
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from gradviz.analysis.races import Race
 from tests.integration.streams import World, random_program, run
 
 NUM_PROGRAMS = 100
-NUM_STRESS_PROGRAMS = 2000
+NUM_STRESS_PROGRAMS = 50_000 if os.environ.get("FULL") == "1" else 2_000
 
 
 class Outcome(NamedTuple):

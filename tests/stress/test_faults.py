@@ -52,7 +52,7 @@ def test_two_hundred_programs_that_exit_right_after_their_threads_have_started(
             if pid == 0:
                 run_at(new_engine(), "device", nothing)
                 sys.exit(7)
-            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+            print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
         """
     )
 

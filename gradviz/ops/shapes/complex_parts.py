@@ -49,10 +49,10 @@ def _padded(x: Array, index: int) -> Array:
     return pair
 
 
-def is_complex(x: Value) -> bool:
+def is_complex(input: Value) -> bool:
     """Whether the elements are complex numbers."""
-    dtype = getattr(raw(x), "dtype", None)
-    return isinstance(x, complex) if dtype is None else bool(dtype.kind == "c")
+    dtype = getattr(raw(input), "dtype", None)
+    return isinstance(input, complex) if dtype is None else bool(dtype.kind == "c")
 
 
 def conj(input: Value) -> Value:

@@ -53,8 +53,13 @@ def transpose(input: Value, dim0: int, dim1: int) -> Value:
     return _transpose(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))
 
 
-#: NumPy's names of `transpose`.
-swapaxes = swapdims = transpose
+#: PyTorch's other name of `transpose`.
+swapdims = transpose
+
+
+def swapaxes(input: Value, axis0: int, axis1: int) -> Value:
+    """`transpose`, with NumPy's names of the axes."""
+    return transpose(input, axis0, axis1)
 
 
 def transpose_itself(x: Value, dim0: int, dim1: int) -> Value:

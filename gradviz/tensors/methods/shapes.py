@@ -115,7 +115,8 @@ class Shapes(Variable):
     ravel = shapes.ravel
     squeeze = unit_dimensions.squeeze
     squeeze_ = becoming(unit_dimensions.squeeze_itself)
-    swapaxes = swapdims = transpose = permutation.transpose
+    swapdims = transpose = permutation.transpose
+    swapaxes = permutation.swapaxes
     t = permutation.t
     t_ = becoming(permutation.t_itself)
     swapaxes_ = swapdims_ = transpose_ = becoming(permutation.transpose_itself)

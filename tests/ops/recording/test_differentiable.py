@@ -210,6 +210,7 @@ def test_a_node_runs_where_its_result_is():
         ("add", {"input": 2.0, "other": 3.0, "alpha": 2}),
         ("squeeze", {"input": 2.0}),
         ("mm", {"input": [[2.0]], "mat2": [[3.0]]}),
+        ("swapaxes", {"input": [[2.0]], "axis0": 0, "axis1": 1}),
     ],
 )
 def test_arguments_have_pytorchs_names(name, named):

@@ -9,7 +9,16 @@ from gradviz.nn.unrolling import Step
 from gradviz.tensors.tensor import Tensor
 
 
-class RNN(Recurrent):
+class _OneState(Recurrent):
+    """Layers that keep one state from step to step."""
+
+    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
+        """Shape ``(L, N, input_size)``, or packed; returns all outputs, last states."""
+        output, (last,) = self._call(input, None if hx is None else (hx,))
+        return output, last
+
+
+class RNN(_OneState):
     """``h = tanh(W_ih x + b_ih + W_hh h + b_hh)`` at each step.
 
     Args:
@@ -54,11 +63,6 @@ class RNN(Recurrent):
         )
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
-        """Shape ``(L, N, input_size)``, or packed; returns all outputs, last states."""
-        output, (last,) = self._call(input, None if hx is None else (hx,))
-        return output, last
-
     def _step(self) -> Step:
         return tanh_step if self.nonlinearity == "tanh" else relu_step
 
@@ -79,15 +83,10 @@ class LSTM(Recurrent):
         return lstm_step
 
 
-class GRU(Recurrent):
+class GRU(_OneState):
     """Gated recurrent units (Cho et al., 2014); see `Recurrent`."""
 
     _num_gates = 3
-
-    def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
-        """Shape ``(L, N, input_size)``, or packed; returns all outputs, last states."""
-        output, (last,) = self._call(input, None if hx is None else (hx,))
-        return output, last
 
     def _step(self) -> Step:
         return gru_step

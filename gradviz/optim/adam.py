@@ -7,7 +7,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.optim.optimizer import Optimizer, Parameters
-from gradviz.optim.options import Implementation, check_betas, check_not_negative
+from gradviz.optim.options import Implementation, check_adam
 from gradviz.optim.running import kept, moved, next_step
 from gradviz.optim.state import Group
 
@@ -47,10 +47,7 @@ class Adam(Optimizer):
         decoupled_weight_decay: bool = False,
         **implementation: Unpack[Implementation],
     ) -> None:
-        check_not_negative("learning rate", lr)
-        check_not_negative("epsilon value", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay value", weight_decay)
+        check_adam(lr, betas, eps, weight_decay)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -67,9 +64,6 @@ class Adam(Optimizer):
         self, x: Array, grad: Array, group: Group, state: dict[str, Any]
     ) -> Array:
         """See `Optimizer.update`."""
-        decay = group["weight_decay"]
-        if decay and not group["decoupled_weight_decay"]:
-            grad = grad + decay * x
         beta1, beta2 = group["betas"]
         step = next_step(state)
         mean = moved(kept(state, "exp_avg", x), grad, beta1)
@@ -79,11 +73,7 @@ class Adam(Optimizer):
             np.maximum(largest, square, out=largest)
             square = largest
         spread = np.sqrt(square) / math.sqrt(1 - beta2**step) + group["eps"]
-        change = (group["lr"] / (1 - beta1**step)) * (mean / spread)
-        if decay and group["decoupled_weight_decay"]:
-            # The parameter decays first, and what Adam does comes on top of that.
-            change = change + group["lr"] * decay * x
-        return change
+        return (group["lr"] / (1 - beta1**step)) * (mean / spread)
 
 
 class AdamW(Adam):

@@ -7,7 +7,11 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.optim.optimizer import Optimizer, Parameters
-from gradviz.optim.options import Implementation, check_betas, check_not_negative
+from gradviz.optim.options import (
+    Implementation,
+    check_adam,
+    check_not_negative,
+)
 from gradviz.optim.running import kept, moved, next_step
 from gradviz.optim.state import Group
 
@@ -41,10 +45,7 @@ class Adamax(Optimizer):
         maximize: bool = False,
         **implementation: Unpack[Implementation],
     ) -> None:
-        check_not_negative("learning rate", lr)
-        check_not_negative("epsilon value", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay value", weight_decay)
+        check_adam(lr, betas, eps, weight_decay)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -59,8 +60,6 @@ class Adamax(Optimizer):
         self, x: Array, grad: Array, group: Group, state: dict[str, Any]
     ) -> Array:
         """See `Optimizer.update`."""
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * x
         beta1, beta2 = group["betas"]
         step = next_step(state)
         mean = moved(kept(state, "exp_avg", x), grad, beta1)
@@ -103,10 +102,7 @@ class NAdam(Optimizer):
         maximize: bool = False,
         **implementation: Unpack[Implementation],
     ) -> None:
-        check_not_negative("learning rate", lr)
-        check_not_negative("epsilon value", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay value", weight_decay)
+        check_adam(lr, betas, eps, weight_decay)
         check_not_negative("momentum_decay value", momentum_decay)
         defaults = {
             "lr": lr,
@@ -124,10 +120,6 @@ class NAdam(Optimizer):
         self, x: Array, grad: Array, group: Group, state: dict[str, Any]
     ) -> Array:
         """See `Optimizer.update`."""
-        rate, decay = group["lr"], group["weight_decay"]
-        is_apart = group["decoupled_weight_decay"]
-        if decay and not is_apart:
-            grad = grad + decay * x
         beta1, beta2 = group["betas"]
         step = next_step(state)
         momentum, coming = (
@@ -140,8 +132,7 @@ class NAdam(Optimizer):
         spread = np.sqrt(square / (1 - beta2**step)) + group["eps"]
         now = (1.0 - momentum) / (1.0 - product) * grad
         ahead = coming / (1.0 - product * coming) * mean
-        change = rate * (now + ahead) / spread
-        return change + rate * decay * x if decay and is_apart else change
+        return group["lr"] * (now + ahead) / spread
 
 
 class RAdam(Optimizer):
@@ -175,10 +166,7 @@ class RAdam(Optimizer):
         maximize: bool = False,
         **implementation: Unpack[Implementation],
     ) -> None:
-        check_not_negative("learning rate", lr)
-        check_not_negative("epsilon value", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay value", weight_decay)
+        check_adam(lr, betas, eps, weight_decay)
         defaults = {
             "lr": lr,
             "betas": betas,
@@ -194,16 +182,12 @@ class RAdam(Optimizer):
         self, x: Array, grad: Array, group: Group, state: dict[str, Any]
     ) -> Array:
         """See `Optimizer.update`."""
-        rate, decay = group["lr"], group["weight_decay"]
-        is_apart = group["decoupled_weight_decay"]
-        if decay and not is_apart:
-            grad = grad + decay * x
         beta1, beta2 = group["betas"]
         step = next_step(state)
         mean = moved(kept(state, "exp_avg", x), grad, beta1)
         square = moved(kept(state, "exp_avg_sq", x), grad * grad, beta2)
         correction = 1 - beta2**step
-        change = rate * mean / (1 - beta1**step)
+        change = group["lr"] * mean / (1 - beta1**step)
         # How many gradients the mean square is made of, now and in the end.
         most = 2 / (1 - beta2) - 1
         length = most - 2 * step * beta2**step / correction
@@ -213,4 +197,4 @@ class RAdam(Optimizer):
             )
             spread = np.sqrt(square) + group["eps"]
             change = change * (math.sqrt(correction) * rectified) / spread
-        return change + rate * decay * x if decay and is_apart else change
+        return change

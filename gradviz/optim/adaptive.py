@@ -65,8 +65,6 @@ class RMSprop(Optimizer):
         self, x: Array, grad: Array, group: Group, state: dict[str, Any]
     ) -> Array:
         """See `Optimizer.update`."""
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * x
         alpha = group["alpha"]
         next_step(state)
         square = moved(kept(state, "square_avg", x), grad * grad, alpha)
@@ -135,8 +133,6 @@ class Adagrad(Optimizer):
         self, x: Array, grad: Array, group: Group, state: dict[str, Any]
     ) -> Array:
         """See `Optimizer.update`."""
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * x
         step = next_step(state)
         is_first = "sum" not in state
         total = kept(state, "sum", x)
@@ -195,8 +191,6 @@ class Adadelta(Optimizer):
         self, x: Array, grad: Array, group: Group, state: dict[str, Any]
     ) -> Array:
         """See `Optimizer.update`."""
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * x
         rho, eps = group["rho"], group["eps"]
         next_step(state)
         square = moved(kept(state, "square_avg", x), grad * grad, rho)

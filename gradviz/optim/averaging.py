@@ -57,8 +57,6 @@ class ASGD(Optimizer):
         self, x: Array, grad: Array, group: Group, state: dict[str, Any]
     ) -> Array:
         """See `Optimizer.update`."""
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * x
         rate, fade = group["lr"], group["lambd"]
         step = next_step(state)
         length, share = state.setdefault("eta", rate), state.setdefault("mu", 1.0)

@@ -151,16 +151,25 @@ class Optimizer:
         with no_grad():
             for group in self.param_groups:
                 for parameter in group["params"]:
-                    grad = parameter.grad
-                    if grad is not None:
-                        array = grad.array
-                        if group.get("maximize"):
-                            array = -array
-                        update = self.update(
-                            parameter.array, array, group, self.state[parameter]
-                        )
-                        parameter.sub_(variable(update))
+                    if parameter.grad is not None:
+                        change = self._change(parameter, parameter.grad, group)
+                        parameter.sub_(variable(change))
         return loss
+
+    def _change(self, parameter: Tensor, gradient: Tensor, group: Group) -> Array:
+        """What `update` says, with what all optimizers do alike around it."""
+        x, grad = parameter.array, gradient.array
+        if group.get("maximize"):
+            grad = -grad
+        decay = group.get("weight_decay")
+        is_apart = group.get("decoupled_weight_decay")
+        if decay and not is_apart:
+            grad = grad + decay * x
+        change = self.update(x, grad, group, self.state[parameter])
+        if decay and is_apart:
+            # The parameter decays first, and what `update` says comes on top of that.
+            change = change + group["lr"] * decay * x
+        return change
 
     def register_step_pre_hook(self, hook: StepHook) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step.
@@ -186,7 +195,8 @@ class Optimizer:
 
         Args:
             x: The parameter.
-            grad: Its gradient, not to be changed.
+            grad: Its gradient, not to be changed. What ``maximize`` and
+                ``weight_decay`` make of it is done.
             group: The options.
             state: What is kept of this parameter.
         """

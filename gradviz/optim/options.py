@@ -48,6 +48,20 @@ def all_options(
     return {name: implementation.get(name, nothing.get(name, False)) for name in known}
 
 
+def check_adam(
+    lr: float, betas: tuple[float, float], eps: float, weight_decay: float
+) -> None:
+    """Refuse what no kind of Adam can work with.
+
+    Raises:
+        ValueError: An option is out of range.
+    """
+    check_not_negative("learning rate", lr)
+    check_not_negative("epsilon value", eps)
+    check_betas(betas)
+    check_not_negative("weight_decay value", weight_decay)
+
+
 def check_betas(betas: tuple[float, float]) -> None:
     """Refuse what is no part of a running mean.
 

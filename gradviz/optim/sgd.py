@@ -62,8 +62,7 @@ class SGD(Optimizer):
         self, x: Array, grad: Array, group: Group, state: dict[str, Any]
     ) -> Array:
         """See `Optimizer.update`."""
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * x
+        del x
         momentum = group["momentum"]
         if momentum:
             buffer = state.get("momentum_buffer")

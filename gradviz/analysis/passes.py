@@ -1,5 +1,6 @@
 """The backward passes of a trace: when each ran, how it ended, which one is meant."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
@@ -11,6 +12,9 @@ from gradviz.trace.model import Trace
 Status: TypeAlias = Literal["completed", "failed", "unfinished"]
 
 LISTED: Final = 8
+
+#: Ids are 64-bit numbers; more digits than those have are no id.
+_RANGE: Final = re.compile(r"([0-9]{1,19})(?:-([0-9]{1,19}))?")
 
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +39,17 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     end_ns: int | None
     status: Status
     error: str
+
+    @property
+    def duration_ns(self) -> int | None:
+        """How long it took; None if the trace does not say when it ended."""
+        return None if self.end_ns is None else self.end_ns - self.begin_ns
+
+
+class NoSuchPassError(UserError):
+    """What was asked for is none of the trace's passes: wrong usage."""
+
+    exit_code = 2
 
 
 def passes(trace: Trace) -> tuple[Pass, ...]:
@@ -71,29 +86,47 @@ def select_task(trace: Trace, which: str | int = "last") -> tuple[int, ...]:
     Args:
         trace: The trace to look in.
         which: ``"last"`` (the last pass that was not called from inside another),
-            ``"all"``, or the id of one pass.
+            ``"slowest"`` (of those), ``"failed"`` (each that failed), ``"all"``, or
+            ids: ``"7"``, ``"3-7"``, ``"1,3-7"``.
+
+    Returns:
+        At least one id, in the order in which the passes began.
 
     Raises:
-        UserError: The trace holds no pass, or not that one; the text names those
-            there are.
+        NoSuchPassError: There are passes, but none that is meant; the text names
+            those there are.
+        UserError: The trace holds no pass, or none that failed where those are meant.
     """
     known = trace.tasks
     if not known:
         raise UserError(
             "the trace holds no backward pass: record a program that calls backward()"
         )
+    every = passes(trace)
+    outermost = [one for one in every if one.parent < 0] or every
     if which == "all":
         return known
     if which == "last":
-        outermost = [one.task for one in passes(trace) if one.parent < 0]
-        return (outermost[-1] if outermost else known[-1],)
-    if not str(which).isdecimal() or int(which) not in known:
-        raise UserError(
+        return (outermost[-1].task,)
+    if which == "slowest":
+        return (max(outermost, key=lambda one: one.duration_ns or 0).task,)
+    if which == "failed":
+        failed = tuple(one.task for one in every if one.status == "failed")
+        if not failed:
+            raise UserError("no backward pass of the trace failed")
+        return failed
+    ranges = [_RANGE.fullmatch(part.strip()) for part in str(which).split(",")]
+    spans = [(int(one[1]), int(one[2] or one[1])) for one in ranges if one]
+    found = tuple(
+        task for task in known if any(low <= task <= high for low, high in spans)
+    )
+    if not found or None in ranges:
+        raise NoSuchPassError(
             f"the trace holds no backward pass {which!r}; there "
-            f"{'is' if len(known) == 1 else 'are'} {_listing(known)}; "
-            f"'last' and 'all' work too"
+            f"{'is' if len(known) == 1 else 'are'} {_listing(known)}; 'last', "
+            f"'slowest', 'failed', 'all' and ranges as 3-7 work too"
         )
-    return (int(which),)
+    return found
 
 
 def with_descendants(trace: Trace, tasks: Sequence[int]) -> tuple[int, ...]:

@@ -1,5 +1,6 @@
 """A Click group whose commands are imported when they are asked for."""
 
+import difflib
 import importlib
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
@@ -44,6 +45,20 @@ class LazyGroup(click.Group):
         command = importlib.import_module(entry.module).command
         assert isinstance(command, click.Command), entry.module
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that `args` begin with, or say what may have been meant."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            meant = difflib.get_close_matches(args[0], self.entries)
+            if not meant or args[0].startswith("-"):
+                raise
+            told = " or ".join(repr(name) for name in meant)
+            message = f"{error.message.rstrip('.')}. Did you mean {told}?"
+            raise click.UsageError(message, ctx) from None
 
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter

@@ -24,8 +24,8 @@ task_option = click.option(
     "--task",
     default="last",
     show_default=True,
-    metavar="N|last|all",
-    help="Which backward pass.",
+    metavar="N|N-M|last|slowest|failed|all",
+    help="Which backward passes.",
 )
 
 trace_argument = click.argument(

@@ -16,8 +16,8 @@ from gradviz.render.terminal import print_summary
 @trace_argument
 @click.option(
     "--task",
-    metavar="N|last|all",
-    help="Only this backward pass. [default: all there is]",
+    metavar="N|N-M|last|slowest|failed|all",
+    help="Only these backward passes. [default: all there is]",
 )
 @json_option
 def command(trace_path: Path | None, task: str | None, as_json: bool) -> None:

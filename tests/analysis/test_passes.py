@@ -1,6 +1,11 @@
 import pytest
 
-from gradviz.analysis.passes import passes, select_task, with_descendants
+from gradviz.analysis.passes import (
+    NoSuchPassError,
+    passes,
+    select_task,
+    with_descendants,
+)
 from gradviz.errors import UserError
 
 
@@ -60,9 +65,38 @@ def test_a_number_is_that_pass(nested, which):
     assert select_task(nested.trace(), which) == (3,)
 
 
-@pytest.mark.parametrize("which", ["9", 9, "first", "-1", "²"])
+@pytest.mark.parametrize(
+    ("which", "tasks"),
+    [("1-2", (1, 2)), ("2-9", (2, 3)), ("3,1", (1, 3)), ("1, 3-3", (1, 3))],
+)
+def test_ranges_are_the_passes_in_them(nested, which, tasks):
+    assert select_task(nested.trace(), which) == tasks
+
+
+def test_slowest_is_the_longest_that_no_other_called(nested):
+    assert select_task(nested.trace(), "slowest") == (2,)
+
+
+def test_failed_is_every_pass_that_failed(nested):
+    root = nested.node(9)
+    for task in (5, 6):
+        nested.begin(task, [root], at=10 * task)
+        nested.fail(task, root, "ValueError: no", at=10 * task + 1)
+
+    assert select_task(nested.trace(), "failed") == (5, 6)
+
+
+def test_where_none_failed_there_is_none_to_show(nested):
+    with pytest.raises(UserError, match=r"no backward pass of the trace failed"):
+        select_task(nested.trace(), "failed")
+
+
+@pytest.mark.parametrize(
+    "which",
+    ["9", 9, "first", "-1", "²", "3-1", "7-8", "1-", "1,,2", "1-2-3", "9" * 40, ""],
+)
 def test_an_unknown_pass_is_refused_with_those_there_are(nested, which):
-    with pytest.raises(UserError, match=r"there are 1, 2, 3"):
+    with pytest.raises(NoSuchPassError, match=r"there are 1, 2, 3"):
         select_task(nested.trace(), which)
 
 

@@ -106,6 +106,16 @@ def test_an_unknown_command_is_one_line_and_exit_code_2() -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "meant"), [(["chck"], "check"), (["show", "ordr"], "order")]
+)
+def test_a_command_with_a_slip_is_told_what_was_meant(words, meant) -> None:
+    result = CliRunner().invoke(gradviz, words)
+
+    assert result.exit_code == 2
+    assert f"No such command {words[-1]!r}. Did you mean {meant!r}?" in result.stderr
+
+
 def test_no_command_prints_the_help_and_fails() -> None:
     result = CliRunner().invoke(gradviz, [])
 

@@ -4,6 +4,7 @@ Order, timeline, graph and summary all start from here.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -12,6 +13,10 @@ from gradviz.trace.model import NodeDefinition, Trace
 
 #: A node in a pass: a node runs at most once in each.
 Key = tuple[int, int]
+
+#: How the evaluation of a node ended. One that was reached only for its gradient to be
+#: captured did not run; one whose end the trace does not have is unfinished.
+NodeStatus: TypeAlias = Literal["completed", "captured", "failed", "unfinished"]
 
 
 class Execution(msgspec.Struct, frozen=True, gc=False):
@@ -22,9 +27,11 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
         node: The node.
         thread: Where it ran.
         start_ns: When, on the trace's clock.
-        end_ns: When its gradients had been handed on; None if it never came to that.
+        end_ns: When its gradients had been handed on, or when it raised; None if the
+            trace has neither.
         waited_ns: From its push to its pop; None if the trace lacks one of them.
-        failed_ns: When it raised, None if it did not.
+        status: How its evaluation ended.
+        error: What it raised, empty if it did not.
     """
 
     task: int
@@ -33,14 +40,19 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
     start_ns: int
     end_ns: int | None
     waited_ns: int | None
-    failed_ns: int | None
+    status: NodeStatus
+    error: str
+
+    @property
+    def took_ns(self) -> int | None:
+        """From its start to its end, however it ended; None if the trace lacks it."""
+        return None if self.end_ns is None else self.end_ns - self.start_ns
 
 
 def executions(trace: Trace, tasks: Sequence[int] | None = None) -> list[Execution]:
     """Every node that was started, in order of start.
 
-    A node that was only reached for its gradient to be captured, and did not run,
-    counts as started and ended at that moment.
+    A node of which only the capture is known counts as started and ended with it.
 
     Args:
         trace: The trace.
@@ -51,18 +63,29 @@ def executions(trace: Trace, tasks: Sequence[int] | None = None) -> list[Executi
     pushed = _times(trace, "task_pushed", tasks)
     popped = _times(trace, "task_popped", tasks)
     failed = _times(trace, "node_failed", tasks)
+    errors = _errors(trace, tasks)
+    captures = _Rows(trace, "capture_taken", tasks)
+    # What ran has let go of the gradients that it was given.
+    only_captured = set(captures.keys)
+    only_captured.difference_update(_Rows(trace, "buffer_freed", tasks).keys)
 
     def one(key: Key, thread: int, start_ns: int, end_ns: int | None) -> Execution:
         push, pop = pushed.get(key), popped.get(key)
         waited = None if push is None or pop is None else max(pop - push, 0)
-        return Execution(*key, thread, start_ns, end_ns, waited, failed.get(key))
+        status: NodeStatus = "unfinished"
+        if key in failed:
+            status, end_ns = "failed", failed[key]
+        elif end_ns is not None:
+            status = "captured" if key in only_captured else "completed"
+        error = errors.get(key, "")
+        return Execution(*key, thread, start_ns, end_ns, waited, status, error)
 
     found = [
         (seq, one(key, thread, t_ns, ends.get(key)))
         for seq, key, thread, t_ns in starts
     ]
     seen = set(starts.keys)
-    for seq, key, thread, t_ns in _Rows(trace, "capture_taken", tasks):
+    for seq, key, thread, t_ns in captures:
         if key not in seen:
             seen.add(key)
             found.append((seq, one(key, thread, t_ns, t_ns)))
@@ -103,3 +126,13 @@ class _Rows:
 
 def _times(trace: Trace, kind: str, tasks: Sequence[int] | None) -> Mapping[Key, int]:
     return {key: t_ns for _, key, _, t_ns in _Rows(trace, kind, tasks)}
+
+
+def _errors(trace: Trace, tasks: Sequence[int] | None) -> Mapping[Key, str]:
+    columns = trace.columns["node_failed"]
+    wanted = slice(None) if tasks is None else np.isin(columns["task"], tasks)
+    task, node, error = (
+        columns[name][wanted].tolist() for name in ("task", "node", "error")
+    )
+    texts = (trace.strings[index] for index in error)
+    return dict(zip(zip(task, node, strict=True), texts, strict=True))

@@ -10,8 +10,13 @@ from typing import Final
 
 import msgspec
 
-from gradviz.analysis.executions import Execution, definition, executions
-from gradviz.analysis.passes import Status
+from gradviz.analysis.executions import (
+    Execution,
+    NodeStatus,
+    definition,
+    executions,
+)
+from gradviz.analysis.passes import passes
 from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.trace.model import InputDefinition, NodeDefinition, Trace
 
@@ -33,12 +38,13 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
         order: Its place in the execution order, from 0; None if it did not run.
         thread: Where it ran, None if it did not.
         start_ns: Relative to the start of the pass's first node; None likewise.
-        end_ns: None if it did not run to its end.
+        end_ns: When it completed or raised; None if it did neither.
         waited_ns: How long it was queued, None if unknown.
         status: How its evaluation ended, None if it never began.
         copies: How many copies stand for it, this one included; 1 if none.
         members: The ids of what was contracted, in order; empty otherwise.
         module: The part of a model that made it, empty outside a model.
+        error: What it raised, empty if it did not.
     """
 
     id: int
@@ -53,10 +59,11 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
     start_ns: int | None
     end_ns: int | None
     waited_ns: int | None
-    status: Status | None
+    status: NodeStatus | None
     copies: int = 1
     members: tuple[int, ...] = ()
     module: str = ""
+    error: str = ""
 
 
 class GraphEdge(msgspec.Struct, frozen=True, gc=False):
@@ -81,12 +88,14 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
         nodes: Those that ran, in order, then those only reached.
         edges: Sorted by producer, in the order of its outputs.
         omitted: Nodes that were left out, see `limit_nodes`.
+        duration_ns: Of the pass; None if the trace does not have its end.
     """
 
     task: int
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
     omitted: int = 0
+    duration_ns: int | None = None
 
 
 def build_graph(trace: Trace, task: int) -> Graph:
@@ -107,6 +116,9 @@ def build_graph(trace: Trace, task: int) -> Graph:
             for index, node in enumerate(reached)
             for consumer, input_nr in node.edges
             if consumer >= 0
+        ),
+        duration_ns=next(
+            (one.duration_ns for one in passes(trace) if one.task == task), None
         ),
     )
 
@@ -216,14 +228,7 @@ def _reachable(trace: Trace, runs: Mapping[int, Execution]) -> list[NodeDefiniti
 def _node(
     node: NodeDefinition, order: int | None, run: Execution | None, origin: int
 ) -> GraphNode:
-    status: Status | None = None
-    end_ns = None
-    if run is not None:
-        status = "completed"
-        if run.end_ns is not None:
-            end_ns = run.end_ns - origin
-        else:
-            status = "unfinished" if run.failed_ns is None else "failed"
+    end_ns = None if run is None or run.end_ns is None else run.end_ns - origin
     return GraphNode(
         id=node.id,
         name=node.name,
@@ -237,8 +242,9 @@ def _node(
         start_ns=run.start_ns - origin if run else None,
         end_ns=end_ns,
         waited_ns=run.waited_ns if run else None,
-        status=status,
+        status=run.status if run else None,
         module=node.module,
+        error=run.error if run else "",
     )
 
 

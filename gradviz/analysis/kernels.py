@@ -115,8 +115,7 @@ def _rows(trace: Trace, kind: str, *names: str) -> "zip[tuple[int, ...]]":
 
 
 def _has_ended(run: Execution, t_ns: int) -> bool:
-    end_ns = run.end_ns if run.failed_ns is None else run.failed_ns
-    return end_ns is not None and end_ns < t_ns
+    return run.end_ns is not None and run.end_ns < t_ns
 
 
 def _number(text: str) -> int:

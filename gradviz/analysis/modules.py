@@ -15,11 +15,19 @@ if nobody else uses it.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
+from gradviz.analysis.executions import NodeStatus
 from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
+
+_WORST_FIRST: Final[tuple[NodeStatus, ...]] = (
+    "failed",
+    "unfinished",
+    "completed",
+    "captured",
+)
 
 
 class Stretch(NamedTuple):
@@ -108,6 +116,7 @@ def _collapsed(graph: Graph, stretch: Stretch) -> GraphNode:
         waited_ns=None,
         status=_worst([node.status for node in nodes]),
         members=tuple(node.id for node in nodes),
+        error=next((node.error for node in nodes if node.error), ""),
     )
 
 
@@ -128,9 +137,9 @@ def _least(numbers: Iterable[int | None]) -> int | None:
     return min((one for one in numbers if one is not None), default=None)
 
 
-def _worst(statuses: Sequence[str | None]) -> str | None:
+def _worst(statuses: Sequence[NodeStatus | None]) -> NodeStatus | None:
     """How the evaluation of several nodes ended."""
-    for status in ("failed", "unfinished", "completed"):
+    for status in _WORST_FIRST:
         if status in statuses:
             return status
     return None

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from gradviz.analysis.executions import definition, executions
+from gradviz.analysis.executions import NodeStatus, definition, executions
 from gradviz.trace.model import Trace
 
 SCHEMA: Final = "gradviz.order"
@@ -23,8 +23,10 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
         device: Where it runs, such as ``cpu``.
         thread: The trace's number for the thread it ran on.
         start_ns: When it started, on the clock of the trace's events.
-        end_ns: When it completed; None if it failed or the trace ends before.
+        end_ns: When it completed or raised; None if the trace ends before.
         waited_ns: From its push to its pop; None if it was never queued.
+        status: How its evaluation ended.
+        error: What it raised, empty if it did not.
     """
 
     index: int
@@ -37,6 +39,8 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
     start_ns: int
     end_ns: int | None
     waited_ns: int | None
+    status: NodeStatus = "completed"
+    error: str = ""
 
 
 def execution_order(trace: Trace, task: int) -> tuple[OrderRow, ...]:
@@ -56,6 +60,8 @@ def execution_order(trace: Trace, task: int) -> tuple[OrderRow, ...]:
                 start_ns=run.start_ns,
                 end_ns=run.end_ns,
                 waited_ns=run.waited_ns,
+                status=run.status,
+                error=run.error,
             )
         )
     return tuple(rows)

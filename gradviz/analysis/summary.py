@@ -1,5 +1,6 @@
 """The figures of a trace: how much of what, how long, and what went wrong."""
 
+import heapq
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
@@ -7,8 +8,8 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from gradviz.analysis.executions import Execution, definition, executions
-from gradviz.analysis.passes import Pass, Status, passes
+from gradviz.analysis.executions import Execution, NodeStatus, definition, executions
+from gradviz.analysis.passes import Status, passes
 from gradviz.analysis.timeline import busy_ns
 from gradviz.trace.model import Losses, Trace
 
@@ -58,8 +59,8 @@ class NameSummary(msgspec.Struct, frozen=True, kw_only=True):
     longest_ns: int
 
 
-class LongNode(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the nodes that took longest."""
+class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """One node in one pass: one that took long, or one that failed."""
 
     task: int
     node: int
@@ -67,6 +68,8 @@ class LongNode(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     location: str
     duration_ns: int
+    status: NodeStatus
+    error: str
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +86,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         threads: Each thread that ran a node.
         names: Each name of nodes, those that took most time first.
         longest: The nodes that took longest, the longest first.
+        failed: The nodes that raised, in order.
         losses: What of the trace is missing.
     """
 
@@ -95,7 +99,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     passes: tuple[PassSummary, ...]
     threads: tuple[ThreadSummary, ...]
     names: tuple[NameSummary, ...]
-    longest: tuple[LongNode, ...]
+    longest: tuple[NodeSummary, ...]
+    failed: tuple[NodeSummary, ...]
     losses: Losses
 
 
@@ -120,6 +125,7 @@ def summarise(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
         threads=_threads(trace, runs),
         names=_names(trace, runs),
         longest=_longest(trace, runs),
+        failed=tuple(_node(trace, run) for run in runs if run.status == "failed"),
         losses=trace.losses,
     )
 
@@ -158,7 +164,7 @@ def _passes(
         PassSummary(
             task=one.task,
             parent=one.parent,
-            duration_ns=_length(one),
+            duration_ns=one.duration_ns,
             nodes=nodes[one.task],
             edges=edges.get(one.task, 0),
             status=one.status,
@@ -167,10 +173,6 @@ def _passes(
         for one in passes(trace)
         if one.task in wanted
     )
-
-
-def _length(one: Pass) -> int | None:
-    return None if one.end_ns is None else one.end_ns - one.begin_ns
 
 
 def _threads(trace: Trace, runs: Sequence[Execution]) -> tuple[ThreadSummary, ...]:
@@ -200,23 +202,25 @@ def _names(trace: Trace, runs: Sequence[Execution]) -> tuple[NameSummary, ...]:
     return tuple(sorted(found, key=lambda one: (-one.total_ns, one.name)))
 
 
-def _longest(trace: Trace, runs: Sequence[Execution]) -> tuple[LongNode, ...]:
-    found = []
-    for run in sorted(runs, key=_took, reverse=True)[:NUM_LONGEST]:
-        node = definition(trace, run.node)
-        found.append(
-            LongNode(
-                task=run.task,
-                node=run.node,
-                name=node.name,
-                device=node.device,
-                location=node.location,
-                duration_ns=_took(run),
-            )
-        )
-    return tuple(found)
+def _longest(trace: Trace, runs: Sequence[Execution]) -> tuple[NodeSummary, ...]:
+    longest = heapq.nlargest(NUM_LONGEST, runs, key=_took)
+    return tuple(_node(trace, run) for run in longest)
+
+
+def _node(trace: Trace, run: Execution) -> NodeSummary:
+    node = definition(trace, run.node)
+    return NodeSummary(
+        task=run.task,
+        node=run.node,
+        name=node.name,
+        device=node.device,
+        location=node.location,
+        duration_ns=_took(run),
+        status=run.status,
+        error=run.error,
+    )
 
 
 def _took(run: Execution) -> int:
-    """How long a node took, 0 if it never came to its end."""
-    return 0 if run.end_ns is None else run.end_ns - run.start_ns
+    """How long a node took, 0 if the trace does not have its end."""
+    return run.took_ns or 0

@@ -9,9 +9,14 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from gradviz.analysis.executions import Execution, definition, executions
+from gradviz.analysis.executions import (
+    Execution,
+    NodeStatus,
+    definition,
+    executions,
+)
 from gradviz.analysis.kernels import Kernel, kernels, launchers, stream_order_key
-from gradviz.analysis.passes import Pass, Status, passes, with_descendants
+from gradviz.analysis.passes import Pass, passes, with_descendants
 from gradviz.analysis.stream_waits import StreamWait, stream_waits
 from gradviz.trace.model import Trace
 
@@ -37,6 +42,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             does not say.
         waited_ns: How long the node was queued, or the kernel; None if unknown.
         status: How the node ended.
+        error: What it raised, empty if it did not.
     """
 
     kind: SpanKind
@@ -49,7 +55,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     start_ns: int
     end_ns: int
     waited_ns: int | None
-    status: Status
+    status: NodeStatus
+    error: str = ""
 
 
 class Lane(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,12 +180,7 @@ def _extent(chosen: Sequence[Pass], runs: Sequence[Execution]) -> tuple[int, int
 
 def _node_span(trace: Trace, run: Execution, index: int, origin: int, end: int) -> Span:
     node = definition(trace, run.node)
-    status: Status = "unfinished"
-    until = end
-    if run.failed_ns is not None:
-        status, until = "failed", run.failed_ns
-    elif run.end_ns is not None:
-        status, until = "completed", run.end_ns
+    until = end if run.end_ns is None else run.end_ns
     return Span(
         kind="node",
         task=run.task,
@@ -190,7 +192,8 @@ def _node_span(trace: Trace, run: Execution, index: int, origin: int, end: int) 
         start_ns=run.start_ns - origin,
         end_ns=max(until, run.start_ns) - origin,
         waited_ns=run.waited_ns,
-        status=status,
+        status=run.status,
+        error=run.error,
     )
 
 

@@ -94,7 +94,7 @@ def tooltip(spans: Sequence[Span]) -> str:
     if span.waited_ns is not None:
         lines.append(f"queued for {duration(span.waited_ns)}")
     if span.status != "completed":
-        lines.append(span.status)
+        lines.append(f"{span.status}: {span.error}" if span.error else span.status)
     return "\n".join(map(clean, lines))
 
 

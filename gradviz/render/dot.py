@@ -194,6 +194,8 @@ def _border(outline: Outline, colour: str) -> dict[str, str]:
             return {"color": f'"{style.ALARM}"', "penwidth": "2.5"}
         case "dashed":
             return {"color": f'"{colour}"', "style": '"rounded,filled,dashed"'}
+        case "dotted":
+            return {"color": f'"{colour}"', "style": '"rounded,filled,dotted"'}
         case "plain":
             return {"color": f'"{colour}"'}
 

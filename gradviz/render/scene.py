@@ -23,7 +23,7 @@ from gradviz.render.text import (
 from gradviz.trace.events import MAX_SEQUENCE_NR
 
 ColourBy: TypeAlias = Literal["device", "time"]
-Outline: TypeAlias = Literal["plain", "dashed", "alarm"]
+Outline: TypeAlias = Literal["plain", "dashed", "dotted", "alarm"]
 
 #: Pictures of more nodes are for an overview.
 MAX_DETAILED: Final = 3_000
@@ -44,7 +44,8 @@ class Box(NamedTuple):
         tooltip: All that is known, a line each; of a big picture, only the name.
         colour: Of the badge and the border.
         fill: Of the rest.
-        outline: The border's kind: did not run is dashed, failed is an alarm.
+        outline: The border's kind: did not run is dashed, captured is dotted, failed
+            is an alarm.
         is_leaf: Leaves have round ends.
         width: Of the whole box.
         height: Likewise.
@@ -151,6 +152,8 @@ def _box(node: GraphNode, colour: str, colour_by: ColourBy, is_detailed: bool) -
     outline: Outline = "plain"
     if node.status is None:
         colour, fill, outline = style.LINE, style.BACKGROUND, "dashed"
+    elif node.status == "captured":
+        outline = "dotted"
     elif node.status != "completed":
         outline = "alarm"
     return Box(
@@ -169,7 +172,9 @@ def _box(node: GraphNode, colour: str, colour_by: ColourBy, is_detailed: bool) -
 
 
 def _details(node: GraphNode, colour_by: ColourBy) -> str:
-    """The second line of a box: the shape or the time, and how often it is drawn."""
+    """The second line of a box: what it raised, or the shape or the time, and so on."""
+    if node.status == "failed":
+        return shorten(clean(node.error or "failed"), MAX_TITLE)
     parts = []
     if colour_by == "time":
         took = _took(node)
@@ -206,14 +211,15 @@ def _tooltip(node: GraphNode) -> str:
     if node.order is None:
         lines.append("did not run")
     else:
-        lines.append(f"ran as number {node.order} on thread {node.thread}")
+        what = "captured" if node.status == "captured" else "ran"
+        lines.append(f"{what} as number {node.order} on thread {node.thread}")
         lines.append(f"started {duration(node.start_ns or 0)} after the first node")
     if took is not None:
         lines.append(f"took {duration(took)}")
     if node.waited_ns is not None:
         lines.append(f"queued for {duration(node.waited_ns)}")
     if node.status in {"failed", "unfinished"}:
-        lines.append(str(node.status))
+        lines.append(f"{node.status}: {node.error}" if node.error else node.status)
     if node.copies > 1:
         lines.append(f"one node, drawn {node.copies} times")
     if node.members:
@@ -224,9 +230,8 @@ def _tooltip(node: GraphNode) -> str:
 def _subtitle(graph: Graph) -> str:
     ids = {node.id for node in graph.nodes}
     parts = [count(len(ids), "node"), count(len(graph.edges), "edge")]
-    ends = [node.end_ns for node in graph.nodes if node.end_ns is not None]
-    if ends:
-        parts.append(duration(max(ends)))
+    if graph.duration_ns is not None:
+        parts.append(duration(graph.duration_ns))
     if graph.omitted:
         parts.append(f"{graph.omitted:,} more left out")
     parts.append("numbers: execution order")
@@ -241,6 +246,8 @@ def _marks(nodes: Sequence[GraphNode]) -> tuple[Entry, ...]:
         marks.append(Entry("failed", style.ALARM, style.BACKGROUND, "alarm"))
     if "unfinished" in statuses:
         marks.append(Entry("never finished", style.ALARM, style.BACKGROUND, "alarm"))
+    if "captured" in statuses:
+        marks.append(Entry("captured", style.LINE, style.BACKGROUND, "dotted"))
     if None in statuses:
         marks.append(Entry("did not run", style.LINE, style.BACKGROUND, "dashed"))
     return tuple(marks)

@@ -189,6 +189,13 @@ def _border(outline: Outline, colour: str) -> dict[str, str]:
             return {"stroke": style.ALARM, "stroke-width": "2.5"}
         case "dashed":
             return {"stroke": colour, "stroke-dasharray": "4 3"}
+        case "dotted":
+            return {
+                "stroke": colour,
+                "stroke-width": "2",
+                "stroke-dasharray": "0.1 4",
+                "stroke-linecap": "round",
+            }
         case "plain":
             return {"stroke": colour, "stroke-width": "1.2"}
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from gradviz.analysis.timeline import Lane, Span, Timeline
@@ -19,6 +19,7 @@ from gradviz.render.bars import (
 )
 from gradviz.render.markup import document, element, group, number
 from gradviz.render.text import clean, count, duration, operation, shorten, width
+from gradviz.render.timeline_text import failures, lasted
 from gradviz.render.wait_arrows import (
     ARROW_HEAD,
     ARROW_STYLE,
@@ -33,6 +34,7 @@ BarColour: TypeAlias = Literal["operation", "device"]
 WIDTH: Final = 1180.0
 MARGIN: Final = 24.0
 TITLE_HEIGHT: Final = 48.0
+ERROR_HEIGHT: Final = 17.0
 AXIS_HEIGHT: Final = 22.0
 ROW_HEIGHT: Final = 24.0
 BAR_HEIGHT: Final = 20.0
@@ -41,17 +43,27 @@ LANE_GAP: Final = 8.0
 SWATCH: Final = 14.0
 LEGEND_LINE: Final = 22.0
 MAX_LANE_NAME: Final = 26
+#: Characters; more do not fit the width of the picture.
+MAX_ERROR: Final = 150
 
 MAX_COLOURS: Final = len(style.PALETTE)
 
 #: The nodes at which gradients end.
 LEAF: Final = "AccumulateGrad"
 OTHERS: Final = "others"
+#: The classes of bars that are special.
+BARS: Final = {
+    "failed": "bar failed",
+    "unfinished": "bar failed",
+    "captured": "bar captured",
+}
 WAITING: Final = "waiting for work"
 
 _STYLE: Final = f"""\
 .bar {{ stroke: {style.BACKGROUND}; stroke-width: 0.8 }}
 .failed {{ stroke: {style.ALARM}; stroke-width: 2.5 }}
+.captured {{ fill-opacity: 0.35 }}
+.error {{ fill: {style.ALARM} }}
 .lane {{ fill: {style.PANEL} }}
 .grid {{ stroke: {style.FAINT_LINE} }}
 .label {{ font-size: {BAR_TEXT:g}px; text-anchor: middle; pointer-events: none }}
@@ -87,7 +99,9 @@ def render_timeline(timeline: Timeline, *, colour_by: BarColour = "operation") -
     room = WIDTH - left - MARGIN
     scale = Scale(left, room / max(timeline.duration_ns, 1))
     legend, legend_height = _legend(timeline, colours)
-    top = MARGIN + TITLE_HEIGHT + legend_height + AXIS_HEIGHT
+    errors = failures(timeline)
+    title_height = TITLE_HEIGHT + ERROR_HEIGHT * len(errors)
+    top = MARGIN + title_height + legend_height + AXIS_HEIGHT
     below: list[str] = []  # what the lines of the axis cross
     above: list[str] = []  # what hides them
     places: dict[str, Place] = {}
@@ -108,7 +122,8 @@ def render_timeline(timeline: Timeline, *, colour_by: BarColour = "operation") -
         *([ARROW_HEAD] if are_drawn(timeline) else ()),
         element("text", title, class_="title", x=MARGIN, y=MARGIN + 12),
         element("text", _subtitle(timeline), class_="faint", x=MARGIN, y=MARGIN + 31),
-        group(legend, x=MARGIN, y=MARGIN + TITLE_HEIGHT),
+        *_errors(errors),
+        group(legend, x=MARGIN, y=MARGIN + title_height),
         *below,
         *_axis(timeline.duration_ns, scale, top, y - LANE_GAP),
         *above,
@@ -130,7 +145,7 @@ def _subtitle(timeline: Timeline) -> str:
     num_nodes = sum(lane.num_nodes for lane in timeline.lanes)
     num_streams = sum(lane.thread < 0 for lane in timeline.lanes)
     parts = [
-        duration(timeline.duration_ns),
+        lasted(timeline),
         count(num_nodes, "node"),
         count(len(timeline.lanes) - num_streams, "thread"),
         *([count(num_streams, "stream")] if num_streams else ()),
@@ -140,6 +155,14 @@ def _subtitle(timeline: Timeline) -> str:
     if any(one.parent >= 0 for one in timeline.passes):
         parts.append("inner passes below the node that called them")
     return " · ".join(parts)
+
+
+def _errors(lines: Sequence[str]) -> Iterator[str]:
+    """What failed, below the title."""
+    for index, line in enumerate(lines):
+        y = MARGIN + 31 + ERROR_HEIGHT * (index + 1)
+        text = shorten(line, MAX_ERROR)
+        yield element("text", text, class_="error", x=MARGIN, y=y)
 
 
 # --- lanes ----------------------------------------------------------------------
@@ -197,11 +220,10 @@ def _lane_name(lane: Lane) -> str:
 def _bar(bar: Bar, y: float, colours: Mapping[str, str], colour_by: BarColour) -> str:
     first = max(bar.spans, key=lambda span: span.end_ns - span.start_ns)
     colour = colours.get(_key(first, colour_by), style.REST)
-    is_bad = first.status != "completed"
     parts = [
         element(
             "rect",
-            class_="bar failed" if is_bad else "bar",
+            class_=BARS.get(first.status, "bar"),
             x=bar.x,
             y=y,
             width=bar.wide,
@@ -311,9 +333,11 @@ def _legend(timeline: Timeline, colours: Mapping[str, str]) -> tuple[list[str], 
     spans = [span for lane in timeline.lanes for span in lane.spans]
     if any(span.kind == "wait" for span in spans):
         entries.append((WAITING, {"class_": "wait"}))
-    if any(span.status != "completed" for span in spans):
+    if any(span.status in {"failed", "unfinished"} for span in spans):
         bad = {"fill": style.BACKGROUND, "class_": "failed"}
         entries.append(("failed or unfinished", bad))
+    if any(span.status == "captured" for span in spans):
+        entries.append(("captured", {"fill": style.LEAF, "class_": "captured"}))
     parts = []
     x = y = 0.0
     for name, look in entries:

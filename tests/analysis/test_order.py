@@ -22,6 +22,8 @@ def test_a_row_holds_what_the_trace_says_of_a_node(pair):
         "start_ns": 1_020,
         "end_ns": 1_080,
         "waited_ns": 5,
+        "status": "completed",
+        "error": "",
     }
     assert (second.index, second.node, second.waited_ns) == (1, 1, 12)
 
@@ -35,7 +37,7 @@ def test_nodes_of_other_passes_are_left_out(pair):
     assert [row.node for row in execution_order(story.trace(), 8)] == [leaf.id]
 
 
-def test_a_node_that_failed_has_no_end(story):
+def test_a_node_that_failed_ended_when_it_raised(story):
     root = story.node(1)
     story.begin(0, [root], at=0)
     story.start(0, root, at=5)
@@ -43,7 +45,37 @@ def test_a_node_that_failed_has_no_end(story):
 
     (row,) = execution_order(story.trace(), 0)
 
-    assert (row.start_ns, row.end_ns, row.waited_ns) == (1_005, None, None)
+    assert (row.start_ns, row.end_ns, row.waited_ns) == (1_005, 1_009, None)
+    assert (row.status, row.error) == ("failed", "ValueError: no")
+
+
+def test_a_node_whose_end_is_not_in_the_trace_is_unfinished(story):
+    root = story.node(1)
+    story.begin(0, [root], at=0)
+    story.start(0, root, at=5)
+
+    (row,) = execution_order(story.trace(), 0)
+
+    assert (row.end_ns, row.status) == (None, "unfinished")
+
+
+def test_what_only_gave_its_gradient_is_captured_and_what_ran_too_is_not():
+    class Keep(Node):
+        def apply(self, grad):
+            return (grad,)
+
+    leaf = Keep([Edge(None)])
+    middle = Keep([Edge(leaf)])
+    with record() as recording:
+        Engine().execute(
+            [Edge(Keep([Edge(middle)]))],
+            [np.ones(1)],
+            outputs=[Edge(middle), Edge(leaf)],
+            accumulate_grad=False,
+        )
+
+    rows = execution_order(recording.trace, recording.trace.tasks[0])
+    assert [row.status for row in rows] == ["completed", "completed", "captured"]
 
 
 def test_a_node_reached_only_for_its_gradient_counts_as_started(story):

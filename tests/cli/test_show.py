@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from gradviz.render.text import duration
+
 ORDER_KEYS = {
     "index",
     "node",
@@ -15,6 +17,8 @@ ORDER_KEYS = {
     "start_ns",
     "end_ns",
     "waited_ns",
+    "status",
+    "error",
 }
 
 
@@ -50,7 +54,7 @@ def test_one_pass_is_picked_by_its_number(trace_path, call) -> None:
 def test_an_unknown_pass_is_one_line(view, task, trace_path, call) -> None:
     result = call("show", view, trace_path, "--task", task)
 
-    assert (result.exit_code, result.stdout) == (1, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     assert len(result.stderr.splitlines()) == 1
     assert task in result.stderr
 
@@ -105,3 +109,34 @@ def test_a_reader_that_leaves_hears_no_complaint(options, trace_path) -> None:
         complaint = process.stderr.read()
 
     assert (process.returncode, complaint) == (1, b"")
+
+
+def test_a_failed_node_is_one_thing_in_every_view(failed_path, call) -> None:
+    order = json.loads(call("show", "order", failed_path, "--json").stdout)["order"]
+    timeline = json.loads(call("show", "timeline", failed_path, "--json").stdout)
+    summary = json.loads(call("show", "summary", failed_path, "--json").stdout)
+
+    row = order[1]
+    (lane,) = timeline["lanes"]
+    span = next(one for one in lane["spans"] if one["node"] == row["node"])
+    (node,) = summary["failed"]
+    name = next(one for one in summary["names"] if one["name"] == "Explode")
+    took = row["end_ns"] - row["start_ns"]
+    assert took > 0
+    assert span["end_ns"] - span["start_ns"] == node["duration_ns"] == took
+    assert name["total_ns"] == took
+    assert {row["status"], span["status"], node["status"]} == {"failed"}
+    assert row["error"] == span["error"] == node["error"]
+    assert "boom" in row["error"]
+
+
+def test_the_duration_of_a_pass_is_one_number_in_every_view(trace_path, call) -> None:
+    timeline = json.loads(call("show", "timeline", trace_path, "--json").stdout)
+    summary = json.loads(call("show", "summary", trace_path, "--json").stdout)
+    picture = call("render", "graph", trace_path, "-o", "-").stdout
+
+    last = timeline["passes"][-1]
+    duration_ns = summary["passes"][-1]["duration_ns"]
+    assert last["end_ns"] - last["begin_ns"] == duration_ns
+    assert timeline["duration_ns"] == duration_ns
+    assert f"· {duration(duration_ns)} ·" in picture

@@ -72,7 +72,7 @@ def test_the_legend_names_the_devices_and_nothing_that_is_not_there(step):
 
 
 def test_what_failed_and_what_did_not_run_is_marked_and_in_the_legend(step, make_node):
-    failed = make_node(0, status="failed", end_ns=None)
+    failed = make_node(0, status="failed", error="ValueError: no")
     idle = make_node(
         1, status=None, order=None, thread=None, start_ns=None, end_ns=None
     )
@@ -81,7 +81,7 @@ def test_what_failed_and_what_did_not_run_is_marked_and_in_the_legend(step, make
     picture = drawn(graph)
 
     rules = picture.findtext(f"{SVG}style")
-    assert {"failed", "did not run"} <= set(texts(picture))
+    assert {"failed", "did not run", "ValueError: no"} <= set(texts(picture))
     assert "stroke-width:2.5" in rules
     assert "stroke-dasharray:4 3" in rules
     assert "0" in texts(picture)

@@ -138,12 +138,24 @@ def test_sleeping_is_hatched_and_explained(make_span, make_timeline):
 
 
 def test_a_failure_is_marked_and_explained(make_span, make_timeline):
-    timeline = make_timeline([make_span(0, 0, 50, status="failed")], duration_ns=100)
+    failed = make_span(0, 0, 50, status="failed", error="ValueError: no")
+    timeline = make_timeline([failed], duration_ns=100)
 
     picture = drawn(timeline)
 
     assert len(of_class(picture, "failed")) == 2
     assert "failed or unfinished" in texts(picture)
+    assert "0 Mul failed: ValueError: no" in texts(picture)
+
+
+def test_what_was_only_captured_is_pale(make_span, make_timeline):
+    timeline = make_timeline([make_span(0, 0, 50, status="captured")], duration_ns=100)
+
+    picture = drawn(timeline)
+
+    assert len(of_class(picture, "captured")) == 2
+    assert "captured" in texts(picture)
+    assert of_class(picture, "failed") == []
 
 
 def test_colours_can_stand_for_devices(make_span, make_timeline):
@@ -183,7 +195,7 @@ def test_the_axis_has_units(make_span, make_timeline):
 
 def test_hostile_names_change_nothing_but_text(hostile, make_span, make_timeline):
     def timeline(text):
-        span = make_span(0, 0, 90, name=text, device=text, status="failed")
+        span = make_span(0, 0, 90, name=text, device=text, status="failed", error=text)
         return make_timeline([span], duration_ns=100, names=(text,))
 
     assert structure(drawn(timeline(hostile))) == structure(drawn(timeline("x")))

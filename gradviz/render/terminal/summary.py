@@ -7,7 +7,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gradviz.analysis.summary import LongNode, NameSummary, PassSummary, Summary
+from gradviz.analysis.summary import NameSummary, NodeSummary, PassSummary, Summary
 from gradviz.render.terminal.tables import (
     NOTHING,
     duration_text,
@@ -24,6 +24,7 @@ from gradviz.trace.model import Losses
 MAX_PASSES: Final = 12
 MAX_NAMES: Final = 8
 MAX_LONGEST: Final = 5
+MAX_FAILED: Final = 5
 
 
 def print_summary(summary: Summary, console: Console | None = None) -> None:
@@ -37,6 +38,9 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
         console.print(_names_table(names, all_ns))
         console.print(heading("Longest nodes"))
         console.print(_longest_table(summary.longest[:MAX_LONGEST]))
+        if failed := summary.failed[:MAX_FAILED]:
+            console.print(heading("Failed nodes", len(failed), len(summary.failed)))
+            console.print(_failed_table(failed))
         console.print(heading("Threads"))
         console.print(_threads_table(summary))
     if summary.passes:
@@ -90,7 +94,7 @@ def _names_table(names: Sequence[NameSummary], all_ns: int) -> RenderableType:
     return indented(table)
 
 
-def _longest_table(nodes: Sequence[LongNode]) -> RenderableType:
+def _longest_table(nodes: Sequence[NodeSummary]) -> RenderableType:
     table = make_table("name", "node", "pass", "device", "took", "created at")
     for one in nodes:
         table.add_row(
@@ -100,6 +104,20 @@ def _longest_table(nodes: Sequence[LongNode]) -> RenderableType:
             Text(clean(one.device)),
             Text(duration(one.duration_ns)),
             Text(clean(place(one.location)) or NOTHING),
+        )
+    return indented(table)
+
+
+def _failed_table(nodes: Sequence[NodeSummary]) -> RenderableType:
+    table = make_table("name", "node", "pass", "after", "created at", "error")
+    for one in nodes:
+        table.add_row(
+            Text(name_text(one.name)),
+            Text(str(one.node)),
+            Text(str(one.task)),
+            Text(duration(one.duration_ns)),
+            Text(clean(place(one.location)) or NOTHING),
+            Text(clean(one.error), style="bold red"),
         )
     return indented(table)
 

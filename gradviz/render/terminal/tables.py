@@ -18,7 +18,11 @@ NOTHING: Final = "-"
 #: Blocks that fill a cell from the left, by eighths.
 EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 
-TEXT_COLUMNS: Final = frozenset({"name", "device", "status", "created at", "share"})
+TEXT_COLUMNS: Final = frozenset(
+    {"name", "device", "status", "error", "created at", "share"}
+)
+#: What is too important to be cut: it goes on in the next line.
+WRAPPED: Final = frozenset({"status", "error"})
 
 
 def make_console(file: IO[str] | None = None, *, width: int | None = None) -> Console:
@@ -41,7 +45,7 @@ def make_table(*names: str) -> Table:
             name,
             justify="left" if is_text else "right",
             overflow="ellipsis",
-            no_wrap=name != "status",
+            no_wrap=name not in WRAPPED,
         )
     return table
 

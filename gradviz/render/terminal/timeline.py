@@ -11,10 +11,13 @@ from rich.text import Text
 from gradviz.analysis.timeline import Lane, Span, Timeline
 from gradviz.render.terminal.tables import EIGHTHS, make_console
 from gradviz.render.text import clean, count, duration, operation, shorten
+from gradviz.render.timeline_text import failures, lasted
 
 MAX_LANE_NAME: Final = 18
 MIN_COLUMNS: Final = 20
 SPACE: Final = "   "
+#: A node that only had its gradient taken.
+CAPTURED: Final = "bright_black"
 COLOURS: Final = ("blue", "yellow", "green", "magenta", "cyan", "red")
 
 
@@ -30,7 +33,7 @@ def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
     colours = _colours(timeline)
     num_nodes = sum(lane.num_nodes for lane in timeline.lanes)
     head = (
-        f"{_passes_named(timeline)}: {duration(timeline.duration_ns)}, "
+        f"{_passes_named(timeline)}: {lasted(timeline)}, "
         f"{count(num_nodes, 'node')}, {_lanes_named(timeline)}"
     )
     ruler = " " * gutter + _ruler(timeline.duration_ns, columns)
@@ -44,6 +47,10 @@ def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
             console.print(line, no_wrap=True, overflow="crop")
     for legend in _legend(timeline, colours, console.width):
         console.print(legend)
+    for failure in failures(timeline):
+        console.print(
+            Text(failure, style="bold red"), no_wrap=True, overflow="ellipsis"
+        )
 
 
 def _passes_named(timeline: Timeline) -> str:
@@ -132,6 +139,8 @@ def _bar(
 
 
 def _style(span: Span, colours: Mapping[str, str]) -> str:
+    if span.status == "captured":
+        return CAPTURED
     if span.status != "completed":
         return "bold red"
     return colours.get(_operation(span), "default")
@@ -162,12 +171,13 @@ def _legend(
     spans = [span for lane in timeline.lanes for span in lane.spans]
     if any(span.kind == "wait" for span in spans):
         parts.append(Text.assemble(("··", "dim"), " waiting for work"))
-    for status in ("failed", "unfinished"):
-        parts += [
-            Text(f"{span.index} {_operation(span)} {status}", style="bold red")
-            for span in spans
-            if span.status == status
-        ]
+    parts += [
+        Text(f"{span.index} {_operation(span)} unfinished", style="bold red")
+        for span in spans
+        if span.status == "unfinished"
+    ]
+    if any(span.status == "captured" for span in spans):
+        parts.append(Text.assemble(("█", CAPTURED), " captured"))
     parts.append(Text("numbers: execution order", style="dim"))
     line = Text()
     for part in parts:

@@ -74,7 +74,8 @@ def test_no_line_is_wider_than_the_console(shown, width):
 
 
 def test_what_is_not_known_is_said(shown):
-    rows = [row(sequence_nr=MAX_SEQUENCE_NR, end_ns=None, waited_ns=None)]
+    unknown = {"end_ns": None, "waited_ns": None, "status": "unfinished"}
+    rows = [row(sequence_nr=MAX_SEQUENCE_NR, **unknown)]
 
     lines = shown(lambda console: print_order(rows, 4, console))
 
@@ -85,10 +86,26 @@ def test_what_is_not_known_is_said(shown):
         "max",
         "cpu",
         "0",
-        "never",
-        "ended",
         "-",
+        "-",
+        "unfinished",
     ]
+
+
+def test_a_node_that_failed_has_a_time_and_its_error(shown):
+    rows = [row(0), row(1, status="failed", error="ValueError: no")]
+
+    lines = shown(lambda console: print_order(rows, 4, console), width=100)
+
+    assert words(lines[1]).endswith("took queued status")
+    assert words(lines[2]).endswith("1.5 µs 20 ns")
+    assert words(lines[3]).endswith("1.5 µs 20 ns failed: ValueError: no")
+
+
+def test_a_node_that_was_only_captured_says_so(shown):
+    lines = shown(lambda console: print_order([row(status="captured")], 4, console))
+
+    assert lines[2].endswith("captured")
 
 
 def test_hostile_names_are_shown_and_do_nothing(shown, hostile):

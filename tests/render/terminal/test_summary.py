@@ -2,8 +2,8 @@ import msgspec
 import pytest
 
 from gradviz.analysis.summary import (
-    LongNode,
     NameSummary,
+    NodeSummary,
     PassSummary,
     Summary,
     ThreadSummary,
@@ -37,15 +37,18 @@ def make_summary(text="MulBackward0", **changes):
         "threads": (ThreadSummary(thread=0, name=text, nodes=3, busy_ns=1_000),),
         "names": (NameSummary(name=text, nodes=3, total_ns=900, longest_ns=400),),
         "longest": (
-            LongNode(
+            NodeSummary(
                 task=4,
                 node=1,
                 name=text,
                 device="cpu",
                 location="/home/u/main.py:7",
                 duration_ns=400,
+                status="completed",
+                error="",
             ),
         ),
+        "failed": (),
         "losses": Losses(),
     }
     return Summary(**(fields | changes))
@@ -139,3 +142,16 @@ def test_hostile_names_are_shown_and_do_nothing(shown, hostile):
     lines = shown(lambda console: print_summary(summary, console), width=200)
 
     assert all(line.isprintable() for line in lines)
+
+
+def test_failed_nodes_are_listed_with_what_they_raised(shown):
+    (node,) = make_summary(text="Boom").longest
+    failed = msgspec.structs.replace(
+        node, duration_ns=24_500, status="failed", error="ValueError: no"
+    )
+
+    lines = shown(
+        lambda console: print_summary(make_summary(failed=(failed,)), console)
+    )
+
+    assert lines_with(lines, "Boom") == ["Boom 1 4 24.5 µs main.py:7 ValueError: no"]

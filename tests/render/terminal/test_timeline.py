@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from gradviz.render.terminal import print_timeline
@@ -99,16 +100,52 @@ def test_the_ruler_ends_with_the_duration(shown, make_span, make_timeline):
 def test_hostile_names_are_shown_and_do_nothing(
     shown, hostile, make_span, make_timeline
 ):
-    span = make_span(0, 0, 100, name=hostile, status="failed")
+    span = make_span(0, 0, 100, name=hostile, status="failed", error=hostile)
     timeline = make_timeline([span], duration_ns=100, names=(hostile,))
 
     lines = shown(lambda console: print_timeline(timeline, console), width=200)
 
     assert all(line.isprintable() for line in lines)
-    assert len(lines) == 4
+    assert len(lines) == 5
+
+
+def test_what_failed_is_told_below(shown, make_span, make_timeline):
+    spans = [
+        make_span(index, index, index + 1, status="failed", error=f"E: {index}")
+        for index in range(7)
+    ]
+    timeline = make_timeline(spans, duration_ns=7)
+
+    lines = shown(lambda console: print_timeline(timeline, console))
+
+    assert lines[-6:] == [
+        *(f"{index} Mul failed: E: {index}" for index in range(5)),
+        "and 2 more failed",
+    ]
+
+
+def test_what_was_only_captured_has_a_colour_of_its_own(
+    shown, make_span, make_timeline
+):
+    timeline = make_timeline([make_span(0, 0, 9, status="captured")], duration_ns=9)
+
+    lines = shown(lambda console: print_timeline(timeline, console))
+
+    assert "█ captured" in lines[-1]
 
 
 def test_a_timeline_without_lanes_is_shown(shown, make_timeline):
     lines = shown(lambda console: print_timeline(make_timeline(duration_ns=0), console))
 
     assert lines[0] == "Backward pass 4: 0 ns, 0 nodes, 0 threads"
+
+
+def test_a_pass_has_its_own_duration_even_where_streams_go_on(
+    shown, make_span, make_timeline
+):
+    timeline = make_timeline([make_span(0, 0, 9)], duration_ns=9)
+    longer = msgspec.structs.replace(timeline, duration_ns=20)
+
+    lines = shown(lambda console: print_timeline(longer, console))
+
+    assert lines[0] == "Backward pass 4: 9 ns (shown: 20 ns), 1 node, 1 thread"

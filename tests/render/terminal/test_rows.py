@@ -1,0 +1,77 @@
+import pytest
+
+from gradviz.render.terminal.rows import BLOCK, fitted, print_rows
+
+
+def table(shown, names, rows, width=80, **more):
+    return shown(lambda console: print_rows(console, names, rows, **more), width)
+
+
+def test_numbers_are_to_the_right_and_texts_to_the_left(shown):
+    lines = table(shown, ["#", "name", "took"], [["1", "Mul", "5"], ["10", "A", "77"]])
+
+    assert lines == [" #  name  took", " 1  Mul      5", "10  A       77"]
+
+
+def test_a_table_without_rows_is_its_head(shown):
+    assert table(shown, ["#", "name"], []) == ["#  name"]
+
+
+def test_a_text_that_is_too_long_is_cut_and_a_number_is_not(shown):
+    (_, line) = table(shown, ["#", "name"], [["12345", "x" * 90]], width=20)
+
+    assert line == "12345  " + "x" * 12 + "…"
+
+
+def test_characters_that_take_two_columns_keep_the_table_straight(shown):
+    lines = table(shown, ["name", "#"], [["数数", "1"], ["ab", "2"]])
+
+    assert lines == ["name  #", "数数  1", "ab    2"]
+
+
+def test_rows_are_written_before_the_last_one_is_made(shown):
+    written = []
+
+    def view(console):
+        def rows():
+            yield from ([str(number)] for number in range(BLOCK))
+            written.append(console.file.getvalue().count("\n"))
+            yield ["last"]
+
+        print_rows(console, ["#"], rows())
+
+    lines = shown(view)
+
+    assert written == [BLOCK + 1]
+    assert len(lines) == BLOCK + 2
+
+
+def test_a_column_whose_width_is_told_never_moves(shown):
+    rows = ([str(number)] for number in range(BLOCK + 1))
+
+    lines = table(shown, ["#"], rows, widest={"#": 4})
+
+    assert {len(line) for line in lines} == {4}
+
+
+def test_rows_that_alarm_are_in_their_place(shown):
+    rows = [[str(number)] for number in range(2 * BLOCK)]
+
+    lines = table(shown, ["#"], rows, alarming={0, 7, BLOCK})
+
+    assert [int(line) for line in lines[1:]] == list(range(2 * BLOCK))
+
+
+@pytest.mark.parametrize(
+    ("needed", "available", "widths"),
+    [
+        ([3, 30, 10], 47, [3, 30, 10]),
+        ([3, 30, 10], 40, [3, 23, 10]),
+        ([3, 30, 20], 29, [3, 11, 11]),
+        ([3, 8, 8], 10, [3, 6, 6]),
+    ],
+)
+def test_the_longest_text_gives_way_first(needed, available, widths):
+    fit = fitted(needed, [False, True, True], available)
+
+    assert fit == widths

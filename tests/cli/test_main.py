@@ -107,7 +107,7 @@ def test_an_unknown_command_is_one_line_and_exit_code_2() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "meant"), [(["chck"], "check"), (["show", "ordr"], "order")]
+    ("words", "meant"), [(["rendr"], "render"), (["show", "ordr"], "order")]
 )
 def test_a_command_with_a_slip_is_told_what_was_meant(words, meant) -> None:
     result = CliRunner().invoke(gradviz, words)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from gradviz.errors import UserError
+from gradviz.errors import TraceError, UserError
 from gradviz.trace import probe
 from gradviz.trace.events import AnyEvent
 from gradviz.trace.model import Trace
@@ -64,7 +64,11 @@ class Recording:
         self._num_steps = 0
         self._is_closed = False
         self._trace: Trace | None = None
-        probe.install(self._recorder)
+        try:
+            probe.install(self._recorder)
+        except BaseException:  # an interrupt: nobody would ever close this
+            self.close()
+            raise
 
     def close(self) -> None:
         """End the recording; does nothing the second time.
@@ -89,12 +93,18 @@ class Recording:
         return self._recorder.counts
 
     @property
+    def failure(self) -> Exception | None:
+        """What kept it from being written to its end; None if nothing did."""
+        return self._recorder.failure
+
+    @property
     def trace(self) -> Trace:
         """What was recorded, read back when it is first asked for.
 
         Raises:
             RuntimeError: The recording goes on.
-            TraceError: The file is not there any more, or not readable.
+            TraceError: The file is not there any more, holds another recording by now,
+                or is not readable.
         """
         if not self._is_closed:
             raise RuntimeError(
@@ -104,9 +114,17 @@ class Recording:
             self._trace = (
                 parse_trace(self._memory.contents())
                 if self.path is None
-                else load_trace(self.path)
+                else self._load(self.path)
             )
         return self._trace
+
+    def _load(self, path: Path) -> Trace:
+        trace = load_trace(path)
+        if not self._recorder.is_in(trace):
+            raise TraceError(
+                f"{str(path)!r} holds another recording by now: this one was replaced"
+            )
+        return trace
 
     def events(self) -> Iterator[AnyEvent]:
         """Every event in its order; see `Trace.events` and `trace`."""

@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 
 from gradviz import capture
-from gradviz.capture import Recording, load_trace, record, start_from_environment
+from gradviz.capture import (
+    Recording,
+    load_trace,
+    record,
+    start_from_environment,
+    start_recording,
+)
 from gradviz.engine import Edge, Engine, Node
-from gradviz.errors import UserError
+from gradviz.errors import TraceError, UserError
 from gradviz.trace import probe
 from gradviz.trace.events import Mark, NodeStarted, StepBegun
 from gradviz.trace.lifecycle import check_lifecycle
@@ -252,6 +258,51 @@ def test_force_replaces_a_file(tmp_path):
         backward()
 
     assert load_trace(tmp_path / "x.gvt").tasks
+
+
+def test_a_recording_that_was_replaced_says_so(tmp_path):
+    path = tmp_path / "x.gvt"
+    with record(path) as first:
+        backward()
+    with record(path, force=True) as second:
+        backward()
+        backward()
+
+    with pytest.raises(TraceError, match="holds another recording by now"):
+        first.events()
+    assert len(second.trace.tasks) == 2
+
+
+def test_a_recording_whose_file_is_removed_says_so_and_the_program_goes_on(tmp_path):
+    path = tmp_path / "x.gvt"
+    recording = start_recording(path)
+    path.unlink()
+    with pytest.warns(RuntimeWarning, match="removed or replaced"):
+        recording.close()
+
+    assert isinstance(recording.failure, FileNotFoundError)
+
+
+def test_recordings_of_many_threads_hear_their_passes_and_leave_nobody(tmp_path):
+    start = threading.Barrier(8)
+    found = []
+
+    def work():
+        start.wait(30)
+        for _ in range(20):
+            with record() as recording:
+                backward()
+            found.append(len(recording.trace.tasks))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    assert len(found) == 160
+    assert min(found) >= 1
+    assert probe.current is None
 
 
 def test_closing_twice_is_closing_once():

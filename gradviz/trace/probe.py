@@ -561,24 +561,25 @@ METHODS: Final = tuple(
 #: `install` and `uninstall`, never mutated, so that reading it needs no lock.
 current: Probe | None = None
 
-_installed: tuple[Probe, ...] = ()
+#: Everyone who listens. Changed by single calls into C, see Note [Publishing].
+_installed: Final[list[Probe]] = []
 
 
 def install(listener: Probe) -> None:
-    """Make `listener` hear of everything that begins from now on.
-
-    Not thread-safe against another `install`: recordings begin and end on the thread
-    that owns them.
-    """
-    _publish((*_installed, listener))
+    """Make `listener` hear of everything that begins from now on. Any thread."""
+    _installed.append(listener)
+    _publish()
 
 
 def uninstall(listener: Probe) -> None:
     """Stop new work from reporting to `listener`; unknown listeners are ignored.
 
-    A backward that began before still holds its probe and reports to its end.
+    A backward that began before still holds its probe and reports to its end. Any
+    thread.
     """
-    _publish(tuple(one for one in _installed if one is not listener))
+    with contextlib.suppress(ValueError):
+        _installed.remove(listener)
+    _publish()
 
 
 @contextlib.contextmanager
@@ -591,13 +592,25 @@ def installed(listener: Probe) -> Iterator[Probe]:
         uninstall(listener)
 
 
-def _publish(listeners: tuple[Probe, ...]) -> None:
-    global _installed, current
-    _installed = listeners
-    match listeners:
-        case ():
-            current = None
-        case (only,):
-            current = only
-        case _:
-            current = Tee(listeners)
+def _publish() -> None:
+    """Make `current` of those that are installed.
+
+    Note [Publishing]
+    ~~~~~~~~~~~~~~~~~
+    Recordings begin and end on any thread, in signal handlers, and in the child of a
+    fork, where a lock might be held by a thread that is gone. So there is none: whoever
+    changes the list sets `current` from a copy of it, and does so again if the list is
+    another one by then. The last to set it has seen, afterwards, that its copy is the
+    list, and whoever changes the list later sets `current` later.
+    """
+    global current
+    seen = None
+    while seen != (listeners := tuple(_installed)):
+        seen = listeners
+        match listeners:
+            case ():
+                current = None
+            case (only,):
+                current = only
+            case _:
+                current = Tee(listeners)

@@ -62,6 +62,7 @@ from gradviz.trace.events import (
 from gradviz.trace.graph import PendingGraph
 from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED, NODE_TAKEN
 from gradviz.trace.location import Locations
+from gradviz.trace.model import Trace
 from gradviz.trace.probe import (
     Hook,
     How,
@@ -130,8 +131,17 @@ class Recorder(Probe):
         """What has been written so far; everything, once it is closed."""
         return self._writer.counts
 
+    @property
+    def failure(self) -> Exception | None:
+        """What kept it from being written to its end; None if nothing did."""
+        return self._writer.failure
+
+    def is_in(self, trace: Trace) -> bool:
+        """Whether `trace` is of this recording."""
+        return trace.header == self._writer.header
+
     def flush(self) -> None:
-        """Write what was reported before this call."""
+        """Write what was reported before this call; see `Writer.flush`."""
         self._writer.flush()
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """Sinks: where the bytes of a trace go."""
 
 import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
@@ -46,7 +47,8 @@ class FileSink:
     """A new file, readable by its owner only, whose bytes are appended.
 
     What `write` returned from survives a kill of the process; what `close` returned
-    from survives a power failure.
+    from survives a power failure. A file that somebody removes or replaces meanwhile is
+    lost: the next call says so.
 
     Args:
         path: Where the file shall be.
@@ -58,27 +60,37 @@ class FileSink:
 
     def __init__(self, path: Path, *, force: bool = False) -> None:
         self._file = _replace(path) if force else _create(path)
+        # Some network file systems count no names; nothing can be noticed there.
+        self._has_names = os.fstat(self._file).st_nlink > 0
 
     def write(self, data: bytes) -> None:
         """Append `data` to the file.
 
         Raises:
-            OSError: It could not be written as a whole.
+            OSError: It could not be written as a whole, or the file has been removed.
         """
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(self._file, rest) :]
+        self._check_name()
 
     def close(self) -> None:
         """Ask the disk to keep the file, and close it.
 
         Raises:
-            OSError: The disk could not.
+            OSError: The disk could not, or the file has been removed.
         """
         try:
             os.fsync(self._file)
+            self._check_name()
         finally:
             os.close(self._file)
+
+    def _check_name(self) -> None:
+        if self._has_names and os.fstat(self._file).st_nlink == 0:
+            raise FileNotFoundError(
+                errno.ENOENT, "the file was removed or replaced while it was written"
+            )
 
 
 def cannot_write(path: Path, error: OSError | ValueError) -> UserError:

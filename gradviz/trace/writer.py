@@ -57,6 +57,9 @@ class Counts(NamedTuple):
 class Writer:
     """Writes one trace. Every method may be called by any thread.
 
+    Attributes:
+        header: What the trace begins with.
+
     Args:
         buffers: Where events come from.
         strings: Where texts come from.
@@ -85,13 +88,16 @@ class Writer:
         self._clock = clock
         self._sink: Sink | None = sink
         self._counts = Counts(0, 0, 0, 0)
-        self._lock = threading.Lock()  # held by whoever writes; guards all above
+        self._failure: Exception | None = None
+        self._is_ending = False
+        self._lock = threading.RLock()  # held by whoever writes; guards all above
+        self._is_called_back = False  # see Note [Inside a write]
         # A mailbox and no Condition: a signal handler may call in the middle of a call.
         self._calls: queue.SimpleQueue[bool] = queue.SimpleQueue()
         now = read_pair(clock)
         self._next_anchor_ns = now.monotonic_ns + _ANCHOR_EVERY_NS
-        header = encode_json(describe_process(now))
-        sink.write(encode_frame(FrameType.HEADER, header))
+        self.header: Final = describe_process(now)
+        sink.write(encode_frame(FrameType.HEADER, encode_json(self.header)))
         self._thread = self._start(interval_s)
 
     @property
@@ -99,33 +105,60 @@ class Writer:
         """What was written so far."""
         return self._counts
 
+    @property
+    def failure(self) -> Exception | None:
+        """What kept it from writing on; None if nothing did."""
+        return self._failure
+
     def call(self) -> None:
         """Make the writer come at once. Returns at once; takes no lock."""
         self._calls.put(True)
 
     def flush(self) -> None:
-        """Write what was reported before this call."""
-        with self._lock:
-            self._round()
+        """Write what was reported before this call.
+
+        Called from inside a write, by a signal handler or a finaliser, it has that
+        write go on with this when it is done, and returns at once.
+
+        Note [Inside a write]
+        ~~~~~~~~~~~~~~~~~~~~~
+        A signal handler may run in the middle of a write, on the thread that writes. It
+        cannot wait for a lock that its own thread holds, and may not write either:
+        frames of two rounds would mix. So it leaves word, and who writes looks for it
+        once the lock is let go: who comes later finds the lock free.
+        """
+        if self._is_inside():
+            self._is_called_back = True
+            return
+        while self._sink is not None:
+            with self._lock:
+                self._is_called_back = False
+                self._write()
+            if not self._is_called_back:
+                return
 
     def close(self, timeout_s: float) -> None:
         """Write what is left, say that this was all, and close the sink.
 
-        Gives up on a sink that does not return within `timeout_s`.
+        Gives up on a sink that does not return within `timeout_s`. Called from inside a
+        write, it returns before that is done, as `flush` does.
         """
+        self._is_ending = True
         self._calls.put(False)
+        if self._is_inside():
+            self._is_called_back = True
+            return
         if self._thread is not None:
             self._thread.join(timeout_s)
             if self._thread.is_alive():
                 timeout_s = 0
         if not self._lock.acquire(timeout=timeout_s):
             self._buffers.close()
-            _warn(TimeoutError("a write did not return"))
+            self._failure = TimeoutError("a write did not return")
+            _warn(self._failure)
             return
         try:
-            self._buffers.close()
-            self._round()
-            self._finish()
+            self._write()
         finally:
             self._lock.release()
 
@@ -135,9 +168,26 @@ class Writer:
         Takes no lock: the thread that held it does not exist here.
         """
         self._sink = None
+        self._lock = threading.RLock()
         self._buffers.close()
 
+    def _is_inside(self) -> bool:
+        """Whether the calling thread is writing, further up its stack."""
+        # What a Condition asks its lock. A field of ours that says who writes could not
+        # change together with the lock.
+        owned: bool = self._lock._is_owned()  # type: ignore[attr-defined]
+        return owned
+
     # --- all below: with the lock held ---------------------------------------------
+
+    def _write(self) -> None:
+        """Write what there is, and end if that was asked for."""
+        is_ending = self._is_ending  # asked once: nothing may come between the two
+        if is_ending:
+            self._buffers.close()
+        self._round()
+        if is_ending:
+            self._finish()
 
     def _round(self) -> None:
         """Take everything and write it."""
@@ -214,6 +264,7 @@ class Writer:
     def _give_up(self, error: Exception) -> None:
         """Drop the sink. What follows is counted and kept by nobody."""
         sink, self._sink = self._sink, None
+        self._failure = error
         self._buffers.close()
         if sink is not None:
             with contextlib.suppress(Exception):

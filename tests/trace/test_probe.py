@@ -58,6 +58,49 @@ def test_a_listener_that_leaves_takes_no_other_with_it():
         probe.uninstall(two)
 
 
+class Meanwhile(Notebook):
+    """Somebody else comes or goes while it is asked for what it can."""
+
+    def __init__(self, happens):
+        super().__init__()
+        self.happens = happens
+
+    @property
+    def node_completed(self):
+        happens, self.happens = self.happens, lambda: None
+        happens()
+        return super().node_completed
+
+
+def test_who_comes_while_another_one_does_is_heard_too():
+    late = Notebook()
+    crowd = [Meanwhile(lambda: probe.install(late)), Notebook()]
+    for one in crowd:
+        probe.install(one)
+    try:
+        probe.current.node_started(0, 1)
+    finally:
+        for one in (*crowd, late):
+            probe.uninstall(one)
+
+    assert late.heard == [(0, 1)]
+    assert probe.current is None
+
+
+def test_who_goes_while_another_one_comes_is_gone():
+    gone = Notebook()
+    probe.install(gone)
+    stays = Meanwhile(lambda: probe.uninstall(gone))
+    probe.install(stays)
+    try:
+        probe.current.node_started(0, 1)
+    finally:
+        probe.uninstall(stays)
+
+    assert (gone.heard, stays.heard) == ([], [(0, 1)])
+    assert probe.current is None
+
+
 def test_uninstalling_a_stranger_does_nothing():
     probe.uninstall(Notebook())
 

@@ -429,6 +429,7 @@ def test_a_sink_that_fails_is_dropped_with_one_warning(error):
     recorder.close()
 
     assert sink.is_closed
+    assert recorder.failure is error
     assert not parse_trace(sink.contents()).losses.is_complete
 
 
@@ -460,6 +461,101 @@ def test_a_sink_that_hangs_does_not_hold_up_the_end(monkeypatch):
     with pytest.warns(RuntimeWarning, match="did not return"):
         recorder.close()
     release.set()
+
+
+class Interrupted(MemorySink):
+    """In the middle of its second write somebody calls the recorder."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = [lambda: None, lambda: None]
+
+    def write(self, data):
+        if self.calls:
+            self.calls.pop()()
+        super().write(data)
+
+
+def test_a_flush_inside_a_flush_is_done_when_that_one_is():
+    sink = Interrupted()
+    recorder = Recorder(sink, flush_every_s=None)
+
+    def handler():
+        recorder.node_started(0, 2)
+        recorder.flush()
+
+    sink.calls = [handler]
+    recorder.node_started(0, 1)
+    recorder.flush()
+
+    trace = parse_trace(sink.contents())
+    assert [event.node for event in trace.events()] == [1, 2]
+    recorder.close()
+    assert parse_trace(sink.contents()).losses.is_complete
+
+
+def test_a_recorder_closed_inside_a_flush_is_closed_after_it():
+    sink = Interrupted()
+    recorder = Recorder(sink, flush_every_s=None)
+    sink.calls = [recorder.close]
+    recorder.node_started(0, 1)
+    recorder.flush()
+
+    trace = parse_trace(sink.contents())
+    assert [event.node for event in trace.events()] == [1]
+    assert trace.losses.is_complete
+
+
+def test_a_signal_that_strikes_a_flush_may_flush(tmp_path):
+    path = tmp_path / "x.gvt"
+    end = """
+    signal.signal(signal.SIGUSR1, lambda *_: recorder.flush())
+    write, strikes = os.write, [signal.SIGUSR1]
+
+    def struck(file, data):
+        if strikes:
+            signal.raise_signal(strikes.pop())
+        return write(file, data)
+
+    os.write = struck
+    recorder.flush()
+    """
+    result = run(PROGRAM + end, path)
+
+    assert (result.returncode, result.stderr) == (0, "")
+    assert load_trace(path).losses.is_complete
+
+
+def test_a_child_that_is_forked_during_a_write_does_not_wait_for_it(tmp_path):
+    path = tmp_path / "x.gvt"
+    end = """
+    import threading, warnings
+    warnings.simplefilter("ignore", DeprecationWarning)  # there are threads, yes
+    writes, forked = threading.Event(), threading.Event()
+    write = os.write
+
+    def slow(file, data):
+        writes.set()
+        forked.wait(30)
+        return write(file, data)
+
+    os.write = slow
+    writer = threading.Thread(target=recorder.flush)
+    writer.start()
+    writes.wait(30)
+    pid = os.fork()
+    if pid == 0:
+        recorder.flush()
+        recorder.close()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    forked.set()
+    writer.join()
+    """
+    result = run(PROGRAM + end, path)
+
+    assert (result.returncode, result.stderr) == (0, "")
+    assert load_trace(path).num_events == 1
 
 
 def test_a_sink_that_takes_no_header_is_the_callers_error():

@@ -54,6 +54,37 @@ def test_a_failed_write_is_raised(tmp_path, monkeypatch):
     sink.close()
 
 
+def test_a_file_that_is_removed_meanwhile_is_noticed(tmp_path):
+    path = tmp_path / "x.gvt"
+    sink = FileSink(path)
+    path.unlink()
+
+    with pytest.raises(FileNotFoundError, match="removed or replaced"):
+        sink.write(b"one")
+    with pytest.raises(FileNotFoundError, match="removed or replaced"):
+        sink.close()
+
+
+def test_a_file_that_another_sink_replaces_is_noticed(tmp_path):
+    sink = FileSink(tmp_path / "x.gvt")
+    other = FileSink(tmp_path / "x.gvt", force=True)
+
+    with pytest.raises(FileNotFoundError, match="removed or replaced"):
+        sink.write(b"one")
+    other.write(b"two")
+    other.close()
+    assert (tmp_path / "x.gvt").read_bytes() == b"two"
+
+
+def test_a_file_that_is_moved_is_written_where_it_is(tmp_path):
+    sink = FileSink(tmp_path / "x.gvt")
+    (tmp_path / "x.gvt").rename(tmp_path / "y.gvt")
+    sink.write(b"one")
+    sink.close()
+
+    assert (tmp_path / "y.gvt").read_bytes() == b"one"
+
+
 def test_an_existing_file_is_not_touched(tmp_path):
     path = tmp_path / "x.gvt"
     path.write_bytes(b"precious")

@@ -3,21 +3,23 @@
 import atexit
 import os
 import re
+import resource
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import click
 
-from gradviz.capture import Recording, start_recording
+from gradviz.capture import Recording, load_trace, start_recording
 from gradviz.cli import program
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import force_option, quiet_option
 from gradviz.cli.writing import STDOUT
 from gradviz.engine import default_engine
+from gradviz.errors import UserError
 from gradviz.render.text import count
 from gradviz.stream_check import StreamCheck
 
@@ -141,6 +143,9 @@ def _finish(recording: Recording, path: Path, pid: int, *, quiet: bool) -> None:
     if os.getpid() != pid:  # a forked child leaves its parent's trace alone
         return
     recording.close()
+    if recording.failure is not None:
+        note(f"warning: the trace is incomplete: {_left(path)}")
+        return
     if quiet:
         return
     tasks, nodes, events, dropped = recording.counts
@@ -149,6 +154,37 @@ def _finish(recording: Recording, path: Path, pid: int, *, quiet: bool) -> None:
             f"recorded {count(tasks, 'backward')}, {count(nodes, 'node')}, "
             f"{count(events, 'event')} ({dropped:,} dropped) in {path}"
         )
-        note_next("show order", path)
     else:
         note(f"the program ran no backward pass; {path} is a trace without one")
+    for hint in _elsewhere(tasks):
+        note(hint)
+    if tasks:
+        note_next("show order", path)
+
+
+def _left(path: Path) -> str:
+    """What is in the file of a recording that could not be written to its end."""
+    try:
+        trace = load_trace(path)
+    except UserError as error:
+        return str(error)
+    return (
+        f"{path} holds {count(len(trace.tasks), 'backward')}, "
+        f"{count(len(trace.nodes), 'node')} and {count(trace.num_events, 'event')}"
+    )
+
+
+def _elsewhere(tasks: int) -> Iterator[str]:
+    """Where the passes may have been that a user misses."""
+    if "torch" in sys.modules:
+        yield "the program imported torch: no pass of PyTorch's own engine is recorded"
+    if not tasks and _had_children():
+        yield (
+            "the program had other processes: no pass of theirs is recorded; those "
+            "that are spawned, not forked, do it themselves if GRADVIZ_TRACE=1 is set"
+        )
+
+
+def _had_children() -> bool:
+    """Whether a process that this one started has come to its end."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 0

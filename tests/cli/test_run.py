@@ -117,6 +117,57 @@ def test_a_script_without_a_backward_is_told_so(run, tmp_path) -> None:
     assert (trace.tasks, trace.losses.is_complete) == ((), True)
 
 
+def test_passes_of_pytorch_are_told_not_to_be_there(run, tmp_path) -> None:
+    (tmp_path / "torch.py").write_text("")  # as far as anybody can tell
+
+    done = run("import torch", "-o", "x.gvt")
+
+    hint = "imported torch: no pass of PyTorch's own engine is recorded"
+    assert hint in done.stderr.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import os\nif os.fork() == 0: backward(); os._exit(0)\nos.wait()",
+        "import subprocess, sys\nsubprocess.run([sys.executable, '-c', ''])",
+    ],
+    ids=["forked", "spawned"],
+)
+def test_passes_of_other_processes_are_told_not_to_be_there(run, source) -> None:
+    done = run(source, "-o", "x.gvt")
+
+    assert "no pass of theirs is recorded" in done.stderr.splitlines()[1]
+
+
+def test_a_program_with_passes_of_its_own_hears_nothing_of_others(run) -> None:
+    done = run("import os\nbackward()\nos.system('true')", "-o", "x.gvt")
+
+    assert len(done.stderr.splitlines()) == 2
+
+
+def test_a_trace_that_outgrew_its_limit_says_what_it_holds(run, tmp_path) -> None:
+    source = """
+        import resource, signal
+        from gradviz.trace import probe
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        backward()
+        (recorder,) = probe._installed
+        recorder.flush()
+        size = Path("x.gvt").stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        backward()
+    """
+    done = run("from pathlib import Path\n" + textwrap.dedent(source), "-o", "x.gvt")
+
+    trace = load_trace(tmp_path / "x.gvt")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1] == (
+        f"gradviz: warning: the trace is incomplete: x.gvt holds 1 backward, 1 node "
+        f"and {trace.num_events} events"
+    )
+
+
 def test_exit_handlers_and_late_threads_are_recorded(run, tmp_path) -> None:
     source = """
         import atexit, threading

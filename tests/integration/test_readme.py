@@ -26,20 +26,69 @@ def test_the_python_of_the_readme_runs(block: str, tmp_path: Path) -> None:
     assert set(expected) <= set(done.stdout.splitlines())
 
 
-def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    (tmp_path / "examples").symlink_to(README.parent / "examples")
-    commands = re.findall(r"^\$ gradviz (.*)$", README.read_text(), re.MULTILINE)
+TEXT = README.read_text()
+COMMANDS = re.findall(r"^\$ gradviz (.*)$", TEXT, re.MULTILINE)
+#: What a run takes, and how bars show it, differs from run to run.
+TIMES = re.compile(r" *[\d.]+ (?:ns|µs|ms|s)\b")
 
-    for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "gradviz", *shlex.split(command)],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, (command, done.stderr)
+
+def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gradviz", *shlex.split(command)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory) -> dict[str, subprocess.CompletedProcess[str]]:
+    """What each command of the page says."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "examples").symlink_to(README.parent / "examples")
+    program = "run -o devices.gvt examples/02_three_devices/main.py"
+    commands = [*COMMANDS, program, "show timeline devices.gvt"]
+    return {command: run(command, folder) for command in commands}
+
+
+def shown(begin: str) -> list[str]:
+    """The block of the page that begins so, without times."""
+    (block,) = (
+        block
+        for block in re.findall(r"```(?:\w*)\n(.*?)```", TEXT, re.DOTALL)
+        if block.startswith(begin)
+    )
+    return TIMES.sub("", block).splitlines()
+
+
+def test_the_commands_of_the_readme_run(outcomes) -> None:
+    failed = {
+        command: done.stderr for command, done in outcomes.items() if done.returncode
+    }
+
+    assert failed == {}
+
+
+def test_the_figures_of_the_readme_are_those_of_its_commands(outcomes) -> None:
+    recorded = outcomes[COMMANDS[0]].stderr.splitlines()
+    order = TIMES.sub("", outcomes["show order --task last"].stdout).splitlines()
+
+    assert recorded == shown("gradviz: recorded")
+    table = shown("Backward pass 439")
+    assert table[-1] == "..."
+    assert order[: len(table) - 1] == table[:-1]
+
+
+def test_the_timeline_of_the_readme_has_the_lanes_of_its_command(outcomes) -> None:
+    def lanes(lines: list[str]) -> list[str]:
+        head = lines[0].replace(" (shown:)", "")  # where streams outlast the pass
+        return [head, *(line.split(" ")[0] for line in lines[2:7])]
+
+    timeline = TIMES.sub("", outcomes["show timeline devices.gvt"].stdout).splitlines()
+
+    assert lanes(timeline) == lanes(shown("Backward pass 0"))
 
 
 def test_what_the_readme_points_to_is_there() -> None:

@@ -1,6 +1,5 @@
 """Where a command's result goes: stdout, or a file that is never half written."""
 
-import contextlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -10,6 +9,7 @@ from typing import Final, TypeVar
 import click
 
 from gradviz.errors import UserError
+from gradviz.whole_file import write_whole
 
 STDOUT: Final = Path("-")
 
@@ -58,14 +58,9 @@ def write_output(path: Path, data: bytes) -> None:
     if path == STDOUT:
         click.echo(data, nl=False)
         return
-    part = path.with_name(f".gradviz-{os.getpid()}.part")
     try:
-        with part.open("xb") as file:
-            file.write(data)
-        part.replace(path)
+        write_whole(path, [data])
     except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink()
         raise UserError(f"cannot write {path}: {error.strerror}") from error
 
 

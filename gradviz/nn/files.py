@@ -11,10 +11,11 @@ import math
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Annotated, Any, BinaryIO, Final, TypeVar
 
+import msgspec
 import numpy as np
 
 from gradviz.backends.base import backend_of
@@ -22,13 +23,26 @@ from gradviz.backends.device import Device
 from gradviz.errors import UserError
 from gradviz.tensors.creation import from_numpy
 from gradviz.tensors.tensor import Tensor
+from gradviz.whole_file import write_whole
 
 #: Where a file is, or an open one.
 Place = str | os.PathLike[str] | BinaryIO
 
+_Number = TypeVar("_Number", int, float)
+_Value = TypeVar("_Value")
+
 _LENGTH: Final = struct.Struct("<Q")
 #: The format's own limit.
 _MAX_HEADER: Final = 100_000_000
+#: NumPy knows no more.
+_MAX_DIMENSIONS: Final = 64
+#: How deep lists and dicts may lie in each other.
+_MAX_DEPTH: Final = 200
+#: Of a number, its sign included. Reading longer ones takes ever longer for each digit.
+_MAX_DIGITS: Final = 1_000
+_MAX_INT: Final = 10 ** (_MAX_DIGITS - 1)
+#: How much of a name is told in an error.
+_MAX_SHOWN: Final = 100
 #: The header says twice that gradviz wrote it: no flipped bit makes it a stranger's.
 _OURS: Final = "gradviz"
 _FORMAT: Final = {"format": "gradviz"}
@@ -59,6 +73,9 @@ class DamagedFileError(UserError):
 def save(obj: object, f: Place) -> None:
     """Write tensors to a file.
 
+    A file is there as a whole or not at all: whatever fails, the one that was there
+    before stays. A symbolic link is replaced, not followed.
+
     Args:
         obj: A tensor, number, text, None, or lists, tuples and dicts of them to any
             depth: the ``state_dict`` of a module or an optimizer, say.
@@ -66,6 +83,8 @@ def save(obj: object, f: Place) -> None:
 
     Raises:
         TypeError: There is something else in `obj`.
+        ValueError: It is nested too deeply, or holds itself.
+        OSError: The file could not be written.
     """
     tensors: dict[str, np.ndarray] = {}
     tree = _encode(obj, (), tensors)
@@ -84,11 +103,11 @@ def save(obj: object, f: Place) -> None:
     metadata = {_OURS: json.dumps(ours), **_FORMAT}
     text = json.dumps({"__metadata__": metadata, **header}).encode()
     text += b" " * (-len(text) % 8)  # the elements begin at a multiple of 8
-    contents = b"".join([_LENGTH.pack(len(text)), text, *data])
+    contents = [_LENGTH.pack(len(text)), text, *data]
     if isinstance(f, (str, os.PathLike)):
-        Path(f).write_bytes(contents)
+        write_whole(Path(f), contents)
     else:
-        f.write(contents)
+        f.write(b"".join(contents))
 
 
 def load(
@@ -118,6 +137,8 @@ def load(
         where, contents = str(f), Path(f).read_bytes()
     else:
         where, contents = getattr(f, "name", "the file"), f.read()
+    if not isinstance(contents, bytes):
+        raise TypeError(f"{where} is no binary file: open it with mode 'rb'")
     try:
         return _decode_file(contents, map_location)
     except _DamageError as damage:
@@ -141,6 +162,10 @@ def _encode(
     None, bools, numbers and texts stand for themselves; everything else is a list with
     its kind at the front.
     """
+    if len(path) > _MAX_DEPTH:
+        raise ValueError(
+            f"cannot save what is nested more than {_MAX_DEPTH} deep, or holds itself"
+        )
     match obj:
         case Tensor():
             name = ".".join(path) or "tensor"
@@ -148,6 +173,10 @@ def _encode(
                 name += "'"
             tensors[name] = _as_bytes(obj)
             return ["tensor", name]
+        case int() if abs(obj) >= _MAX_INT:
+            raise ValueError(
+                f"cannot save a number of more than {_MAX_DIGITS - 1} digits{_at(path)}"
+            )
         case None | bool() | int() | float() | str():
             return obj
         case np.generic():
@@ -179,7 +208,7 @@ def _encode(
 
 def _key(key: object, path: tuple[str, ...]) -> object:
     if key is None or isinstance(key, (str, int, float)):
-        return key
+        return _encode(key, (*path, "a key"), {})
     raise TypeError(
         f"cannot save a dict{_at(path)} with a key of type {type(key).__name__}: "
         f"expected texts or numbers"
@@ -205,33 +234,45 @@ def _checksum(header: Mapping[str, Any], tree: object, data: list[bytes]) -> int
 
 # --- reading ----------------------------------------------------------------------
 
+_Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class _Entry(msgspec.Struct):
+    """What a header says of a tensor."""
+
+    dtype: str
+    shape: Annotated[list[_Size], msgspec.Meta(max_length=_MAX_DIMENSIONS)]
+    data_offsets: tuple[_Size, _Size]
+
+
+class _Ours(msgspec.Struct):
+    """What `save` says besides."""
+
+    tree: Any
+    crc32: int
+
 
 def _decode_file(contents: bytes, device: Device | str | None) -> Any:
     header, data = _split(contents)
-    metadata = header.pop("__metadata__", {})
+    metadata = _as(dict[str, str], header.pop("__metadata__", {}), "its metadata are")
     tensors = dict(_tensors(header, data))
 
     def tensor(name: str) -> Tensor:
         array = tensors.get(name)
         if array is None:
-            raise _DamageError(f"it says nothing of the tensor {name!r}")
+            raise _DamageError(f"it says nothing of the tensor {_cut(name)}")
         made = from_numpy(array.copy())
         return made if device is None else made.to(device)
 
-    if not isinstance(metadata, dict):
-        raise _DamageError("its metadata are no dict")
     if (_OURS in metadata) != (_FORMAT.items() <= metadata.items()):
         raise _DamageError("its header is damaged")
     if _OURS not in metadata:
         return {name: tensor(name) for name in tensors}
-    ours = _json(metadata[_OURS])
-    try:
-        tree, crc = ours["tree"], ours["crc32"]
-    except (KeyError, TypeError):
-        raise _DamageError("its header is damaged") from None
-    if crc != _checksum(header, tree, [data]):
+    ours = _as(_Ours, _json(metadata[_OURS]), "its header is")
+    _check_depth(ours.tree)
+    if ours.crc32 != _checksum(header, ours.tree, [data]):
         raise _DamageError("its checksum is wrong, so something in it is, too")
-    return _decode(tree, tensor)
+    return _decode(ours.tree, tensor)
 
 
 def _split(contents: bytes) -> tuple[dict[str, Any], bytes]:
@@ -248,63 +289,105 @@ def _split(contents: bytes) -> tuple[dict[str, Any], bytes]:
     return header, contents[end:]
 
 
-def _json(text: object) -> Any:
+def _json(text: bytes | str) -> Any:
+    """JSON, with numbers that are read in no time, however long they are."""
     try:
-        return json.loads(text)  # type: ignore[arg-type]
-    except (TypeError, ValueError, RecursionError) as error:
+        return json.loads(
+            text, parse_int=_number_reader(int), parse_float=_number_reader(float)
+        )
+    except (ValueError, RecursionError) as error:
         raise _DamageError(f"its header is damaged ({error})") from None
+
+
+def _number_reader(kind: Callable[[str], _Number]) -> Callable[[str], _Number]:
+    def read(digits: str) -> _Number:
+        if len(digits) > _MAX_DIGITS:
+            raise ValueError(f"a number of {len(digits)} digits")
+        return kind(digits)
+
+    return read
+
+
+def _as(kind: type[_Value], value: object, what: str) -> _Value:
+    """`value`, if it is of the kind that it should be; `what` names it."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise _DamageError(f"{what} damaged ({error})") from None
 
 
 def _tensors(
     header: Mapping[str, Any], data: bytes
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Each tensor of a file, checked against what the file holds."""
+    entries = {
+        name: _as(_Entry, entry, f"what it says of the tensor {_cut(name)} is")
+        for name, entry in header.items()
+    }
     expected = 0
-    for name, entry in sorted(header.items(), key=lambda one: _begin(*one)):
-        try:
-            kind, shape = entry["dtype"], entry["shape"]
-            begin, end = entry["data_offsets"]
-            dtype = _DTYPES.get(kind)
-            size = math.prod(shape) * (dtype.itemsize if dtype else 1)
-        except (KeyError, TypeError, ValueError):
+    for name, entry in sorted(entries.items(), key=lambda one: one[1].data_offsets):
+        if (dtype := _DTYPES.get(entry.dtype)) is None:
             raise _DamageError(
-                f"what it says of the tensor {name!r} is damaged"
-            ) from None
-        if dtype is None:
-            raise _DamageError(
-                f"the tensor {name!r} is of type {kind}, which NumPy does not have"
+                f"the tensor {_cut(name)} is of type {_cut(entry.dtype)}, which NumPy "
+                f"does not have"
             )
-        if not all(type(one) is int and one >= 0 for one in (*shape, begin, end)):
-            raise _DamageError(f"what it says of the tensor {name!r} is damaged")
-        if begin != expected or end - begin != size or end > len(data):
-            raise _DamageError(f"the tensor {name!r} is not where it should be")
+        begin, end = entry.data_offsets
+        count = math.prod(entry.shape)
+        if (
+            begin != expected
+            or end - begin != count * dtype.itemsize
+            or end > len(data)
+        ):
+            raise _DamageError(f"the tensor {_cut(name)} is not where it should be")
         expected = end
-        array = np.frombuffer(data, dtype, math.prod(shape), begin)
-        yield name, array.reshape(shape).astype(dtype.newbyteorder("="))
+        try:
+            array = np.frombuffer(data, dtype, count, begin).reshape(entry.shape)
+        except ValueError as error:  # no elements, but of dimensions beyond all measure
+            raise _DamageError(f"the tensor {_cut(name)} cannot be ({error})") from None
+        yield name, array.astype(dtype.newbyteorder("="))
     if expected != len(data):
         raise _DamageError("it is longer than its tensors")
 
 
-def _begin(name: str, entry: Any) -> tuple[int, int]:
-    try:
-        begin, end = entry["data_offsets"]
-        return int(begin), int(end)
-    except (KeyError, TypeError, ValueError):
-        raise _DamageError(f"what it says of the tensor {name!r} is damaged") from None
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "...")
 
 
-def _decode(tree: Any, tensor: Any) -> Any:
+def _check_depth(tree: object) -> None:
+    """Refuse what is nested more deeply than `save` nests anything."""
+    level = [tree]
+    for _ in range(2 * (_MAX_DEPTH + 2)):  # a dict is a list of pairs
+        level = [
+            one
+            for outer in level
+            if isinstance(outer, (list, dict))
+            for one in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return
+    raise _DamageError("its header is nested too deeply")
+
+
+def _decode(tree: Any, tensor: Callable[[str], Tensor]) -> Any:
     """What `_encode` made of, given a function that returns tensors by their names."""
     match tree:
         case ["tensor", str(name)]:
             return tensor(name)
         case ["dict", *pairs]:
-            return {key: _decode(value, tensor) for key, value in pairs}
+            return dict(_pair(pair, tensor) for pair in pairs)
         case ["list", *values]:
             return [_decode(value, tensor) for value in values]
         case ["tuple", *values]:
             return tuple(_decode(value, tensor) for value in values)
-        case list():
+        case list() | dict():
             raise _DamageError("its header is damaged")
         case _:
             return tree
+
+
+def _pair(pair: Any, tensor: Callable[[str], Tensor]) -> tuple[Any, Any]:
+    match pair:
+        case [None | str() | int() | float() as key, value]:
+            return key, _decode(value, tensor)
+        case _:
+            raise _DamageError("its header is damaged")

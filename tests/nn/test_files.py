@@ -1,7 +1,10 @@
+import errno
 import io
 import json
+import os
 import pickle
 import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -158,11 +161,11 @@ def entry(dtype, shape, begin, end):
         (entry("F32", [1], 0, 8), b"12345678", "not where it should be"),
         (entry("F32", [9**9], 0, 4), b"1234", "not where it should be"),
         (entry("U8", [], 1, 2), b"12", "not where it should be"),
-        (entry("BF16", [1], 0, 2), b"12", "of type BF16, which NumPy does not have"),
+        (entry("BF16", [1], 0, 2), b"12", "of type 'BF16', which NumPy does not have"),
         ({}, b"1", "longer than its tensors"),
         ({"__metadata__": {"gradviz": "{}", "format": "gradviz"}}, b"", "damaged"),
         ({"__metadata__": {"format": "gradviz"}}, b"", "damaged"),
-        ({"__metadata__": 3}, b"", "no dict"),
+        ({"__metadata__": 3}, b"", "its metadata are damaged"),
     ],
     ids=str,
 )
@@ -171,6 +174,133 @@ def test_a_header_that_lies_is_refused(header, data, words):
 
     with pytest.raises(DamagedFileError, match=words):
         loaded(struct.pack("<Q", len(text)) + text + data)
+
+
+def with_tree(tree):
+    """A file of `save`'s, but for what its tree says."""
+    metadata = {"gradviz": json.dumps({"tree": tree, "crc32": crc([{}, tree])})}
+    metadata["format"] = "gradviz"
+    text = json.dumps({"__metadata__": metadata}).encode()
+    return struct.pack("<Q", len(text)) + text
+
+
+def crc(value):
+    return zlib.crc32(json.dumps(value, sort_keys=True).encode())
+
+
+def nested(depth):
+    tree = ["list"]
+    for _ in range(depth):
+        tree = ["list", tree]
+    return tree
+
+
+HUGE = 10**900
+TREES = [
+    ["dict", 3],
+    ["dict", [1]],
+    ["dict", [["list"], 1]],
+    ["dict", [{}, 1]],
+    ["dict", "ab"],
+    ["tensor", 3],
+    ["tensor", "x"],
+    ["tensor"],
+    ["frozenset", 1],
+    [],
+    {},
+    {"a": 1},
+    nested(500),
+]
+ENTRIES = [
+    {"dtype": [], "shape": [], "data_offsets": [0, 0]},
+    {"dtype": "F32", "shape": [], "data_offsets": [1e400, 4]},
+    {"dtype": "F32", "shape": [], "data_offsets": ["0", "4"]},
+    {"dtype": "F32", "shape": [], "data_offsets": [0, 4, 8]},
+    {"dtype": "F32", "shape": [], "data_offsets": 4},
+    {"dtype": "F32", "shape": [HUGE], "data_offsets": [0, HUGE]},
+    {"dtype": "F32", "shape": [True], "data_offsets": [0, 4]},
+    {"dtype": "F32", "shape": [1.0], "data_offsets": [0, 4]},
+    {"dtype": "F32", "shape": [1] * 65, "data_offsets": [0, 4]},
+    {"dtype": "F32", "shape": [0, 2**62, 2**62], "data_offsets": [0, 0]},
+    {"dtype": "F32", "shape": {"0": 1}, "data_offsets": [0, 4]},
+    {"dtype": "F32", "shape": None, "data_offsets": None},
+    {},
+    None,
+]
+
+
+@pytest.mark.parametrize("tree", TREES, ids=lambda tree: str(tree)[:30])
+def test_a_tree_that_is_none_is_refused(tree):
+    with pytest.raises(DamagedFileError, match="cannot be loaded"):
+        loaded(with_tree(tree))
+
+
+@pytest.mark.parametrize("one", ENTRIES, ids=lambda one: str(one)[:60])
+def test_a_tensor_that_cannot_be_is_refused(one):
+    text = json.dumps({"x": one}).encode()
+
+    with pytest.raises(DamagedFileError, match="cannot be loaded"):
+        loaded(struct.pack("<Q", len(text)) + text + b"1234")
+
+
+@pytest.mark.parametrize("number", [b"1" * 4_000_000, b"1." + b"1" * 4_000_000])
+def test_a_number_without_end_is_refused_before_it_is_read(number):
+    text = b'{"x": ' + number + b"}"
+
+    with pytest.raises(DamagedFileError, match=r"a number of 400000\d digits"):
+        loaded(struct.pack("<Q", len(text)) + text)
+
+
+def test_an_error_does_not_repeat_a_long_name():
+    text = json.dumps({"x" * 100_000: None}).encode()
+
+    with pytest.raises(DamagedFileError) as caught:
+        loaded(struct.pack("<Q", len(text)) + text)
+    assert len(str(caught.value)) < 400
+
+
+def test_what_is_nested_deeply_comes_back_and_more_deeply_is_refused():
+    def nest(depth):
+        inner = []
+        for _ in range(depth):
+            inner = {"in": inner}
+        return inner
+
+    assert loaded(saved(nest(200))) == nest(200)
+    with pytest.raises(ValueError, match="nested more than 200 deep, or holds itself"):
+        saved(nest(201))
+    circle = []
+    circle.append(circle)
+    with pytest.raises(ValueError, match="or holds itself"):
+        saved(circle)
+
+
+def test_a_number_that_load_would_refuse_is_not_saved():
+    assert loaded(saved(-(10**998))) == -(10**998)
+    for obj in (10**1000, {10**1000: 1}):
+        with pytest.raises(ValueError, match="a number of more than 999 digits"):
+            saved(obj)
+
+
+def test_a_file_of_texts_is_no_binary_file():
+    with pytest.raises(TypeError, match="open it with mode 'rb'"):
+        gv.load(io.StringIO("text"))
+
+
+def test_a_save_that_fails_leaves_the_checkpoint_that_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "x.safetensors"
+    gv.save({"w": gv.ones(2)}, path)
+    before = path.read_bytes()
+
+    def full(file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        gv.save({"w": gv.zeros(2)}, path)
+
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_header_that_nests_for_ever_is_refused():

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradviz.engine import default_engine
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.silence import silent
+from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.ops.recording.variable import Value, Variable, variable
 from gradviz.tensors.backward import (
     Gradients,
@@ -109,7 +109,9 @@ def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
             "once for each gradient instead"
         )
     gradients = first_gradients(roots, grad_outputs, create_graph=create_graph)
-    with silent():  # as in `backward`
+    heard = setting()
+    try:
+        put(SILENT)  # as in `backward`
         results = default_engine().execute(
             output_edges(roots),
             gradients,
@@ -118,6 +120,8 @@ def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
             accumulate_grad=False,
             outputs=input_edges(wanted),
         )
+    finally:
+        put(heard)
     if not (materialize_grads or allow_unused):
         _check_used(results)
     tensors = tuple(map(_as_tensor, results))

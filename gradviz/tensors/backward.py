@@ -14,7 +14,7 @@ from gradviz.backends.base import Array, copy_to
 from gradviz.engine import default_engine
 from gradviz.engine.node import Edge, InputMetadata
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.silence import silent
+from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.ops.recording.variable import Value, Variable, metadata_of, raw, variable
 from gradviz.tensors.gradient_edge import GradientEdge, Place, edge_of
 from gradviz.tensors.hooks import retain_grad
@@ -67,8 +67,9 @@ def backward(
     for one in wanted:
         if isinstance(one, Variable):
             retain_grad(one)
-    # In silence from here, so that the threads of devices inherit it.
-    with silent():
+    heard = setting()
+    try:
+        put(SILENT)  # from here, so that the threads of devices inherit it
         default_engine().execute(
             edges,
             gradients,
@@ -77,6 +78,8 @@ def backward(
             accumulate_grad=True,
             outputs=input_edges(wanted),
         )
+    finally:
+        put(heard)
 
 
 def _renamed(grad_tensors: Gradients, grad_variables: Gradients) -> Gradients:

@@ -36,3 +36,11 @@ def test_a_handler_may_call_backward_anywhere_or_is_refused(where: str):
 
     assert report["failures"] == []
     assert report["num_strikes"] > 100
+
+
+def test_an_interrupt_anywhere_leaves_numpy_and_context_variables_as_they_were():
+    """F04: in ops, and in passes of tensors."""
+    report = run_campaign("surroundings", 1, 151)
+
+    assert report["failures"] == []
+    assert report["num_strikes"] > 100

@@ -35,6 +35,15 @@ def test_an_interrupt_at_every_bytecode_of_the_calling_thread(where: str, first:
     assert report["num_strikes"] > 1_000
 
 
+@pytest.mark.parametrize("first", range(1, 5))
+def test_an_interrupt_at_every_bytecode_of_ops_and_passes_of_tensors(first: int):
+    """F04: NumPy's error handling, and context variables, are put back."""
+    report = run_campaign("surroundings", first, 4)
+
+    assert report["failures"] == []
+    assert report["num_strikes"] > 5_000
+
+
 @pytest.mark.parametrize("place", ["device", "pool", "waiting"])
 def test_an_error_at_every_bytecode_of_an_engine_thread(place: str):
     """F11."""

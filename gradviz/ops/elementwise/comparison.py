@@ -15,7 +15,7 @@ from gradviz.ops.recording.refusal import (
     check_tensors,
     without_derivative,
 )
-from gradviz.ops.recording.silence import silent
+from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 
 # --- of two tensors ---------------------------------------------------------------
@@ -80,8 +80,12 @@ def isclose(
             raise RuntimeError(
                 f"{name} must be greater than or equal to zero, but got {tolerance:g}"
             )
-    with silent():  # of infinities that are equal
+    heard = setting()
+    try:
+        put(SILENT)  # of infinities that are equal
         return variable(_are_close(x, y, rtol, atol, equal_nan=equal_nan))
+    finally:
+        put(heard)
 
 
 def _are_close(

@@ -40,7 +40,7 @@ from gradviz.ops.recording.result import (
     recorder,
 )
 from gradviz.ops.recording.shown_saved import shows_saved
-from gradviz.ops.recording.silence import mute, unmute
+from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.ops.recording.variable import (
     NOWHERE,
     Value,
@@ -83,11 +83,12 @@ def unary(
                 check_tensors(word, input=input)
             return forward(input)
         source = input.array
-        token = mute()
+        heard = setting()
         try:
+            put(SILENT)
             data = forward(source if input.needs_grad else as_floating(source))
         finally:
-            unmute(token)
+            put(heard)
         if not GRAD_ENABLED.get():
             return variable(data)
         edge = gradient_edge(input)
@@ -133,8 +134,9 @@ def binary(
             b = other.array
         else:
             return forward(input, other)
-        token = mute()
+        heard = setting()
         try:
+            put(SILENT)
             if type(a) is not type(b) or a.dtype is not b.dtype:
                 a, b = promote(a, b)
             data = forward(a, b)
@@ -143,7 +145,7 @@ def binary(
         except MixedDevicesError as error:
             raise error.of(word) from None
         finally:
-            unmute(token)
+            put(heard)
         return result_of((input, other), (a, b), data)
 
     return _named(op, name, forward)
@@ -267,11 +269,12 @@ def _of_one(form: _Form, node_class: type[OpNode]) -> Op:
                 check_tensors(word, input=input)
             return forward(input, *rest)
         source = input.array
-        token = mute()
+        heard = setting()
         try:
+            put(SILENT)
             data = forward(source, *rest)
         finally:
-            unmute(token)
+            put(heard)
         if not GRAD_ENABLED.get():
             return variable(data)
         edge = gradient_edge(input)
@@ -328,13 +331,14 @@ def _of_two(form: _Form, node_class: type[OpNode]) -> Op:
         b = y.array if isinstance(y, Variable) else y
         if a is x and b is y:
             return forward(x, y)
-        token = mute()
+        heard = setting()
         try:
+            put(SILENT)
             data = forward(a, b)
         except MixedDevicesError as error:
             raise error.of(word) from None
         finally:
-            unmute(token)
+            put(heard)
         return result_of((x, y), (a, b), data)
 
     return op
@@ -408,13 +412,14 @@ def _with_results(form: _Form, node_class: type[SeveralNode], several: _Several)
 
 def _computed(forward: Callable[..., Any], arrays: Sequence[Any], word: str) -> Any:  # noqa: ANN401 - what `forward` returns
     """Call a function on raw arrays; NumPy warns of nothing meanwhile."""
-    token = mute()
+    heard = setting()
     try:
+        put(SILENT)
         return forward(*arrays)
     except MixedDevicesError as error:
         raise error.of(word) from None
     finally:
-        unmute(token)
+        put(heard)
 
 
 def _named(op: Op, name: str, forward: Callable[..., Array]) -> Op:

@@ -30,7 +30,7 @@ from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.node_hooks import move_retained_grad
 from gradviz.ops.recording.op_node import OpNode
 from gradviz.ops.recording.saved_variable import SavedVariable
-from gradviz.ops.recording.silence import silent
+from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.ops.recording.variable import (
     Value,
     Variable,
@@ -124,8 +124,12 @@ def write(x: Variable, data: Array) -> None:
                 f"the memory of a tensor of shape {list(target.shape)} is read-only: "
                 f"clone() it before changing it in place"
             ) from error
-    with silent():
+    heard = setting()
+    try:
+        put(SILENT)
         target[...] = data
+    finally:
+        put(heard)
     count_change(x)
 
 

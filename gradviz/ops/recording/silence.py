@@ -10,12 +10,25 @@ An op that records tells NumPy before its forward and takes it back afterwards; 
 does so once, for all its threads, which inherit the caller's context variables. NumPy's
 setting is such a context variable. `np.errstate` sets it too, but builds the setting
 anew each time and takes as long as a small op; so the setting is built once, here, and
-only put in place. Where a NumPy keeps it elsewhere, `np.errstate` it is.
+only put in place. Where a NumPy keeps it elsewhere, `np.seterr` does the same.
+
+Whoever keeps NumPy silent writes it out, with nothing around it::
+
+    heard = setting()
+    try:
+        put(SILENT)
+        ...
+    finally:
+        put(heard)
+
+A signal handler that raises may strike after any call, but not inside or before one
+into C, and these are such: so what was put in place is always taken back. A token that
+a call returns is not stored yet when the call is struck, and a context manager written
+in Python is struck before its first line; an interrupt could leave NumPy silent for the
+rest of the program.
 """
 
-import contextlib
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -32,31 +45,15 @@ def _setting() -> tuple[ContextVar[Any], Any] | None:
         return variable, variable.get()
 
 
-def _slowly() -> tuple[Callable[[], Any], Callable[[Any], object]]:
-    def mute() -> Any:  # noqa: ANN401 - goes back to `unmute` as it is
-        state = np.errstate(all="ignore")
-        state.__enter__()
-        return state
-
-    return mute, lambda state: state.__exit__(None, None, None)
+def _tell(told: dict[str, Any]) -> object:
+    return np.seterr(**told)
 
 
 _found: Final = _setting()
-if _found is not None:
-    _variable, _silent = _found
 
-    #: Silence NumPy in this context; takes nothing, returns what `unmute` takes.
-    mute: Callable[[], Any] = functools.partial(_variable.set, _silent)
-    unmute: Callable[[Any], object] = _variable.reset
-else:
-    mute, unmute = _slowly()
-
-
-@contextlib.contextmanager
-def silent() -> Iterator[None]:
-    """A block in which NumPy does not warn of floating-point errors."""
-    token = mute()
-    try:
-        yield
-    finally:
-        unmute(token)
+#: What keeps NumPy silent.
+SILENT: Final[Any] = _found[1] if _found else dict.fromkeys(np.geterr(), "ignore")
+#: What NumPy is told in this context.
+setting: Final[Callable[[], Any]] = _found[0].get if _found else np.geterr
+#: Telling it, see Note [Silence].
+put: Final[Callable[[Any], object]] = _found[0].set if _found else _tell

@@ -1,0 +1,92 @@
+"""A program: ops and backwards on tensors, each struck a little later (F04).
+
+Run as ``python -m tests.faults.surroundings FIRST STEP``; prints a `Report`. An interrupt
+may end an op or a pass anywhere. What surrounds them must be as it was before: NumPy's
+error handling, and every context variable.
+"""
+
+import contextvars
+import faulthandler
+import json
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import gradviz as gv
+from tests.faults.programs import HANG_SECONDS
+from tests.faults.strikes import Report
+from tests.faults.striking import Strike, interrupting
+
+
+def ops() -> None:
+    """Each kind of door, forward only."""
+    x = gv.ones(2, requires_grad=True)
+    y = (x * 2).sin() + x.reshape(2, 1).sum(1)
+    y += gv.where(y > 0, y, x)
+    gv.isclose(x.max(0).values, y)
+    gv.zeros(2).log_()
+
+
+def passes() -> None:
+    """A backward, one with a graph of its own, and one inside another."""
+    x = gv.ones(2, requires_grad=True)
+    (slope,) = gv.autograd.grad((x * x).sum(), [x], create_graph=True)
+    inner = (x * 2).sum()
+    slope.register_hook(lambda grad: inner.backward())
+    slope.sum().backward()
+
+
+Surroundings = tuple[dict[str, str], dict[contextvars.ContextVar[Any], Any]]
+
+
+def surroundings() -> Surroundings:
+    """What must not change: NumPy's error handling, and context variables."""
+    return np.geterr(), dict(contextvars.copy_context())
+
+
+def check(before: Surroundings) -> None:
+    errors, variables = surroundings()
+    assert errors == before[0], f"NumPy's error handling was not put back: {errors}"
+    changed = [
+        variable.name
+        for variable, value in variables.items()
+        if value is not before[1].get(variable)
+    ]
+    assert not changed, f"context variables were not put back: {changed}"
+
+
+def strike(work: Callable[[], None], first: int, step: int, report: Report) -> None:
+    """Interrupt `work` at each of these bytecodes, until one comes after its end."""
+    work()  # what is made once, at the first use, is made by now
+    before = surroundings()
+    for nth in range(first, sys.maxsize, step):
+        faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
+        blow = Strike(nth, interrupting)
+        try:
+            try:
+                blow.arm()
+                work()
+            finally:
+                blow.disarm()
+        except KeyboardInterrupt:
+            report.num_raised += 1
+        if not blow.place:
+            return
+        report.num_strikes += 1
+        report.check(nth, blow, check, before)
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    report = Report()
+    first, step = map(int, sys.argv[1:])
+    for work in (ops, passes):
+        strike(work, first, step, report)
+    json.dump(vars(report), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,8 @@
 """A program: ops and backwards on tensors, each struck a little later (F04).
 
-Run as ``python -m tests.faults.surroundings FIRST STEP``; prints a `Report`. An interrupt
-may end an op or a pass anywhere. What surrounds them must be as it was before: NumPy's
-error handling, and every context variable.
+Run as ``python -m tests.faults.surroundings FIRST STEP``; prints a `Report`. An
+interrupt may end an op or a pass anywhere. What surrounds them must be as it was:
+NumPy's error handling, and every context variable.
 """
 
 import contextvars

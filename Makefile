@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 STRESS := $(PYTEST) -m stress $(if $(FULL),-o faulthandler_timeout=14400)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test stress lint format bench clean
+.PHONY: help demo test stress mutants lint format bench clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -33,6 +33,9 @@ test: $(VENV)/.installed-dev ## Run the tests
 
 stress: $(VENV)/.installed-dev ## Run the large campaigns; FULL=1 for hours of them
 	$(STRESS)
+
+mutants: $(VENV)/.installed-dev ## Change engine and trace at random; what tests do not notice
+	$(BIN)/python -m tests.mutation $(if $(N),--count $(N)) $(if $(SEED),--seed $(SEED))
 
 lint: $(VENV)/.installed-dev ## Check format, style, types, layers and spelling
 	$(BIN)/ruff format --check .

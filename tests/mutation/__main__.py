@@ -1,0 +1,146 @@
+"""Mutants: changes to the engine and the trace, drawn at random, for tests to notice.
+
+Run as ``python -m tests.mutation [--count N] [--seed S] [--workers W]``, or by
+``make mutants``. For each mutant the tests run that are nearest to what was changed,
+then those of the package, then all but the largest tables; the first that fails has
+noticed it. Prints a line for each, and those that nobody noticed at the end.
+"""
+
+import argparse
+import compileall
+import os
+import py_compile
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Final, NamedTuple
+
+from tests.mutation.sites import Site, changed, sites
+
+ROOT: Final = Path(__file__).parents[2]
+PACKAGES: Final = ("engine", "trace")
+#: What a mutant is tried on after the tests of its own package.
+REST: Final = (
+    *(
+        "tests/test_capture.py",
+        "tests/test_stream_check.py",
+        "tests/test_repetition.py",
+    ),
+    *("tests/analysis", "tests/testing", "tests/autograd", "tests/tensors"),
+    *("tests/checkpointing", "tests/cli", "tests/faults", "tests/integration"),
+    "tests/parity/test_random_graphs.py",
+)
+#: A change may make a test wait for ever: that is noticed, too.
+TIMEOUT_SECONDS: Final = 300
+HANG_SECONDS: Final = 30
+
+
+class Mutant(NamedTuple):
+    """A change to a module of gradviz."""
+
+    path: str
+    site: Site
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.site.line}: {self.site.what}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation")
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    chosen = parser.parse_args()
+    mutants = draw(chosen.count, chosen.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        places: SimpleQueue[Path] = SimpleQueue()
+        for number in range(chosen.workers):
+            places.put(_copy(Path(folder) / str(number)))
+        with ThreadPoolExecutor(chosen.workers) as pool:
+            noticed = list(pool.map(lambda mutant: _try(mutant, places), mutants))
+    survivors = [m for m, by in zip(mutants, noticed, strict=True) if not by]
+    found = len(mutants) - len(survivors)
+    print(f"\n{found} of {len(mutants)} noticed, seed {chosen.seed}; not noticed:")
+    print(*survivors, sep="\n")
+
+
+def draw(count: int, seed: int) -> list[Mutant]:
+    """`count` of all changes that can be made, or all if they are fewer."""
+    every = [
+        Mutant(str(path.relative_to(ROOT)), site)
+        for package in PACKAGES
+        for path in sorted((ROOT / "gradviz" / package).glob("*.py"))
+        for site in sites(path.read_text())
+    ]
+    return random.Random(seed).sample(every, min(count, len(every)))
+
+
+def _copy(place: Path) -> Path:
+    """A copy of the repository that can be changed, with its modules compiled."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in ("gradviz", "tests", "examples", "docs", "benchmarks"):
+        shutil.copytree(ROOT / name, place / name, ignore=ignore)
+    for name in ("pyproject.toml", "README.md", "Makefile"):
+        shutil.copy(ROOT / name, place / name)
+    compileall.compile_dir(
+        place, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH
+    )
+    return place
+
+
+def _try(mutant: Mutant, places: "SimpleQueue[Path]") -> str:
+    """Which tests notice a mutant, empty if none do."""
+    place = places.get()
+    path = place / mutant.path
+    source = path.read_text()
+    try:
+        path.write_text(changed(source, mutant.site))
+        by = next((tests[0] for tests in _rounds(mutant) if _fails(place, tests)), "")
+    finally:
+        path.write_text(source)
+        places.put(place)
+    print(f"{'noticed by ' + by if by else 'NOT NOTICED':60} {mutant}", flush=True)
+    return by
+
+
+def _rounds(mutant: Mutant) -> Iterator[tuple[str, ...]]:
+    package, module = Path(mutant.path).parts[1], Path(mutant.path).stem
+    nearest = f"tests/{package}/test_{module}.py"
+    if (ROOT / nearest).exists():
+        yield (nearest,)
+    yield (f"tests/{package}",)
+    yield tuple(f"tests/{one}" for one in PACKAGES if one != package)
+    yield REST
+
+
+def _fails(place: Path, tests: tuple[str, ...]) -> bool:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    command += ["-o", f"faulthandler_timeout={HANG_SECONDS}", "-m", "not stress"]
+    surroundings = {
+        **os.environ,
+        "PYTHONPATH": str(place),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    try:
+        done = subprocess.run(
+            [*command, *tests],
+            cwd=place,
+            env=surroundings,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    return done.returncode != 0
+
+
+if __name__ == "__main__":
+    main()

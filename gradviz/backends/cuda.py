@@ -6,20 +6,20 @@ Nothing waits for a device but what says so.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gradviz.backends.base import register_maker
 from gradviz.backends.cuda_array import CudaArray
-from gradviz.backends.cuda_memory import Account, Memory
+from gradviz.backends.cuda_memory import Memory
 from gradviz.backends.cuda_reports import Begun
 from gradviz.backends.cuda_streams import CudaStreams
 from gradviz.backends.device import Device
 from gradviz.backends.pinning import empty_pinned, is_pinned
 from gradviz.backends.protocols import ArrayTypes, MemoryUse, StreamLike
 from gradviz.backends.stream import current_stream
+from gradviz.errors import OutOfMemoryError
 from gradviz.trace import probe
 
 
@@ -37,8 +37,6 @@ class CudaBackend(CudaStreams):
         super().__init__(cupy)
         self._device_count: int = self._runtime.getDeviceCount()
         self._is_initialized = False
-        #: Of the memory in use.
-        self.account = Account(partial(self.record, enable_timing=False))
 
     # --- devices ----------------------------------------------------------------------
 
@@ -76,7 +74,18 @@ class CudaBackend(CudaStreams):
         Raises:
             OutOfMemoryError: The device has no memory left.
         """
-        return self._on(self.stream(device), call, *args, **kwargs)
+        try:
+            return self._at(device, self._on_current, device, call, args, kwargs)
+        except MemoryError as error:
+            failure = error
+        # What is kept for streams at work may be enough, and goes as soon as they are
+        # done. Again from the beginning: what works in place writes last of all.
+        if self.account.wait_for_kept(device):
+            try:
+                return self._at(device, self._on_current, device, call, args, kwargs)
+            except MemoryError as error:
+                failure = error
+        raise OutOfMemoryError(f"{device} is out of memory: {failure}") from failure
 
     def begin(self, device: Device) -> Begun | None:
         """Before a kernel is launched: what `report` needs, None if nobody listens."""
@@ -122,13 +131,15 @@ class CudaBackend(CudaStreams):
     def to_peer(self, array: CudaArray, device: Device) -> CudaArray:
         """A copy on another CUDA device, made by the source's current stream."""
         source, target = current_stream(array.device), current_stream(device)
-        dense = self._on(source, self._cupy.ascontiguousarray, array.raw)
+        dense = self.launch(
+            array.device, self._cupy.ascontiguousarray, (array.raw,), {}
+        )
         copy = self._empty(array.shape, array.dtype, device)
         # Only now: what it is copied into may be in use by the target's work so far.
         source.wait_stream(target)
         begun = self.begin(array.device)
-        self._on(
-            source,
+        self._at(
+            array.device,
             copy.raw.data.copy_from_device_async,
             dense.data,
             copy.nbytes,
@@ -155,7 +166,7 @@ class CudaBackend(CudaStreams):
         stream = current_stream(array.device)
         if listener := probe.current:
             listener.stream_synchronized(str(stream))
-        self._read_times(stream)
+        self._waited(stream)
         return host
 
     def _copy_out(self, array: CudaArray, **options: Any) -> np.ndarray:

@@ -93,8 +93,11 @@ class Account:
         self._lock = threading.RLock()
         self._allocated: Counter[Device] = Counter()  # guarded by _lock
         self._peak: Counter[Device] = Counter()  # guarded by _lock
-        #: What must live until an event has happened. Each is taken by one thread.
-        self._kept: deque[tuple[Any, Any]] = deque()
+        #: By index of a device and number of a stream: what must live until an event
+        #: has happened there, in that order. Plain keys, so that no code of Python runs
+        #: while the table changes; entries are never removed. Of a stream's, each is
+        #: taken by one thread.
+        self._kept: dict[tuple[int, int], deque[tuple[Any, Any]]] = {}
 
     def taken(self, memory: Memory) -> None:
         """Count memory that is in use from now on."""
@@ -121,16 +124,38 @@ class Account:
     def keep(self, what: Any, stream: StreamLike) -> None:
         """Let something live until the work that a stream has so far is done."""
         self.drop_kept()
-        self._kept.append((self._record(stream), what))
+        of_stream = stream.device.number, stream.stream_id
+        kept = self._kept.setdefault(of_stream, deque())
+        kept.append((self._record(stream), what))
 
     def drop_kept(self) -> None:
-        """Let go of what no stream uses any more."""
-        with contextlib.suppress(IndexError):  # another thread took the last one
-            while self._kept:
-                event, what = self._kept.popleft()
-                if not event.done:
-                    self._kept.appendleft((event, what))
-                    return
+        """Let go of what no stream uses any more; a slow one holds up no other."""
+        for kept in list(self._kept.values()):
+            with contextlib.suppress(IndexError):  # another thread took the last one
+                while kept:
+                    event, what = kept.popleft()
+                    if not event.done:
+                        kept.appendleft((event, what))
+                        break
+
+    def wait_for_kept(self, device: Device) -> bool:
+        """Wait until all that is kept for streams of a device can go, and let it go.
+
+        Returns:
+            Whether there was anything.
+        """
+        has_dropped = False
+        for (number, _), kept in list(self._kept.items()):
+            with contextlib.suppress(IndexError):  # as above
+                while number == device.number and kept:
+                    event, what = kept.popleft()
+                    try:
+                        event.synchronize()
+                    except BaseException:  # an interrupt: the stream is still at work
+                        kept.appendleft((event, what))
+                        raise
+                    has_dropped = True
+        return has_dropped
 
     def use(self, device: Device) -> tuple[int, int]:
         """Bytes in use, and the most that were since the last reset."""

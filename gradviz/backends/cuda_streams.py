@@ -1,15 +1,30 @@
-"""Streams and events of CUDA devices, which are CuPy's under numbers of ours."""
+"""Streams and events of CUDA devices, which are CuPy's under numbers of ours.
+
+Note [A collection at any point]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+CuPy launches a kernel on its current stream: a state of the thread, which is set, then
+the call is made. In between, as between any two steps of Python, a collection or a
+signal may run code of the program that works on streams itself: an array that another
+stream uses is freed, and an event is recorded there; a finaliser enters a stream. So
+whatever runs leaves CuPy's state as it has to be for the code around it, by two rules:
+
+* Only what launches work sets CuPy's stream, and always to the current one of the
+  calling context, which is also what a ``with stream:`` goes back to. Two that meet ask
+  for the same. To record, wait, query or synchronise, no stream is made current.
+* Who changes the current device sets it back to what it was.
+"""
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
+from gradviz.backends.cuda_memory import Account
 from gradviz.backends.cuda_reports import KernelReports
 from gradviz.backends.device import Device
 from gradviz.backends.protocols import StreamLike
 from gradviz.backends.stream import Stream, default_stream, stream_at, stream_id_for
-from gradviz.errors import OutOfMemoryError
 
 #: How many streams of a device and a priority there are.
 #: Source: c10/cuda/CUDAStream.cpp, kStreamsPerPool.
@@ -26,7 +41,8 @@ class CudaStreams:
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
         self._runtime = cupy.cuda.runtime
-        self._lock = threading.Lock()
+        # An RLock, because a finaliser may make a stream while its thread makes one.
+        self._lock = threading.RLock()
         #: Those besides the default one, from number 1. Appended to under _lock.
         self._streams: defaultdict[Device, list[Any]] = defaultdict(list)
         #: The numbers of those of a priority, the next one first. Guarded by _lock.
@@ -34,6 +50,8 @@ class CudaStreams:
         #: Of streams, by number. Two threads may make one: either will do.
         self._handles: dict[tuple[Device, int], Stream] = {}
         self._reports = KernelReports(self.elapsed_ms)
+        #: Of the memory in use.
+        self.account = Account(partial(self.record, enable_timing=False))
 
     def stream(self, device: Device) -> Stream:
         """The one that is current: always the same object, for nobody to enter."""
@@ -47,7 +65,7 @@ class CudaStreams:
         """The number of the next stream of the pool for that priority."""
         with self._lock:
             pool = self._pools[device, priority]
-            if len(pool) == POOL_SIZE:
+            if len(pool) >= POOL_SIZE:
                 pool.rotate(-1)
                 return pool[-1]
             options = {"priority": priority} if priority else {}
@@ -55,34 +73,35 @@ class CudaStreams:
                 stream = self._cupy.cuda.Stream(non_blocking=True, **options)
             streams = self._streams[device]
             streams.append(stream)
-            pool.append(len(streams))
-            return len(streams)
+            number = streams.index(stream) + 1  # perhaps not the last one any more
+            pool.append(number)
+            return number
 
     def make_current(self, stream: StreamLike) -> None:
         """Launch work of the calling thread there, CuPy's too."""
-        self._on(stream, lambda: None)
+        self._at(stream.device, self._cupy_stream(stream).use)
 
     def is_idle(self, stream: StreamLike) -> bool:
         """Whether all its work is done."""
-        return self._on(stream, lambda: self._cupy_stream(stream).done)
+        return self._at(stream.device, getattr, self._cupy_stream(stream), "done")
 
     def synchronize_stream(self, stream: StreamLike) -> None:
         """Wait for all work of a stream."""
-        self._on(stream, self._cupy_stream(stream).synchronize)
-        self._read_times(stream)
+        self._at(stream.device, self._cupy_stream(stream).synchronize)
+        self._waited(stream)
 
     def synchronize_device(self, device: Device) -> None:
         """Wait for all streams of a device."""
         self._cupy.cuda.Device(device.number).synchronize()
-        self._read_times(default_stream(device))
+        self._waited(default_stream(device))
 
     def record(self, stream: StreamLike, enable_timing: bool) -> Any:
         """An event of CuPy, after the work that the stream has so far."""
-        return self._on(stream, self._recorded, stream, enable_timing)
+        return self._at(stream.device, self._recorded, stream, enable_timing)
 
     def wait(self, stream: StreamLike, marker: Any) -> None:
         """Have the stream's later work wait for an event."""
-        self._on(stream, self._cupy_stream(stream).wait_event, marker)
+        self._at(stream.device, self._cupy_stream(stream).wait_event, marker)
 
     def is_done(self, marker: Any) -> bool:
         """Whether the event has happened."""
@@ -91,28 +110,38 @@ class CudaStreams:
     def synchronize_marker(self, marker: Any) -> None:
         """Wait for an event."""
         marker.synchronize()
+        self.account.drop_kept()
 
     def elapsed_ms(self, begin: Any, end: Any) -> float:
         """Milliseconds between two events."""
         return self._cupy.cuda.get_elapsed_time(begin, end)
 
-    def _on(
-        self, stream: StreamLike, call: Callable[..., Any], *args: Any, **kwargs: Any
+    def _at(
+        self, device: Device, call: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
-        number = stream.device.number
+        """Call that while `device` is the current one; afterwards it is as before."""
         before = self._runtime.getDevice()
-        if before != number:
-            self._runtime.setDevice(number)
         try:
-            self._cupy_stream(stream).use()
+            if before != device.number:
+                self._runtime.setDevice(device.number)
             return call(*args, **kwargs)
-        except MemoryError as error:
-            raise OutOfMemoryError(f"{stream.device} is out of memory: {error}") from (
-                error
-            )
         finally:
-            if before != number:
+            if before != device.number:
                 self._runtime.setDevice(before)
+
+    def _on_current(
+        self,
+        device: Device,
+        call: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any:
+        """Call that where the current stream of `device` is CuPy's too.
+
+        See Note [A collection at any point].
+        """
+        self._cupy_stream(self.stream(device)).use()
+        return call(*args, **kwargs)
 
     def _cupy_stream(self, stream: StreamLike) -> Any:
         if stream.stream_id == 0:
@@ -124,8 +153,9 @@ class CudaStreams:
         event.record(self._cupy_stream(stream))
         return event
 
-    def _read_times(self, stream: StreamLike) -> None:
-        """Report when kernels ran, now that a stream was waited for."""
+    def _waited(self, stream: StreamLike) -> None:
+        """After the host has waited for a stream: report, and let memory go."""
         self._reports.read(
             stream.device, lambda: self.record(stream, enable_timing=True)
         )
+        self.account.drop_kept()

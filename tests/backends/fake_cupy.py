@@ -2,8 +2,8 @@
 
 It is as strict as CuPy and a GPU are: an array is used on its own device only, host
 arrays are no operands, what CuPy lacks is not there. Work is done at once, though
-events say otherwise while `state.is_behind`; `log` has what was asked for, in its
-order.
+events say otherwise of streams that are behind; `log` has what was asked for, in its
+order. Wherever CuPy may be interrupted by a collection, `state.collect` is called.
 """
 
 import threading
@@ -31,15 +31,6 @@ class CUDARuntimeError(RuntimeError):
     pass
 
 
-class Block:
-    """An allocation of the pool."""
-
-    def __init__(self, host, device):
-        self.size = host.nbytes
-        self.ptr = host.__array_interface__["data"][0]
-        self.device = device
-
-
 class Pointer:
     def __init__(self, array, block):
         self._array = array
@@ -54,27 +45,65 @@ class Pointer:
         np.copyto(self._array, source._array.reshape(self._array.shape))
 
 
-class State(threading.local):
-    """Of the GPUs; which device and streams are current is a thread's own.
+class State:
+    """Of the GPUs.
 
     Attributes:
         log: What was asked for, by all threads.
+        launches: The name of each call and the stream that it went to.
         is_behind: Say that nothing is done yet.
-        memory_left: Bytes.
+        slow: The streams of which nothing is done yet.
+        memory_left: Bytes, on all devices together.
+        collect: Called at each point where a collection may run finalisers.
     """
 
-    is_behind = False
-    memory_left = 1 << 30
+    def __init__(self):
+        self._own = threading.local()
+        self.log = []
+        self.launches = []
+        self.is_behind = False
+        self.slow = set()
+        self.memory_left = 1 << 30
+        self.collect = lambda: None
 
-    def __init__(self, log):
-        self.device = 0
-        self.current = {}
-        self.log = log
+    @property
+    def device(self):
+        """The current one of the calling thread."""
+        return getattr(self._own, "device", 0)
+
+    @device.setter
+    def device(self, value):
+        self._own.device = value
+
+    @property
+    def current(self):
+        """The current streams of the calling thread, by device."""
+        return self._own.__dict__.setdefault("current", {})
+
+    def is_done(self, stream):
+        return not self.is_behind and stream not in self.slow
 
 
 def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
     """A module like CuPy, with GPUs of its own."""
-    state = State([])
+    state = State()
+
+    class Block:
+        """An allocation of the pool, for the current stream."""
+
+        def __init__(self, host):
+            size = host.nbytes
+            if size > state.memory_left:
+                raise MemoryError(f"Out of memory allocating {size:,} bytes")
+            state.memory_left -= size
+            self.size = size
+            self.ptr = host.__array_interface__["data"][0]
+            self.device = state.device
+            self.stream = state.current.get(state.device)
+
+        def __del__(self):
+            # None has been taken if there was too little.
+            state.memory_left += getattr(self, "size", 0)
 
     class Runtime:
         CUDARuntimeError = CUDARuntimeError
@@ -85,11 +114,14 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
             return device_count
 
         def getDevice(self):
+            state.collect()
             return state.device
 
         def setDevice(self, device):
             assert device < device_count
+            state.collect()
             state.device = device
+            state.collect()
 
         def getDeviceProperties(self, device):
             return {"name": f"Fake GPU {device}".encode()}
@@ -112,12 +144,13 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
     class Stream:
         def __init__(self, null=False, non_blocking=False, ptds=False, priority=None):
             assert non_blocking
+            state.collect()
             self.device_id = state.device
             self.priority = priority
 
         @property
         def done(self):
-            return not state.is_behind
+            return state.is_done(self)
 
         def _check(self):
             if self.device_id not in (-1, state.device):
@@ -127,8 +160,10 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
             state.log.append((what, self, of))
 
         def use(self):
+            state.collect()
             self._check()
             state.current[state.device] = self
+            state.collect()
             return self
 
         def synchronize(self):
@@ -145,25 +180,31 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
         def __init__(self, block=False, disable_timing=False, interprocess=False):
             self.device = state.device
             self.disable_timing = disable_timing
+            self.stream = None
+            self.was_waited_for = False
+            state.collect()
 
         @property
         def done(self):
-            return not state.is_behind
+            return self.was_waited_for or state.is_done(self.stream)
 
         def record(self, stream):
+            state.collect()
             stream._check()
             assert self.device == state.device
+            self.stream = stream
             stream._note("record", self)
 
         def synchronize(self):
             state.log.append(("synchronize", self))
+            self.was_waited_for = True
 
     class Array(np.lib.mixins.NDArrayOperatorsMixin):
         """An ndarray of the fake."""
 
         def __init__(self, host, block=None):
             self._host = host
-            block = block or Block(host, state.device)
+            block = block or Block(host)
             self.data = Pointer(host, block)
 
         shape = property(lambda self: self._host.shape)
@@ -195,7 +236,8 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
                 return NotImplemented
             if ufunc.__name__ not in METHODS.get(method, {ufunc.__name__}):
                 raise NotImplementedError(f"`{ufunc.__name__}.{method}`")
-            return call(getattr(ufunc, method), inputs, kwargs)
+            function = ufunc if method == "__call__" else getattr(ufunc, method)
+            return call(function, inputs, kwargs)
 
         def __array_function__(self, function, kinds, args, kwargs):
             if function.__name__ in LACKS:
@@ -221,6 +263,9 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
         setattr(Array, name, method)
 
     def call(function, args, kwargs):
+        state.collect()
+        stream = state.current[state.device]
+        state.launches.append((getattr(function, "__name__", ""), stream))
         arrays = list(arrays_in((args, tuple(kwargs.values()))))
         for array in arrays:
             if isinstance(array, np.ndarray):
@@ -267,10 +312,8 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
             state.log.append(("free_all_blocks",))
 
     def empty(shape, dtype):
-        array = np.empty(shape, dtype)
-        if array.nbytes > state.memory_left:
-            raise MemoryError(f"Out of memory allocating {array.nbytes:,} bytes")
-        return Array(array)
+        state.collect()
+        return Array(np.empty(shape, dtype))
 
     pool = Pool()
     cuda = types.SimpleNamespace(

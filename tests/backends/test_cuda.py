@@ -1,6 +1,7 @@
 """What CUDA has of its own, over CuPy's fake; the rest is in `test_accelerators`."""
 
 import gc
+import itertools
 import weakref
 
 import numpy as np
@@ -80,6 +81,83 @@ def test_a_stream_is_idle_once_its_work_is_done(cupy):
     assert stream.query()
 
 
+@pytest.mark.parametrize("call", ["record_event", "query", "synchronize", "wait"])
+def test_what_launches_nothing_leaves_cupys_stream_alone(cupy, call):
+    gv.ones(1, device="cuda")
+    before = cupy.state.current[0]
+    side = gv.cuda.Stream()
+
+    if call == "wait":
+        side.wait_stream(gv.cuda.current_stream())
+    else:
+        getattr(side, call)()
+
+    assert cupy.state.current[0] is before
+
+
+def free_what_a_stream_uses(other):
+    x = gv.ones(2, device=other.device)
+    x.record_stream(other)
+
+
+def work_in_a_stream(other):
+    with other:
+        -gv.ones(2, device=other.device)
+
+
+def wait_for_a_stream(other):
+    gv.cuda.current_stream().wait_stream(other)
+    other.synchronize()
+
+
+def make_a_stream(other):
+    gv.cuda.Stream(other.device)
+
+
+@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize(
+    "finaliser",
+    [free_what_a_stream_uses, work_in_a_stream, wait_for_a_stream, make_a_stream],
+)
+def test_a_collection_amid_a_launch_leaves_its_stream_current(cupy, finaliser, index):
+    """It strikes at each point in turn at which it can."""
+    side, other = gv.cuda.Stream(), gv.cuda.Stream(index)
+    with side:
+        x = gv.zeros(2, device="cuda")
+        of_side = cupy.state.current[0]
+        for number in itertools.count():
+            countdown = itertools.count(number, -1)
+
+            def collect(countdown=countdown):
+                if next(countdown) == 0:
+                    finaliser(other)
+
+            cupy.state.collect = collect
+            y = x.exp()
+            cupy.state.collect = lambda: None
+
+            assert cupy.state.launches[-1] == ("exp", of_side)
+            assert y.array.memory.block.stream is of_side
+            assert (cupy.state.current[0], cupy.state.device) == (of_side, 0)
+            if next(countdown) >= 0:  # there are not as many points
+                break
+    assert number > 3
+
+
+def test_a_stream_made_amid_the_making_of_another_is_one_of_its_own(cupy):
+    made = []
+
+    def collect():
+        cupy.state.collect = lambda: None
+        made.append(gv.cuda.Stream())
+
+    cupy.state.collect = collect
+    stream = gv.cuda.Stream()
+
+    assert made
+    assert stream not in made
+
+
 # --- copies ---------------------------------------------------------------------------
 
 
@@ -152,6 +230,70 @@ def test_memory_that_a_stream_uses_lives_until_it_is_done(cupy):
     cupy.state.is_behind = False
     gv.cuda.empty_cache()
     assert block() is None
+
+
+def test_a_slow_stream_holds_up_no_memory_of_others(cupy):
+    slow, fast = gv.cuda.Stream(), gv.cuda.Stream()
+    with slow:
+        of_slow = cupy.state.current[0]
+    x, y = gv.ones(2, device="cuda"), gv.ones(2, device="cuda")
+    blocks = weakref.ref(x.array.memory.block), weakref.ref(y.array.memory.block)
+    cupy.state.is_behind = True
+    x.record_stream(slow)
+    y.record_stream(fast)
+    del x, y
+
+    cupy.state.is_behind = False
+    cupy.state.slow.add(of_slow)
+    gv.cuda.empty_cache()
+    assert [block() is None for block in blocks] == [False, True]
+
+    cupy.state.slow.clear()
+    gv.cuda.empty_cache()
+    assert [block() is None for block in blocks] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        lambda side, event: gv.cuda.synchronize(),
+        lambda side, event: side.synchronize(),
+        lambda side, event: event.synchronize(),
+        lambda side, event: gv.ones(1, device="cuda").item(),
+    ],
+    ids=["device", "stream", "event", "item"],
+)
+def test_to_wait_lets_memory_go(cupy, wait):
+    side = gv.cuda.Stream()
+    x = gv.ones(1000, device="cuda")
+    block = weakref.ref(x.array.memory.block)
+    cupy.state.is_behind = True
+    x.record_stream(side)
+    event = side.record_event()
+    del x
+    assert block() is not None
+
+    cupy.state.is_behind = False
+    wait(side, event)
+
+    assert block() is None
+
+
+def test_memory_that_streams_use_is_waited_for_when_there_is_no_other(cupy):
+    side, other = gv.cuda.Stream(), gv.cuda.Stream(1)
+    x, elsewhere = gv.ones(1000, device="cuda"), gv.ones(10, device="cuda:1")
+    kept = weakref.ref(elsewhere.array.memory.block)
+    cupy.state.is_behind = True
+    x.record_stream(side)
+    elsewhere.record_stream(other)
+    del x, elsewhere
+    cupy.state.memory_left = 100
+
+    y = gv.zeros(900, device="cuda")
+
+    assert y.array.memory.block.size == 3600
+    assert len([entry for entry in cupy.log if entry[0] == "synchronize"]) == 1
+    assert kept() is not None  # of another device: it would not have helped
 
 
 def test_memory_of_one_stream_goes_back_at_once(cupy):

@@ -6,6 +6,7 @@ Nothing waits for a device but what says so.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,20 @@ class CudaBackend(CudaStreams):
 
     Args:
         cupy: CuPy.
+        errstate: That of `cupyx`. Without it CuPy ignores that an algorithm failed, as
+            for a singular matrix.
     """
 
     type = "cuda"
     array_types: ArrayTypes = (CudaArray,)
 
-    def __init__(self, cupy: Any) -> None:
+    def __init__(
+        self,
+        cupy: Any,
+        errstate: Callable[..., AbstractContextManager[None]] | None = None,
+    ) -> None:
         super().__init__(cupy)
+        self._errstate = errstate
         self._device_count: int = self._runtime.getDeviceCount()
         self._is_initialized = False
 
@@ -86,6 +94,38 @@ class CudaBackend(CudaStreams):
             except MemoryError as error:
                 failure = error
         raise OutOfMemoryError(f"{device} is out of memory: {failure}") from failure
+
+    def launch_algebra(
+        self,
+        device: Device,
+        call: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any:
+        """`launch` for a function of `np.linalg`; waits for the device.
+
+        Raises:
+            numpy.linalg.LinAlgError: It found no solution.
+        """
+        if self._errstate is None:
+            return self.launch(device, call, args, kwargs)
+        with self._errstate(linalg="raise"):
+            return self.launch(device, call, args, kwargs)
+
+    def look_at_index(self, device: Device, name: str, index: Any, size: int) -> None:
+        """Have indices looked at that are used next; see `IndexChecks`.
+
+        Args:
+            device: Where they are.
+            name: Of the function that uses them.
+            index: CuPy's array, or one number.
+            size: Of the dimension.
+
+        Raises:
+            IndexError: The one number is out of range.
+        """
+        stream = self.stream(device)
+        self.launch(device, self._indices.look, (stream, name, index, size), {})
 
     def begin(self, device: Device) -> Begun | None:
         """Before a kernel is launched: what `report` needs, None if nobody listens."""
@@ -161,12 +201,17 @@ class CudaBackend(CudaStreams):
         return copy
 
     def download(self, array: CudaArray) -> np.ndarray:
-        """The elements in host memory; waits for them."""
+        """The elements in host memory; waits for them.
+
+        Raises:
+            IndexError: Work before used an index that was out of range.
+        """
         host = self._copy_out(array)
         stream = current_stream(array.device)
         if listener := probe.current:
             listener.stream_synchronized(str(stream))
         self._waited(stream)
+        self._tell_of_indices(stream)
         return host
 
     def _copy_out(self, array: CudaArray, **options: Any) -> np.ndarray:
@@ -229,12 +274,18 @@ def make_backend() -> CudaBackend:
             f"pip install 'gradviz[cuda]'"
         ) from error
     try:
-        return CudaBackend(cupy)
+        return CudaBackend(cupy, _errstate)
     except cupy.cuda.runtime.CUDARuntimeError as error:
         raise RuntimeError(
             f"CuPy is there, but finds no CUDA device ({error}): a device of type "
             f"'cuda' needs an NVIDIA GPU and its driver"
         ) from error
+
+
+def _errstate(*, linalg: str) -> AbstractContextManager[None]:
+    import cupyx  # noqa: PLC0415 - comes with CuPy
+
+    return cupyx.errstate(linalg=linalg)
 
 
 register_maker("cuda", make_backend)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from gradviz.backends.cuda_indices import indices_in
 from gradviz.backends.cuda_memory import Memory
 from gradviz.backends.device import Device
 from gradviz.backends.mixing import leaves
@@ -61,15 +62,20 @@ class CudaArray(WrappedArray):
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """What `function` returns for the arrays of CuPy in its arguments, wrapped."""
-        function = _OTHER_WAYS.get(function, function)
         owner, device = self.memory.owner, self.device
         begun = owner.begin(device)
         raws = [
             one.raw if type(one) is CudaArray else mapped(_raw, one) for one in args
         ]
         options = mapped(_raw, kwargs) if kwargs else kwargs
+        for index, size in indices_in(function, raws, options):
+            owner.look_at_index(device, _name(function), index, size)
+        launch = owner.launch
+        if getattr(function, "__module__", "") == "numpy.linalg":
+            launch = owner.launch_algebra
+        way = _OTHER_WAYS.get(function, function)
         try:
-            result = owner.launch(device, function, raws, options)
+            result = launch(device, way, raws, options)
         except (TypeError, NotImplementedError) as error:
             return self._on_host(error, function, args, kwargs)
         is_new = isinstance(function, np.ufunc) and "out" not in kwargs
@@ -98,7 +104,10 @@ class CudaArray(WrappedArray):
     def _wrapped(self, value: Any, known: "list[CudaArray]") -> Any:
         """An array of CuPy as one of ours, perhaps a view of one in `known`."""
         if isinstance(value, np.ndarray | np.generic):
-            return self.memory.owner.upload(np.asarray(value), self.device)
+            host = np.asarray(value)
+            if host.dtype.hasobject:  # numbers of Python's, from `np.frompyfunc`
+                host = np.array(host.tolist())
+            return self.memory.owner.upload(host, self.device)
         if type(value) is not type(self.raw):
             return value
         block = value.data.mem
@@ -190,13 +199,50 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
     def reduce(array: Any, axis: Any = 0, **kwargs: Any) -> Any:
         return function(array, axis=axis, **kwargs)
 
-    reduce.__name__ = function.__name__
     return reduce
 
 
-#: What CuPy does not take as NumPy does, and how it does.
+def _vecdot(x: Any, y: Any, axis: int = -1, out: Any = (None,)) -> Any:
+    products = (np.conj(x) if x.dtype.kind == "c" else x) * y
+    return np.sum(products, axis, dtype=products.dtype, out=out[0])
+
+
+def _accumulation(ufunc: np.ufunc) -> Callable[..., Any]:
+    """The ``accumulate`` of an associative ufunc, in as many calls as it has bits.
+
+    After each, an element is that of twice as many of those before it.
+    """
+
+    def accumulate(array: Any, axis: int = 0) -> Any:
+        result = np.copy(array)
+        along = np.moveaxis(result, axis, 0)  # a view
+        distance = 1
+        while distance < along.shape[0]:
+            along[distance:] = ufunc(along[:-distance], along[distance:])
+            distance *= 2
+        return result
+
+    return accumulate
+
+
+def _add_at(array: Any, index: Any, values: Any) -> None:
+    """As `np.add.at`; CuPy adds long integers only without a sign: the same bits."""
+    if array.dtype == np.int64:
+        if not isinstance(values, type(array)):
+            values = np.int64(values)
+        values = values.astype(np.int64).view(np.uint64)
+        array = array.view(np.uint64)
+    np.add.at(array, index, values)
+
+
+#: What CuPy does not have or take as NumPy does, and how it does.
 _OTHER_WAYS: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
     np.max: _max,
     np.maximum.reduce: _reduction(np.max),
     np.minimum.reduce: _reduction(np.min),
+    np.vecdot: _vecdot,
+    np.add.at: _add_at,
+    np.maximum.accumulate: _accumulation(np.maximum),
+    np.minimum.accumulate: _accumulation(np.minimum),
+    np.logaddexp.accumulate: _accumulation(np.logaddexp),
 }

@@ -35,6 +35,18 @@ class Owner(Protocol):
     ) -> Any:
         """Call that on the current stream of `device`."""
 
+    def launch_algebra(
+        self,
+        device: Device,
+        call: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any:
+        """`launch` for a function of `np.linalg`, whose failures are errors."""
+
+    def look_at_index(self, device: Device, name: str, index: Any, size: int) -> None:
+        """Have indices looked at that are used next."""
+
     def begin(self, device: Device) -> Any:
         """Before a kernel is launched: what `report` needs, None if nobody listens."""
 

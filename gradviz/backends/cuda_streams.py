@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from gradviz.backends.cuda_indices import IndexChecks
 from gradviz.backends.cuda_memory import Account
 from gradviz.backends.cuda_reports import KernelReports
 from gradviz.backends.device import Device
@@ -50,6 +51,7 @@ class CudaStreams:
         #: Of streams, by number. Two threads may make one: either will do.
         self._handles: dict[tuple[Device, int], Stream] = {}
         self._reports = KernelReports(self.elapsed_ms)
+        self._indices = IndexChecks(cupy)
         #: Of the memory in use.
         self.account = Account(partial(self.record, enable_timing=False))
 
@@ -86,14 +88,25 @@ class CudaStreams:
         return self._at(stream.device, getattr, self._cupy_stream(stream), "done")
 
     def synchronize_stream(self, stream: StreamLike) -> None:
-        """Wait for all work of a stream."""
+        """Wait for all work of a stream.
+
+        Raises:
+            IndexError: Some of it used an index that was out of range.
+        """
         self._at(stream.device, self._cupy_stream(stream).synchronize)
         self._waited(stream)
+        self._tell_of_indices(stream)
 
     def synchronize_device(self, device: Device) -> None:
-        """Wait for all streams of a device."""
+        """Wait for all streams of a device.
+
+        Raises:
+            IndexError: Some work used an index that was out of range.
+        """
         self._cupy.cuda.Device(device.number).synchronize()
         self._waited(default_stream(device))
+        for number in self._indices.unread(device.number):
+            self._tell_of_indices(stream_at(device, number))
 
     def record(self, stream: StreamLike, enable_timing: bool) -> Any:
         """An event of CuPy, after the work that the stream has so far."""
@@ -159,3 +172,7 @@ class CudaStreams:
             stream.device, lambda: self.record(stream, enable_timing=True)
         )
         self.account.drop_kept()
+
+    def _tell_of_indices(self, stream: StreamLike) -> None:
+        """Raise if work of a stream that was waited for had an index out of range."""
+        self._at(stream.device, self._indices.tell, stream, self._cupy_stream(stream))

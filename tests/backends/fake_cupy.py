@@ -9,11 +9,24 @@ order. Wherever CuPy may be interrupted by a collection, `state.collect` is call
 import threading
 import types
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
-#: Functions that gradviz calls and CuPy 14 does not have.
-LACKS = {"vecdot", "frompyfunc"}
+from gradviz.backends.cuda_indices import OUTSIDE
+
+#: Functions that CuPy 14 does not have.
+LACKS = {
+    *("block", "einsum_path", "frompyfunc", "geomspace", "histogram_bin_edges"),
+    *("matvec", "nanpercentile", "nanquantile", "polydiv", "polyint", "spacing"),
+    *("unstack", "vecdot", "vecmat"),
+}
+
+#: Those of `np.linalg`.
+LACKS_IN_LINALG = {
+    *("diagonal", "matrix_norm", "multi_dot", "outer", "svdvals", "tensordot"),
+    *("trace", "vecdot", "vector_norm"),
+}
 
 #: The ufuncs that have a method in CuPy 14.
 METHODS = {
@@ -21,6 +34,21 @@ METHODS = {
     "accumulate": {"add", "multiply"},
     "reduceat": {"add"},
     "at": {"add", "subtract", "maximum", "minimum"},
+}
+
+#: The types of elements that ``ufunc.at`` takes there.
+AT = {
+    "add": set("iefdIQL"),
+    "subtract": set("iefdIQL"),
+    "maximum": set("ifdIQL"),
+    "minimum": set("ifdIQL"),
+}
+
+#: Kernels written in CUDA's language, and the same as functions of NumPy's arrays.
+KERNELS = {
+    OUTSIDE: lambda index, size, number, found: found.__setitem__(
+        ..., np.where(((index < -size) | (index >= size)).any(), number, found)
+    ),
 }
 
 #: Arguments that those of CuPy 14 do not take.
@@ -43,6 +71,11 @@ class Pointer:
         assert source._array.flags.c_contiguous
         stream._note("copy")
         np.copyto(self._array, source._array.reshape(self._array.shape))
+
+    def memset_async(self, value, size, stream):
+        assert size == self._array.nbytes
+        stream._note("memset")
+        self._array.view(np.uint8)[...] = value
 
 
 class State:
@@ -92,6 +125,8 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
         """An allocation of the pool, for the current stream."""
 
         def __init__(self, host):
+            if host.dtype.char not in "?bhilqBHILQefdFD":
+                raise ValueError(f"Unsupported dtype {host.dtype}")
             size = host.nbytes
             if size > state.memory_left:
                 raise MemoryError(f"Out of memory allocating {size:,} bytes")
@@ -220,7 +255,8 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
 
         def get(self, stream=None, order="C", out=None, blocking=True):
             assert self.data.mem.device == state.device
-            state.current[state.device]._note("synchronize" if blocking else "get")
+            stream = stream or state.current[state.device]
+            stream._note("synchronize" if blocking else "get")
             if out is None:
                 return np.array(self._host, order=order)
             out[...] = self._host
@@ -232,24 +268,41 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
             self._host[...] = array
 
         def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-            if ufunc.__name__ in LACKS:
+            if ufunc.__name__ in LACKS or not hasattr(np, ufunc.__name__):
                 return NotImplemented
             if ufunc.__name__ not in METHODS.get(method, {ufunc.__name__}):
                 raise NotImplementedError(f"`{ufunc.__name__}.{method}`")
+            if method == "at":
+                if inputs[0].dtype.char not in AT[ufunc.__name__]:
+                    raise TypeError(
+                        f"scatter_{ufunc.__name__} only supports int32, ..."
+                    )
+                inputs = (inputs[0], wrapped_index(*inputs[:2]), *inputs[2:])
             function = ufunc if method == "__call__" else getattr(ufunc, method)
             return call(function, inputs, kwargs)
 
         def __array_function__(self, function, kinds, args, kwargs):
-            if function.__name__ in LACKS:
+            is_algebra = function.__module__ == "numpy.linalg"
+            if function.__name__ in (LACKS_IN_LINALG if is_algebra else LACKS):
                 return NotImplemented
+            if function in (np.take, np.take_along_axis, np.put_along_axis):
+                array, index, *rest = args
+                along = kwargs.get("axis", rest[-1] if rest else None)
+                size = array.size if along is None else array.shape[along]
+                index = index % size if size else index
+                args = (array, index, *rest)
+            if is_algebra:
+                return call_algebra(function, args, kwargs)
             if unknown := TAKES_NOT.get(function.__name__, set()) & kwargs.keys():
                 raise TypeError(f"got an unexpected keyword argument {unknown}")
             return call(function, args, kwargs)
 
         def __getitem__(self, index):
+            index = wrapped_index(self, index)
             return call(lambda a, i: a[i], (self, index), {})
 
         def __setitem__(self, index, value):
+            index = wrapped_index(self, index)
             call(np.ndarray.__setitem__, (self, index, value), {})
 
         def __len__(self):
@@ -273,6 +326,59 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
             assert array.data.mem.device == state.device, "another device is current"
         result = function(*unwrapped(args), **unwrapped(kwargs))
         return wrapped(result, arrays)
+
+    def call_algebra(function, args, kwargs):
+        """A failure is ignored, unless the calling thread has asked for it."""
+        try:
+            return call(function, args, kwargs)
+        except np.linalg.LinAlgError:
+            if getattr(errors, "linalg", "ignore") == "raise":
+                raise
+        sound = [
+            np.broadcast_to(np.eye(*one.shape[-2:]), one.shape).astype(one.dtype)
+            for one in args
+            if isinstance(one, Array)
+        ]
+        result = function(*sound, **kwargs)  # of the right shape
+        if isinstance(result, tuple):
+            return tuple(Array(np.full_like(one, np.nan)) for one in result)
+        return Array(np.full_like(result, np.nan))
+
+    errors = threading.local()
+
+    @contextmanager
+    def errstate(*, linalg):
+        before, errors.linalg = getattr(errors, "linalg", "ignore"), linalg
+        try:
+            yield
+        finally:
+            errors.linalg = before
+
+    def wrapped_index(array, index):
+        """An index none of whose arrays is out of range; single numbers may be."""
+        entries = index if isinstance(index, tuple) else (index,)
+
+        def width(entry):
+            if entry is None or entry is Ellipsis:
+                return 0
+            is_mask = isinstance(entry, Array) and entry.dtype == np.bool_
+            return entry.ndim if is_mask else 1
+
+        dim, result = 0, []
+        for one in entries:
+            is_array = isinstance(one, Array) and one.dtype.kind in "iu"
+            result.append(one % array.shape[dim] if is_array and one.size else one)
+            dim += width(one)
+            if one is Ellipsis:
+                dim += array.ndim - sum(map(width, entries))
+        return tuple(result) if isinstance(index, tuple) else result[0]
+
+    class ElementwiseKernel:
+        def __init__(self, *of):
+            self._carry_out = KERNELS[of]
+
+        def __call__(self, *args):
+            call(self._carry_out, args, {})
 
     def arrays_in(value) -> Iterator:
         if isinstance(value, tuple | list):
@@ -327,6 +433,8 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
     return types.SimpleNamespace(
         cuda=cuda,
         empty=empty,
+        zeros=lambda shape, dtype: Array(np.zeros(shape, dtype)),
+        ElementwiseKernel=ElementwiseKernel,
         ascontiguousarray=lambda array: (
             call(np.asarray, (array,), {"order": "C"})
             if not array.flags.c_contiguous
@@ -336,4 +444,5 @@ def make(device_count=2):  # noqa: C901, PLR0915 - a module, and not a short one
         get_default_pinned_memory_pool=lambda: pool,
         log=state.log,
         state=state,
+        cupyx=types.SimpleNamespace(errstate=errstate),
     )

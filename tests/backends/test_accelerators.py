@@ -32,7 +32,8 @@ def kind(request):
         return
     with backends_as_they_were():
         if request.param == "fake cuda":
-            base.register(CudaBackend(fake_cupy.make()))
+            cupy = fake_cupy.make()
+            base.register(CudaBackend(cupy, cupy.cupyx.errstate))
         elif gv.cuda.device_count() == 0:
             pytest.skip("no CUDA device, or no CuPy")
         yield "cuda"

@@ -20,7 +20,7 @@ from tests.backends.isolation import backends_as_they_were
 def cupy():
     with backends_as_they_were():
         cupy = fake_cupy.make(2)
-        base.register(CudaBackend(cupy))
+        base.register(CudaBackend(cupy, cupy.cupyx.errstate))
         yield cupy
 
 
@@ -328,22 +328,34 @@ def test_too_little_memory_is_an_error_that_names_the_device(cupy):
 
 
 def test_what_cupy_lacks_is_done_on_the_host_and_said(cupy):
-    x = gv.arange(4.0, device="cuda").array
+    x = gv.ones(1, dtype=gv.float64, device="cuda").array
 
-    with pytest.warns(UserWarning, match="CuPy cannot do vecdot .* on the host, which"):
-        result = np.vecdot(x, x)
+    with pytest.warns(
+        UserWarning, match="CuPy cannot do spacing .* on the host, which"
+    ):
+        result = np.spacing(x)
 
     assert result.device is gv.device("cuda:0")
-    assert float(result) == 14.0
+    assert result.item() == 2.0**-52
 
 
 def test_what_works_in_place_does_so_from_the_host_too(cupy):
-    x, out = gv.arange(4.0, device="cuda").array, gv.zeros(1, device="cuda").array[0]
+    x = gv.ones(1, dtype=gv.float64, device="cuda").array
+    out = gv.zeros(1, dtype=gv.float64, device="cuda").array
 
-    with pytest.warns(UserWarning, match="CuPy cannot do vecdot"):
-        np.vecdot(x, x, out=out)
+    with pytest.warns(UserWarning, match="CuPy cannot do spacing"):
+        np.spacing(x, out=out)
 
-    assert float(out) == 14.0
+    assert out.item() == 2.0**-52
+
+
+def test_pythons_numbers_from_the_host_become_an_arrays(cupy):
+    half = np.frompyfunc(lambda x: x / 2, 1, 1)
+
+    with pytest.warns(UserWarning, match="CuPy cannot do <lambda>"):
+        result = half(gv.arange(3, device="cuda").array)
+
+    assert (result.dtype, result.tolist()) == (np.float64, [0.0, 0.5, 1.0])
 
 
 def test_wrong_arguments_raise_what_numpy_raises(cupy):
@@ -371,6 +383,145 @@ def test_reductions_that_cupy_lacks_are_done_on_the_device(cupy, method, options
     result = method(there, **options)
 
     np.testing.assert_array_equal(result.to_host(), method(host, **options))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("ufunc", [np.maximum, np.minimum, np.logaddexp])
+def test_accumulations_that_cupy_lacks_are_done_on_the_device(cupy, ufunc, axis):
+    host = np.random.default_rng(0).standard_normal((5, 11))
+    if ufunc is not np.logaddexp:
+        host[1, 3] = np.nan
+    there = gv.from_numpy(host.copy()).to("cuda").array
+
+    result = ufunc.accumulate(there, axis)
+
+    np.testing.assert_allclose(
+        result.to_host(), ufunc.accumulate(host, axis), rtol=1e-12
+    )
+    np.testing.assert_array_equal(there.to_host(), host)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex128, np.bool_])
+def test_dot_products_of_vectors_are_done_on_the_device(cupy, dtype):
+    x, y = np.array([[1, 2, 0], [1, 1, 0]]), np.array([3, 4, 0])
+    x, y = (x * (1 + 1j)).real.astype(dtype), y.astype(dtype)
+    x, y = (x * 1j, y * 1j) if dtype is np.complex128 else (x, y)
+    there = [gv.from_numpy(one).to("cuda").array for one in (x, y)]
+
+    result = np.vecdot(*there)
+
+    np.testing.assert_array_equal(result.to_host(), np.vecdot(x, y), strict=True)
+    out = there[0][:, 0].copy()
+    assert np.vecdot(*there, out=out) is out
+    np.testing.assert_array_equal(out.to_host(), np.vecdot(x, y))
+
+
+@pytest.mark.parametrize("values", [[1, -2, 3], -1, 2.0], ids=str)
+def test_long_integers_are_added_where_indices_say_on_the_device(cupy, values):
+    host, index = np.array([5, -6]), np.array([0, 1, 0])
+    there = gv.from_numpy(host.copy()).to("cuda").array
+    array = values
+    if isinstance(values, list):
+        values = np.array(values)
+        array = gv.from_numpy(values).to("cuda").array
+
+    np.add.at(there, index, array)
+
+    np.add.at(host, index, np.asarray(values, np.int64))
+    assert there.tolist() == host.tolist()
+
+
+# --- linear algebra -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        gv.linalg.inv,
+        lambda x: gv.linalg.solve(x, x),
+        gv.linalg.cholesky,
+    ],
+    ids=["inv", "solve", "cholesky"],
+)
+def test_an_algorithm_that_fails_raises(cupy, call):
+    x = -gv.ones(2, 2, device="cuda")
+    on_the_cpu = failure(call, x.cpu())
+    assert on_the_cpu
+
+    assert failure(call, x) == on_the_cpu
+    assert np.isnan(np.linalg.inv(x.array.raw).get()).all()  # as CuPy by itself
+
+
+def failure(call, x):
+    try:
+        call(x)
+    except gv.linalg.LinAlgError as error:
+        return str(error)
+    return ""
+
+
+# --- indices --------------------------------------------------------------------------
+
+
+USES_OF_INDICES = {
+    "subscript": lambda x, index: x[index],
+    "second": lambda x, index: x[:, index],
+    "after an ellipsis": lambda x, index: x[..., index],
+    "after a mask": lambda x, index: x[gv.ones(4, dtype=gv.bool, device="cuda"), index],
+    "assignment": lambda x, index: x.__setitem__(index, 0.0),
+    "put": lambda x, index: x.index_put((index,), x[0], accumulate=True),
+    "take": lambda x, index: np.take(x.array, index.array, axis=1),
+    "take_along": lambda x, index: np.take_along_axis(x.array, index.array[:, None], 0),
+    "put_along": lambda x, index: np.put_along_axis(
+        x.array, index.array[:, None], 1.0, axis=0
+    ),
+}
+
+
+@pytest.mark.parametrize("use", USES_OF_INDICES.values(), ids=USES_OF_INDICES)
+@pytest.mark.parametrize("wait", ["item", "stream", "device"])
+def test_an_index_out_of_range_is_told_when_the_program_waits(cupy, use, wait):
+    x = gv.zeros(4, 4, device="cuda")
+    index = gv.tensor([0, 4, 1, -1], device="cuda")
+    side = gv.cuda.Stream()
+    waits = {
+        "item": lambda: gv.ones(1, device="cuda").item(),
+        "stream": side.synchronize,
+        "device": gv.cuda.synchronize,
+    }
+    with side:
+        use(x, index)
+        with pytest.raises(IndexError, match=r"out of range in .* on cuda:0/1: "):
+            waits[wait]()
+
+    gv.cuda.synchronize()  # it is told once
+
+
+@pytest.mark.parametrize("use", USES_OF_INDICES.values(), ids=USES_OF_INDICES)
+def test_indices_in_range_are_looked_at_without_a_word(cupy, use):
+    x = gv.zeros(4, 4, device="cuda")
+    index = gv.tensor([-4, 3, 1, -1], device="cuda")
+    del cupy.log[:]
+
+    use(x, index)
+    assert [entry for entry in cupy.log if entry[0] == "synchronize"] == []
+
+    gv.cuda.synchronize()
+
+
+def test_no_indices_are_none_out_of_range(cupy):
+    none = gv.zeros(0, dtype=gv.int64, device="cuda")
+
+    assert gv.zeros(0, 2, device="cuda")[none].shape == (0, 2)
+    gv.cuda.synchronize()
+
+
+@pytest.mark.parametrize("number", [4, -5])
+def test_a_single_number_out_of_range_is_told_at_once(cupy, number):
+    x = gv.zeros(4, device="cuda").array
+
+    with pytest.raises(IndexError, match="out of bounds for a dimension of size 4"):
+        np.take(x, number)
 
 
 # --- reports --------------------------------------------------------------------------

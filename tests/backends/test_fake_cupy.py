@@ -11,10 +11,12 @@ cupy = pytest.importorskip("cupy")
 
 #: What `gradviz.backends.cuda` calls that the fake has as functions or classes.
 CALLED = (
+    "ElementwiseKernel",
     "ascontiguousarray",
     "empty",
     "get_default_memory_pool",
     "get_default_pinned_memory_pool",
+    "zeros",
     "cuda.Device",
     "cuda.Event",
     "cuda.Stream",
@@ -32,7 +34,7 @@ METHODS = {
     cupy.cuda.Event: ("done", "record", "synchronize"),
     cupy.cuda.Stream: ("done", "null", "synchronize", "use", "wait_event"),
     cupy.cuda.MemoryPool: ("free_all_blocks", "total_bytes"),
-    cupy.cuda.MemoryPointer: ("copy_from_device_async", "mem", "ptr"),
+    cupy.cuda.MemoryPointer: ("copy_from_device_async", "mem", "memset_async", "ptr"),
     cupy.cuda.PinnedMemoryPool: ("free_all_blocks",),
     cupy.cuda.memory.BaseMemory: ("ptr", "size"),
     cupy.ndarray: (
@@ -69,6 +71,8 @@ def test_streams_and_events_are_made_with_the_same_arguments():
 
 def test_the_fake_lacks_what_cupy_lacks():
     assert [name for name in fake_cupy.LACKS if hasattr(cupy, name)] == []
+    lacks = fake_cupy.LACKS_IN_LINALG
+    assert [name for name in lacks if hasattr(cupy.linalg, name)] == []
     for name, arguments in fake_cupy.TAKES_NOT.items():
         taken = inspect.signature(getattr(cupy, name)).parameters
         assert arguments.isdisjoint(taken)
@@ -78,3 +82,19 @@ def test_the_fake_lacks_what_cupy_lacks():
 def test_errors_are_of_the_classes_that_are_expected():
     assert issubclass(cupy.cuda.memory.OutOfMemoryError, MemoryError)
     assert issubclass(cupy.cuda.runtime.CUDARuntimeError, RuntimeError)
+
+
+def test_failures_of_algorithms_are_ignored_unless_asked_for():
+    import cupyx
+
+    assert cupyx.geterr()["linalg"] == "ignore"
+    with cupyx.errstate(linalg="raise"):
+        assert cupyx.geterr()["linalg"] == "raise"
+
+
+@pytest.mark.parametrize("kernel", fake_cupy.KERNELS, ids=lambda kernel: kernel[-1])
+def test_kernels_have_the_parameters_that_are_passed(kernel):
+    real = cupy.ElementwiseKernel(*kernel)
+
+    assert [one.name for one in real.in_params] == ["index", "size", "number"]
+    assert [(one.name, one.raw) for one in real.out_params] == [("found", True)]

@@ -29,7 +29,8 @@ class CudaWorld(World):
 def cuda(request):
     with backends_as_they_were():
         if request.param == "fake cuda":
-            base.register(CudaBackend(fake_cupy.make(4)))
+            cupy = fake_cupy.make(4)
+            base.register(CudaBackend(cupy, cupy.cupyx.errstate))
         elif not gv.cuda.is_available():
             pytest.skip("no CUDA device, or no CuPy")
         yield

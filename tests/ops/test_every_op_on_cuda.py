@@ -24,7 +24,8 @@ def cuda(request):
     """The name of a device."""
     with backends_as_they_were():
         if request.param == "fake cuda":
-            base.register(CudaBackend(fake_cupy.make()))
+            cupy = fake_cupy.make()
+            base.register(CudaBackend(cupy, cupy.cupyx.errstate))
             yield "cuda:1"
         elif gv.cuda.is_available():
             yield "cuda:0"

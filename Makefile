@@ -11,11 +11,13 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 # A single test of the largest campaigns takes longer than a test otherwise may.
 STRESS := $(PYTEST) -m stress $(if $(FULL),-o faulthandler_timeout=14400)
 
+HAS_GPU := nvidia-smi -L >/dev/null 2>&1
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test stress mutants lint format bench clean
+.PHONY: help demo test test-gpu stress mutants lint format bench clean
 
 help: ## List these commands
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
 demo: $(VENV)/.installed ## Train the digits example under gradviz and draw its trace
 	@mkdir -p $(DEMO)
@@ -30,6 +32,13 @@ demo: $(VENV)/.installed ## Train the digits example under gradviz and draw its 
 
 test: $(VENV)/.installed-dev ## Run the tests
 	$(PYTEST) -m "not stress"
+
+test-gpu: $(VENV)/.installed-dev ## Run the tests that need a GPU; say so if there is none
+	@if $(HAS_GPU); then \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cuda]'; \
+	fi
+	$(BIN)/python -m pytest -m gpu
+	@$(HAS_GPU) || echo "no NVIDIA GPU here (nvidia-smi finds none): nothing was tested"
 
 stress: $(VENV)/.installed-dev ## Run the large campaigns; FULL=1 for hours of them
 	$(STRESS)

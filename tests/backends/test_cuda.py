@@ -24,6 +24,18 @@ def cupy():
         yield cupy
 
 
+@pytest.fixture(params=["fake", pytest.param("gpu", marks=pytest.mark.gpu)])
+def either(request):
+    """CuPy's fake, or the real one with a GPU."""
+    with backends_as_they_were():
+        if request.param == "fake":
+            cupy = fake_cupy.make()
+            base.register(CudaBackend(cupy, cupy.cupyx.errstate))
+        elif not gv.cuda.is_available():
+            pytest.skip("no CUDA device, or no CuPy")
+        yield
+
+
 def of_kind(recording, *kinds):
     return [event for event in recording.events() if type(event).__name__ in kinds]
 
@@ -327,7 +339,7 @@ def test_too_little_memory_is_an_error_that_names_the_device(cupy):
 # --- what CuPy lacks ------------------------------------------------------------------
 
 
-def test_what_cupy_lacks_is_done_on_the_host_and_said(cupy):
+def test_what_cupy_lacks_is_done_on_the_host_and_said(either):
     x = gv.ones(1, dtype=gv.float64, device="cuda").array
 
     with pytest.warns(
@@ -339,7 +351,7 @@ def test_what_cupy_lacks_is_done_on_the_host_and_said(cupy):
     assert result.item() == 2.0**-52
 
 
-def test_what_works_in_place_does_so_from_the_host_too(cupy):
+def test_what_works_in_place_does_so_from_the_host_too(either):
     x = gv.ones(1, dtype=gv.float64, device="cuda").array
     out = gv.zeros(1, dtype=gv.float64, device="cuda").array
 
@@ -349,7 +361,7 @@ def test_what_works_in_place_does_so_from_the_host_too(cupy):
     assert out.item() == 2.0**-52
 
 
-def test_pythons_numbers_from_the_host_become_an_arrays(cupy):
+def test_pythons_numbers_from_the_host_become_an_arrays(either):
     half = np.frompyfunc(lambda x: x / 2, 1, 1)
 
     with pytest.warns(UserWarning, match="CuPy cannot do <lambda>"):
@@ -358,14 +370,14 @@ def test_pythons_numbers_from_the_host_become_an_arrays(cupy):
     assert (result.dtype, result.tolist()) == (np.float64, [0.0, 0.5, 1.0])
 
 
-def test_wrong_arguments_raise_what_numpy_raises(cupy):
+def test_wrong_arguments_raise_what_numpy_raises(either):
     with pytest.raises(TypeError, match="unexpected keyword argument"):
         np.sum(gv.ones(2, device="cuda").array, nonsense=True)
 
 
 @pytest.mark.parametrize("axis", [None, 0, -1])
 @pytest.mark.parametrize("shape", [(2, 3), (2, 0), (0, 2)])
-def test_a_maximum_may_begin_somewhere(cupy, axis, shape):
+def test_a_maximum_may_begin_somewhere(either, axis, shape):
     host = np.arange(float(np.prod(shape))).reshape(shape)
     there = gv.from_numpy(host).to("cuda").array
 
@@ -376,7 +388,7 @@ def test_a_maximum_may_begin_somewhere(cupy, axis, shape):
 
 @pytest.mark.parametrize("method", [np.maximum.reduce, np.minimum.reduce])
 @pytest.mark.parametrize("options", [{}, {"axis": None}, {"axis": 1, "keepdims": True}])
-def test_reductions_that_cupy_lacks_are_done_on_the_device(cupy, method, options):
+def test_reductions_that_cupy_lacks_are_done_on_the_device(either, method, options):
     host = np.array([[1.0, 5.0], [3.0, 2.0]])
     there = gv.from_numpy(host).to("cuda").array
 
@@ -387,7 +399,7 @@ def test_reductions_that_cupy_lacks_are_done_on_the_device(cupy, method, options
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("ufunc", [np.maximum, np.minimum, np.logaddexp])
-def test_accumulations_that_cupy_lacks_are_done_on_the_device(cupy, ufunc, axis):
+def test_accumulations_that_cupy_lacks_are_done_on_the_device(either, ufunc, axis):
     host = np.random.default_rng(0).standard_normal((5, 11))
     if ufunc is not np.logaddexp:
         host[1, 3] = np.nan
@@ -402,7 +414,7 @@ def test_accumulations_that_cupy_lacks_are_done_on_the_device(cupy, ufunc, axis)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.complex128, np.bool_])
-def test_dot_products_of_vectors_are_done_on_the_device(cupy, dtype):
+def test_dot_products_of_vectors_are_done_on_the_device(either, dtype):
     x, y = np.array([[1, 2, 0], [1, 1, 0]]), np.array([3, 4, 0])
     x, y = (x * (1 + 1j)).real.astype(dtype), y.astype(dtype)
     x, y = (x * 1j, y * 1j) if dtype is np.complex128 else (x, y)
@@ -417,7 +429,7 @@ def test_dot_products_of_vectors_are_done_on_the_device(cupy, dtype):
 
 
 @pytest.mark.parametrize("values", [[1, -2, 3], -1, 2.0], ids=str)
-def test_long_integers_are_added_where_indices_say_on_the_device(cupy, values):
+def test_long_integers_are_added_where_indices_say_on_the_device(either, values):
     host, index = np.array([5, -6]), np.array([0, 1, 0])
     there = gv.from_numpy(host.copy()).to("cuda").array
     array = values
@@ -443,13 +455,13 @@ def test_long_integers_are_added_where_indices_say_on_the_device(cupy, values):
     ],
     ids=["inv", "solve", "cholesky"],
 )
-def test_an_algorithm_that_fails_raises(cupy, call):
+def test_an_algorithm_that_fails_raises(either, call):
     x = -gv.ones(2, 2, device="cuda")
     on_the_cpu = failure(call, x.cpu())
     assert on_the_cpu
 
     assert failure(call, x) == on_the_cpu
-    assert np.isnan(np.linalg.inv(x.array.raw).get()).all()  # as CuPy by itself
+    np.linalg.inv(x.array.raw)  # by itself CuPy says nothing
 
 
 def failure(call, x):
@@ -480,7 +492,7 @@ USES_OF_INDICES = {
 
 @pytest.mark.parametrize("use", USES_OF_INDICES.values(), ids=USES_OF_INDICES)
 @pytest.mark.parametrize("wait", ["item", "stream", "device"])
-def test_an_index_out_of_range_is_told_when_the_program_waits(cupy, use, wait):
+def test_an_index_out_of_range_is_told_when_the_program_waits(either, use, wait):
     x = gv.zeros(4, 4, device="cuda")
     index = gv.tensor([0, 4, 1, -1], device="cuda")
     side = gv.cuda.Stream()
@@ -491,7 +503,7 @@ def test_an_index_out_of_range_is_told_when_the_program_waits(cupy, use, wait):
     }
     with side:
         use(x, index)
-        with pytest.raises(IndexError, match=r"out of range in .* on cuda:0/1: "):
+        with pytest.raises(IndexError, match=r"out of range in .* on cuda:0/\d+: "):
             waits[wait]()
 
     gv.cuda.synchronize()  # it is told once
@@ -509,7 +521,7 @@ def test_indices_in_range_are_looked_at_without_a_word(cupy, use):
     gv.cuda.synchronize()
 
 
-def test_no_indices_are_none_out_of_range(cupy):
+def test_no_indices_are_none_out_of_range(either):
     none = gv.zeros(0, dtype=gv.int64, device="cuda")
 
     assert gv.zeros(0, 2, device="cuda")[none].shape == (0, 2)
@@ -517,7 +529,7 @@ def test_no_indices_are_none_out_of_range(cupy):
 
 
 @pytest.mark.parametrize("number", [4, -5])
-def test_a_single_number_out_of_range_is_told_at_once(cupy, number):
+def test_a_single_number_out_of_range_is_told_at_once(either, number):
     x = gv.zeros(4, device="cuda").array
 
     with pytest.raises(IndexError, match="out of bounds for a dimension of size 4"):

@@ -209,6 +209,14 @@ def test_only_copies_that_must_wait_do(cupy):
     assert len([entry for entry in cupy.log if entry[0] == "synchronize"]) == 2
 
 
+def test_a_copy_that_nobody_waits_for_goes_to_pinned_memory(cupy):
+    """To other memory CUDA copies only once the device has come so far."""
+    x = gv.ones(3, device="cuda")
+
+    assert x.to("cpu", non_blocking=True).is_pinned()
+    assert not x.to("cpu").is_pinned()
+
+
 def test_pinned_memory_lives_until_the_copy_is_done(cupy):
     pinned = gv.ones(3).pin_memory()
     memory = weakref.ref(pinned.array)

@@ -1,5 +1,3 @@
-import shutil
-
 import pytest
 
 from gradviz.errors import MissingToolError, RenderTimeoutError, UserError
@@ -8,7 +6,9 @@ from gradviz.render import graphviz
 from gradviz.render.graph import dot_cost, render_graph
 from gradviz.render.scene import build_scene
 
-needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="there is no dot")
+needs_graphviz = pytest.mark.skipif(
+    not graphviz.is_available(), reason="neither dot nor pygraphviz is here"
+)
 
 #: How files of each format begin.
 SIGNATURES = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF", "dot": b"digraph"}
@@ -133,7 +133,7 @@ def test_a_picture_of_pixels_is_drawn_as_it_was_laid_out(step, fake_graphviz):
     assert fake.runs == [("nop2", "png")]
 
 
-@needs_dot
+@needs_graphviz
 @pytest.mark.parametrize("engine", ["dot", "own"])
 @pytest.mark.parametrize("format_", door.FORMATS)
 def test_real_graphviz_draws_every_format(step, engine, format_):
@@ -142,14 +142,14 @@ def test_real_graphviz_draws_every_format(step, engine, format_):
     assert drawn.data.startswith(SIGNATURES[format_])
 
 
-@needs_dot
+@needs_graphviz
 def test_real_graphviz_draws_hostile_names(hostile_graph):
     for format_ in ("svg", "png"):
         drawn = render_graph(hostile_graph, format=format_, engine="dot")
         assert drawn.data.startswith(SIGNATURES[format_])
 
 
-@needs_dot
+@needs_graphviz
 def test_real_dot_lays_out_what_we_would(step):
     drawn = render_graph(step)
 

@@ -1,6 +1,7 @@
 """What holds for every test of gradviz."""
 
 import contextlib
+import signal
 from collections.abc import Iterator
 
 import hypothesis
@@ -18,6 +19,10 @@ hypothesis.settings.load_profile("gradviz")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A job that a shell script has put into the background ignores Ctrl-C, and so would
+    # all that it starts, whose Ctrl-C is what some tests are about.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers", "breaks_lifecycle: records events in an impossible order on purpose"
     )

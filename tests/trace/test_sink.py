@@ -163,7 +163,8 @@ def test_a_name_that_is_too_long_is_told(tmp_path):
 
 
 def test_a_name_that_cannot_be_one_is_told(tmp_path):
-    with pytest.raises(UserError, match="null byte"):
+    # "embedded null byte", or "null character in path", as the interpreter has it
+    with pytest.raises(UserError, match="null "):
         FileSink(tmp_path / "x\0y")
 
 

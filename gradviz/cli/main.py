@@ -54,6 +54,9 @@ class Root(LazyGroup):
             # not even by the interpreter when it flushes on its way out.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1  # as Click and rich do
+        except OSError as error:  # a full disk under stdout takes not even the help
+            note(str(error))
+            code = 1
         sys.exit(code)
 
     def invoke(self, ctx: click.Context) -> object:

@@ -1,0 +1,178 @@
+"""What a process may run out of: files, threads, space.
+
+Each program lowers a limit of its own, so that nothing else suffers.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from gradviz.trace.reader import load_trace
+
+PREAMBLE = """
+import os, resource, signal, sys, warnings
+import gradviz as gv
+from gradviz.errors import UserError
+
+def backward(device="cpu"):
+    x = gv.ones(2, requires_grad=True)
+    (x.to(device) * 2).sum().backward()
+    assert x.grad.tolist() == [2, 2]
+
+def limit(what, number):
+    resource.setrlimit(what, (number, resource.getrlimit(what)[1]))
+"""
+
+
+def run(source: str, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*command, sys.executable, "-c", PREAMBLE + textwrap.dedent(source)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_without_file_descriptors_recording_and_saving_are_refused(tmp_path):
+    done = run(
+        """
+        gv.save({"w": gv.ones(2)}, "w.safetensors")
+        limit(resource.RLIMIT_NOFILE, len(os.listdir("/proc/self/fd")) - 1)
+        for call in (
+            lambda: gv.record("x.gvt"),
+            lambda: gv.load_trace("x.gvt"),
+            lambda: gv.save({"w": gv.zeros(2)}, "w.safetensors"),
+            lambda: gv.load("w.safetensors"),
+        ):
+            try:
+                call()
+            except (UserError, OSError) as error:
+                print(error)
+        backward()
+        backward("sim:0")
+        limit(resource.RLIMIT_NOFILE, 64)
+        print(gv.load("w.safetensors")["w"].tolist(), os.listdir())
+        """,
+        tmp_path,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    *refusals, rest = done.stdout.splitlines()
+    assert len(refusals) == 4
+    assert all("Too many open files" in line for line in refusals)
+    assert rest == "[1.0, 1.0] ['w.safetensors']"
+
+
+def test_a_limit_of_the_size_of_files_costs_the_trace_and_leaves_checkpoints(tmp_path):
+    done = run(
+        """
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        gv.save({"w": gv.ones(2)}, "w.safetensors")
+        with gv.record("x.gvt") as recording:
+            limit(resource.RLIMIT_FSIZE, 2_000)
+            for _ in range(50):
+                backward()
+        print(recording.failure)
+        try:
+            gv.save({"w": gv.zeros(2_000)}, "w.safetensors")
+        except OSError as error:
+            print(error)
+        print(gv.load("w.safetensors")["w"].tolist(), sorted(os.listdir()))
+        """,
+        tmp_path,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    trace, checkpoint, rest = done.stdout.splitlines()
+    assert "File too large" in trace
+    assert "File too large" in checkpoint
+    assert rest == "[1.0, 1.0] ['w.safetensors', 'x.gvt']"
+    assert not load_trace(tmp_path / "x.gvt").losses.is_complete
+
+
+def test_without_threads_a_trace_is_written_at_the_end_and_devices_say_so(tmp_path):
+    """RLIMIT_NPROC, which does not hold for root: so nobody runs this."""
+    done = run(
+        """
+        backward()  # import all there is, as long as it can be read
+        if os.getuid() == 0:
+            os.setuid(65534)
+        limit(resource.RLIMIT_NPROC, 1)
+        with gv.record() as recording:
+            backward()
+        print(len(recording.trace.tasks), recording.trace.losses.is_complete)
+        try:
+            backward("sim:0")
+        except RuntimeError as error:
+            print(type(error).__name__, error)
+        backward()
+        """,
+        tmp_path,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    recorded, refusal = done.stdout.splitlines()
+    assert recorded == "1 True"
+    assert "thread" in refusal
+
+
+def test_a_small_disk_takes_what_fits_and_is_said(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)]
+    if (
+        os.getuid()
+        or subprocess.run(mount, capture_output=True, check=False).returncode
+    ):
+        pytest.skip("no disk can be mounted here")
+    try:
+        done = run(
+            """
+            warnings.simplefilter("ignore", RuntimeWarning)
+            gv.save({"w": gv.ones(2)}, "w.safetensors")
+            with gv.record("x.gvt") as recording:
+                for _ in range(1_000):
+                    backward()
+            print(recording.failure)
+            try:
+                gv.save({"w": gv.zeros(2_000)}, "w.safetensors")
+            except OSError as error:
+                print(error)
+            print(gv.load("w.safetensors")["w"].tolist(), sorted(os.listdir()))
+            """,
+            disk,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        trace, checkpoint, rest = done.stdout.splitlines()
+        assert "No space left" in trace
+        assert "No space left" in checkpoint
+        assert rest == "[1.0, 1.0] ['w.safetensors', 'x.gvt']"
+        assert not load_trace(disk / "x.gvt").losses.is_complete
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["show", "order", "x.gvt"]])
+def test_output_that_cannot_be_written_is_one_line(words, tmp_path):
+    run("with gv.record('x.gvt'): backward()", tmp_path)
+
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "gradviz", *words],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == "gradviz: [Errno 28] No space left on device\n"

@@ -13,7 +13,7 @@ from gradviz.engine.ownership import (
     owns_its_memory,
 )
 from gradviz.engine.protocols import Gradient, Leaf
-from gradviz.engine.sync import LeafLock
+from gradviz.engine.sync import LeafLock, out_of_memory
 from gradviz.trace.probe import How
 
 
@@ -71,7 +71,10 @@ class AccumulateGrad(Node):
         # Several passes may reach one leaf at once. The one lock under which a
         # gradient's own `+` runs: it guards this leaf and nothing of the engine, and
         # it is reentrant, for that `+` may be code that comes back here.
-        self._mutex = LeafLock()
+        try:
+            self._mutex = LeafLock()
+        except RuntimeError as error:
+            raise out_of_memory(error) from None
 
     def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """Accumulate; there is nothing to hand on."""

@@ -78,6 +78,13 @@ ThreadLocal = threading.local
 LeafLock: Final[Callable[[], Lock]] = type(threading.RLock())
 
 
+def out_of_memory(error: RuntimeError) -> BaseException:
+    """A MemoryError where CPython calls it so: not in its locks; else `error`."""
+    if str(error) == "can't allocate lock":
+        return MemoryError(str(error))
+    return error
+
+
 def current_thread() -> tuple[str, int]:
     """Name and identifier of the calling thread, for people."""
     thread = threading.current_thread()
@@ -206,7 +213,10 @@ class Threads:
 
     def lock(self) -> Lock:
         """A `threading.Lock`."""
-        return threading.Lock()
+        try:
+            return threading.Lock()
+        except RuntimeError as error:
+            raise out_of_memory(error) from None
 
     def mailbox(self) -> Mailbox[T]:
         """A `queue.SimpleQueue`, in whose `get` the main thread can be interrupted."""
@@ -225,7 +235,10 @@ class Threads:
         if sys.is_finalizing():
             # Before 3.12, `Thread.start` would wait for ever for it to run.
             raise RuntimeError("can't create new thread at interpreter shutdown")
-        threading.Thread(target=target, name=name, daemon=True).start()
+        try:
+            threading.Thread(target=target, name=name, daemon=True).start()
+        except RuntimeError as error:
+            raise out_of_memory(error) from None
 
     def now_ns(self) -> int:
         """`time.monotonic_ns`."""

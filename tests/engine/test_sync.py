@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import gradviz.engine
+from gradviz.engine import AccumulateGrad
 from gradviz.engine.sync import THREADS, Empty, stacks
 from tests.engine.nodes import Mailbox, in_thread, start_thread
 
@@ -46,6 +47,31 @@ def test_a_lock_excludes():
     with lock:
         assert lock.locked()  # type: ignore[attr-defined]
     assert not lock.locked()  # type: ignore[attr-defined]
+
+
+def test_a_lock_that_finds_no_memory_is_a_memory_error(monkeypatch):
+    """CPython calls it a RuntimeError."""
+
+    def none_left():
+        raise RuntimeError("can't allocate lock")
+
+    monkeypatch.setattr(threading, "Lock", none_left)
+    with pytest.raises(MemoryError, match="can't allocate lock"):
+        THREADS.lock()
+    with pytest.raises(MemoryError, match="can't allocate lock"):
+        THREADS.spawn(none_left, "a thread, which has locks of its own")
+    monkeypatch.setattr("gradviz.engine.basic_nodes.LeafLock", none_left)
+    with pytest.raises(MemoryError, match="can't allocate lock"):
+        AccumulateGrad(object())
+
+
+def test_a_thread_that_cannot_start_is_what_it_was(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        THREADS.spawn(print, "a thread")
 
 
 def test_a_spawned_thread_is_a_daemon_with_its_name():

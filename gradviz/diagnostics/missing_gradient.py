@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from gradviz.autograd.gradient import grad
 from gradviz.diagnostics.graph import describe, made_at, nodes_from
 from gradviz.diagnostics.origins import origin_of
-from gradviz.engine.node import Node, NodeHooks, PostHook
+from gradviz.engine.node import Node, PostHook
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.saved_variable import SECOND_BACKWARD
 from gradviz.tensors.tensor import Tensor
@@ -175,10 +175,9 @@ def _watched_gradient(
     """The gradient of `tensor`; `stops` gets the nodes that return None towards it."""
     before: dict[Node, tuple[PostHook, ...]] = {}
     for node in leads_to:
-        if node.hooks is None:
-            node.hooks = NodeHooks()
-        before[node] = node.hooks.post
-        node.hooks.post += (_watch(node, leads_to, stops),)
+        hooks = node.hooks_to_add_to()
+        before[node] = hooks.post
+        hooks.post += (_watch(node, leads_to, stops),)
     try:
         (gradient,) = grad(loss.sum(), [tensor], retain_graph=True, allow_unused=True)
     finally:

@@ -13,7 +13,7 @@ from gradviz.diagnostics.graph import (
 )
 from gradviz.diagnostics.origins import remember_origins
 from gradviz.engine.basic_nodes import AccumulateGrad
-from gradviz.engine.node import Node, NodeHooks, PostHook
+from gradviz.engine.node import Node, PostHook
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording import creation_hooks
 from gradviz.ops.recording.saved_variable import SECOND_BACKWARD
@@ -143,10 +143,9 @@ def _first_gradient(loss: Tensor) -> Culprit | None:
     nodes = nodes_from([loss.grad_fn])
     before: dict[Node, tuple[PostHook, ...]] = {}
     for node in nodes:
-        if node.hooks is None:
-            node.hooks = NodeHooks()
-        before[node] = node.hooks.post
-        node.hooks.post += (_look_at_gradients(node, first),)
+        hooks = node.hooks_to_add_to()
+        before[node] = hooks.post
+        hooks.post += (_look_at_gradients(node, first),)
     leaves: list[Any] = [
         node.leaf for node in nodes if isinstance(node, AccumulateGrad)
     ]

@@ -49,13 +49,11 @@ class AccumulateGrad(Node):
 
     Attributes:
         leaf: As given.
-        post_hooks: Called with the leaf after each update, in order; must return
-            None. Replaced as a whole, never changed in place.
 
     Source: torch/csrc/autograd/functions/accumulate_grad.h (N1).
     """
 
-    __slots__ = ("_mutex", "leaf", "post_hooks")
+    __slots__ = ("_mutex", "leaf")
 
     def __init__(
         self,
@@ -67,7 +65,6 @@ class AccumulateGrad(Node):
             device = CPU if input_metadata is None else input_metadata.device
         self._initialise((), (input_metadata,), device, MAX_SEQUENCE_NR)
         self.leaf = leaf
-        self.post_hooks: tuple[Callable[[Leaf], object], ...] = ()
         # Several passes may reach one leaf at once. The one lock under which a
         # gradient's own `+` runs: it guards this leaf and nothing of the engine, and
         # it is reentrant, for that `+` may be code that comes back here.
@@ -75,6 +72,18 @@ class AccumulateGrad(Node):
             self._mutex = LeafLock()
         except RuntimeError as error:
             raise out_of_memory(error) from None
+
+    @property
+    def post_hooks(self) -> tuple[Callable[[Leaf], object], ...]:
+        """Called with the leaf after each update, in order; must return None.
+
+        Replaced as a whole, never changed in place.
+        """
+        return () if self.hooks is None else self.hooks.of_tensors.post_accumulate
+
+    @post_hooks.setter
+    def post_hooks(self, hooks: tuple[Callable[[Leaf], object], ...]) -> None:
+        self.hooks_to_add_to().of_tensors.post_accumulate = hooks
 
     def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """Accumulate; there is nothing to hand on."""
@@ -98,7 +107,7 @@ class AccumulateGrad(Node):
                 how = self._update(leaf, inputs, others)
         else:
             how = How.UNDEFINED
-        if self.post_hooks:  # they run even if no gradient came
+        if self.hooks is not None:  # they run even if no gradient came
             self._call_post_hooks()
         return how
 
@@ -124,7 +133,7 @@ class AccumulateGrad(Node):
                 return How.STOLEN
             self.store(leaf, self.copied(inputs[0]))
             return How.COPIED
-        if fits(stored, inputs[0]) and is_writeable(stored):
+        if self.may_increase(stored, inputs[0]):
             increased = self.increased(stored, inputs[0])
             self.store(leaf, increased)
             # A NumPy scalar's `+=` makes another one.
@@ -143,6 +152,10 @@ class AccumulateGrad(Node):
     def wrapped(self, gradient: Gradient) -> Gradient:
         """What the leaf stores for a gradient: itself, unless a subclass wraps it."""
         return gradient
+
+    def may_increase(self, stored: Gradient, gradient: Gradient) -> bool:
+        """Whether `gradient` is to be added in place, gradient mode being off."""
+        return fits(stored, gradient) and is_writeable(stored)
 
     def increased(self, stored: Gradient, gradient: Gradient) -> Gradient:
         """What the leaf has stored, with `gradient` added in place."""

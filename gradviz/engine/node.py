@@ -111,6 +111,26 @@ PostHook = Callable[[Sequence[Gradient], Sequence[Gradient]], Sequence[Gradient]
 TensorHook = Callable[[Gradient], Gradient | None]
 
 
+class TensorHooks:
+    """The hooks of the tensors whose gradients a node is given.
+
+    They are an object of their own, for those of a leaf belong to the leaf: every node
+    that it has, one after the other, shows them.
+
+    Attributes:
+        pre: ``(input_nr, hook)``; see `NodeHooks.tensor_pre`.
+        post_accumulate: Called with a leaf after each update of its ``.grad``.
+
+    Source: torch/csrc/autograd/variable.h, AutogradMeta: hooks_, post_acc_grad_hooks_.
+    """
+
+    __slots__ = ("__weakref__", "post_accumulate", "pre")
+
+    def __init__(self) -> None:
+        self.pre: tuple[tuple[int, TensorHook], ...] = ()
+        self.post_accumulate: tuple[Callable[[Any], object], ...] = ()
+
+
 class NodeHooks:
     """The hooks of one node, each list in order of registration.
 
@@ -118,20 +138,32 @@ class NodeHooks:
     replaced, never changed in place: a batch that is running keeps what it started
     with (E3), and no lock is needed to read one.
 
+    Args:
+        of_tensors: Hooks of its tensors that are there already.
+
     Attributes:
-        tensor_pre: ``(input_nr, hook)``; run first, for undefined gradients too.
-        retains_grad: input_nr -> hook; run after them, at most one an input.
+        of_tensors: The hooks of its tensors; all others are its own.
+        retains_grad: input_nr -> hook; run after `tensor_pre`, at most one an input.
         pre: Called with all gradients, may replace them.
         post: Called with what the node returned and what it was given.
     """
 
-    __slots__ = ("__weakref__", "post", "pre", "retains_grad", "tensor_pre")
+    __slots__ = ("__weakref__", "of_tensors", "post", "pre", "retains_grad")
 
-    def __init__(self) -> None:
-        self.tensor_pre: tuple[tuple[int, TensorHook], ...] = ()
+    def __init__(self, of_tensors: TensorHooks | None = None) -> None:
+        self.of_tensors = of_tensors or TensorHooks()
         self.retains_grad: dict[int, TensorHook] = {}
         self.pre: tuple[PreHook, ...] = ()
         self.post: tuple[PostHook, ...] = ()
+
+    @property
+    def tensor_pre(self) -> tuple[tuple[int, TensorHook], ...]:
+        """``(input_nr, hook)``; run first, for undefined gradients too."""
+        return self.of_tensors.pre
+
+    @tensor_pre.setter
+    def tensor_pre(self, hooks: tuple[tuple[int, TensorHook], ...]) -> None:
+        self.of_tensors.pre = hooks
 
 
 class Node:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import Edge, Node, NodeHooks
+from gradviz.engine.node import Edge, Node
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.variable import (
     Variable,
@@ -78,7 +78,7 @@ class PassThrough:
         passed, node, places = _pass_through(args)
         if node is not None:
             self._inputs = places
-            _hooks_of(node).post += (self._after_inputs,)
+            node.hooks_to_add_to().post += (self._after_inputs,)
         return passed
 
     def of_outputs(self, result: Any) -> Any:
@@ -93,7 +93,7 @@ class PassThrough:
         passed, node, places = _pass_through(outputs)
         if node is not None:
             hook = self._before_outputs(places, len(outputs))
-            _hooks_of(node).pre += (hook,)
+            node.hooks_to_add_to().pre += (hook,)
         return passed if isinstance(result, tuple) else passed[0]
 
     def _before_outputs(
@@ -194,9 +194,3 @@ def _checked(
             f"expected {expected}"
         )
     return grads
-
-
-def _hooks_of(node: Node) -> NodeHooks:
-    if node.hooks is None:
-        node.hooks = NodeHooks()
-    return node.hooks

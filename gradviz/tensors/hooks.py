@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from gradviz.engine.node import Node
+from gradviz.engine.node import NodeHooks
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.removable_handle import (
     RemovableHandle,
@@ -36,9 +36,23 @@ def register_hook(x: Variable, hook: TensorHook) -> RemovableHandle:
     Raises:
         RuntimeError: `x` needs no gradient.
     """
-    node = _node_of(x)
-    hooks = node.hooks_to_add_to()
-    entry = (x.output_nr, _with_tensors(hook))
+    _check_needs_grad(x)
+    call = _with_tensors(hook)
+    node = x.grad_fn
+    # Its own hooks are those of a leaf, which `detach_` may make of `x`.
+    here = append(x.own_hooks(), "pre", (0, call))
+    if node is None:
+        return here
+    there = _add_to(node.hooks_to_add_to(), (x.output_nr, call))
+
+    def remove() -> None:
+        here.remove()
+        there.remove()
+
+    return RemovableHandle(remove)
+
+
+def _add_to(hooks: NodeHooks, entry: tuple[int, TensorHook]) -> RemovableHandle:
     entries = (*hooks.tensor_pre, entry)
     outputs = list(dict.fromkeys(output_nr for output_nr, _ in entries))
     hooks.tensor_pre = tuple(sorted(entries, key=lambda one: outputs.index(one[0])))
@@ -58,13 +72,12 @@ def register_post_accumulate_grad_hook(
         raise RuntimeError(
             "post accumulate grad hooks cannot be registered on non-leaf tensors"
         )
-    node = x.kept_accumulator()
 
     # Each registration is an entry of its own, even of one and the same function.
     def entry(leaf: Any) -> object:  # noqa: ANN401 - the engine knows a leaf by protocol
         return hook(leaf)
 
-    return append(node, "post_hooks", entry)
+    return append(x.own_hooks(), "post_accumulate", entry)
 
 
 def retain_grad(x: Variable) -> None:
@@ -90,11 +103,6 @@ def retain_grad(x: Variable) -> None:
         owner.grad = new if owner.grad is None else owner.grad + new
 
     x.grad_fn.hooks_to_add_to().retains_grad[x.output_nr] = keep
-
-
-def _node_of(x: Variable) -> Node:
-    _check_needs_grad(x)
-    return x.grad_fn or x.kept_accumulator()
 
 
 def _check_needs_grad(x: Variable) -> None:

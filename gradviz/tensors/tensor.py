@@ -28,7 +28,7 @@ from gradviz.tensors.hooks import (
     register_post_accumulate_grad_hook,
     retain_grad,
 )
-from gradviz.tensors.methods.assignment import Assignment, take_over
+from gradviz.tensors.methods.assignment import Assignment
 from gradviz.tensors.methods.description import Description
 from gradviz.tensors.methods.draws import Draws
 from gradviz.tensors.methods.elementwise import Elementwise
@@ -103,7 +103,10 @@ class Tensor(
                 "data set to a tensor that requires gradients must be floating point "
                 "or complex dtype"
             )
-        take_over(self, other.array)
+        array = other.array
+        if array.dtype != self.array.dtype or other.device is not self.device:
+            self.forget_accumulator()
+        self.array = array
 
     @data.deleter
     def data(self) -> None:

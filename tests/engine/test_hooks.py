@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 from gradviz.engine import AccumulateGrad, Edge, Engine, Node
-from gradviz.engine.node import NodeHooks
 from tests.engine.nodes import Call, Leaf, Pass, Sink, raiser
 
 
 def hooked(node: Node, **hooks: Any) -> Node:
     """`node` with hooks: `tensor_pre`, `pre` and `post` sequences, `retains_grad`."""
-    node.hooks = NodeHooks()
+    its_own = node.hooks_to_add_to()
     for kind, value in hooks.items():
-        setattr(node.hooks, kind, value)
+        setattr(its_own, kind, value)
     return node
 
 

@@ -14,7 +14,6 @@ import pytest
 
 import gradviz as gv
 from gradviz.engine import Edge, InputMetadata, Node, default_engine
-from gradviz.engine.node import NodeHooks
 from gradviz.ops.recording.variable import gradient_edge, raw, variable
 
 # Whoever imports this module is skipped where there is no PyTorch to compare with.
@@ -192,16 +191,16 @@ class _GradvizWorld:
         return node.sequence_nr
 
     def before(self, node, hook):
-        hooks = _hooks_of(node)
+        hooks = node.hooks_to_add_to()
         hooks.pre = (*hooks.pre, hook)
 
     def after(self, node, hook):
-        hooks = _hooks_of(node)
+        hooks = node.hooks_to_add_to()
         hooks.post = (*hooks.post, hook)
 
     def after_accumulation(self, leaf, hook):
-        node = leaf.kept_accumulator()
-        node.post_hooks = (*node.post_hooks, hook)
+        hooks = leaf.own_hooks()
+        hooks.post_accumulate = (*hooks.post_accumulate, hook)
 
     def queue_callback(self, callback):
         default_engine().queue_callback(callback)
@@ -225,12 +224,6 @@ class _GradvizWorld:
 
     def numbers(self, gradient):
         return None if gradient is None else raw(gradient).tolist()
-
-
-def _hooks_of(node: Node) -> NodeHooks:
-    if node.hooks is None:
-        node.hooks = NodeHooks()
-    return node.hooks
 
 
 TORCH: World = _TorchWorld()

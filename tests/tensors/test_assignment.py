@@ -171,9 +171,25 @@ class TestMemory:
         assert x.grad.tolist() == [2.0] * 2
         assert gv.autograd.grad(y, before)[0].tolist() == [2.0] * 3
 
-    def test_of_what_an_op_made_stays(self):
-        with pytest.raises(RuntimeError, match="is not differentiable"):
-            (gv.ones(2, requires_grad=True) * 2).set_(gv.ones(3))
+    def test_of_what_an_op_made_cannot_be_gone_back_through(self):
+        y = (gv.ones(2, requires_grad=True) * 2).set_(gv.ones(3))
+
+        with pytest.raises(RuntimeError, match="derivative for set_ is not impl"):
+            y.sum().backward()
+
+    def test_on_another_device_is_refused(self):
+        x = gv.ones(2, requires_grad=True)
+
+        with (
+            gv.no_grad(),
+            pytest.raises(RuntimeError, match='storage on different device "sim:0"'),
+        ):
+            x.set_(gv.ones(2, device="sim"))
+        assert x.tolist() == [1.0, 1.0]
+
+    def test_is_that_of_a_tensor(self):
+        with pytest.raises(TypeError, match=r"'source'.*must be Tensor, not list"):
+            gv.ones(2).set_([1.0])
 
     def test_of_a_view_without_elements_may_be_changed(self):
         x = gv.ones(4)

@@ -27,7 +27,7 @@ from gradviz.ops.recording import inference, saved_variable
 from gradviz.ops.recording.copy_slices import CopySlices
 from gradviz.ops.recording.differentiable import DOORS, Op, differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.node_hooks import move_retained_grad
+from gradviz.ops.recording.node_hooks import move, move_retained_grad
 from gradviz.ops.recording.op_node import OpNode
 from gradviz.ops.recording.saved_variable import SavedVariable
 from gradviz.ops.recording.silence import SILENT, put, setting
@@ -161,9 +161,7 @@ def rebase(x: Variable, result: Variable) -> None:
         x.viewed.refresh(x)
     else:
         _save_in_place(node, result, x, None)
-        before = x.edge
-        x.edge, x.needs_grad = edge, True
-        move_retained_grad(before, edge)
+        move(x, edge)
 
 
 def _part(whole: "weakref.ref[CopySlices]", base: Array) -> Edge:

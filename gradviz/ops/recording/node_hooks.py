@@ -53,11 +53,20 @@ class Hookable:
         return as_flowing(gradient)
 
 
+def move(x: Variable, edge: Edge) -> None:
+    """Give `x` another place in the graph, where an op in place has put it.
+
+    Its hooks stay where it was, for they were to see the gradient of the old value.
+    """
+    before = x.edge
+    x.edge, x.needs_grad = edge, True
+    if hasattr(x, "_hooks"):
+        x._hooks.pre = ()
+    move_retained_grad(before, edge)
+
+
 def move_retained_grad(before: Edge | None, after: Edge) -> None:
     """Have what retained the gradient at one place retain it at another.
-
-    An op in place moves its tensor there. Hooks stay, for they were to see the gradient
-    of the old value.
 
     Source: torch/csrc/autograd/variable.cpp, update_tensor_hooks_on_new_gradfn.
     """

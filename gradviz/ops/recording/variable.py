@@ -18,7 +18,8 @@ from gradviz.backends.base import Array
 from gradviz.backends.device import CPU, Device
 from gradviz.engine import anomaly, basic_nodes
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import Edge, InputMetadata, Node
+from gradviz.engine.node import Edge, InputMetadata, Node, NodeHooks, TensorHooks
+from gradviz.engine.ownership import fits, is_writeable
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording import inference
 from gradviz.ops.recording.grad_rules import check_grad, check_grad_dtype
@@ -79,6 +80,7 @@ class Variable:
         "_accumulator",
         "_grad",
         "_grad_dtype",
+        "_hooks",
         "array",
         "edge",
         "needs_grad",
@@ -94,6 +96,7 @@ class Variable:
     _grad: "Variable | None"
     _grad_dtype: "np.dtype[Any] | _AsElements | None"
     _accumulator: "AccumulateGrad | None"
+    _hooks: TensorHooks  # not there until somebody asks: most variables have none
 
     @property
     def device(self) -> Device:
@@ -254,7 +257,7 @@ class Variable:
                 shape == self.array.shape
                 and dtype is self.array.dtype
                 and device is CPU
-                and node.hooks is None
+                and (node.hooks is None or not node.has_own_hooks)
                 and anomaly.current is None
             ):
                 return node
@@ -262,11 +265,11 @@ class Variable:
         return self.used_accumulator() or self._new_accumulator()
 
     def used_accumulator(self) -> "AccumulateGrad | None":
-        """This leaf's node, if a graph leads there, or hooks keep it."""
+        """This leaf's node, if a graph leads there."""
         if self._accumulator is None:
             return None
         is_held = sys.getrefcount(self._accumulator) > 2  # by others than us
-        return self._accumulator if is_held or self._accumulator.is_kept else None
+        return self._accumulator if is_held else None
 
     def _new_accumulator(self) -> "AccumulateGrad":
         node = AccumulateGrad(self, self._gradient_metadata())
@@ -274,13 +277,28 @@ class Variable:
             used = self.used_accumulator()
             if used is None:
                 used = self._accumulator = node
-            return used
+        if hasattr(self, "_hooks"):
+            used.hooks_to_add_to()
+        return used
 
-    def kept_accumulator(self) -> "AccumulateGrad":
-        """The same, which from now on lives as long as the leaf: it has hooks."""
-        node = self.accumulator()
-        node.is_kept = True
-        return node
+    def forget_accumulator(self) -> None:
+        """Have another node from now on; graphs go on leading to the one so far.
+
+        Source: torch/csrc/autograd/variable.cpp, VariableHooks::set_data.
+        """
+        if self.used_accumulator() is not None:
+            self.own_hooks()  # also those that are registered from now on
+        self._accumulator = None
+
+    def own_hooks(self) -> TensorHooks:
+        """The hooks of this tensor, which every node of a leaf shows."""
+        try:
+            return self._hooks
+        except AttributeError:
+            self._hooks = TensorHooks()
+        if self._accumulator is not None:
+            self._accumulator.hooks_to_add_to()
+        return self._hooks
 
 
 V = TypeVar("V", bound=Variable)
@@ -387,9 +405,6 @@ def metadata_of(array: Array) -> InputMetadata:
 class AccumulateGrad(basic_nodes.AccumulateGrad):
     """Puts the gradient of a variable into its `grad`, as a variable.
 
-    Attributes:
-        is_kept: Whether hooks want it to live as long as the leaf.
-
     Note [Leaves and their nodes]
     ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     In PyTorch the node owns the leaf, and the leaf knows the node as long as a graph
@@ -397,17 +412,18 @@ class AccumulateGrad(basic_nodes.AccumulateGrad):
     for each parameter in each step. So here the leaf owns its node, the node knows the
     leaf weakly, and the edges to the node keep the leaf alive (`LeafEdge`). A node to
     which no graph leads any more is used again, if nobody can tell it from a new one:
-    it has no hooks and no stream, and expects what a new one would.
+    it has no hooks of its own and no stream, and expects what a new one would.
+
+    Hooks that were registered on the leaf are the leaf's. Its node shows them, and so
+    does a node that it had before, if graphs still lead there: a leaf gets another one
+    when its elements are replaced by those of another dtype or device (`x.data = ...`)
+    or by whatever (`x.set_()`). Hooks that were registered on the node go with it.
     """
 
-    __slots__ = ("_leaf", "is_kept")
+    __slots__ = ("_leaf",)
 
     _leaf: Callable[[], Any]
     input_metadata: tuple[InputMetadata, ...]
-
-    def __init__(self, leaf: Variable, input_metadata: InputMetadata) -> None:
-        super().__init__(leaf, input_metadata)
-        self.is_kept = False
 
     @property
     def leaf(self) -> Any:  # noqa: ANN401 - the engine knows a leaf by protocol
@@ -420,6 +436,20 @@ class AccumulateGrad(basic_nodes.AccumulateGrad):
 
     shown = staticmethod(as_tensor)
     taken = staticmethod(as_flowing)
+
+    def hooks_to_add_to(self) -> NodeHooks:
+        """The node's hooks, and with them those of its leaf."""
+        if self.hooks is None:
+            leaf = self.leaf
+            of_leaf = None if leaf is None else leaf.own_hooks()
+            if self.hooks is None:  # the leaf may have asked for them
+                self.hooks = NodeHooks(of_leaf)
+        return self.hooks
+
+    @property
+    def has_own_hooks(self) -> bool:
+        """Whether it has hooks that a new node of the leaf would not have."""
+        return self.hooks is not None and bool(self.hooks.pre or self.hooks.post)
 
     @property
     def variable(self) -> Any:  # noqa: ANN401 - the engine knows a leaf by protocol
@@ -440,10 +470,18 @@ class AccumulateGrad(basic_nodes.AccumulateGrad):
         """A raw gradient as a variable; with ``create_graph`` it is one already."""
         return gradient if isinstance(gradient, Variable) else variable(gradient)
 
+    def may_increase(self, stored: Gradient, gradient: Gradient) -> bool:
+        """Always: ``.grad`` keeps its dtype and shape, whatever the leaf has by now."""
+        del stored, gradient
+        return True
+
     def increased(self, stored: Gradient, gradient: Gradient) -> Gradient:
         """The memory of ``.grad`` changes, and that is counted."""
         array = stored.array
-        np.add(array, raw(gradient), out=array)
+        if not (fits(array, gradient) and is_writeable(array)):
+            stored += self.wrapped(gradient)  # the op finds the words, if it may not be
+            return stored
+        np.add(array, gradient, out=array)
         if stored.version is not INFERENCE:
             stored.shared_version().value += 1
         return stored

@@ -14,7 +14,7 @@ import numpy as np
 from gradviz.ops.recording.differentiable import Op
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.in_place import check_changeable, count_change
-from gradviz.ops.recording.node_hooks import move_retained_grad
+from gradviz.ops.recording.node_hooks import move
 from gradviz.ops.recording.variable import Value, Variable
 from gradviz.ops.recording.view import View
 
@@ -50,11 +50,9 @@ def becoming(op: Op) -> Callable[..., Value]:
     def become(x: V, *args: Value, **kwargs: Value) -> V:
         check_changeable(x)
         result: Variable = op(x, *args, **kwargs)
-        before = x.edge
         x.array = result.array
         if result.edge is not None:
-            x.edge, x.needs_grad = result.edge, True
-            move_retained_grad(before, result.edge)
+            move(x, result.edge)
         if isinstance(x.viewed, View) and isinstance(result.viewed, View):
             # What may not be changed still may not.
             result.viewed.creation = x.viewed.creation

@@ -1,14 +1,26 @@
 """Methods that write to the elements of the tensor."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.backends.device import CPU
-from gradviz.ops.recording.in_place import check_changeable, count_change, write
-from gradviz.ops.recording.variable import Value, Variable, metadata_of
+from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.in_place import (
+    check_changeable,
+    count_change,
+    rebase,
+    write,
+)
+from gradviz.ops.recording.variable import (
+    Value,
+    Variable,
+    device_of,
+    gradient_edge,
+    variable,
+)
 from gradviz.ops.shapes import assignment
 
 
@@ -27,19 +39,28 @@ class Assignment(Variable):
     def set_(self, source: Variable | None = None) -> Self:
         """Give the tensor the memory of `source`, or none at all.
 
+        Backward cannot go through here, which it says if it comes to that.
+
         Raises:
-            RuntimeError: The tensor is a leaf that requires gradients, or part of a
-                graph, which could not be followed through here.
+            TypeError: `source` is no tensor.
+            RuntimeError: The tensor is a leaf that requires gradients, or `source` has
+                another dtype or is elsewhere.
         """
-        check_changeable(self)
-        if not self.is_leaf:
-            raise RuntimeError(
-                f"set_() of a tensor that {self.grad_fn} made is not differentiable: "
-                f"call it on a leaf, or on detach()"
+        if not isinstance(source, Variable | None):
+            raise TypeError(
+                f"set_(): argument 'source' (position 1) must be Tensor, not "
+                f"{type(source).__name__}"
             )
         array = self.array.reshape(-1)[:0] if source is None else source.array
-        take_over(self, array)
+        check_changeable(self, (), {"source": source})
+        _check_alike(self, array)
+        edge = gradient_edge(self) if self.requires_grad else None
+        result = _elements_of(source, variable(self.array, edge), array)
+        self.forget_accumulator()
+        self.array = array
         count_change(self)
+        if result.edge is not None:
+            rebase(self, result)
         return self
 
     def apply_(self, callable: Callable[[Any], Any]) -> Self:  # noqa: A002 - PyTorch's
@@ -75,8 +96,45 @@ class Assignment(Variable):
         assignment.setitem(self, index, value)
 
 
-def take_over(x: Variable, array: Array) -> None:
-    """Give `x` another array."""
-    if metadata_of(x.array) != metadata_of(array):
-        x._accumulator = None  # its node expects what the old elements were
-    x.array = array
+def _no_derivative(grad: Value) -> Value:
+    del grad
+    raise RuntimeError("derivative for set_ is not implemented")
+
+
+@differentiable("NotImplemented", source=_no_derivative, x=_no_derivative)
+def _elements_of(source: Array | None, x: Array, array: Array) -> Array:
+    """What `set_` makes of `x`: `array`, which is that of `source` if there is one."""
+    del source, x
+    return array
+
+
+def _check_alike(x: Variable, array: Array) -> None:
+    """Raise PyTorch's error if `x` cannot have this memory."""
+    if array.dtype != x.array.dtype:
+        new, own = (
+            _C_NAMES.get(one.name, one.name) for one in (array.dtype, x.array.dtype)
+        )
+        raise RuntimeError(
+            f"Could not set tensor of type {new} to a tensor of type {own}"
+        )
+    if device_of(array) is not x.device:
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{x.device}" to a '
+            f'storage on different device "{device_of(array)}".  This is no longer '
+            f"allowed; the devices must match."
+        )
+
+
+#: What C++ calls dtypes, where NumPy calls them otherwise.
+_C_NAMES: Final = {
+    "float16": "c10::Half",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+    "uint8": "unsigned char",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+}

@@ -135,3 +135,31 @@ def test_hooks_of_a_leaf_run_though_nobody_but_the_graph_holds_it():
     loss().backward()
 
     assert seen == [[2.0, 2.0]]
+
+
+def test_hooks_move_to_a_device_with_their_leaf():
+    x = leaf()
+    seen = []
+    x.register_hook(lambda grad: seen.append(str(grad.device)))
+    x.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.tolist()))
+
+    x.data = x.data.to("sim:1")
+    (x * 2).sum().backward()
+
+    assert seen == ["sim:1", [2.0, 2.0]]
+
+
+def test_a_hook_on_the_leaf_needs_no_node():
+    x = leaf()
+
+    x.register_hook(lambda _: None)
+
+    assert x.used_accumulator() is None
+
+
+def test_a_node_of_a_leaf_with_hooks_is_used_again():
+    x = leaf()
+    x.register_hook(lambda _: None)
+    node = weakref.ref(node_of(x.sin()))
+
+    assert node_of(x.sin()) is node()

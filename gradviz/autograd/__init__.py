@@ -9,6 +9,9 @@ from gradviz.autograd.anomaly_mode import (
 )
 from gradviz.autograd.function import Function
 from gradviz.autograd.grad_mode import (
+    _force_original_view_tracking as _force_original_view_tracking,
+)
+from gradviz.autograd.grad_mode import (
     _unsafe_preserve_version_counter as _unsafe_preserve_version_counter,
 )
 from gradviz.autograd.grad_mode import (
@@ -17,6 +20,7 @@ from gradviz.autograd.grad_mode import (
     is_grad_enabled,
     is_inference,
     is_inference_mode_enabled,
+    is_view_replay_enabled,
     no_grad,
     set_grad_enabled,
     set_multithreading_enabled,
@@ -49,6 +53,7 @@ __all__ = [
     "is_inference",
     "is_inference_mode_enabled",
     "is_multithreading_enabled",
+    "is_view_replay_enabled",
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",

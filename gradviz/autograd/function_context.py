@@ -20,6 +20,8 @@ class FunctionCtx:
         non_differentiable: What `mark_non_differentiable` was given, likewise.
         saved_for_forward: What `save_for_forward` was given.
         materialize_grads: Whether ``backward`` gets zeros in place of None.
+        _materialize_non_diff_grads: Whether it gets them, if it gets any, for outputs
+            that are not differentiable, too.
 
     Source: torch/autograd/function.py, FunctionCtx.
     """
@@ -30,6 +32,7 @@ class FunctionCtx:
     non_differentiable: tuple[Any, ...] | None = None
     saved_for_forward: tuple[Any, ...] | None = None
     materialize_grads: bool = True
+    _materialize_non_diff_grads: bool = True
     _saved: "tuple[SavedVariable | SavedNone, ...]" = ()
     _is_freed: bool = False
 

@@ -50,6 +50,7 @@ class FunctionNode(FunctionCtx, Hookable, Node):
     """
 
     _is_made: bool = False
+    _is_fixed: Sequence[bool] = ()
 
     device = _UsersFirst(lambda node: node.runs_on)
     module = _UsersFirst(lambda node: node.module_path)
@@ -72,8 +73,14 @@ class FunctionNode(FunctionCtx, Hookable, Node):
             self.next_edges, self.input_metadata, self.hooks = (), (), None
         self._is_made = True
 
-    def complete(self, outputs: Sequence[object]) -> None:
-        """Take note of what the forward returned, and save what it wants saved."""
+    def complete(self, outputs: Sequence[object], is_fixed: Sequence[bool]) -> None:
+        """Take note of what the forward returned.
+
+        Args:
+            outputs: That.
+            is_fixed: For each of them, whether it is not differentiable.
+        """
+        self._is_fixed = is_fixed
         self.input_metadata = tuple(
             metadata_of(one.array) if isinstance(one, Variable) else None
             for one in outputs
@@ -117,10 +124,25 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         """
         grads: Sequence[Gradient] = inputs
         if self.materialize_grads:
-            grads = tuple(map(_materialized, inputs, self.input_metadata))
+            grads = self._with_zeros(inputs)
         result = type(self).apply(self, *map(as_tensor, grads))
         results = result if isinstance(result, tuple) else (result,)
         return tuple(map(as_flowing, self._of_tensors(results)))
+
+    def _with_zeros(self, inputs: list[Gradient]) -> list[Gradient]:
+        """The gradients, with zeros for those that did not come.
+
+        Source: torch/csrc/autograd/python_function.cpp, PyNode::apply.
+        """
+        fills_all = self._materialize_non_diff_grads
+        return [
+            _zeros(metadata)
+            if gradient is None and metadata is not None and (fills_all or not is_fixed)
+            else gradient
+            for gradient, metadata, is_fixed in zip(
+                inputs, self.input_metadata, self._is_fixed, strict=True
+            )
+        ]
 
     def _of_tensors(self, results: tuple[object, ...]) -> list[Variable | None]:
         """Those of `results` that belong to tensors, all of which are checked."""
@@ -164,6 +186,11 @@ class FunctionNode(FunctionCtx, Hookable, Node):
                 f"ctx.{name} is part of the node that ctx is, and the engine relies on "
                 f"it: choose another name"
             )
+        if type(value) is not bool and name in _FLAGS:
+            raise TypeError(
+                f"set_{name.lstrip('_')} received an invalid combination of arguments "
+                f"- got (), but expected (bool)"
+            )
         object.__setattr__(self, name, value)
 
 
@@ -183,8 +210,9 @@ _ENGINES: Final = {
 }
 
 
-def _materialized(gradient: Gradient, metadata: InputMetadata | None) -> Gradient:
-    """`gradient`, or zeros if it did not come."""
-    if gradient is not None or metadata is None:
-        return gradient
+#: What can only be true or false.
+_FLAGS: Final = {"_materialize_non_diff_grads", "materialize_grads"}
+
+
+def _zeros(metadata: InputMetadata) -> Gradient:
     return copy_to(np.zeros(metadata.shape, metadata.dtype), metadata.device)

@@ -72,7 +72,7 @@ def attach(
         saved=_identities(ctx.to_save or ()) if has_setup else frozenset(),
     )
     if node is not None:
-        node.complete(outputs)
+        node.complete(outputs, [_is_fixed(one, marks) for one in outputs])
     attached = tuple(
         _attached(output, index, node, marks, num_outputs=len(outputs))
         if isinstance(output, Variable)
@@ -130,8 +130,7 @@ def _attached(
 ) -> Variable:
     """An output at its place in the graph, or outside of it."""
     is_input = id(output) in marks.given
-    is_fixed = id(output) in marks.fixed or output.array.dtype.kind not in "fc"
-    edge = None if node is None or is_fixed else Edge(node, index)
+    edge = None if node is None or _is_fixed(output, marks) else Edge(node, index)
     if id(output) in marks.dirty:
         if edge is None:
             count_change(output)
@@ -142,6 +141,13 @@ def _attached(
     if edge is None:
         return _outside(output, is_input=is_input)
     return _placed(_view_of(output) if is_input else output, edge)
+
+
+def _is_fixed(output: object, marks: _Marks) -> bool:
+    """Whether there is no gradient of an output, whatever happens."""
+    return not isinstance(output, Variable) or (
+        id(output) in marks.fixed or output.array.dtype.kind not in "fc"
+    )
 
 
 def _outside(output: Variable, *, is_input: bool) -> Variable:

@@ -14,6 +14,7 @@ from gradviz.engine.grad_mode import (
 from gradviz.ops.recording import inference
 from gradviz.ops.recording.variable import Variable
 from gradviz.ops.recording.version import INFERENCE
+from gradviz.ops.recording.view import force_tracking, is_tracking_forced
 
 __all__ = [
     "enable_grad",
@@ -21,6 +22,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference",
     "is_inference_mode_enabled",
+    "is_view_replay_enabled",
     "no_grad",
     "set_grad_enabled",
     "set_multithreading_enabled",
@@ -207,6 +209,45 @@ class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
     def clone(self) -> "set_multithreading_enabled":
         """Another one, in effect from now on."""
         return set_multithreading_enabled(self.mode)
+
+
+class _force_original_view_tracking:  # noqa: N801 - PyTorch's name
+    """Have views get the nodes of their own ops anew when their base is changed.
+
+    Otherwise they get one of `as_strided`. It counts where a view is made. From the
+    call on, or to the end of the ``with`` block; the setting belongs to the thread.
+
+    Args:
+        mode: Whether to.
+
+    Source: torch/autograd/grad_mode.py, _force_original_view_tracking.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = is_tracking_forced()
+        self.mode = mode
+        force_tracking(mode)
+
+    def __enter__(self) -> None:
+        force_tracking(self.mode)
+
+    def __exit__(self, *_: object) -> None:
+        force_tracking(self.prev)
+
+    def __call__(self, function: F) -> F:
+        """`function`, always running so; the current setting is restored."""
+        force_tracking(self.prev)
+        wrapped: F = decorated(self.clone, function)
+        return wrapped
+
+    def clone(self) -> "_force_original_view_tracking":
+        """Another one, in effect from now on."""
+        return _force_original_view_tracking(self.mode)
+
+
+def is_view_replay_enabled() -> bool:
+    """Whether views that are made here will get the nodes of their own ops anew."""
+    return is_tracking_forced()
 
 
 class _unsafe_preserve_version_counter:  # noqa: N801 - PyTorch's name

@@ -121,17 +121,17 @@ class AccumulateGrad(Node):
         stored = self.stored(leaf)
         if GRAD_ENABLED.get():
             if stored is None:
-                self.store(leaf, self.copied(inputs[0]))
+                self.store(leaf, self.copied(leaf, inputs[0]))
                 return How.COPIED
             self.store(leaf, stored + self.wrapped(inputs[0]))
             return How.OUT_OF_PLACE
         if stored is None:
-            if is_sole_reference(inputs, 0, others=others) and owns_its_memory(
-                inputs[0]
+            if is_sole_reference(inputs, 0, others=others) and self.may_keep(
+                leaf, inputs[0]
             ):
                 self.store(leaf, self.wrapped(inputs[0]))
                 return How.STOLEN
-            self.store(leaf, self.copied(inputs[0]))
+            self.store(leaf, self.copied(leaf, inputs[0]))
             return How.COPIED
         if self.may_increase(stored, inputs[0]):
             increased = self.increased(stored, inputs[0])
@@ -162,8 +162,14 @@ class AccumulateGrad(Node):
         stored += gradient
         return stored
 
-    def copied(self, gradient: Gradient) -> Gradient:
-        """A copy to store, of a gradient that others may see."""
+    def may_keep(self, leaf: Leaf, gradient: Gradient) -> bool:
+        """Whether the leaf can store `gradient` itself, which nobody else holds."""
+        del leaf
+        return owns_its_memory(gradient)
+
+    def copied(self, leaf: Leaf, gradient: Gradient) -> Gradient:
+        """A copy for `leaf` to store, of a gradient that others may see."""
+        del leaf
         # A tensor's copy is an op, and so part of the graph under ``create_graph``.
         copy = getattr(gradient, "clone", None) or getattr(gradient, "copy", None)
         return self.wrapped(gradient if copy is None else copy())

@@ -415,6 +415,19 @@ def test_pinned_memory_is_copied_from_later(kind, devices):
     assert back.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
 
 
+@pytest.mark.usefixtures("devices")
+def test_gradients_go_through_the_copy_in_pinned_memory():
+    x = gv.arange(3.0, requires_grad=True)
+
+    y = x.pin_memory()
+    (y * y).sum().backward()
+
+    assert y.grad_fn.name() == "PinMemoryBackward0"
+    assert x.grad.tolist() == [0.0, 2.0, 4.0]
+    with gv.no_grad():
+        assert not x.pin_memory().requires_grad
+
+
 def test_tensors_are_made_in_pinned_memory(kind):
     assert gv.zeros(3, pin_memory=True).is_pinned()
     assert gv.tensor([1.0], pin_memory=True).is_pinned()

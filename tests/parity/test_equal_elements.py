@@ -1,9 +1,10 @@
-"""Among equal elements, PyTorch's choice is ours."""
+"""Among equal elements, PyTorch's choice is ours; different ones have its nodes."""
 
 import numpy as np
 import pytest
 
 import gradviz as gv
+from tests.parity.outcomes import same_in_both
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.parity
@@ -45,3 +46,34 @@ def test_the_same_of_equal_elements_are_chosen(op, seed):
 
         for mine, other in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(mine, other)
+
+
+UNIQUE = {
+    "all": ("unique", {}),
+    "with counts": ("unique", {"return_inverse": True, "return_counts": True}),
+    "rows": ("unique", {"dim": 0}),
+    "runs": ("unique_consecutive", {"return_counts": True}),
+    "runs of rows": ("unique_consecutive", {"dim": 0}),
+}
+
+
+@pytest.mark.parametrize("which", UNIQUE)
+@pytest.mark.parametrize("wants_gradient", [True, False])
+def test_different_values_have_a_node_that_cannot_be_gone_through(
+    which, wants_gradient
+):
+    name, options = UNIQUE[which]
+
+    def program(lib):
+        x = lib.tensor([[1.0, 2.0], [1.0, 2.0]], requires_grad=wants_gradient)
+        w = lib.tensor(3.0, requires_grad=True)
+        found = getattr(lib, name)(x, **options)
+        values = found[0] if isinstance(found, tuple) else found
+        gradient = lib.autograd.grad((values * w).sum(), w, retain_graph=True)
+        try:
+            (values * w).sum().backward()
+        except NotImplementedError as error:
+            return found, gradient, str(error)
+        return found, gradient
+
+    same_in_both(program)

@@ -769,6 +769,59 @@ def an_instance_that_is_called(lib):
     custom(lib, doubled, identity)()(leaf(lib))
 
 
+def _four_outputs(lib, seen, **flags):
+    """A function of which two outputs have no gradient; it notes what backward gets."""
+
+    def forward(ctx, x):
+        for name, value in flags.items():
+            setattr(ctx, name, value)
+        fixed = x * 2
+        ctx.mark_non_differentiable(fixed)
+        return x * 1, fixed, (x > 0).to(lib.int64), x * 3
+
+    def backward(ctx, *grads):
+        seen.append([None if one is None else one.tolist() for one in grads])
+        return grads[0]
+
+    return custom(lib, forward, backward)
+
+
+@program
+def zeros_only_for_outputs_that_have_a_gradient(lib):
+    seen = []
+    for flags in (
+        {},
+        {"_materialize_non_diff_grads": False},
+        {"_materialize_non_diff_grads": True},
+        {"_materialize_non_diff_grads": False, "materialize_grads": False},
+        {"_materialize_non_diff_grads": True, "materialize_grads": False},
+    ):
+        _four_outputs(lib, seen, **flags).apply(leaf(lib))[0].sum().backward()
+    return seen
+
+
+@program
+def what_the_flag_is_unless_it_is_set(lib):
+    seen = []
+
+    def forward(ctx, x):
+        seen.append(ctx._materialize_non_diff_grads)
+        return x * 1
+
+    custom(lib, forward, identity).apply(leaf(lib))
+    return seen
+
+
+@program
+def a_flag_that_is_no_bool(lib):
+    _four_outputs(lib, [], _materialize_non_diff_grads=1).apply(leaf(lib))
+
+
+@program
+def another_flag_that_is_no_bool(lib):
+    _four_outputs(lib, [], materialize_grads=None).apply(leaf(lib))
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_custom_function_does_what_it_does_in_pytorch(name):
     same_in_both(PROGRAMS[name])

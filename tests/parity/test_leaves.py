@@ -351,6 +351,68 @@ def a_gradient_of_another_dtype_under_create_graph(lib):
     return kind(x.grad), x.grad
 
 
+@program
+def the_first_gradient_under_create_graph(lib):
+    x = leaf(lib)
+    lib.autograd.backward((x * x * x).sum(), create_graph=True)
+    node = x.grad.grad_fn
+    second = lib.autograd.grad(x.grad.sum(), x)
+    return x.grad, [one and one.name() for one, _ in node.next_functions], second
+
+
+@program
+def the_first_gradient_under_create_graph_that_needs_none(lib):
+    x = leaf(lib)
+    lib.autograd.backward((x * 2).sum(), create_graph=True)
+    return x.grad, x.grad._version
+
+
+@program
+def the_second_gradient_under_create_graph(lib):
+    x = leaf(lib)
+    for _ in range(2):
+        lib.autograd.backward((x * x).sum(), create_graph=True)
+    return x.grad
+
+
+@program
+def the_gradient_of_a_leaf_with_gaps_under_create_graph(lib):
+    x = lib.ones(4)[::2].requires_grad_()
+    lib.autograd.backward((x * x).sum(), create_graph=True)
+    return x.grad
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda lib: lib.ones(3, 2),
+        lambda lib: lib.ones(2, 3).t(),
+        lambda lib: lib.ones(6, 2)[::2],
+        lambda lib: lib.ones(3, 1).expand(3, 2),
+        lambda lib: lib.ones(4, 2, 3).permute(2, 0, 1),
+    ],
+    ids=["C order", "transposed", "with gaps", "expanded", "permuted"],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda lib, x: x * lib.ones(x.shape),
+        lambda lib, x: x.transpose(0, -1) * lib.ones(x.transpose(0, -1).shape),
+        lambda lib, x: x + 1,
+        lambda lib, x: x * x,
+    ],
+    ids=["times", "transposed", "plus", "squared"],
+)
+def test_a_gradient_lies_in_memory_as_its_leaf_does(make, use, create_graph):
+    def program(lib):
+        x = make(lib).requires_grad_()
+        lib.autograd.backward(use(lib, x).sum(), create_graph=create_graph)
+        return x.grad.stride(), x.grad
+
+    same_in_both(program)
+
+
 # --- set_ -----------------------------------------------------------------------------
 
 

@@ -170,7 +170,39 @@ def out(lib):
     return returned is result, result.tolist(), result._version
 
 
+def resized_in_inference_mode(lib):
+    x = lib.tensor([1.0, 2.0, 3.0, 4.0])
+    with lib.inference_mode():
+        y = lib.tensor([1.0, 2.0]).resize_(1)
+        x.resize_(2)
+        return x.tolist(), y.tolist(), x._version, x.is_inference()
+
+
+def inference_tensor_resized_outside(lib):
+    with lib.inference_mode():
+        x = lib.tensor([1.0, 2.0])
+    x.resize_(1)
+
+
+def resized_although_it_requires_gradients(lib):
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    with lib.no_grad():
+        x.resize_(1)
+
+
+def requires_grad_is_deleted(lib):
+    x = lib.tensor([1.0, 2.0], requires_grad=True)
+    try:
+        del x.requires_grad
+    finally:
+        assert x.requires_grad
+
+
 PROGRAMS = [
+    inference_tensor_resized_outside,
+    requires_grad_is_deleted,
+    resized_although_it_requires_gradients,
+    resized_in_inference_mode,
     data_is_set,
     data_keeps_no_count,
     data_of_integers,

@@ -180,3 +180,73 @@ def test_a_random_program_of_views_does_the_same(block):
     for seed in range(block * 20, block * 20 + 20):
         steps = program(seed)
         assert run(gradviz, steps, seed) == run(torch, steps, seed), (seed, steps)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("block", range(20, 25))
+def test_so_does_one_where_views_remember_their_ops(block):
+    for seed in range(block * 20, block * 20 + 20):
+        steps = program(seed)
+        with (
+            gradviz.autograd._force_original_view_tracking(True),
+            torch.autograd._force_original_view_tracking(True),
+        ):
+            assert run(gradviz, steps, seed) == run(torch, steps, seed), (seed, steps)
+
+
+def views_made_with_and_without_tracking(lib):
+    x = lib.ones(4, 4, requires_grad=True).clone()
+    first = x.t()
+    with lib.autograd._force_original_view_tracking(True):
+        second = first[1:]
+        with lib.autograd._force_original_view_tracking(False):
+            third = second[:, 1:]
+        fourth = third.unsqueeze(0)
+    fifth = fourth.squeeze(0)
+    return x, [first, second, third, fourth, fifth]
+
+
+def test_a_view_of_views_has_the_nodes_of_those_that_were_tracked():
+    def names(lib):
+        x, views = views_made_with_and_without_tracking(lib)
+        x.mul_(2)
+        chains = []
+        for view in views:
+            node, chain = view.grad_fn, []
+            while node is not None:
+                chain.append(node.name().rpartition("::")[2])
+                node = node.next_functions[0][0] if node.next_functions else None
+            chains.append(chain)
+        return chains
+
+    assert names(gradviz) == names(torch)
+
+
+def test_its_gradient_goes_back_through_all_of_them():
+    def gradients(lib):
+        x, views = views_made_with_and_without_tracking(lib)
+        x.mul_(2)
+        return [
+            lib.autograd.grad(view.sum(), x, retain_graph=True)[0].tolist()
+            for view in views
+        ]
+
+    assert gradients(gradviz) == gradients(torch)
+
+
+def test_tracking_is_forced_for_a_block_a_function_or_from_a_call_on():
+    def answers(lib):
+        force, ask = (
+            lib.autograd._force_original_view_tracking,
+            lib.autograd.is_view_replay_enabled,
+        )
+        given = [ask(), force(True)(ask)(), ask()]
+        with force(True):
+            given.append(ask())
+        force(True)
+        given.append(ask())
+        force(False)
+        return [*given, ask()]
+
+    expected = [False, True, False, True, True, False]
+    assert answers(gradviz) == answers(torch) == expected

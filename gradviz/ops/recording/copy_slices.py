@@ -3,6 +3,7 @@
 See Note [Views and the graph] in `gradviz.ops.recording.view`.
 """
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.node_hooks import Hookable
 from gradviz.ops.recording.variable import (
     NOWHERE,
+    Value,
     Variable,
     gradient_edge,
     metadata_of,
@@ -107,10 +109,30 @@ def new_edge(view: Variable, of: View) -> Edge:
     try:
         if not base.needs_grad:  # it was detached: gradients end there
             base = variable(base.array, NOWHERE)
-        positions = _positions(of.steps, base.array)
-        return gradient_edge(_as_strided(base, positions, view.array))
+        if not of.tracked:
+            return gradient_edge(_strided(base, of.steps, view.array))
+        return gradient_edge(_tracked(base, of))
     finally:
         GRAD_ENABLED.reset(token)
+
+
+def _strided(base: Variable, steps: Sequence[Step], data: Array) -> Value:
+    return _as_strided(base, _positions(steps, base.array), data)
+
+
+def _tracked(shown: Variable, of: View) -> Value:
+    """The view of `shown`, by its own ops where they were tracked.
+
+    Source: torch/csrc/autograd/variable.cpp, ViewInfo::chain.
+    """
+    numbered = enumerate(of.steps)
+    for is_tracked, group in itertools.groupby(numbered, lambda n: n[0] in of.tracked):
+        steps = [step for _, step in group]
+        if is_tracked:
+            shown = replay(steps, shown)
+        else:
+            shown = _strided(shown, steps, replay(steps, shown.array))
+    return shown
 
 
 # A view may show the two parts of complex numbers, or pairs as complex numbers. So from

@@ -27,6 +27,7 @@ from gradviz.ops.recording import inference, saved_variable
 from gradviz.ops.recording.copy_slices import CopySlices
 from gradviz.ops.recording.differentiable import DOORS, Op, differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.memory_layout import is_dense
 from gradviz.ops.recording.node_hooks import move, move_retained_grad
 from gradviz.ops.recording.op_node import OpNode
 from gradviz.ops.recording.saved_variable import SavedVariable
@@ -289,8 +290,8 @@ def _check_partial_overlap(target: Array, source: Array) -> None:
     """Source: aten/src/ATen/MemoryOverlap.cpp, get_overlap_status."""
     if (
         np.may_share_memory(target, source)
-        and _is_dense(target)
-        and _is_dense(source)
+        and is_dense(target)
+        and is_dense(source)
         and not _is_same_memory(target, source)
     ):
         raise RuntimeError(
@@ -298,13 +299,6 @@ def _check_partial_overlap(target: Array, source: Array) -> None:
             "written-to tensor refer to a single memory location. Please clone() the "
             "tensor before performing the operation."
         )
-
-
-def _is_dense(array: Array) -> bool:
-    """Whether the elements fill the memory between the first and the last."""
-    steps = zip(array.shape, array.strides, strict=True)
-    span = sum((length - 1) * step for length, step in steps) + array.dtype.itemsize
-    return bool(span == array.nbytes)
 
 
 def _is_same_memory(a: Array, b: Array) -> bool:

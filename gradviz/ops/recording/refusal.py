@@ -68,6 +68,20 @@ def check_shapes(*arrays: Any) -> None:  # noqa: ANN401 - any library's
         )
 
 
+def not_implemented(op: str) -> Callable[[Any], Any]:
+    """A formula that PyTorch plans to have some day: computing it raises.
+
+    Args:
+        op: The name of what computes the result there.
+    """
+
+    def formula(grad: Any) -> Any:  # noqa: ANN401 - it returns nothing
+        del grad
+        raise NotImplementedError(f"the derivative for '{op}' is not implemented.")
+
+    return formula
+
+
 def without_derivative(op: str) -> Callable[[Any], Any]:
     """A formula for an op that PyTorch has no derivative of: backward raises.
 

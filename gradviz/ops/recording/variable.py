@@ -19,10 +19,11 @@ from gradviz.backends.device import CPU, Device
 from gradviz.engine import anomaly, basic_nodes
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, InputMetadata, Node, NodeHooks, TensorHooks
-from gradviz.engine.ownership import fits, is_writeable
+from gradviz.engine.ownership import fits, is_writeable, owns_its_memory
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording import inference
 from gradviz.ops.recording.grad_rules import check_grad, check_grad_dtype
+from gradviz.ops.recording.memory_layout import is_dense, is_laid_out_as
 from gradviz.ops.recording.version import INFERENCE, Version
 
 #: What ops take and return: an array, a `Variable`, sometimes a number. From arrays
@@ -170,6 +171,10 @@ class Variable:
             )
         self.needs_grad = requires_grad
         self.edge = None
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad must be a bool")
 
     @property
     def grad(self) -> Value:
@@ -469,6 +474,25 @@ class AccumulateGrad(basic_nodes.AccumulateGrad):
     def wrapped(self, gradient: Gradient) -> Gradient:
         """A raw gradient as a variable; with ``create_graph`` it is one already."""
         return gradient if isinstance(gradient, Variable) else variable(gradient)
+
+    def may_keep(self, leaf: Any, gradient: Gradient) -> bool:  # noqa: ANN401 - as `leaf`
+        """Whether it has memory of its own, laid out as that of the leaf."""
+        return owns_its_memory(gradient) and is_laid_out_as(gradient, leaf.array)
+
+    def copied(self, leaf: Any, gradient: Gradient) -> Gradient:  # noqa: ANN401 - as `leaf`
+        """A copy, laid out as the leaf; with ``create_graph`` an op makes it.
+
+        Source: torch/csrc/autograd/utils/grad_layout_contract.h, clone_obey_contract.
+        """
+        array, given, has_gaps = leaf.array, raw(gradient), not is_dense(leaf.array)
+        copy: Any = gradient
+        if isinstance(gradient, Variable):
+            if has_gaps:
+                return copy.clone() if given.flags.c_contiguous else copy.contiguous()
+        elif has_gaps or (array.flags.c_contiguous and given.shape == array.shape):
+            return variable(given.copy())
+        copy = variable(np.empty_like(array, dtype=given.dtype))
+        return copy.copy_(self.wrapped(gradient))
 
     def may_increase(self, stored: Gradient, gradient: Gradient) -> bool:
         """Always: ``.grad`` keeps its dtype and shape, whatever the leaf has by now."""

@@ -10,13 +10,16 @@ takes from the base's gradient what the view shows.
 
 A view remembers how it was made of its base: the view ops, in order. They are ops, so
 they work on arrays and on variables, and on any array of the base's shape. PyTorch
-remembers sizes and strides instead.
+remembers sizes and strides instead: there the new node is that of a single
+`as_strided`, and here it is called so. Where view tracking was forced while a view was
+made, both remember the view op, and the new node is that op's own.
 Source: torch/csrc/autograd/variable.h, Note [View + Inplace update for base tensor].
 """
 
 import enum
 import threading
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from typing import Final, TypeAlias
 
 from gradviz.engine.grad_mode import GRAD_ENABLED
@@ -29,6 +32,22 @@ from gradviz.ops.recording.version import INFERENCE
 
 #: A view op, its arguments after the first, and which of its results; None if one.
 Step: TypeAlias = tuple[Callable[..., Value], tuple[Value, ...], int | None]
+
+
+_TRACKS: Final = ContextVar("gradviz.forces_view_tracking", default=False)
+_ever_tracked = False  # until then nobody asks further
+
+
+def is_tracking_forced() -> bool:
+    """Whether views remember their ops, to get the nodes of those anew."""
+    return _TRACKS.get()
+
+
+def force_tracking(mode: bool) -> None:
+    """Have views that are made in this context remember their ops, or not."""
+    global _ever_tracked
+    _ever_tracked = _ever_tracked or mode
+    _TRACKS.set(mode)
 
 
 class Creation(enum.Enum):
@@ -50,19 +69,26 @@ class View:
     Attributes:
         base: The variable with the memory, itself no view.
         steps: How the view is made of it.
+        tracked: Which of the steps, by their numbers, were made where view tracking was
+            forced.
         creation: What forbids changes in place.
         version: The count of changes for which the view's edge is right.
 
     Source: torch/csrc/autograd/variable.h, struct DifferentiableViewMeta.
     """
 
-    __slots__ = ("base", "creation", "steps", "version")
+    __slots__ = ("base", "creation", "steps", "tracked", "version")
 
     def __init__(
-        self, base: Variable, steps: tuple[Step, ...], creation: Creation
+        self,
+        base: Variable,
+        steps: tuple[Step, ...],
+        creation: Creation,
+        tracked: tuple[int, ...] = (),
     ) -> None:
         self.base = base
         self.steps = steps
+        self.tracked = tracked
         self.creation = creation
         self.version = (base.version or base.shared_version()).value
 
@@ -139,7 +165,10 @@ def view_of(source: Variable, result: Variable, step: Step) -> View | None:
     else:
         if creation is _NORMAL:
             creation = before.creation
-        view = View(before.base, (*before.steps, step), creation)
+        steps = (*before.steps, step)
+        view = View(before.base, steps, creation, before.tracked)
+    if _ever_tracked and _TRACKS.get():
+        view.tracked += (len(view.steps) - 1,)
     result.version = view.base.version
     return view
 

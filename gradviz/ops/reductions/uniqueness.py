@@ -1,11 +1,15 @@
 """Different values, and runs of equal ones."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from gradviz.backends.base import Array
+from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import at, wrap_dim
-from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.ops.recording.refusal import not_implemented
+from gradviz.ops.recording.variable import Value, Variable, raw, variable
 
 
 class Unique(NamedTuple):
@@ -42,14 +46,11 @@ def unique(
         The values; a tuple with the others that were asked for.
     """
     del sorted
-    x = raw(input)
-    axis = None if dim is None else wrap_dim(dim, x.ndim)
-    values, inverse, counts = np.unique(
-        x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
-    )
-    if axis is None:
-        inverse = inverse.reshape(x.shape)
-    return _asked(Unique(values, inverse, counts), return_inverse, return_counts)
+    if dim is None:
+        found = _unique(input)
+    else:
+        found = _unique_slices(input, wrap_dim(dim, raw(input).ndim))
+    return _asked(found, return_inverse, return_counts)
 
 
 def unique_consecutive(
@@ -66,8 +67,41 @@ def unique_consecutive(
         return_counts: Return also how long each run is.
         dim: Compare slices along this dimension; None compares elements in C order.
     """
-    x = raw(input)
-    axis = 0 if dim is None else wrap_dim(dim, x.ndim)
+    axis = None if dim is None else wrap_dim(dim, raw(input).ndim)
+    return _asked(_runs(input, axis), return_inverse, return_counts)
+
+
+def _without_gradient(op: str) -> Callable[[Callable[..., Unique]], Op]:
+    """The op of a function whose values have a node that cannot be gone through."""
+    name = "".join(word.capitalize() for word in op.split("_"))
+    return differentiable(
+        f"{name}Backward0",
+        results=Unique._fields,
+        plain=("inverse", "counts"),
+        x=not_implemented(op),
+    )
+
+
+@_without_gradient("_unique2")
+def _unique(x: Array) -> Unique:
+    values, inverse, counts = np.unique(
+        x, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    return Unique(values, inverse.reshape(x.shape), counts)
+
+
+@_without_gradient("unique_dim")
+def _unique_slices(x: Array, axis: int) -> Unique:
+    return Unique(
+        *np.unique(
+            x, return_inverse=True, return_counts=True, axis=axis, equal_nan=False
+        )
+    )
+
+
+@_without_gradient("unique_consecutive")
+def _runs(x: Array, dim: int | None) -> Unique:
+    axis = 0 if dim is None else dim
     flat = x.reshape(-1) if dim is None else x
     length = flat.shape[axis]
     rest = tuple(i for i in range(flat.ndim) if i != axis)
@@ -82,11 +116,13 @@ def unique_consecutive(
         inverse = inverse.reshape(x.shape)
     counts = np.bincount(np.cumsum(is_start) - 1) if length else starts
     values = flat[at(axis, starts)]
-    return _asked(Unique(values, inverse, counts), return_inverse, return_counts)
+    return Unique(values, inverse, counts)
 
 
 def _asked(found: Unique, return_inverse: bool, return_counts: bool) -> Value:
-    values, inverse, counts = map(variable, found)
+    values, inverse, counts = (
+        one if isinstance(one, Variable) else variable(one) for one in found
+    )
     if not (return_inverse or return_counts):
         return values
     return (values, *[inverse] * return_inverse, *[counts] * return_counts)

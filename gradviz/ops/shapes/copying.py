@@ -7,6 +7,8 @@ import numpy as np
 
 from gradviz.backends.base import Array, copy_to, device_of
 from gradviz.backends.device import CPU, Device
+from gradviz.backends.pinning import pinned
+from gradviz.backends.protocols import Accelerator
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.variable import Value, raw
@@ -71,6 +73,12 @@ def to_copy(
         return copy_to(x.astype(dtype, copy=False), device, non_blocking=non_blocking)
     copy = copy_to(x, device, non_blocking=non_blocking)
     return copy.astype(dtype, copy=False)
+
+
+@differentiable("PinMemoryBackward0", x=lambda grad: grad)
+def pinned_copy(x: Array, accelerator: Accelerator) -> Array:
+    """A copy in pinned memory; its gradient may be anywhere on the host."""
+    return pinned(x, accelerator)
 
 
 def _cast(grad: Value, dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -27,10 +27,12 @@ def resize(x: V, shape: Shape) -> V:
     Fewer elements stay where they are; for more there is new memory.
 
     Raises:
-        RuntimeError: It requires gradients.
+        RuntimeError: It requires gradients, or was made in inference mode, which this
+            is not.
     """
     if x.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    check_changeable(x)
     if x.array.shape == tuple(shape):
         return x
     flat = x.array.reshape(-1)

@@ -1,13 +1,14 @@
 """Methods that write to the elements of the tensor."""
 
 from collections.abc import Callable
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.backends.device import CPU
 from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.dtype_names import cpp_name
 from gradviz.ops.recording.in_place import (
     check_changeable,
     count_change,
@@ -111,11 +112,9 @@ def _elements_of(source: Array | None, x: Array, array: Array) -> Array:
 def _check_alike(x: Variable, array: Array) -> None:
     """Raise PyTorch's error if `x` cannot have this memory."""
     if array.dtype != x.array.dtype:
-        new, own = (
-            _C_NAMES.get(one.name, one.name) for one in (array.dtype, x.array.dtype)
-        )
         raise RuntimeError(
-            f"Could not set tensor of type {new} to a tensor of type {own}"
+            f"Could not set tensor of type {cpp_name(array.dtype)} to a tensor of type "
+            f"{cpp_name(x.array.dtype)}"
         )
     if device_of(array) is not x.device:
         raise RuntimeError(
@@ -123,18 +122,3 @@ def _check_alike(x: Variable, array: Array) -> None:
             f'storage on different device "{device_of(array)}".  This is no longer '
             f"allowed; the devices must match."
         )
-
-
-#: What C++ calls dtypes, where NumPy calls them otherwise.
-_C_NAMES: Final = {
-    "float16": "c10::Half",
-    "float32": "float",
-    "float64": "double",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-    "uint8": "unsigned char",
-    "int8": "signed char",
-    "int16": "short int",
-    "int32": "int",
-    "int64": "long int",
-}

@@ -5,9 +5,9 @@ from typing import Self
 from gradviz.backends.base import accelerator_of, current_accelerator
 from gradviz.backends.device import CPU, Device
 from gradviz.backends.device_type import DeviceLike, DeviceType
-from gradviz.backends.pinning import is_pinned, pinned
+from gradviz.backends.pinning import is_pinned
 from gradviz.backends.stream import Stream
-from gradviz.ops.recording.variable import variable
+from gradviz.ops.shapes.copying import pinned_copy
 from gradviz.tensors.methods.conversion import Conversion
 
 
@@ -46,8 +46,7 @@ class Placement(Conversion):
     def pin_memory(self, device: str | Device | None = None) -> Self:
         """The tensor in pinned memory, from which copies need not be waited for.
 
-        The copy is outside the graph. A tensor that is pinned already is returned as it
-        is.
+        A tensor that is pinned already is returned as it is.
 
         Args:
             device: Of the accelerator that is to copy it; None for the current one.
@@ -63,7 +62,7 @@ class Placement(Conversion):
         if self.is_pinned():
             return self
         target = current_accelerator() if device is None else Device(device)
-        copy: Self = variable(pinned(self.array, accelerator_of(target)))
+        copy: Self = pinned_copy(self, accelerator_of(target))
         return copy
 
     def is_pinned(self) -> bool:

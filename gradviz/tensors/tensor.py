@@ -9,6 +9,7 @@ import numpy as np
 
 from gradviz.backends.base import Array, backend_of, copy_to
 from gradviz.backends.device import CPU, Device
+from gradviz.engine.node import Node
 from gradviz.ops.recording.promotion import DTypeLike, get_default_dtype
 from gradviz.ops.recording.variable import (
     Variable,
@@ -211,6 +212,28 @@ class Tensor(
     def retain_grad(self) -> None:
         """Have backward fill ``.grad``, though this is no leaf."""
         retain_grad(self)
+
+    @property
+    def _grad_fn(self) -> Node | None:
+        """As `grad_fn`, which says what to do when it is deleted."""
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise RuntimeError("Deletion of _grad_fn not allowed. Detach tensor instead!")
+
+    @property
+    def _backward_hooks(self) -> object:
+        """PyTorch's private dictionary of hooks; here they are not in there."""
+        return self.__dict__.get("_backward_hooks")
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks: object) -> None:
+        self.__dict__["_backward_hooks"] = hooks
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise RuntimeError("Deletion of _backwards_hooks not allowed!")
 
     # --- a container of tensors -------------------------------------------------------
 

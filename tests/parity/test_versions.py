@@ -190,19 +190,33 @@ def resized_although_it_requires_gradients(lib):
         x.resize_(1)
 
 
-def requires_grad_is_deleted(lib):
+def resized_in_inference_mode_although_it_requires_gradients(lib):
     x = lib.tensor([1.0, 2.0], requires_grad=True)
-    try:
-        del x.requires_grad
-    finally:
-        assert x.requires_grad
+    y = x * 2
+    with lib.inference_mode():
+        z = lib.ones(2, requires_grad=True).resize_(1)
+        x.resize_(1)
+        y.resize_as_(x)
+    return x.tolist(), x._version, y.tolist(), z.tolist(), z.requires_grad
+
+
+def what_may_not_be_deleted(lib):
+    x = lib.tensor([1.0, 2.0], requires_grad=True) * 2
+    errors = []
+    for name in ("data", "requires_grad", "_grad_fn", "_backward_hooks"):
+        try:
+            delattr(x, name)
+        except RuntimeError as error:
+            errors.append(str(error))
+    return errors, x.requires_grad, x._grad_fn.name(), x._backward_hooks
 
 
 PROGRAMS = [
     inference_tensor_resized_outside,
-    requires_grad_is_deleted,
     resized_although_it_requires_gradients,
     resized_in_inference_mode,
+    resized_in_inference_mode_although_it_requires_gradients,
+    what_may_not_be_deleted,
     data_is_set,
     data_keeps_no_count,
     data_of_integers,

@@ -60,7 +60,7 @@ def move(x: Variable, edge: Edge) -> None:
     """
     before = x.edge
     x.edge, x.needs_grad = edge, True
-    if hasattr(x, "_hooks"):
+    if x._hooks is not None:
         x._hooks.pre = ()
     move_retained_grad(before, edge)
 

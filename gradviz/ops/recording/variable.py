@@ -97,7 +97,7 @@ class Variable:
     _grad: "Variable | None"
     _grad_dtype: "np.dtype[Any] | _AsElements | None"
     _accumulator: "AccumulateGrad | None"
-    _hooks: TensorHooks  # not there until somebody asks: most variables have none
+    _hooks: TensorHooks | None
 
     @property
     def device(self) -> Device:
@@ -282,7 +282,7 @@ class Variable:
             used = self.used_accumulator()
             if used is None:
                 used = self._accumulator = node
-        if hasattr(self, "_hooks"):
+        if self._hooks is not None:
             used.hooks_to_add_to()
         return used
 
@@ -297,12 +297,10 @@ class Variable:
 
     def own_hooks(self) -> TensorHooks:
         """The hooks of this tensor, which every node of a leaf shows."""
-        try:
-            return self._hooks
-        except AttributeError:
+        if self._hooks is None:
             self._hooks = TensorHooks()
-        if self._accumulator is not None:
-            self._accumulator.hooks_to_add_to()
+            if self._accumulator is not None:
+                self._accumulator.hooks_to_add_to()
         return self._hooks
 
 
@@ -338,6 +336,7 @@ def variable(array: Array, edge: Edge | None = None) -> Value:
     new._grad = None
     new._grad_dtype = AS_ELEMENTS
     new._accumulator = None
+    new._hooks = None
     if edge is not None:
         new.needs_grad = True
         return new

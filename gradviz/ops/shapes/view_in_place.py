@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from gradviz.ops.recording import inference
 from gradviz.ops.recording.differentiable import Op
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.in_place import check_changeable, count_change
@@ -27,10 +28,10 @@ def resize(x: V, shape: Shape) -> V:
     Fewer elements stay where they are; for more there is new memory.
 
     Raises:
-        RuntimeError: It requires gradients, or was made in inference mode, which this
-            is not.
+        RuntimeError: It requires gradients, or was made in inference mode. In that
+            mode both may be resized.
     """
-    if x.requires_grad:
+    if x.requires_grad and not inference.is_on():
         raise RuntimeError("cannot resize variables that require grad")
     check_changeable(x)
     if x.array.shape == tuple(shape):

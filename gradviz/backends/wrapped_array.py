@@ -87,6 +87,23 @@ class WrappedArray(NDArrayOperatorsMixin):
         """
         raise NotImplementedError
 
+    def call_whole(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...]
+    ) -> Any:
+        """What a function of our own returns; see `in_one_kernel`.
+
+        A device that cannot run Python carries out what is in it one by one, and the
+        host waits wherever it looks at elements.
+        """
+        del name
+        return function(*args)
+
+    def check_elements(
+        self, name: str, check: Callable[..., None], args: tuple[Any, ...]
+    ) -> None:
+        """See that elements are as they have to be; see `check_elements`."""
+        self.call_whole(name, check, args)
+
     def to_host(self) -> np.ndarray:
         """The elements in host memory, once they are there."""
         raise NotImplementedError
@@ -262,6 +279,43 @@ class WrappedArray(NDArrayOperatorsMixin):
             return value
 
         return mapped(taken, index)
+
+
+def in_one_kernel(name: str, function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function that looks at elements, without having the host wait for them.
+
+    For what decides by elements what to do, but not the shape or dtype of what it
+    returns. On the CPU it is a call like any other.
+
+    Args:
+        name: What traces and errors call the kernel.
+        function: Of NumPy's arrays and plain values; changes none of them. It may be
+            tried on zeros first. What it raises, a device tells of later.
+        *args: Its arguments; arrays may be in tuples.
+    """
+    for arg in args:
+        if isinstance(arg, WrappedArray):
+            return arg.call_whole(name, function, args)
+    return function(*args)
+
+
+def check_elements(name: str, check: Callable[..., None], *args: Any) -> None:
+    """Call a function that raises if elements are not what they have to be.
+
+    At once on the CPU. An accelerator does it in its own time, and what it raises is
+    told of at a later call: so does PyTorch, by device-side asserts. What is computed
+    from such elements meanwhile is undefined.
+
+    Args:
+        name: What traces and errors call the kernel.
+        check: Of NumPy's arrays and plain values.
+        *args: Its arguments.
+    """
+    for arg in args:
+        if isinstance(arg, WrappedArray):
+            arg.check_elements(name, check, args)
+            return
+    check(*args)
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:

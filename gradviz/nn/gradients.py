@@ -1,12 +1,10 @@
 """What is done to the gradients of many parameters at once."""
 
-import math
 from collections.abc import Iterable
 
-import numpy as np
-
 from gradviz.autograd.grad_mode import no_grad
-from gradviz.ops.recording.variable import raw
+from gradviz.ops.reductions.norms import vector_norm
+from gradviz.ops.shapes.joining import stack
 from gradviz.tensors.creation import tensor
 from gradviz.tensors.tensor import Tensor
 
@@ -49,22 +47,13 @@ def clip_grad_norm_(
     Source: torch/nn/utils/clip_grad.py.
     """
     grads = _gradients(parameters)
-    norm_type = float(norm_type)
-    if not grads:
-        return tensor(0.0)
-    norms = [_norm(grad, norm_type) for grad in grads]
-    total = _norm(np.array(norms), norm_type)
-    if error_if_nonfinite and not math.isfinite(total):
-        raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is "
-            f"non-finite, so it cannot be clipped. To disable this error and scale the "
-            f"gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
-        )
-    factor = min(max_norm / (total + 1e-6), 1.0) if total == total else total  # noqa: PLR0124 - NaN
+    total = get_total_norm(grads, norm_type, error_if_nonfinite)
     with no_grad():
+        # Multiplied with even if it is 1: nobody has to wait to see whether it is.
+        factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
         for grad in grads:
-            grad.mul_(factor)
-    return tensor(total, dtype=grads[0].dtype)
+            grad.mul_(factor.to(grad.device))
+    return total
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
@@ -80,25 +69,30 @@ def get_total_norm(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
-    """The norm of several tensors, taken as one long vector."""
+    """The norm of several tensors, taken as one long vector, where the first one is.
+
+    Raises:
+        RuntimeError: The norm is no number, if that is an error: to see it, the program
+            waits for a device.
+
+    Source: torch/nn/utils/clip_grad.py, _get_total_norm.
+    """
     parts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
-    total = _norm(np.array([_norm(one, float(norm_type)) for one in parts]), norm_type)
-    if error_if_nonfinite and not math.isfinite(total):
+    norm_type = float(norm_type)
+    if not parts:
+        return tensor(0.0)
+    with no_grad():
+        norms = [vector_norm(one, norm_type).to(parts[0].device) for one in parts]
+        total: Tensor = vector_norm(stack(norms), norm_type)
+    if error_if_nonfinite and not total.isfinite():
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is "
             f"non-finite, so it cannot be clipped. To disable this error and scale the "
             f"gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
         )
-    return tensor(total)
+    return total
 
 
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     several = [parameters] if isinstance(parameters, Tensor) else parameters
     return [one.grad for one in several if one.grad is not None]
-
-
-def _norm(x: Tensor | np.ndarray, order: float) -> float:
-    array = raw(x)
-    if order == math.inf:
-        return float(np.abs(array).max(initial=0))
-    return float((np.abs(array) ** order).sum() ** (1 / order))

@@ -4,6 +4,7 @@ import copy
 import math
 from typing import Unpack
 
+from gradviz.backends.device import Device
 from gradviz.nn import init
 from gradviz.nn.containers import ModuleList
 from gradviz.nn.factory import Factory
@@ -14,6 +15,7 @@ from gradviz.nn.transformer_layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.creation import full
 from gradviz.tensors.tensor import Tensor
 
@@ -188,6 +190,8 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int) -> Tensor:
+    def generate_square_subsequent_mask(
+        sz: int, device: Device | str | None = None, dtype: DTypeLike = None
+    ) -> Tensor:
         """A mask that hides what comes later: minus infinity above the diagonal."""
-        return full((sz, sz), -math.inf).triu(1)
+        return full((sz, sz), -math.inf, dtype=dtype, device=device).triu(1)

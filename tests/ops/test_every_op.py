@@ -8,7 +8,10 @@ import pytest
 
 import gradviz as gv
 from gradviz.autograd import grad, gradcheck, gradgradcheck
+from tests.backends.simulated.watched import watched
+from tests.ops.cases import waits
 from tests.ops.cases.case import tensors_in
+from tests.ops.cases.page import op_of
 from tests.ops.cases.table import CASES, REFUSED
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -73,19 +76,28 @@ def test_gradients_agree_with_finite_differences_elsewhere(case, dtype, seed):
     check(case, dtype, seed)
 
 
-def outcome(case, dtype, inputs, layout=lambda array: array):
+def outcome(case, inputs, layout=lambda array: array):
     """The results of a case and the gradients of its inputs, on the host."""
     results = tensors_in(case.call(gv, inputs))
+    return on_host([*results, *gradients_of(results, inputs, layout)])
+
+
+def gradients_of(results, inputs, layout=lambda array: array):
+    """The gradients of the inputs, given fixed ones of the results."""
     recorded = [one for one in results if one.requires_grad]
-    gradients = ()
-    if recorded:
-        gradients = grad(
-            recorded,
-            [one for one in inputs if one.requires_grad],
-            [gv.as_tensor(layout(weights(one)), device=one.device) for one in recorded],
-            materialize_grads=True,
-        )
-    return [one.detach().cpu().numpy() for one in (*results, *gradients)]
+    if not recorded:
+        return ()
+    return grad(
+        recorded,
+        [one for one in inputs if one.requires_grad],
+        [gv.as_tensor(layout(weights(one)), device=one.device) for one in recorded],
+        materialize_grads=True,
+    )
+
+
+def on_host(tensors):
+    """The elements of tensors."""
+    return [one.detach().cpu().numpy() for one in tensors]
 
 
 def weights(result):
@@ -128,9 +140,9 @@ def test_less_exact_dtypes_give_what_double_precision_gives(case, dtype, exact):
     ]
 
     with warnings.catch_warnings():
-        results = outcome(case, dtype, inputs)
+        results = outcome(case, inputs)
 
-    assert_close(results, outcome(case, exact, wide), rtol=8 * EPSILON[dtype])
+    assert_close(results, outcome(case, wide), rtol=8 * EPSILON[dtype])
 
 
 def exact_of(dtype):
@@ -150,22 +162,73 @@ def columns_first(array):
     return np.array(array, order="F")
 
 
+@pytest.fixture(name="watched")
+def _watched():
+    """Who carries out the work of devices, and counts waits."""
+    with watched() as executor:
+        yield executor
+
+
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_neither_device_nor_strides_change_an_outcome(case):
-    dtype = case.dtypes[0]
-    expected = outcome(case, dtype, leaves(case, dtype))
+def test_neither_device_nor_strides_change_an_outcome(case, watched):
+    dtype, op = case.dtypes[0], op_of(case.name)
+    expected = outcome(case, leaves(case, dtype))
     rtol = EPSILON.get(dtype, 1e-12)
 
     on_device = leaves(case, dtype, "sim:1")
-    assert_close(outcome(case, dtype, on_device), expected, rtol)
-    for one in tensors_in(case.call(gv, on_device)):
-        assert str(one.device) == "sim:1"
+    results = tensors_in(case.call(gv, on_device))
+    assert all(str(one.device) == "sim:1" for one in results)
+    assert not watched.num_waits or op in waits.FORWARD
+
+    watched.num_waits = 0
+    gradients = gradients_of(results, on_device)
+    assert not watched.num_waits or op in waits.BACKWARD
+    assert_close(on_host([*results, *gradients]), expected, rtol)
 
     # What cannot be viewed in another order must be copied first, as in PyTorch.
     is_view = case.name.startswith("Tensor.view")
     for layout in (spread,) if is_view else (spread, columns_first):
         elsewhere = leaves(case, dtype, layout=layout)
-        assert_close(outcome(case, dtype, elsewhere, layout), expected, rtol)
+        assert_close(outcome(case, elsewhere, layout), expected, rtol)
+
+
+INTEGERS = [
+    case
+    for case in CASES
+    if "int64" in case.dtypes[1:] and op_of(case.name) not in waits.FORWARD
+]
+
+
+@pytest.mark.parametrize("case", INTEGERS, ids=[case.id for case in INTEGERS])
+def test_nobody_waits_for_integers_either(case, watched):
+    case.call(gv, leaves(case, "int64", "sim:1"))
+
+    assert not watched.num_waits
+
+
+@pytest.mark.parametrize("op", sorted(waits.FORWARD | waits.BACKWARD))
+def test_an_op_that_is_said_to_wait_does(op, watched):
+    waits_in = set()
+    for case in CASES:
+        if op_of(case.name) != op:
+            continue
+        inputs = leaves(case, case.dtypes[0], "sim:0")
+        watched.num_waits = 0
+        results = tensors_in(case.call(gv, inputs))
+        waits_in |= {"forward"} if watched.num_waits else set()
+        watched.num_waits = 0
+        gradients_of(results, inputs)
+        waits_in |= {"backward"} if watched.num_waits else set()
+
+    said = {"forward"} if op in waits.FORWARD else set()
+    said |= {"backward"} if op in waits.BACKWARD else set()
+    assert waits_in == said
+
+
+def test_the_page_says_which_ops_wait():
+    page = waits.PAGE.read_text(encoding="utf-8")
+
+    assert page == waits.written(page), "run: python -m tests.ops.cases.waits"
 
 
 @pytest.mark.parametrize("refused", REFUSED, ids=[one.id for one in REFUSED])

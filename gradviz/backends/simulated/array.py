@@ -27,6 +27,20 @@ class SimulatedArray(DeviceArray):
         """What a function of NumPy's returns: arrays yet to be computed, or views."""
         return calls.call_function(function, args, kwargs)
 
+    def call_whole(
+        self, name: str, function: Callable[..., Any], args: tuple[Any, ...]
+    ) -> Any:
+        """What a function of our own returns, computed by one kernel."""
+        common_device(args)
+        return calls.call(function, name, args, {})
+
+    def check_elements(
+        self, name: str, check: Callable[..., None], args: tuple[Any, ...]
+    ) -> None:
+        """Have a kernel see that elements are as they have to be."""
+        common_device(args)
+        calls.check(check, name, args)
+
     def to_host(self) -> np.ndarray:
         """A copy in host memory, once it is there."""
         return copies.to_host(self, is_awaited=True)

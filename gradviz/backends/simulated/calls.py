@@ -138,6 +138,13 @@ def call(
     return result
 
 
+def check(function: Callable[..., None], name: str, args: tuple[Any, ...]) -> None:
+    """Launch a call that writes nothing, but may raise."""
+    arrays = tuple(arrays_in(args))
+    queue = ready(arrays).current_queue()
+    launch(queue, name, partial(function, *map(_raw, args)), arrays, ())
+
+
 def _fits(function: Callable[..., Any], args: tuple[Any, ...], out: Any) -> bool:
     """Whether the result of a ufunc can go where it is to go, as far as is known."""
     if not isinstance(function, np.ufunc) or not isinstance(out, DeviceArray):

@@ -42,6 +42,8 @@ TAKES_OUT: Final = _named(
 SHAPED: Final = (
     TAKES_OUT
     | {np.lib.stride_tricks.sliding_window_view}
+    # They refuse no matrix. Others may, and are waited for: the program is to know.
+    | {np.linalg.det, np.linalg.slogdet, np.linalg.qr}
     | _named(
         *("reshape", "ravel", "transpose", "swapaxes", "moveaxis", "rollaxis"),
         *("broadcast_to", "broadcast_arrays", "expand_dims", "squeeze", "real", "imag"),
@@ -94,6 +96,6 @@ SHAPED: Final = (
         *("angle", "i0", "sinc", "percentile", "quantile", "nanmedian", "average"),
         *("interp", "convolve", "correlate", "isin", "vander", "trapezoid", "unwrap"),
         *("diagflat", "resize", "append", "count_nonzero", "linspace", "logspace"),
-        *("repeat", "where", "nanargmax", "nanargmin"),
+        *("repeat", "where", "nanargmax", "nanargmin", "isreal", "iscomplex"),
     )
 )

@@ -11,6 +11,7 @@ the kernel, and raises what it raises. So it does where the elements decide: `no
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from types import EllipsisType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -45,6 +46,11 @@ VIEW: Final = Answer("a view")
 #: Only the kernel knows.
 UNKNOWN: Final = Answer("unknown")
 
+_UNSEEN: Final = Answer("not known yet")
+
+#: Of what a key has the value.
+_PLAIN: Final = (int, str, type, np.dtype, EllipsisType)
+
 _MAX_KNOWN: Final = 20_000
 
 #: Forms by function and arguments. Any thread; replacing an entry changes nothing.
@@ -65,7 +71,8 @@ def form_of(
     """What a call returns: a form, `VIEW` or `UNKNOWN`.
 
     Args:
-        function: A function or ufunc of NumPy's, or a method of a ufunc.
+        function: A function or ufunc of NumPy's, or a method of a ufunc; or one of a
+            module of ours, tried as well.
         args: Of which arrays on devices are not looked at, only their layouts.
         kwargs: Likewise.
         may_view: Whether it may return views of arguments that are not copied.
@@ -74,10 +81,10 @@ def form_of(
         key = (function, *map(_key, args))
         if kwargs:
             key += tuple((name, _key(value)) for name, value in kwargs.items())
-        form = _known.get(key)
+        form = _known.get(key, _UNSEEN)
     except _NoKeyError:
         return _infer(function, args, kwargs, may_view)
-    if form is None:
+    if form is _UNSEEN:
         if len(_known) >= _MAX_KNOWN:
             _known.clear()
         form = _known[key] = _infer(function, args, kwargs, may_view)
@@ -91,9 +98,9 @@ def _key(value: Any) -> Any:
     kind = type(value)
     if kind is float or kind is complex:
         return kind
-    if value is None or isinstance(value, int | str | type | np.dtype | type(Ellipsis)):
+    if value is None or isinstance(value, _PLAIN):
         return kind, value
-    if kind is tuple or kind is list:
+    if isinstance(value, tuple) or kind is list:
         return kind, *map(_key, value)
     if kind is slice:
         return slice, _key(value.start), _key(value.stop), _key(value.step)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches, matmul
 from gradviz.ops.elementwise.arithmetic import neg
@@ -159,6 +160,10 @@ def _solve_triangular_right(a: Array, b: Array, upper: bool, unit: bool) -> Arra
 
 def _triangle_solved(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     """The X of ``A @ X == B``, looking at one triangle of A."""
+    return in_one_kernel("solve_triangular", _triangle_solution, a, b, upper, unit)
+
+
+def _triangle_solution(a: Array, b: Array, upper: bool, unit: bool) -> Array:
     triangle = np.triu(a, int(unit)) if upper else np.tril(a, -int(unit))
     if unit:
         triangle = triangle + beside(a, np.eye(a.shape[-1], dtype=a.dtype))

@@ -5,6 +5,7 @@ from typing import Final, Literal
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import binary, differentiable, unary
 from gradviz.ops.recording.dtype_names import cpp_name
@@ -314,9 +315,14 @@ def _divide_rounded(x: Array, y: Operand, mode: RoundingMode) -> Array:
 def _for_rounding(kernel: str, x: Array, y: Operand) -> list[Array]:
     x, y = promote_all(x, y)
     check_kinds(kernel, "iuf", x)
-    if x.dtype.kind in "iu" and np.any(y == 0):
-        raise RuntimeError("ZeroDivisionError")
+    if x.dtype.kind in "iu":
+        check_elements(f"{kernel}: check", _check_divisor, y)
     return [x, y]
+
+
+def _check_divisor(y: Operand) -> None:
+    if np.any(y == 0):
+        raise RuntimeError("ZeroDivisionError")
 
 
 def div(input: Value, other: Value, *, rounding_mode: RoundingMode = None) -> Value:

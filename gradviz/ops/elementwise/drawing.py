@@ -9,13 +9,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array, backend_of
+from gradviz.backends.wrapped_array import WrappedArray, check_elements
 from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.generator import Generator, default_generator
 from gradviz.ops.recording.placing import beside
-from gradviz.ops.recording.variable import Value, Variable, variable
+from gradviz.ops.recording.variable import Value, Variable, raw, variable
 
 #: Draws as many numbers as a shape says.
 Draw: TypeAlias = Callable[[Shape], Any]
@@ -39,7 +40,10 @@ def bernoulli(
         "Expected p_in >= 0 && p_in <= 1 to be true, but got false.",
     )
     random = random_of(generator)
-    drawn: Value = _BERNOULLI(input, lambda size: random.random(size) < chances)
+    drawn: Value = _BERNOULLI(
+        input,
+        lambda size: beside(input.array, np.asarray(random.random(size))) < chances,
+    )
     return drawn
 
 
@@ -55,19 +59,43 @@ def multinomial(
     Raises:
         RuntimeError: There are not enough of them.
     """
-    rows = np.atleast_2d(_on_host(input)).astype(np.float64)
-    if not replacement and num_samples > rows.shape[-1]:
+    weights = input.array
+    if not replacement and num_samples > weights.shape[-1]:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
-    random = random_of(generator)
-    drawn = [
-        random.choice(row.size, num_samples, replace=replacement, p=row / row.sum())
-        for row in rows
-    ]
-    indices = np.asarray(drawn, np.int64).reshape(*input.array.shape[:-1], -1)
-    result: Value = variable(beside(input.array, indices))
+    check_elements("multinomial: check", _check_weights, weights)
+    random, shape = random_of(generator), weights.shape
+    rows: Array = np.reshape(weights, (-1, shape[-1])).astype(np.float64)
+    if not replacement and isinstance(rows, WrappedArray):
+        # As PyTorch does: how many numbers `choice` draws, the elements decide.
+        ranks = rows / beside(rows, random.exponential(size=rows.shape))
+        drawn: Array = np.argsort(-ranks, axis=-1)[:, :num_samples]
+    elif isinstance(rows, WrappedArray):
+        ends = np.cumsum(rows, axis=-1)
+        numbers = beside(rows, random.random((rows.shape[0], num_samples, 1)))
+        drawn = np.sum((ends / ends[:, -1:])[:, None] <= numbers, axis=-1)
+    else:
+        drawn = np.asarray(
+            [
+                random.choice(row.size, num_samples, replacement, row / row.sum())
+                for row in rows
+            ],
+            np.int64,
+        )
+    result: Value = variable(np.reshape(drawn, (*shape[:-1], num_samples)))
     return result
+
+
+def _check_weights(weights: np.ndarray) -> None:
+    if not bool(np.all((weights >= 0) & np.isfinite(weights))):
+        raise RuntimeError(
+            "probability tensor contains either `inf`, `nan` or element < 0"
+        )
+    if not bool(np.all(np.sum(weights, axis=-1) > 0)):
+        raise RuntimeError(
+            "invalid multinomial distribution (sum of probabilities <= 0)"
+        )
 
 
 def poisson(input: Variable, generator: Generator | None = None) -> Variable:
@@ -82,10 +110,12 @@ def constant_op(node: str) -> Op:
 
     @differentiable(node, x=lambda grad: zeros_like(grad))
     def drawn(x: Array, draw: Draw) -> Array:
-        numbers = np.asarray(draw(x.shape))
+        numbers = draw(x.shape)
         if x.dtype.kind == "c":
-            numbers = numbers + 1j * np.asarray(draw(x.shape))
-        return beside(x, numbers.astype(x.dtype))
+            numbers = numbers + 1j * draw(x.shape)
+        if isinstance(numbers, WrappedArray):  # it was drawn there
+            return numbers.astype(x.dtype)
+        return beside(x, np.asarray(numbers).astype(x.dtype))
 
     return drawn
 
@@ -108,16 +138,20 @@ def check_kind(x: Variable, kinds: str, kernel: str) -> None:
         )
 
 
-def chances_of(p: Value, refusal: str) -> np.ndarray:
+def chances_of(p: Value, refusal: str) -> Array:
     """The elements or the number `p`, which must be probabilities.
 
     Raises:
         RuntimeError: One is none; the message is `refusal`.
     """
-    chances = _on_host(p) if isinstance(p, Variable) else np.asarray(p)
+    chances: Array = raw(p) if isinstance(p, Variable) else np.asarray(p)
+    check_elements("bernoulli: check", _check_chances, chances, refusal)
+    return chances
+
+
+def _check_chances(chances: np.ndarray, refusal: str) -> None:
     if not bool(np.all((chances >= 0) & (chances <= 1))):
         raise RuntimeError(refusal)
-    return chances
 
 
 def _on_host(x: Variable) -> np.ndarray:

@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import check_elements
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.real_functions import of_reals
 from gradviz.ops.elementwise.zeta_functions import EULER_MACLAURIN, LARGE, hurwitz
@@ -95,10 +96,14 @@ def polygamma(n: int, input: Value) -> Value:
 @differentiable("MvlgammaBackward0", x=lambda grad, x, p: grad * _slopes(x, p))
 def _mvlgamma(x: Array, p: int) -> Array:
     x = as_floating(x)
-    if np.any(x <= (p - 1) / 2):
-        raise RuntimeError("All elements must be greater than (p-1)/2")
+    check_elements("mvlgamma: check", _check_above, x, p)
     constant = p * (p - 1) / 4 * math.log(math.pi)
     return reduce(operator.add, [log_gamma(x - k / 2) for k in range(p)]) + constant
+
+
+def _check_above(x: Array, p: int) -> None:
+    if np.any(x <= (p - 1) / 2):
+        raise RuntimeError("All elements must be greater than (p-1)/2")
 
 
 def _slopes(x: Gradient, p: int) -> Gradient:

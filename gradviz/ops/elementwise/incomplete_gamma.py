@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.gamma_functions import lgamma, log_gamma
 from gradviz.ops.elementwise.transcendental import exp, log
@@ -75,7 +76,7 @@ def _upper(a: Array, x: Array) -> Array:
     return fraction * _density(a, x)
 
 
-def _part(a: Array, x: Array, *, above: bool) -> Array:
+def _part(a: Array, x: Array, above: bool) -> Array:
     """One of the two parts; at the limits as PyTorch has it."""
     inside = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
     by_series = (x <= 1) | (x <= a)
@@ -100,7 +101,8 @@ def _kernel(name: str, *, above: bool) -> Op:
         check_kinds(name, "biuf", x, y)
         a, b = as_floating(x), as_floating(y)
         wide = (a.astype(np.float64), b.astype(np.float64))
-        return _part(*wide, above=above).astype(np.result_type(a, b))
+        values = in_one_kernel(name, _part, *wide, above)
+        return values.astype(np.result_type(a, b))
 
     forward.__name__ = name
     return forward

@@ -3,6 +3,7 @@
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import WrappedArray, in_one_kernel
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import log
@@ -43,14 +44,22 @@ def _by_exponent(
     The limit of x**y log(x) at 0 is 0 for y > 0, and so PyTorch defines it for y = 0.
     """
     at_zero = (raw(x) == 0) & (np.real(raw(exponent)) >= 0)
-    base = x if not np.any(at_zero) else where(at_zero, 1.0, x)
+    # Not to wait for a device, that there is none is seen on the CPU only.
+    is_nowhere = not isinstance(at_zero, WrappedArray) and not np.any(at_zero)
+    base = x if is_nowhere else where(at_zero, 1.0, x)
     if raw(result).dtype.kind == "c":  # a negative base has a logarithm then
         base = _as(base, raw(result).dtype)
     return where(at_zero, 0.0, grad * conj(result * log(base)))
 
 
 def _power_of_array(x: Array, exponent: Array) -> Array:
-    if exponent.dtype.kind != "i" or not np.any(exponent < 0):
+    if exponent.dtype.kind != "i":
+        return np.power(x, exponent)
+    return in_one_kernel("power", _power_of_integers, x, exponent)
+
+
+def _power_of_integers(x: Array, exponent: Array) -> Array:
+    if not np.any(exponent < 0):
         return np.power(x, exponent)
     # What is below 1 is cut to 0; of 1 and -1 the power is that of the inverse.
     kept = np.power(x, np.abs(exponent))

@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import binary, differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import Scalar, as_floating, promote_all
@@ -34,6 +35,10 @@ EULER_MACLAURIN: Final = (
 
 def hurwitz(s: Array | float, x: Array) -> Array:
     """Hurwitz's zeta function, the sum of ``(x + k) ** -s`` over k, for s > 1."""
+    return in_one_kernel("zeta", _hurwitz, s, x)
+
+
+def _hurwitz(s: Array | float, x: Array) -> Array:
     pole = (x <= 0) & (x == np.floor(x)) & np.isfinite(x)
     # Far below 0 too many terms count; PyTorch gives up there as well.
     x = np.where(pole, 1, np.where(x < _SMALL, np.nan, x))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches
 from gradviz.ops.elementwise.activation import sigmoid
@@ -45,6 +46,14 @@ def _nll(
     x: Array, target: Array, weight: Array, ignore_index: int, reduction: str
 ) -> Array:
     """Minus the entries of the right classes, along dimension 1 of `x`."""
+    return in_one_kernel(
+        "nll_loss", _nll_values, x, target, weight, ignore_index, reduction
+    )
+
+
+def _nll_values(
+    x: Array, target: Array, weight: Array, ignore_index: int, reduction: str
+) -> Array:
     counts, classes = _counting(x, target, ignore_index)
     chosen = -x[_at(classes, x.ndim)]
     weights = _weights_of(x, weight, counts, classes)
@@ -66,6 +75,21 @@ def _nll_spread(
     reduction: str,
 ) -> Array:
     """The gradient of `_nll`, given that of the loss, `x`."""
+    return in_one_kernel(
+        "nll_loss_backward",
+        _nll_gradient,
+        *(x, shape, target, weight, ignore_index, reduction),
+    )
+
+
+def _nll_gradient(
+    x: Array,
+    shape: Shape,
+    target: Array,
+    weight: Array,
+    ignore_index: int,
+    reduction: str,
+) -> Array:
     counts, classes = _counting(x, target, ignore_index, shape)
     weights = _weights_of(x, weight, counts, classes)
     grad = -x
@@ -175,6 +199,10 @@ def _bce(x: Array, y: Array, weight: Array, reduction: str) -> Array:
             f"Found dtype {scalar_type_name(y.dtype)} but expected "
             f"{scalar_type_name(x.dtype)}"
         )
+    return in_one_kernel("binary_cross_entropy", _bce_values, x, y, weight, reduction)
+
+
+def _bce_values(x: Array, y: Array, weight: Array, reduction: str) -> Array:
     if not bool(np.all((x >= 0) & (x <= 1))):
         raise RuntimeError("all elements of input should be between 0 and 1")
     # PyTorch's limit: where a right class was held to be impossible.

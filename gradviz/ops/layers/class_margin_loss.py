@@ -3,6 +3,7 @@
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import check_elements
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches
 from gradviz.ops.elementwise.activation import logsigmoid
@@ -21,6 +22,7 @@ from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
+from gradviz.ops.shapes.gathering import in_bounds
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
 
 
@@ -155,11 +157,14 @@ def multi_margin_loss(
         raise RuntimeError(
             f"expected scalar type Long but found {scalar_type_name(classes.dtype)}"
         )
-    if classes.size and not (
-        int(np.min(classes)) >= 0 and int(np.max(classes)) < raw(input).shape[-1]
-    ):
-        raise RuntimeError("target out of range")
+    if classes.size:
+        check_elements("multi_margin_loss: check", _check_classes, classes, shape[-1])
     return _multi_margin(input, target, p, margin, weight, reduction)
+
+
+def _check_classes(classes: np.ndarray, num_classes: int) -> None:
+    if not in_bounds(classes, num_classes):
+        raise RuntimeError("target out of range")
 
 
 @old_names

@@ -3,10 +3,12 @@
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import check_elements, in_one_kernel
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.shapes.gathering import in_bounds
 
 
 @differentiable(
@@ -34,6 +36,14 @@ def added_up(
     x: Array, indices: Array, num_rows: int, padding_idx: int, by_frequency: bool
 ) -> Array:
     """The gradients of the entries, added up by row."""
+    return in_one_kernel(
+        "embedding_backward", _sums, x, indices, num_rows, padding_idx, by_frequency
+    )
+
+
+def _sums(
+    x: Array, indices: Array, num_rows: int, padding_idx: int, by_frequency: bool
+) -> Array:
     width = x.shape[-1]
     result: Array = np.zeros_like(x, shape=(num_rows, width))
     rows = np.reshape(indices, -1)
@@ -68,8 +78,13 @@ def _looked_up(x: Array, indices: Array, padding_idx: int, by_frequency: bool) -
     rows = np.take(x, indices, axis=0)
     scale = (indices != padding_idx).astype(x.dtype)
     if by_frequency:
-        scale = scale / np.bincount(np.reshape(indices, -1))[indices]
+        scale = scale / in_one_kernel("bincount", _how_often, indices)
     return rows * scale[..., None]
+
+
+def _how_often(indices: Array) -> Array:
+    """For each index how many there are of it."""
+    return np.bincount(np.reshape(indices, -1))[indices]
 
 
 def embedding(
@@ -111,7 +126,7 @@ def embedding(
         padding_idx += table.shape[0]
     check_indices(indices, table, "embedding")
     if max_norm is not None:
-        shorten(table, np.unique(indices), max_norm, norm_type)
+        shorten(table, np.reshape(indices, -1), max_norm, norm_type)
     return _embedding(weight, input, padding_idx, scale_grad_by_freq)
 
 
@@ -136,8 +151,12 @@ def check_indices(indices: Array, table: Array, op: str) -> None:
             f"scalar types: Long, Int; but got torch.{kind}Tensor instead (while "
             f"checking arguments for {op})"
         )
-    rows = table.shape[0]
-    if not indices.size or (int(np.min(indices)) >= 0 and int(np.max(indices)) < rows):
+    if indices.size:
+        check_elements(f"{op}: check", _check_rows, indices, table.shape[0], op)
+
+
+def _check_rows(indices: np.ndarray, rows: int, op: str) -> None:
+    if in_bounds(indices, rows):
         return
     if op == "embedding":
         raise IndexError("index out of range in self")
@@ -149,7 +168,10 @@ def check_indices(indices: Array, table: Array, op: str) -> None:
 
 
 def shorten(table: Array, rows: Array, max_norm: float, norm_type: float) -> None:
-    """Scale rows down in place to a norm of `max_norm` at most."""
+    """Scale rows down in place to a norm of `max_norm` at most.
+
+    One that is named twice is written twice: the same, as all are read before.
+    """
     norms = np.sum(np.abs(table[rows]) ** norm_type, axis=1) ** (1 / norm_type)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1)
     table[rows] = table[rows] * scale[:, None].astype(table.dtype)

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.placing import beside
@@ -105,6 +106,11 @@ def largest(x: Array, window: Window) -> tuple[Array, Array]:
 
     A NaN is larger than anything; of equals the first is taken.
     """
+    values, indices = in_one_kernel("max_pool", _largest, x, window)
+    return values, indices
+
+
+def _largest(x: Array, window: Window) -> tuple[Array, Array]:
     lengths = x.shape[-window.spatial :]
     is_float = x.dtype.kind == "f"
     extended, _ = padded(x, window, -np.inf if is_float else np.iinfo(x.dtype).min)

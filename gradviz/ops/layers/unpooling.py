@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
@@ -161,6 +162,10 @@ def _check(x: Array, indices: Array, lengths: Shape) -> None:
             f"({list(x.shape)}) but got indices tensor with shape: "
             f"{list(indices.shape)}"
         )
+    check_elements("max_unpool: check", _check_indices, indices, lengths)
+
+
+def _check_indices(indices: np.ndarray, lengths: Shape) -> None:
     wrong = (indices < 0) | (indices >= prod(lengths))
     if bool(np.any(wrong)):
         first = int(np.reshape(indices, -1)[np.argmax(wrong)])

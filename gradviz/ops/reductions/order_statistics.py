@@ -6,6 +6,7 @@ What lies between elements is in `gradviz.ops.reductions.quantiles`.
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording import return_types
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
@@ -26,6 +27,10 @@ def _is_nan(x: Array) -> Array:
 
 def _median_index(x: Array, dim: int, *, ignore_nan: bool) -> Array:
     """Where the lower median along `dim` is; NaN is the largest of all."""
+    return in_one_kernel("median", _median_places, x, dim, ignore_nan)
+
+
+def _median_places(x: Array, dim: int, ignore_nan: bool) -> Array:
     order = order_of(x, dim)
     missing = _is_nan(x)
     if ignore_nan:
@@ -96,10 +101,15 @@ def _at_rank(kind: Kind, x: Array, dim: int, keepdim: bool) -> Extremes:
     x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
 )
 def _kthvalue(x: Array, k: int, dim: int, keepdim: bool) -> Extremes:
+    index = in_one_kernel("kthvalue", _kth_place, x, k, dim)
+    return chosen(return_types.kthvalue, x, index, dim, keepdim)
+
+
+def _kth_place(x: Array, k: int, dim: int) -> Array:
     index = order_of(x, dim)
     if x.ndim:
         index = rearranged(x, index, dim, slice(k - 1, k), at_rank(k - 1))
-    return chosen(return_types.kthvalue, x, index, dim, keepdim)
+    return index
 
 
 @numpy_names

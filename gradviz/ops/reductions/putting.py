@@ -3,6 +3,7 @@
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.differentiable import differentiable
@@ -81,7 +82,7 @@ def put(input: Value, index: Value, source: Value, accumulate: bool = False) -> 
             f"put_(): Expected source and index to have the same number of elements, "
             f"but got source.numel() = {values.size}, index.numel() = {indices.size}"
         )
-    check_flat_bounds(indices, x.size)
+    check_flat_bounds("put", indices, x.size)
     return _put(input, indices, source, accumulate)
 
 
@@ -92,10 +93,17 @@ def put(input: Value, index: Value, source: Value, accumulate: bool = False) -> 
     source=lambda grad, mask, source_shape: _scattered_source(grad, mask, source_shape),
 )
 def _masked_scatter(x: Array, mask: Array, source: Array) -> Array:
+    return in_one_kernel("masked_scatter", _masked_copy, x, mask, source)
+
+
+def _masked_copy(x: Array, mask: Array, source: Array) -> Array:
     shape = np.broadcast_shapes(x.shape, mask.shape)
     result = np.broadcast_to(x, shape).copy()
     wide = np.broadcast_to(mask, shape)
-    result[wide] = source.reshape(-1)[: int(np.count_nonzero(wide))]
+    count = int(np.count_nonzero(wide))
+    if count > source.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    result[wide] = source.reshape(-1)[:count]
     return result
 
 
@@ -121,7 +129,5 @@ def masked_scatter(input: Value, mask: Value, source: Value) -> Value:
             f"masked_scatter: expected self and source to have same dtypes but got"
             f"{scalar_type_name(x.dtype)} and {scalar_type_name(values.dtype)}"
         )
-    shape = common_shape(x.shape, places.shape)
-    if np.count_nonzero(np.broadcast_to(places, shape)) > values.size:
-        raise RuntimeError("Number of elements of source < number of ones in mask")
+    common_shape(x.shape, places.shape)
     return _masked_scatter(input, places, source)

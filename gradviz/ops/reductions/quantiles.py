@@ -5,6 +5,7 @@ from typing import Literal
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.elementwise.arithmetic import lerp
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.calling import numpy_names
@@ -151,5 +152,9 @@ def _check_quantile(name: str, x: Array, q: Array, interpolation: str) -> None:
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or "
             f"nearest, but got {interpolation}"
         )
+    check_elements(f"{name}: check", _check_range, q, name)
+
+
+def _check_range(q: np.ndarray, name: str) -> None:
     if not np.all((q >= 0) & (q <= 1)):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")

@@ -170,7 +170,7 @@ def check_scatter(x: Value, dim: int, index: Value, source: Value) -> int:
     if has_array:
         check_same_ndim(raw(source), indices, "src")
     _check_fit(target.shape, indices.shape, dim, raw(source) if has_array else None)
-    check_bounds(indices, dim, target.shape)
+    check_bounds("scatter", indices, dim, target.shape)
     return dim
 
 

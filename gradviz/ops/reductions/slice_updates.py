@@ -13,7 +13,6 @@ from gradviz.ops.reductions.scatter_reduce import Reduce, reduce_slices
 from gradviz.ops.shapes.gathering import (
     check_bounds,
     check_index_vector,
-    in_bounds,
     select_slices,
     slices_at,
 )
@@ -106,7 +105,7 @@ def index_add(
     x, indices, slices = raw(input), raw(index), raw(source)
     dim = wrap_dim(dim, x.ndim)
     _check_slices("index_add", x, dim, indices, slices)
-    check_bounds(indices, dim, x.shape)
+    check_bounds("index_add", indices, dim, x.shape)
     return _index_add(input, dim, indices.reshape(-1), source, alpha)
 
 
@@ -120,11 +119,9 @@ def index_copy(input: Value, dim: int, index: Value, source: Value) -> Value:
     x, indices, slices = raw(input), raw(index), raw(source)
     dim = wrap_dim(dim, x.ndim)
     _check_slices("index_copy", x, dim, indices, slices)
-    if indices.size and not in_bounds(indices, x.shape[dim] if x.ndim else 1):
-        try:
-            check_bounds(indices, dim, x.shape, IndexError)
-        except IndexError as error:
-            raise IndexError(f"index_copy_(): {error}") from None
+    check_bounds(
+        "index_copy", indices, dim, x.shape, IndexError, words="index_copy_(): "
+    )
     return _index_copy(input, dim, indices.reshape(-1), source)
 
 
@@ -146,8 +143,7 @@ def index_fill(input: Value, dim: int, index: Value, value: Value) -> Value:
     if indices.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     size = x.shape[dim] if x.ndim else 1
-    if indices.size and not in_bounds(indices, size, lowest=-size):
-        check_bounds(indices, dim, x.shape, IndexError)
+    check_bounds("index_fill", indices, dim, x.shape, IndexError, lowest=-size)
     if not hasattr(value, "dtype"):
         return _index_fill(input, dim, indices.reshape(-1), value)
     if raw(value).ndim:
@@ -213,7 +209,7 @@ def index_reduce(
         )
     dim = wrap_dim(dim, x.ndim)
     _check_slices("index_reduce", x, dim, indices, slices)
-    check_bounds(indices, dim, x.shape)
+    check_bounds("index_reduce", indices, dim, x.shape)
     places = indices.reshape(-1, *(1,) * max(slices.ndim - dim - 1, 0))
     if not slices.ndim:
         places = places.reshape(())

@@ -3,6 +3,7 @@
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording import return_types
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
@@ -28,9 +29,13 @@ def order_of(x: Array, dim: int, *, descending: bool = False) -> Array:
 
 def unstable_order_of(x: Array, dim: int, *, descending: bool = False) -> Array:
     """As `order_of`, with equal elements as PyTorch's unstable sort leaves them."""
-    order = order_of(x, dim, descending=descending)
     if not x.ndim or x.shape[dim] <= SHORT:
-        return order
+        return order_of(x, dim, descending=descending)
+    return in_one_kernel("sort", _unstable_order, x, dim, descending)
+
+
+def _unstable_order(x: Array, dim: int, descending: bool) -> Array:
+    order = order_of(x, dim, descending=descending)
     return rearranged(x, order, dim, slice(None), sorting)
 
 
@@ -78,11 +83,16 @@ _unstable_sort = differentiable(
     x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
 )
 def _topk(x: Array, k: int, dim: int, largest: bool, in_order: bool) -> Extremes:
-    chosen = order_of(x, dim, descending=largest)
+    chosen = in_one_kernel("topk", _places_of_best, x, k, dim, largest, in_order)
+    return _picked(return_types.topk, x, chosen, dim)
+
+
+def _places_of_best(x: Array, k: int, dim: int, largest: bool, in_order: bool) -> Array:
+    places = order_of(x, dim, descending=largest)
     if x.ndim:
         algorithm = best(k, in_order=in_order)
-        chosen = rearranged(x, chosen, dim, slice(k), algorithm, always=not in_order)
-    return _picked(return_types.topk, x, chosen, dim)
+        places = rearranged(x, places, dim, slice(k), algorithm, always=not in_order)
+    return places
 
 
 @numpy_names

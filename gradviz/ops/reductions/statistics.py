@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.calling import numpy_names
@@ -258,5 +259,9 @@ def histc(input: Value, bins: int = 100, min: float = 0, max: float = 0) -> Valu
         raise RuntimeError(f"range of [{min}, {max}] is not finite")
     if min > max:
         raise RuntimeError("max must be larger than min")
-    counts, _ = np.histogram(x, bins, (min, max))
-    return variable(counts.astype(x.dtype))
+    return variable(in_one_kernel("histc", _histogram, x, bins, min, max))
+
+
+def _histogram(x: Array, bins: int, start: float, stop: float) -> Array:
+    counts, _ = np.histogram(x, bins, (start, stop))
+    return counts.astype(x.dtype)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradviz.backends.base import Array, copy_to
 from gradviz.backends.device import Device
+from gradviz.backends.wrapped_array import WrappedArray
 from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
@@ -59,7 +60,9 @@ def _filled(x: Array, value: complex) -> Array:
     value=lambda grad: grad.sum(),
 )
 def _filled_with(x: Array, value: Array) -> Array:
-    return np.full_like(x, value.item())
+    if not isinstance(x, WrappedArray) or device_of(value) is not x.device:
+        value = value.item()
+    return np.full_like(x, value)
 
 
 @differentiable("ZeroBackward0", x=lambda grad: zeros_like(grad))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.recording.variable import Value, raw, variable
 
 
@@ -27,13 +28,20 @@ def one_hot(input: Value, num_classes: int = -1) -> Value:
         )
     if not classes.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    if classes.size and np.min(classes) < 0:
-        raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
+        check_elements("one_hot: check", _check_classes, classes, None)
         num_classes = int(np.max(classes)) + 1
     elif num_classes < 1:
+        _check_classes(classes, None)
         raise RuntimeError("num_classes should be positive")
-    elif classes.size and np.max(classes) >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
+    elif classes.size:
+        check_elements("one_hot: check", _check_classes, classes, num_classes)
     numbers = np.cumsum(np.ones_like(classes, shape=num_classes)) - 1
     return variable((np.expand_dims(classes, -1) == numbers).astype(np.int64))
+
+
+def _check_classes(classes: np.ndarray, num_classes: int | None) -> None:
+    if classes.size and np.min(classes) < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes is not None and np.max(classes) >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")

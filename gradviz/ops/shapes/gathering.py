@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
 from gradviz.ops.recording.dtype_names import scalar_type_name
@@ -93,7 +94,7 @@ def gather(input: Value, dim: int, index: Value, *, sparse_grad: bool = False) -
                 f"{list(indices.shape)} to be no larger than self {list(x.shape)} "
                 f"apart from dimension {dim}"
             )
-    check_bounds(indices, dim, x.shape)
+    check_bounds("gather", indices, dim, x.shape)
     return gather_at(input, dim, indices)
 
 
@@ -194,8 +195,9 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
             f"index_select(): Index to scalar can have only 1 value, got "
             f"{indices.size} value(s)"
         )
-    if indices.size and not in_bounds(indices, x.shape[dim] if x.ndim else 1):
-        raise IndexError("index out of range in self")
+    if indices.size:
+        size = x.shape[dim] if x.ndim else 1
+        check_elements("index_select: check", _check_rows, indices, size)
     return select_slices(input, dim, indices.reshape(-1))
 
 
@@ -234,7 +236,7 @@ def take(input: Value, index: Value) -> Value:
             f"take(): Expected a long tensor for index, but got "
             f"{scalar_type_name(indices.dtype)}"
         )
-    check_flat_bounds(indices, raw(input).size)
+    check_flat_bounds("take", indices, raw(input).size)
     return take_at(input, indices)
 
 
@@ -303,27 +305,69 @@ def check_same_ndim(x: Array, index: Array, what: str) -> None:
         )
 
 
-def in_bounds(index: Array, size: int, *, lowest: int = 0) -> bool:
+def check_bounds(
+    op: str,
+    index: Array,
+    dim: int,
+    shape: Shape,
+    kind: type[Exception] = RuntimeError,
+    *,
+    lowest: int = 0,
+    words: str = "",
+) -> None:
+    """Raise PyTorch's error for the first index that is out of range.
+
+    Args:
+        op: Who asks.
+        index: The indices.
+        dim: What they are of,
+        shape: in an array of this shape.
+        kind: Of error.
+        lowest: The least that one may be.
+        words: What the message begins with.
+    """
+    if index.size:
+        size = shape[dim] if shape else 1
+        check_elements(
+            f"{op}: check", _check_bounds, index, lowest, size, dim, words, kind
+        )
+
+
+def _check_bounds(
+    index: np.ndarray,
+    lowest: int,
+    size: int,
+    dim: int,
+    words: str,
+    kind: type[Exception],
+) -> None:
+    if not in_bounds(index, size, lowest=lowest):
+        first = int(index[(index < lowest) | (index >= size)].reshape(-1)[0])
+        raise kind(
+            f"{words}index {first} is out of bounds for dimension {dim} with size "
+            f"{size}"
+        )
+
+
+def in_bounds(index: np.ndarray, size: int, *, lowest: int = 0) -> bool:
     """Whether all of some indices are at least `lowest` and less than `size`."""
     greatest = np.maximum.reduce(index, axis=None)
     return bool(greatest < size and np.minimum.reduce(index, axis=None) >= lowest)
 
 
-def check_bounds(
-    index: Array, dim: int, shape: Shape, kind: type[Exception] = RuntimeError
-) -> None:
-    """Raise PyTorch's error for the first index that is negative, or too large."""
-    size = shape[dim] if shape else 1
-    if index.size and not in_bounds(index, size):
-        first = int(index[(index < 0) | (index >= size)].reshape(-1)[0])
-        raise kind(
-            f"index {first} is out of bounds for dimension {dim} with size {size}"
-        )
-
-
-def check_flat_bounds(index: Array, size: int) -> None:
+def check_flat_bounds(op: str, index: Array, size: int) -> None:
     """Raise PyTorch's error for the first index that is out of range."""
-    if index.size and not in_bounds(index, size, lowest=-size):
+    if index.size:
+        check_elements(f"{op}: check", _check_flat_bounds, index, size)
+
+
+def _check_rows(index: np.ndarray, size: int) -> None:
+    if not in_bounds(index, size):
+        raise IndexError("index out of range in self")
+
+
+def _check_flat_bounds(index: np.ndarray, size: int) -> None:
+    if not in_bounds(index, size, lowest=-size):
         first = int(index[(index < -size) | (index >= size)].reshape(-1)[0])
         raise IndexError(
             f"out of range: tried to access index {first} on a tensor of {size} "

@@ -10,6 +10,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.promotion import Scalar
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.broadcasting import sum_to
 from gradviz.ops.shapes.gathering import add_rows
@@ -66,6 +67,10 @@ def _put_backward(grad: Gradient, indices: Indices, accumulate: bool) -> Gradien
 )
 def _index_put(x: Array, indices: Indices, value: Array, accumulate: bool) -> Array:
     result = np.copy(x)
+    mask = None if accumulate else _lone_mask(x.ndim, indices, value)
+    if mask is not None:
+        np.copyto(result, np.reshape(value, ()), where=mask)
+        return result
     try:
         if accumulate:
             np.add.at(result, indices, value)
@@ -125,6 +130,8 @@ def put(input: Value, indices: Indices, values: Value, accumulate: bool) -> Valu
             f"{scalar_type_name(x.dtype)} for the destination and "
             f"{scalar_type_name(given.dtype)} for the source."
         )
+    if not accumulate and _lone_mask(x.ndim, indices, given) is not None:
+        return _index_put(input, indices, values, accumulate)
     try:
         place = _taken_shape(x.shape, indices)
     except IndexError as error:
@@ -153,6 +160,21 @@ def _taken_shape(shape: Shape, indices: Indices) -> Shape:
         else:
             stand_ins.append(np.zeros(one.shape, np.int64))
     return np.broadcast_to(np.int8(), shape)[tuple(stand_ins)].shape
+
+
+def _lone_mask(ndim: int, indices: Indices, value: Array | Scalar) -> Array | None:
+    """The mask that one number is written at, as it broadcasts; None if not so.
+
+    How often it holds does not matter then, and nobody waits to see it.
+    """
+    *before, mask = indices
+    if not is_mask(mask) or np.size(value) != 1 or any(map(_is_array, before)):
+        return None
+    return mask.reshape(*mask.shape, *(1,) * (ndim - len(before) - mask.ndim))
+
+
+def _is_array(index: Array | slice) -> bool:
+    return not isinstance(index, slice)
 
 
 def _never_twice(indices: Indices) -> bool:

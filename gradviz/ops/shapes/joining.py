@@ -45,8 +45,11 @@ def cat(tensors: Sequence[Value], dim: int = 0) -> Value:
 def _concatenated(arrays: list[Array], dim: int) -> Array:
     """Arrays joined in the dtype that they have together; errors are PyTorch's."""
     arrays = _in_one_dtype(arrays)
+    joined = arrays
+    if any(array.shape == (0,) for array in arrays):  # PyTorch's exception
+        joined = [array for array in arrays if array.shape != (0,)] or arrays
     try:
-        return np.concatenate(arrays, axis=dim)
+        return np.concatenate(joined, axis=dim)
     except MixedDevicesError as error:
         raise error.of("cat") from None
     except ValueError:
@@ -55,9 +58,8 @@ def _concatenated(arrays: list[Array], dim: int) -> Array:
                 raise RuntimeError(
                     f"zero-dimensional tensor (at position {i}) cannot be concatenated"
                 ) from None
-        some = [array for array in arrays if array.shape != (0,)] or arrays
-        _check_joined(some, dim)
-        return np.concatenate(some, axis=dim)
+        _check_joined(joined, dim)
+        raise
 
 
 #: Other names of `cat`.

@@ -6,9 +6,11 @@ from math import prod
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import check_elements
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, several, wrap_dim
+from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.broadcasting import expand
 from gradviz.ops.shapes.copying import contiguous_copy
@@ -77,15 +79,15 @@ def repeat_interleave(
         input: What to repeat; alone it is `repeats`, and its indices are repeated.
         repeats: How often: a number, or a vector with one for each entry.
         dim: Which dimension; None takes the flattened elements.
-        output_size: How many entries that makes, if it is known. Not used.
+        output_size: How many entries that makes, if it is known: nobody has to wait for
+            a device then to see it.
 
     Raises:
         RuntimeError: The numbers do not fit.
     """
-    del output_size
     if repeats is None:
         _check_repeats(raw(input))
-        return variable(np.repeat(_numbered(raw(input)), raw(input)))
+        return variable(_places(raw(input), output_size))
     if dim is None:
         input, dim = reshape(input, (-1,)), 0
     if not raw(input).ndim:
@@ -103,13 +105,16 @@ def repeat_interleave(
             f"repeats must have the same size as input along dim, but got "
             f"repeats.size(0) = {numbers.size} and input.size({dim}) = {length}"
         )
-    places = _numbered(np.broadcast_to(numbers, (length,)))
-    return index_select(input, dim, np.repeat(places, numbers))
+    places = _places(np.broadcast_to(numbers, (length,)), output_size)
+    return index_select(input, dim, places)
 
 
-def _numbered(x: Array) -> Array:
-    """0, 1, ... for the elements of a vector, on its device."""
-    return np.cumsum(np.ones_like(x)) - 1
+def _places(repeats: Array, count: int | None) -> Array:
+    """0, 1, ... each as often as a vector says; `count` in all, if that is known."""
+    if count is None:
+        return np.repeat(np.cumsum(np.ones_like(repeats)) - 1, repeats)
+    ends, places = np.cumsum(repeats), beside(repeats, np.arange(count))
+    return np.searchsorted(ends, places, side="right")
 
 
 def _in_a_row(x: Value, repeats: int, dim: int) -> Value:
@@ -126,5 +131,9 @@ def _check_repeats(repeats: Array) -> None:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.dtype not in (np.dtype(np.int64), np.dtype(np.int32)):
         raise RuntimeError("repeats has to be Long or Int tensor")
+    check_elements("repeat_interleave: check", _check_not_negative, repeats)
+
+
+def _check_not_negative(repeats: Array) -> None:
     if repeats.size and np.min(repeats) < 0:
         raise RuntimeError("repeats can not be negative")

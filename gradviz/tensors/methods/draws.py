@@ -18,6 +18,7 @@ from gradviz.ops.elementwise.drawing import (
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
 from gradviz.ops.recording.generator import Generator
 from gradviz.ops.recording.in_place import change
+from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, Variable
 
 
@@ -137,10 +138,17 @@ class Draws(Variable):
             NotImplementedError: The elements are complex.
         """
         check_kind(self, "fiub", "bernoulli_scalar_cpu_")
-        chances = chances_of(p, f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+        words = "Expected p_in >= 0 && p_in <= 1 to be true, but got false."
+        if not isinstance(p, Variable):
+            words = f"bernoulli_ expects p to be in [0, 1], but got p={p}"
+        chances = chances_of(p, words)
         random = random_of(generator)
         op = _BERNOULLI_OF_TENSOR if isinstance(p, Variable) else _BERNOULLI_OF_NUMBER
-        return change(self, op, lambda size: random.random(size) < chances)
+        return change(
+            self,
+            op,
+            lambda size: beside(self.array, np.asarray(random.random(size))) < chances,
+        )
 
     def exponential_(
         self, lambd: float = 1, *, generator: Generator | None = None

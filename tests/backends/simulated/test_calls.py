@@ -7,6 +7,7 @@ import pytest
 from gradviz.backends.base import copy_to
 from gradviz.backends.device import CPU
 from gradviz.backends.stream import default_stream
+from gradviz.backends.wrapped_array import check_elements, in_one_kernel
 from gradviz.trace import probe
 from tests.backends.simulated.bench import SIM0, Ear, held, on
 
@@ -227,3 +228,43 @@ def test_a_kernel_is_reported_when_it_is_launched_and_when_it_has_run(stepped):
     assert [one for one, _, _ in ran] == [number, copy]
     assert all(began <= ended for _, began, ended in ran)
     assert ear.heard[-1] == ("stream_synchronized", "sim:0/0")
+
+
+def largest_first(array, times):
+    """A function that looks at elements."""
+    return array[::-1] * times if array[-1] > array[0] else array * times
+
+
+def refuse_negative(array):
+    if array.min() < 0:
+        raise ValueError(f"{array.min()} is negative")
+
+
+def test_a_function_of_our_own_is_one_kernel():
+    array = on(SIM0, [1.0, 2.0])
+    with probe.installed(Ear()) as ear:
+        result = in_one_kernel("largest first", largest_first, array, 3)
+
+    assert [name for _, _, name in ear.of("kernel_launched")] == ["largest first"]
+    assert result.tolist() == [6, 3]
+    assert in_one_kernel("", largest_first, np.array([1.0, 2.0]), 3).tolist() == [6, 3]
+
+
+def test_what_it_will_return_is_tried_on_zeros_so_that_nobody_waits():
+    assert is_pending(lambda x: in_one_kernel("test", largest_first, x, 3), [1.0, 2.0])
+
+
+def test_wrong_elements_are_told_of_when_somebody_waits():
+    check_elements("check", refuse_negative, on(SIM0, [1.0]))
+    with held(default_stream(SIM0)):
+        check_elements("check", refuse_negative, on(SIM0, [-1.0]))
+
+    with pytest.raises(RuntimeError, match=r"kernel 'check' failed.* -1\.0 is neg"):
+        default_stream(SIM0).synchronize()
+    with pytest.raises(ValueError, match="negative"):
+        check_elements("check", refuse_negative, np.array([-1.0]))
+
+
+def test_a_function_of_our_own_takes_arrays_of_one_device():
+    with pytest.raises(RuntimeError, match="on the same device"):
+        in_one_kernel("test", largest_first, on(SIM0, [1.0]), np.array([1.0]))

@@ -69,8 +69,11 @@ def arrival(
             for that node is seen when it runs, so there will be an event to wait for.
         current: The current stream of `device` on the producer's thread.
 
-    Differs: PyTorch records no event if producer and consumer are one stream and the
-    gradient is added on a third, which would have to wait for it.
+    No event is recorded if nobody could wait for it: if one stream makes the gradient,
+    uses it, and would add others to it.
+
+    Differs: for a consumer without a stream there always is an event. PyTorch takes it
+    for granted that it works on the stream that is current for the producer.
     """
     if producer is None or producer.device.type != device.type:
         producer = current

@@ -232,6 +232,23 @@ def test_pinned_memory_lives_until_the_copy_is_done(cupy):
     assert memory() is None
 
 
+def test_a_copy_that_nobody_waits_for_goes_to_pinned_memory_that_lives_on(cupy):
+    """CUDA copies to other memory at once, and so has the program wait."""
+    there = gv.ones(3, device="cuda")
+    cupy.state.is_behind = True
+
+    back = there.to("cpu", non_blocking=True)
+    assert back.is_pinned()
+    memory = weakref.ref(back.array)
+    del back
+    gc.collect()
+    assert memory() is not None
+
+    cupy.state.is_behind = False
+    gv.cuda.empty_cache()
+    assert memory() is None
+
+
 # --- memory ---------------------------------------------------------------------------
 
 

@@ -282,6 +282,24 @@ class TestWaits:
         assert told.index(("record", "noted:0/0")) < launched
         assert launched < told.index(("wait", str(side)))
 
+    def test_nor_is_what_comes_after_a_sum(self, engine, notebook):
+        """The stream that adds goes on; the sum's event is behind the sum alone."""
+        adding = Stream(NOTED_0)
+        receiver = Work(device=NOTED_1, returns=lambda grad: ())
+        other = work_on(adding, label="other")
+        mine, yours = (
+            work_on(adding, receiver, returns=lambda grad: (grad.copy(),))
+            for _ in range(2)
+        )
+        root = work_on(adding, other, mine, yours)
+
+        backward(engine, root, notebook)
+
+        told = notebook.told
+        added = told.index(("launch", "add", str(adding)))
+        launched = told.index(("launch", "other", str(adding)))
+        assert ("record", str(adding)) in told[added:launched]
+
     def test_gradients_are_added_on_the_consumers_stream(
         self, engine, notebook, warned
     ):
@@ -496,6 +514,22 @@ class TestTheCaller:
         use(*found)
 
         assert [one.device for one in found] == [NOTED_0, NOTED_1]
+
+    def test_can_use_what_was_captured_of_another_device_and_stream(
+        self, engine, notebook
+    ):
+        """The caller's stream there waits for the node's stream, which has waited."""
+        target = work_on(Stream(NOTED_0), inputs=2)
+        second = Edge(target, 1)
+        there = work_on(Stream(NOTED_1), second, returns=lambda grad: (grad.copy(),))
+        root = Work(target, there)
+
+        (found,) = backward(
+            engine, root, notebook, accumulate_grad=False, outputs=[second]
+        )
+        use(found)
+
+        assert found.device is NOTED_1
 
     def test_finds_its_streams_in_callbacks_which_can_use_grads(
         self, engine, notebook, warned

@@ -6,10 +6,12 @@ have any number of devices, let kernels take their time, run out of memory, and 
 
 from gradviz.backends.device_type import DeviceType, EventOfType, StreamOfType
 from gradviz.backends.simulated import (
+    Kernel,
     Latency,
     by_kernel,
     fixed,
     lose,
+    preset,
     randomly,
     reset,
     set_device_count,
@@ -53,6 +55,7 @@ class Event(EventOfType, type="sim"):
 
 __all__ = [
     "Event",
+    "Kernel",
     "Latency",
     "Stream",
     "by_kernel",
@@ -70,6 +73,7 @@ __all__ = [
     "max_memory_allocated",
     "memory_allocated",
     "memory_reserved",
+    "preset",
     "randomly",
     "reset",
     "reset_peak_memory_stats",

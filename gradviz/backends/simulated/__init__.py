@@ -15,7 +15,14 @@ what a call will return; `kernels`, `calls`, `indexing` and `copies`, what it la
 from gradviz.backends.simulated.array import SimulatedArray
 from gradviz.backends.simulated.backend import SimulatedBackend
 from gradviz.backends.simulated.backend import backend as _backend
-from gradviz.backends.simulated.latency import Latency, by_kernel, fixed, randomly
+from gradviz.backends.simulated.latency import (
+    Kernel,
+    Latency,
+    by_kernel,
+    fixed,
+    preset,
+    randomly,
+)
 from gradviz.backends.simulated.settings import (
     device_count,
     empty_cache,
@@ -29,6 +36,7 @@ from gradviz.backends.simulated.settings import (
 )
 
 __all__ = [
+    "Kernel",
     "Latency",
     "SimulatedArray",
     "SimulatedBackend",
@@ -38,6 +46,7 @@ __all__ = [
     "empty_cache",
     "fixed",
     "lose",
+    "preset",
     "randomly",
     "reset",
     "set_device_count",

@@ -8,6 +8,7 @@ import numpy as np
 from gradviz.backends.reports import kernel_ids
 from gradviz.backends.simulated.device_array import DeviceArray
 from gradviz.backends.simulated.inference import Layout
+from gradviz.backends.simulated.latency import kernel_of
 from gradviz.backends.simulated.machine import SimulatedDevice, machine
 from gradviz.backends.simulated.work import LOCK, StreamQueue, Work
 from gradviz.trace import probe
@@ -36,6 +37,11 @@ def launch(
         is_awaited: Whether the caller waits for it, to raise its error.
     """
     work = Work(queue, name, run, is_awaited=is_awaited)
+    if machine.latency is not None:
+        reads, writes = tuple(reads), tuple(writes)
+        work.size = kernel_of(
+            name, [one.raw for one in reads], [one.raw for one in writes]
+        )
     if (listener := probe.current) is None:
         queue.put(work)
         return work

@@ -8,7 +8,7 @@ from gradviz.backends.device import Device
 from gradviz.backends.simulated.latency import Latency
 from gradviz.backends.simulated.memory import Allocator
 from gradviz.backends.simulated.stepping import Stepped
-from gradviz.backends.simulated.work import LOCK, Executor, StreamQueue, Work
+from gradviz.backends.simulated.work import HOST, LOCK, Executor, StreamQueue, Work
 from gradviz.backends.simulated.worker import Threads
 from gradviz.backends.stream import stream_id_for
 
@@ -135,7 +135,8 @@ class Machine:
 
     Attributes:
         executor: Who carries out work.
-        latency: How much longer kernels take; None for no longer. Replaced as a whole.
+        latency: How long kernels take; None for as long as they do. Replaced as a
+            whole.
     """
 
     def __init__(self) -> None:
@@ -166,6 +167,8 @@ class Machine:
         """Return when work is done. Does not tell of failures."""
         if not work.is_done:
             self.executor.wait(work)
+        if self.latency is not None and work.ended_ns > HOST.waited_until_ns:
+            HOST.waited_until_ns = work.ended_ns
 
     def use_threads(self) -> None:
         """Have a thread for each stream from now on."""
@@ -173,7 +176,7 @@ class Machine:
 
     def use_steps(self, seed: int) -> None:
         """Have no threads from now on; see `Stepped`."""
-        self.use(Stepped(seed))
+        self.use(Stepped(seed, lambda: self.latency))
 
     def use(self, executor: Executor) -> None:
         """Have another executor, once all that there is to do is done."""

@@ -8,6 +8,7 @@ from gradviz.backends.device import Device
 from gradviz.backends.simulated.backend import backend
 from gradviz.backends.simulated.latency import Latency
 from gradviz.backends.simulated.machine import machine
+from gradviz.backends.simulated.work import HOST
 
 
 def device_count() -> int:
@@ -68,15 +69,19 @@ def stepped(seed: int = 0) -> Iterator[None]:
 
 
 def set_latency(latency: Latency | None) -> None:
-    """Have kernels take longer, by what a model of `gradviz.backends.simulated` says.
+    """Have kernels take as long as a model says, in traces and between events.
 
-    Stepped devices have no time, so it is nothing to them.
+    Threads sleep until then, and may be late: what NumPy computes takes what it takes.
+    Stepped devices do not sleep. Of a kernel that was launched before, a model knows
+    the name alone.
 
     Args:
-        latency: `fixed`, `randomly`, `by_kernel`, or a function of a stream's text and
-            a kernel's name that answers in nanoseconds; None for no longer.
+        latency: `fixed`, `randomly`, `by_kernel`, `preset`, or a function of a stream's
+            text and a `Kernel` (a name that knows sizes) that answers in nanoseconds;
+            None for as long as kernels take.
     """
     machine.latency = latency
+    HOST.waited_until_ns = 0
 
 
 def set_memory_limit(device: str | Device, num_bytes: int | None) -> None:

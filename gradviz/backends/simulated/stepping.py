@@ -3,11 +3,13 @@
 import random
 import sys
 from collections import deque
+from collections.abc import Callable
 from types import FrameType
 from typing import Final
 
 import numpy as np
 
+from gradviz.backends.simulated.latency import Latency
 from gradviz.backends.simulated.work import LOCK, StreamQueue, Work
 
 #: How often a stream that has just worked changes its place among the others.
@@ -29,6 +31,7 @@ class Stepped:
 
     Args:
         seed: Which order.
+        latency: Asked before each kernel how long it takes, in modelled time.
 
     Note [Priorities find more than coins]
     ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -37,8 +40,11 @@ class Stepped:
     that change seldom make it likely (Burckhardt et al., ASPLOS 2010).
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(
+        self, seed: int, latency: Callable[[], Latency | None] = lambda: None
+    ) -> None:
         self._seed = seed
+        self._latency = latency
         # Guarded by `LOCK`, as are all lanes; who carries out work holds it, too.
         self._lanes: list[SteppedLane] = []
         self._num_begun = 0
@@ -98,7 +104,7 @@ class Stepped:
         lane = max(ready, key=lambda lane: lane.priority)
         work = lane.pending[0]
         with np.errstate(all="ignore"):
-            work.carry_out()
+            work.carry_out(self._latency())
         if lane.random and not work.is_poison and lane.random.random() < _CHANGES:
             lane.priority = lane.random.random()
         return True

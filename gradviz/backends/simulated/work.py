@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Final, Protocol
 
+from gradviz.backends.simulated.latency import Kernel, Latency
 from gradviz.trace import probe
 
 #: Held while work is launched and reported, so that the order of the reports is that of
@@ -20,6 +21,26 @@ from gradviz.trace import probe
 #: because two would be taken in one order here and in the other by a finaliser. It
 #: costs nothing: what it guards is Python code, of which one thread runs at a time.
 LOCK: Final = threading.RLock()
+
+
+class _Host:
+    """The host's time, as devices have to see it.
+
+    Attributes:
+        waited_until_ns: Until when it has waited for devices, in modelled time. Any
+            thread writes; one that is lost is that of a wait at the same time.
+    """
+
+    waited_until_ns = 0
+
+    def now_ns(self) -> int:
+        """At what time something is launched."""
+        now_ns, least_ns = time.perf_counter_ns(), self.waited_until_ns
+        return now_ns if now_ns > least_ns else least_ns  # faster than `max`
+
+
+#: Of this process.
+HOST: Final = _Host()
 
 #: Modules whose frames are never the user's.
 _NOT_THE_USERS: Final = frozenset({"gradviz", "numpy", "threading"})
@@ -41,6 +62,8 @@ class Work:
         before: Other work that has to be done first; None once done.
         is_awaited: Who launched it waits and raises `error`; else the device keeps it.
         kernel: Its id in a trace, -1 if it is in none.
+        size: How much a kernel does, for a latency; None if there was none at launch.
+        launched_ns: When it was put into the stream.
         frame: That of `carry_out` while it goes on.
         error: What it raised, or why it was dropped; written before `is_done`.
         is_poison: Whether it fills memory that is free, which no program asks for.
@@ -60,9 +83,11 @@ class Work:
         "is_done",
         "is_poison",
         "kernel",
+        "launched_ns",
         "name",
         "queue",
         "run",
+        "size",
         "waiters",
     )
 
@@ -83,6 +108,8 @@ class Work:
         self.is_awaited = is_awaited
         self.is_poison = is_poison
         self.kernel = -1
+        self.size: Kernel | None = None
+        self.launched_ns = 0
         self.error: BaseException | None = None
         self.frame: FrameType | None = None
         self.is_done = False
@@ -90,23 +117,42 @@ class Work:
         self.waiters: list[Callable[[None], object]] = []
         self._launched_at = _users_frame() if name else None
 
-    def carry_out(self, began_ns: int | None = None) -> None:
+    def carry_out(
+        self,
+        latency: Latency | None = None,
+        sleep: Callable[[float], object] | None = None,
+    ) -> None:
         """Run the kernel, on whichever thread the executor has for it.
 
+        Note [Modelled time]
+        ~~~~~~~~~~~~~~~~~~~~
+        Without a latency, work begins and ends when it does. With one, a trace and
+        events have the times of the model: a kernel begins as soon as it is launched
+        and what it has to wait for has ended, and takes as long as the latency says,
+        whatever NumPy takes. Who may sleep does so, for the host not to have a result
+        too early: it may be late. Who may not (stepped devices) carries out work in any
+        order; there the host is moved on, when it waits, to the end of the work.
+
         Args:
-            began_ns: When the device began it, on `time.perf_counter_ns`; now if None.
+            latency: How long kernels take; None for as long as they do.
+            sleep: Sleeps for so many seconds; None for nobody.
 
         Raises:
             BaseException: Ctrl-C, on a thread of the host's. The work counts as failed.
         """
-        if began_ns is None:
-            began_ns = time.perf_counter_ns()
+        began_ns, ended_ns = time.perf_counter_ns(), 0
         try:
             self.frame = sys._getframe()
             if self.queue.device.lost:
                 self.error = RuntimeError(self.queue.device.lost)
-            elif self.run is not None:
-                self.run()
+            else:
+                if latency is not None:
+                    began_ns, ended_ns = self._modelled(latency)
+                    ahead_ns = ended_ns - time.perf_counter_ns()
+                    if sleep is not None and self.name and ahead_ns > 0:
+                        sleep(ahead_ns / 1e9)
+                if self.run is not None:
+                    self.run()
         except BaseException as error:
             self.error = error
             if self.name and not self.is_awaited:
@@ -114,10 +160,21 @@ class Work:
             if not isinstance(error, Exception):
                 raise
         finally:
-            self.ended_ns = time.perf_counter_ns()
+            self.ended_ns = ended_ns or time.perf_counter_ns()
+            self.queue.ended_ns = self.ended_ns
             if self.kernel >= 0 and (listener := probe.current):
                 listener.kernel_ran(self.kernel, began_ns, self.ended_ns)
             self.finish()
+
+    def _modelled(self, latency: Latency) -> tuple[int, int]:
+        """When it begins and ends if it takes as long as a latency says."""
+        began_ns = max(self.launched_ns, self.queue.ended_ns)
+        if self.before is not None:
+            began_ns = max(began_ns, self.before.ended_ns)
+        if not self.name:
+            return began_ns, began_ns
+        kernel = Kernel(self.name) if self.size is None else self.size
+        return began_ns, began_ns + latency(self.queue.text, kernel)
 
     def finish(self) -> None:
         """Make it done; again, where Ctrl-C came in here."""
@@ -182,18 +239,20 @@ class StreamQueue:
         device: Whose.
         stream_id: 0 for the default stream.
         text: Such as ``sim:0/1``, as reports have it.
+        ended_ns: When its latest work ended. Written by whoever carries out its work.
         lane: Where work goes; replaced with the executor. Guarded by `LOCK`.
         is_used: Whether anything was ever put in. Guarded by `LOCK`, as is `tail`;
             whoever only looks needs none.
         tail: The latest work; one earlier if Ctrl-C came at the wrong moment.
     """
 
-    __slots__ = ("device", "is_used", "lane", "stream_id", "tail", "text")
+    __slots__ = ("device", "ended_ns", "is_used", "lane", "stream_id", "tail", "text")
 
     def __init__(self, device: DeviceLike, stream_id: int, executor: Executor) -> None:
         self.device = device
         self.stream_id = stream_id
         self.text = f"{device}/{stream_id}"
+        self.ended_ns = 0
         self.is_used = False
         self.tail: Work | None = None
         self.lane = executor.open(self)
@@ -207,6 +266,7 @@ class StreamQueue:
         with LOCK:
             if self.device.lost:
                 raise RuntimeError(self.device.lost)
+            work.launched_ns = HOST.now_ns()
             # In this order: Ctrl-C may come between any two, and nobody may wait for
             # work that is in no lane.
             self.is_used = True
@@ -222,6 +282,7 @@ class StreamQueue:
         if self.is_used:
             self.put(marker)
         else:
+            marker.ended_ns = HOST.now_ns()
             marker.finish()
         return marker
 

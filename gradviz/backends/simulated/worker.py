@@ -24,7 +24,7 @@ class Threads:
     NumPy's kernels release the GIL, so two streams overlap on two cores.
 
     Args:
-        latency: Asked before each kernel how long to sleep.
+        latency: Asked before each kernel how long it takes.
     """
 
     def __init__(self, latency: Callable[[], Latency | None]) -> None:
@@ -102,11 +102,7 @@ class Worker:
         device = self._stream.device
         if work.before is not None:
             _sleep_until(work.before, lambda: bool(device.lost))
-        began_ns = time.perf_counter_ns()  # the latency is the kernel's own time
-        latency = self._latency()
-        if latency is not None and work.name and not device.lost:
-            time.sleep(latency(self._stream.text, work.name) / 1e9)
-        work.carry_out(began_ns)
+        work.carry_out(self._latency(), time.sleep)
 
 
 def _sleep_until(work: Work, is_over: Callable[[], bool]) -> None:

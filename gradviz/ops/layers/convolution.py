@@ -26,6 +26,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from gradviz.backends.base import Array
+from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
@@ -34,6 +35,9 @@ from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+
+#: What a device calls `_inputs`.
+_BACK_TO_INPUT: Final = "convolution_backward_input"
 
 
 class Geometry(NamedTuple):
@@ -211,7 +215,8 @@ def _widened(x: Array) -> Array:
     bias=lambda grad: _bias_gradient(grad),
 )
 def _convolution(x: Array, weight: Array, bias: Array, geometry: Geometry) -> Array:
-    return _with_bias(_outputs(x, weight, geometry), bias)
+    outputs = in_one_kernel("convolution", _outputs, x, weight, geometry)
+    return _with_bias(outputs, bias)
 
 
 @differentiable(
@@ -227,7 +232,8 @@ def _convolution(x: Array, weight: Array, bias: Array, geometry: Geometry) -> Ar
 def _transposed_convolution(
     x: Array, weight: Array, bias: Array, lengths: Shape, geometry: Geometry
 ) -> Array:
-    return _with_bias(_inputs(weight, x, lengths, geometry), bias)
+    outputs = in_one_kernel(_BACK_TO_INPUT, _inputs, weight, x, lengths, geometry)
+    return _with_bias(outputs, bias)
 
 
 @differentiable(
@@ -242,7 +248,7 @@ def _transposed_convolution(
 def _convolution_backward(
     x: Array, weight: Array, outputs: Shape, geometry: Geometry
 ) -> Array:
-    return _outputs(x, weight, geometry, outputs)
+    return in_one_kernel("convolution", _outputs, x, weight, geometry, outputs)
 
 
 @differentiable(
@@ -257,7 +263,7 @@ def _convolution_backward(
 def _input_gradient(
     weight: Array, y: Array, lengths: Shape, geometry: Geometry
 ) -> Array:
-    return _inputs(weight, y, lengths, geometry)
+    return in_one_kernel(_BACK_TO_INPUT, _inputs, weight, y, lengths, geometry)
 
 
 @differentiable(
@@ -270,7 +276,9 @@ def _input_gradient(
     ),
 )
 def _weight_gradient(x: Array, y: Array, kernel: Shape, geometry: Geometry) -> Array:
-    return _weights(x, y, kernel, geometry)
+    return in_one_kernel(
+        "convolution_backward_weight", _weights, x, y, kernel, geometry
+    )
 
 
 @differentiable(

@@ -137,6 +137,7 @@ frequent = partial(F.embedding, scale_grad_by_freq=True)
         lambda x, i: x.repeat_interleave(i, 0, output_size=6),
         lambda x, i: gv.arange(40.0, device=DEVICE).sort(descending=True),
         lambda x, i: x.histc(3, 0, 1),
+        lambda x, i: F.embedding_bag(i, x, i[:2], mode="max", padding_idx=1),
         lambda x, i: frequent(i, x.requires_grad_()).sum().backward(),
     ],
 )
@@ -162,6 +163,8 @@ def test_what_needs_no_element_does_not_wait(call):
         ("scatter", lambda x, i: x.scatter(0, i[:, None], 1.0)),
         ("scatter", lambda x, i: x.scatter_add(0, i[:, None], x)),
         ("embedding", lambda x, i: F.embedding(i, x)),
+        ("embedding_bag", lambda x, i: F.embedding_bag(i[None], x)),
+        ("embedding_bag", lambda x, i: F.embedding_bag(i * 0, x, i)),
         ("one_hot", lambda x, i: F.one_hot(i, 3)),
         ("nll_loss", lambda x, i: F.nll_loss(x[:2], i)),
         ("nll_loss", lambda x, i: F.cross_entropy(x[:2], i)),

@@ -36,7 +36,9 @@ class _Host:
     def now_ns(self) -> int:
         """At what time something is launched."""
         now_ns, least_ns = time.perf_counter_ns(), self.waited_until_ns
-        return now_ns if now_ns > least_ns else least_ns  # faster than `max`
+        if now_ns < least_ns:
+            return least_ns
+        return now_ns
 
 
 #: Of this process.

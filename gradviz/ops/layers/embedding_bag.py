@@ -1,15 +1,16 @@
 """Bags of embeddings: the sum, mean or maximum of several rows of a table.
 
-Entries of a bag lie side by side, so that each bag is one segment. Entries that are
-only padding are left out before anything is computed.
+Entries of a bag lie side by side, so that each bag is one segment. Which entries are in
+which bag, and which are only padding, is seen where the table is: nobody waits for it.
 """
 
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from gradviz.backends.base import Array, copy_to
+from gradviz.backends.base import Array, copy_to, device_of
 from gradviz.backends.device import CPU
+from gradviz.backends.wrapped_array import check_elements, in_one_kernel
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.selection import masked_fill
 from gradviz.ops.layers.embedding import added_up, check_indices, shorten
@@ -32,25 +33,18 @@ class _Bags(NamedTuple):
     """Which bag each entry is in.
 
     Attributes:
-        numbers: The bag of each entry, ascending.
+        numbers: The bag of each entry; one more than the last for what does not count.
         counts: How many entries each bag has.
-        filled: The bags that have any.
-        starts: The first entry of each of those.
+        have_gaps: Whether there may be entries that do not count.
     """
 
     numbers: Array
     counts: Array
-    filled: Array
-    starts: Array
+    have_gaps: bool
 
 
-def _bags(numbers: np.ndarray, num_bags: int, table: Array) -> _Bags:
-    """The bags, beside the table that they are of."""
-    counts = np.bincount(numbers, minlength=num_bags)
-    filled = np.flatnonzero(counts)
-    starts = np.cumsum(counts) - counts
-    parts = (numbers, counts, filled, starts[filled])
-    return _Bags(*[beside(table, one) for one in parts])
+def _counts(numbers: Array, num_bags: int) -> Array:
+    return np.bincount(numbers, minlength=num_bags + 1)[:num_bags]
 
 
 # --- sums and means -----------------------------------------------------------------
@@ -82,11 +76,30 @@ def _bag_sums(
 ) -> Array:
     """The sum, or the mean, of each bag's rows, each times its scale."""
     del by_frequency  # for the gradient
+    sums = in_one_kernel(
+        "embedding_bag",
+        _sums_of_bags,
+        *(weight, scale, indices, bags.numbers, len(bags.counts)),
+    )
+    return sums / _divisors(bags, sums) if averages else sums
+
+
+def _sums_of_bags(
+    weight: Array, scale: Array | None, indices: Array, numbers: Array, num_bags: int
+) -> Array:
+    indices, places, numbers = _that_count(indices, numbers, num_bags)
     rows = np.take(weight, indices, axis=0)
     if scale is not None:
-        rows *= scale[:, None]
-    sums = _of_filled(np.add, rows, bags)
-    return sums / _divisors(bags, sums) if averages else sums
+        rows *= scale[places][:, None]
+    return _of_filled(np.add, rows, numbers, num_bags)
+
+
+def _that_count(
+    indices: Array, numbers: Array, num_bags: int
+) -> tuple[Array, Array, Array]:
+    """The entries that count: their rows, their places, and their bags, ascending."""
+    places = np.flatnonzero(numbers < num_bags)
+    return indices[places], places, numbers[places]
 
 
 def _divisors(bags: _Bags, like: Array) -> Array:
@@ -99,16 +112,30 @@ def _of_entries(
     """The gradient of each entry's row, given that of the bags."""
     if averages:
         grad = grad / _divisors(bags, raw(grad))
-    rows = select_slices(grad, 0, bags.numbers)
+    last = len(bags.counts) - 1
+    rows = select_slices(grad, 0, np.minimum(bags.numbers, last))
+    if bags.have_gaps:
+        rows = rows * (bags.numbers <= last).astype(raw(rows).dtype)[:, None]
     return rows if scale is None else rows * reshape(scale, (-1, 1))
 
 
-def _of_filled(reduce: np.ufunc, rows: Array, bags: _Bags) -> Array:
-    """Each segment of `rows` in one row; 0 where a bag is empty."""
-    result: Array = np.zeros_like(rows, shape=(len(bags.counts), rows.shape[1]))
-    if bags.filled.size:
-        result[bags.filled] = reduce.reduceat(rows, bags.starts, axis=0)
+def _of_filled(
+    reduce: np.ufunc, rows: Array, numbers: Array, num_bags: int
+) -> np.ndarray:
+    """Each bag's rows in one; 0 where a bag is empty."""
+    result: Array = np.zeros_like(rows, shape=(num_bags, rows.shape[1]))
+    filled, starts = _filled(numbers)
+    if filled.size:
+        result[filled] = reduce.reduceat(rows, starts, axis=0)
     return result
+
+
+def _filled(numbers: Array) -> tuple[Array, Array]:
+    """The bags that have entries, and the first entry of each."""
+    starts = np.flatnonzero(
+        np.concatenate([numbers[:1] == numbers[:1], numbers[1:] != numbers[:-1]])
+    )
+    return numbers[starts], starts
 
 
 # --- maxima -------------------------------------------------------------------------
@@ -123,15 +150,28 @@ def _of_filled(reduce: np.ufunc, rows: Array, bags: _Bags) -> Array:
 )
 def _bag_maxima(weight: Array, indices: Array, bags: _Bags) -> tuple[Array, Array]:
     """The largest of each bag's rows, by column; and which row it was, -1 for none."""
+    largest, chosen = in_one_kernel(
+        "embedding_bag",
+        _maxima_of_bags,
+        *(weight, indices, bags.numbers, len(bags.counts)),
+    )
+    return largest, chosen
+
+
+def _maxima_of_bags(
+    weight: Array, indices: Array, numbers: Array, num_bags: int
+) -> tuple[Array, Array]:
+    indices, _, numbers = _that_count(indices, numbers, num_bags)
     rows = np.take(weight, indices, axis=0)
-    largest = _of_filled(np.maximum, rows, bags)
-    is_largest = (rows == largest[bags.numbers]) | (np.isnan(rows))
-    numbers = beside(rows, np.arange(len(rows))[:, None])
-    places = np.where(is_largest, numbers, len(rows))
+    largest = _of_filled(np.maximum, rows, numbers, num_bags)
+    is_largest = (rows == largest[numbers]) | (np.isnan(rows))
+    places = np.where(
+        is_largest, beside(rows, np.arange(len(rows))[:, None]), len(rows)
+    )
     chosen = np.full_like(indices, -1, shape=largest.shape)
-    if bags.filled.size:
-        first = np.minimum.reduceat(places, bags.starts, axis=0)
-        chosen[bags.filled] = indices[first]
+    filled, starts = _filled(numbers)
+    if filled.size:
+        chosen[filled] = indices[np.minimum.reduceat(places, starts, axis=0)]
     return largest, chosen
 
 
@@ -191,36 +231,35 @@ def embedding_bag(  # noqa: PLR0913, PLR0917 - PyTorch's signature
         )
     indices, table = raw(input), raw(weight)
     _check_mode(mode, indices, per_sample_weights, scale_grad_by_freq)
-    starts = _starts(indices, offsets, include_last_offset)
+    numbers, num_bags = _numbers(indices, offsets, include_last_offset, table)
     scale = per_sample_weights
-    indices = copy_to(indices, CPU).reshape(-1)
-    check_indices(indices, table, "embedding_bag")
+    rows = _there(indices, table).reshape(-1)
+    check_indices(rows, table, "embedding_bag")
     _check_scale(scale, table)
-    num_rows = len(table)
-    numbers = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     if padding_idx is not None:
+        num_rows = len(table)
         if not -num_rows <= padding_idx < num_rows:
             raise RuntimeError(
                 f"padding_idx must be within the number of embeddings, -{num_rows} "
                 f"through {num_rows - 1}, but got {padding_idx}"
             )
-        counts = np.flatnonzero(indices != padding_idx % num_rows)
-        indices, numbers = indices[counts], numbers[counts]
-        scale = (
-            scale
-            if scale is None
-            else select_slices(reshape(scale, (-1,)), 0, beside(table, counts))
-        )
+        numbers = np.where(rows == padding_idx % num_rows, num_bags, numbers)
     if max_norm is not None:
-        shorten(table, np.unique(indices), max_norm, norm_type)
-    bags = _bags(numbers, len(starts) - 1, table)
-    rows = beside(table, indices)
+        shorten(table, rows, max_norm, norm_type)
+    counts = in_one_kernel("bincount", _counts, numbers, num_bags)
+    bags = _Bags(numbers, counts, padding_idx is not None)
     if mode == "max":
         return _bag_maxima(weight, rows, bags)[0]
     if scale is not None and raw(scale).ndim != 1:
         scale = reshape(scale, (-1,))
     averages = mode == "mean"
     return _bag_sums(weight, scale, rows, bags, averages, scale_grad_by_freq)
+
+
+def _there(array: Array, table: Array) -> Array:
+    """An array on the device of the table."""
+    device = device_of(table) or CPU
+    return array if device_of(array) is device else copy_to(array, device)
 
 
 def _check_mode(
@@ -250,8 +289,10 @@ def _check_mode(
         )
 
 
-def _starts(indices: Array, offsets: Value | None, include_last: bool) -> Array:
-    """Where each bag begins, and where the last one ends."""
+def _numbers(
+    indices: Array, offsets: Value | None, include_last: bool, table: Array
+) -> tuple[Array, int]:
+    """The bag of each entry, beside the table, and how many bags there are."""
     if indices.ndim == 2:
         if offsets is not None:
             raise ValueError(
@@ -259,31 +300,43 @@ def _starts(indices: Array, offsets: Value | None, include_last: bool) -> Array:
                 f"a mini-batch of fixed length sequences. However, found offsets of "
                 f"type {type(offsets)}"
             )
-        rows, length = indices.shape
-        return np.arange(rows + 1) * length
+        count, length = indices.shape
+        return beside(table, np.repeat(np.arange(count), length)), count
     if offsets is None:
         raise ValueError("offsets has to be a 1D Tensor but got None")
-    starts = copy_to(raw(offsets), CPU)
+    starts = _there(raw(offsets), table)
     if starts.ndim != 1:
         raise ValueError("offsets has to be a 1D Tensor")
-    if starts.size and starts[0] != 0:
+    if include_last and not starts.size:
+        _check_last(starts, indices.size)
+    if starts.size:
+        check_elements("embedding_bag: check", _check_starts, starts, indices.size)
+    if include_last:
+        check_elements("embedding_bag: check", _check_last, starts, indices.size)
+        starts = starts[:-1]
+    entries = beside(table, np.arange(indices.size))
+    return np.searchsorted(starts, entries, side="right") - 1, starts.size
+
+
+def _check_starts(starts: np.ndarray, num_entries: int) -> None:
+    if starts[0] != 0:
         raise RuntimeError(
             f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has "
             f"to start from position 0. However, got {int(starts[0])}"
         )
-    if starts.size and starts[-1] > len(indices):
+    if starts[-1] > num_entries:
         raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length {len(indices)} but "
+            f"offsets[-1] can not be greater than input's length {num_entries} but "
             f"got offsets[-1] of {int(starts[-1])}"
         )
-    if include_last:
-        if not starts.size or starts[-1] != len(indices):
-            raise RuntimeError(
-                f"embedding_bag: with include_last_offset, the last of offsets has to "
-                f"be input's length {len(indices)}, but offsets are {starts.tolist()}"
-            )
-        return starts
-    return np.concatenate([starts, np.full_like(starts, len(indices), shape=1)])
+
+
+def _check_last(starts: np.ndarray, num_entries: int) -> None:
+    if not starts.size or starts[-1] != num_entries:
+        raise RuntimeError(
+            f"embedding_bag: with include_last_offset, the last of offsets has to be "
+            f"input's length {num_entries}, but offsets are {starts.tolist()}"
+        )
 
 
 def _check_scale(scale: Value | None, table: Array) -> None:

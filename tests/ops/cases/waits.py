@@ -79,7 +79,7 @@ WAITS: Final = (
     Wait(
         "A part is done by the host",
         "waits in `ctc_loss`, for lengths that are on the device",
-        ("ctc_loss", "embedding_bag"),
+        ("ctc_loss",),
         ("ctc_loss",),
     ),
 )

@@ -47,18 +47,20 @@ from gradviz.ops.algebra.factorizations import older_cholesky as cholesky
 from gradviz.ops.algebra.factorizations import older_qr as qr
 from gradviz.ops.algebra.factorizations import older_svd as svd
 from gradviz.ops.algebra.fused_products import addbmm, addmm, addmv, addr, baddbmm
-from gradviz.ops.algebra.matrix_functions import matrix_exp, matrix_power, pinverse
+from gradviz.ops.algebra.matrix_functions import pinverse
+from gradviz.ops.algebra.matrix_functions import tensor_matrix_exp as matrix_exp
+from gradviz.ops.algebra.matrix_functions import tensor_matrix_power as matrix_power
 from gradviz.ops.algebra.matrix_norms import tensor_norm as norm
 from gradviz.ops.algebra.products import bmm, dot, matmul, mm, mv, outer, vdot
 from gradviz.ops.algebra.products import outer as ger
 from gradviz.ops.algebra.solving import (
     cholesky_inverse,
     cholesky_solve,
-    det,
     inverse,
     logdet,
-    slogdet,
 )
+from gradviz.ops.algebra.solving import tensor_det as det
+from gradviz.ops.algebra.solving import tensor_slogdet as slogdet
 from gradviz.ops.elementwise.activation import (
     celu,
     hardshrink,
@@ -216,13 +218,13 @@ from gradviz.ops.layers.distance import (
     dist,
     pairwise_distance,
 )
+from gradviz.ops.layers.dropout import native_dropout
+from gradviz.ops.layers.dropout import tensor_alpha_dropout as alpha_dropout
+from gradviz.ops.layers.dropout import tensor_dropout as dropout
 from gradviz.ops.layers.dropout import (
-    alpha_dropout,
-    dropout,
-    feature_alpha_dropout,
-    feature_dropout,
-    native_dropout,
+    tensor_feature_alpha_dropout as feature_alpha_dropout,
 )
+from gradviz.ops.layers.dropout import tensor_feature_dropout as feature_dropout
 from gradviz.ops.layers.linear import bilinear, linear
 from gradviz.ops.layers.loss import mse_loss
 from gradviz.ops.layers.normalization import (
@@ -283,7 +285,8 @@ from gradviz.ops.reductions.slice_updates import (
     index_fill,
     index_reduce,
 )
-from gradviz.ops.reductions.softmax import log_softmax, softmax
+from gradviz.ops.reductions.softmax import tensor_log_softmax as log_softmax
+from gradviz.ops.reductions.softmax import tensor_softmax as softmax
 from gradviz.ops.reductions.sorting import argsort, msort, sort, topk
 from gradviz.ops.reductions.statistics import (
     bincount,
@@ -390,6 +393,7 @@ from gradviz.stream_check import check_streams
 from gradviz.tensors.creation import (
     arange,
     as_tensor,
+    asarray,
     empty,
     empty_like,
     eye,
@@ -409,7 +413,6 @@ from gradviz.tensors.creation import (
     zeros,
     zeros_like,
 )
-from gradviz.tensors.creation import as_tensor as asarray
 from gradviz.tensors.dtypes import (
     bool_ as bool,
 )

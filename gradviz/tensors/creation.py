@@ -1,7 +1,7 @@
 """Making tensors: of data, and of constants."""
 
 import numbers
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, Unpack
 
 import numpy as np
 
@@ -9,36 +9,18 @@ from gradviz.backends.base import Array
 from gradviz.backends.device import Device, chosen_device
 from gradviz.ops.recording.promotion import DTypeLike, Scalar, get_default_dtype
 from gradviz.ops.recording.variable import Variable, device_of, raw
+from gradviz.tensors.options import (
+    FORMATTED,
+    OF_DATA,
+    Options,
+    Size,
+    check_options,
+    shape_of,
+)
 from gradviz.tensors.tensor import Tensor, make
 
 #: Numbers, lists of them nested to any depth, arrays, tensors.
 Data: TypeAlias = Any
-
-#: A shape: integers one by one, or one sequence of them.
-Size: TypeAlias = Any
-
-
-class Options(TypedDict, total=False):
-    """What every function here accepts besides its own arguments.
-
-    Attributes:
-        dtype: Type of the elements.
-        device: Where they are: a device or its name; None for the default one, which
-            `gradviz.device` says.
-        requires_grad: Whether gradients are wanted.
-        generator: Of random numbers, for what draws some.
-        layout: Ignored, as are the following: arrays are as they are.
-        memory_format: Ignored.
-        pin_memory: Have them in pinned memory; see `Tensor.pin_memory`.
-    """
-
-    dtype: DTypeLike
-    device: Device | str | None
-    requires_grad: bool
-    generator: Any
-    layout: Any
-    memory_format: Any
-    pin_memory: bool
 
 
 def tensor(data: Data, **options: Unpack[Options]) -> Tensor:
@@ -56,6 +38,11 @@ def tensor(data: Data, **options: Unpack[Options]) -> Tensor:
         TypeError: An element is text.
         RuntimeError: An element is no number.
     """
+    check_options("tensor", options, OF_DATA)
+    return _copied(data, options)
+
+
+def _copied(data: Data, options: Options) -> Tensor:
     if isinstance(data, Variable):
         return make_like(data.array.copy(), _placed(options))
     array = _as_array(data)
@@ -64,16 +51,61 @@ def tensor(data: Data, **options: Unpack[Options]) -> Tensor:
     return make_like(array, _placed(options))
 
 
-def as_tensor(data: Data, **options: Unpack[Options]) -> Tensor:
-    """A tensor of `data`, sharing memory with an array of the right dtype."""
+def as_tensor(
+    data: Data,
+    *,
+    dtype: DTypeLike = None,
+    device: Device | str | None = None,
+) -> Tensor:
+    """A tensor of `data`, sharing memory with an array of the right dtype.
+
+    Args:
+        data: As for `tensor`.
+        dtype: Type of the elements.
+        device: Where they are; see `Options`.
+    """
+    options: Options = {"dtype": dtype, "device": device}
+    check_options("as_tensor", options, OF_DATA)
     if isinstance(data, Tensor):
-        device = _placed(options)["device"] or data.device
-        return data.to(device, dtype=options.get("dtype"))
-    return (
-        make_like(data, _placed(options))
-        if isinstance(data, np.ndarray)
-        else tensor(data, **options)
+        place = _placed(options)["device"] or data.device
+        return data.to(place, dtype=dtype)
+    if isinstance(data, np.ndarray):
+        return make_like(data, _placed(options))
+    return _copied(data, options)
+
+
+def asarray(
+    obj: Data,
+    *,
+    dtype: DTypeLike = None,
+    device: Device | str | None = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of `obj`, sharing memory with it where that is possible.
+
+    Args:
+        obj: As for `tensor`.
+        dtype: Type of the elements.
+        device: Where they are; see `Options`.
+        copy: Whether it has memory of its own: True for yes, False for never, None for
+            where it must.
+        requires_grad: Whether gradients are wanted. If not, it is outside the graph.
+
+    Raises:
+        ValueError: It cannot share memory, and may not have any of its own.
+    """
+    made = as_tensor(obj, dtype=dtype, device=device)
+    shares = made is obj or (
+        isinstance(obj, np.ndarray | Variable) and made.array is raw(obj)
     )
+    if copy is False and not shares:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    if copy and shares:
+        made = made.clone()
+    if requires_grad or made.requires_grad:
+        made = made.detach()
+    return made.requires_grad_(requires_grad)
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
@@ -113,47 +145,56 @@ def frombuffer(
     return make(array, requires_grad=requires_grad)
 
 
-def zeros(*size: Size, **options: Unpack[Options]) -> Tensor:
-    """Zeros of the shape `size`."""
-    return make_default(np.zeros(_checked("zeros", lengths(size))), options)
+def zeros(*lengths: Size, size: Size = None, **options: Unpack[Options]) -> Tensor:
+    """Zeros of a shape, given as its lengths or as `size`."""
+    check_options("zeros", options)
+    return make_default(np.zeros(shape_of("zeros", lengths, size)), options)
 
 
-def ones(*size: Size, **options: Unpack[Options]) -> Tensor:
-    """Ones of the shape `size`."""
-    return make_default(np.ones(_checked("ones", lengths(size))), options)
+def ones(*lengths: Size, size: Size = None, **options: Unpack[Options]) -> Tensor:
+    """Ones of a shape, given as its lengths or as `size`."""
+    check_options("ones", options)
+    return make_default(np.ones(shape_of("ones", lengths, size)), options)
 
 
-def empty(*size: Size, **options: Unpack[Options]) -> Tensor:
-    """A tensor of the shape `size` whose elements do not matter.
+def empty(*lengths: Size, size: Size = None, **options: Unpack[Options]) -> Tensor:
+    """A tensor whose elements do not matter, of a shape, given as `zeros` takes it.
 
     Differs: they are zeros, so that programs do the same each time.
     """
-    return make_default(np.zeros(_checked("empty", lengths(size))), options)
+    check_options("empty", options, FORMATTED)
+    return make_default(np.zeros(shape_of("empty", lengths, size)), options)
 
 
 def full(size: Size, fill_value: Scalar, **options: Unpack[Options]) -> Tensor:
     """`fill_value` in the shape `size`; its type decides the dtype if none is given."""
-    return make_default(np.full(lengths((size,)), raw(fill_value)), options)
+    check_options("full", options)
+    shape = shape_of("full", (), size)
+    return make_default(np.full(shape, raw(fill_value)), options)
 
 
 def scalar_tensor(s: Scalar, **options: Unpack[Options]) -> Tensor:
     """A number as a tensor without dimensions, in the default dtype."""
+    check_options("scalar_tensor", options)
     options.setdefault("dtype", get_default_dtype())
     return make_default(np.asarray(s), options)
 
 
 def zeros_like(input: Tensor, **options: Unpack[Options]) -> Tensor:  # noqa: A002 - PyTorch's name
     """Zeros with the shape, dtype and device of `input`."""
+    check_options("zeros_like", options, FORMATTED)
     return make_like(np.zeros_like(input.array), options)
 
 
 def ones_like(input: Tensor, **options: Unpack[Options]) -> Tensor:  # noqa: A002 - PyTorch's name
     """Ones with the shape, dtype and device of `input`."""
+    check_options("ones_like", options, FORMATTED)
     return make_like(np.ones_like(input.array), options)
 
 
 def empty_like(input: Tensor, **options: Unpack[Options]) -> Tensor:  # noqa: A002 - PyTorch's name
     """As `empty`, with the shape, dtype and device of `input`."""
+    check_options("empty_like", options, FORMATTED)
     return make_like(np.zeros_like(input.array), options)
 
 
@@ -163,6 +204,7 @@ def full_like(
     **options: Unpack[Options],
 ) -> Tensor:
     """`fill_value` with the shape, dtype and device of `input`."""
+    check_options("full_like", options, FORMATTED)
     dtype = options.get("dtype")
     array = np.full_like(
         input.array, raw(fill_value), None if dtype is None else np.dtype(dtype)
@@ -172,9 +214,9 @@ def full_like(
 
 def arange(
     *bounds: float,
-    start: float = 0,
+    start: float | None = None,
     end: float | None = None,
-    step: float = 1,
+    step: float | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
     """Numbers from a start (0) up to an end, in steps (1): as ``range`` takes them.
@@ -187,24 +229,30 @@ def arange(
         **options: See `Options`.
 
     Raises:
+        TypeError: There is no end, or one of them is given twice.
         RuntimeError: The step is 0, or leads away from the end.
     """
-    match bounds:
-        case ():
-            pass
-        case (only,):
-            end = only if end is None else end
-            start = only if end is not only else start
-        case (first, last):
-            start, end = first, last
-        case _:
-            start, end, step = bounds
-    start, stop, step = raw(start), raw(0 if end is None else end), raw(step)
+    check_options("arange", options)
+    names = ["end"] if len(bounds) == 1 and end is None else ["start", "end", "step"]
+    named = {"start": start, "end": end, "step": step}
+    given = {name: value for name, value in named.items() if value is not None}
+    by_place = dict(zip(names, bounds, strict=False))
+    everything = by_place | given
+    if len(bounds) > len(names) or by_place.keys() & given or "end" not in everything:
+        said = [type(one).__name__ for one in bounds]
+        said += [f"{name}={type(one).__name__}" for name, one in given.items()]
+        raise TypeError(
+            f"arange() received an invalid combination of arguments - got "
+            f"({', '.join(said)}), but expected (end), (start, end) or "
+            f"(start, end, step)"
+        )
+    first, last = raw(everything.get("start", 0)), raw(everything["end"])
+    step = raw(everything.get("step", 1))
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if (stop - start) * step < 0:
+    if (last - first) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    return make_default(np.asarray(np.arange(start, stop, step)), options)
+    return make_default(np.asarray(np.arange(first, last, step)), options)
 
 
 def linspace(
@@ -215,6 +263,7 @@ def linspace(
     Raises:
         RuntimeError: `steps` is negative.
     """
+    check_options("linspace", options)
     _check_steps(steps)
     return make_default(np.linspace(raw(start), raw(end), steps), options)
 
@@ -227,6 +276,7 @@ def logspace(
     Raises:
         RuntimeError: `steps` is negative.
     """
+    check_options("logspace", options)
     _check_steps(steps)
     return make_default(np.logspace(start, end, steps, base=base), options)
 
@@ -237,6 +287,7 @@ def eye(n: int, m: int | None = None, **options: Unpack[Options]) -> Tensor:
     Raises:
         RuntimeError: A length is negative.
     """
+    check_options("eye", options)
     for name, length in (("n", n), ("m", n if m is None else m)):
         if length < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {length}")
@@ -251,6 +302,7 @@ def tril_indices(
     Returns:
         Integers, shape ``(2, number of elements)``.
     """
+    check_options("tril_indices", options)
     return make_default(np.stack(np.tril_indices(row, offset, col)), options)
 
 
@@ -258,6 +310,7 @@ def triu_indices(
     row: int, col: int, offset: int = 0, **options: Unpack[Options]
 ) -> Tensor:
     """Where the upper triangle of a matrix is; see `tril_indices`."""
+    check_options("triu_indices", options)
     return make_default(np.stack(np.triu_indices(row, offset, col)), options)
 
 
@@ -288,24 +341,11 @@ def make_default(array: np.ndarray, options: Options) -> Tensor:
     return make_like(array, _placed(options))
 
 
-def lengths(size: tuple[Size, ...]) -> tuple[int, ...]:
-    """Integers given one by one, or as one sequence."""
-    if len(size) == 1 and not isinstance(size[0], int | np.integer):
-        return tuple(raw(size[0]))
-    return size
-
-
 def _placed(options: Options) -> Options:
     """`options` with the default device, if a program has chosen one and gives none."""
     if options.get("device") is None:
         options["device"] = chosen_device()
     return options
-
-
-def _checked(function: str, size: tuple[int, ...]) -> tuple[int, ...]:
-    if any(length < 0 for length in size):
-        raise RuntimeError(f"{function}: Dimension size must be non-negative.")
-    return size
 
 
 def _check_steps(steps: int) -> None:

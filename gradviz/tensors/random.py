@@ -3,7 +3,7 @@
 Differs: the numbers are NumPy's, not those of PyTorch for the same seed.
 """
 
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 
@@ -12,9 +12,20 @@ from gradviz.backends.device import CPU
 from gradviz.ops.elementwise.arithmetic import add
 from gradviz.ops.recording.generator import Generator, default_generator
 from gradviz.ops.recording.promotion import get_default_dtype
-from gradviz.ops.recording.variable import Variable
-from gradviz.tensors.creation import Options, Size, lengths, make_default, make_like
+from gradviz.ops.recording.variable import Variable, raw
+from gradviz.tensors.creation import make_default, make_like
+from gradviz.tensors.options import (
+    FORMATTED,
+    RANDOM,
+    Options,
+    Size,
+    check_options,
+    shape_of,
+)
 from gradviz.tensors.tensor import Tensor
+
+#: What those take that are like another tensor.
+_LIKE: Final = FORMATTED | RANDOM
 
 
 def manual_seed(seed: int) -> Generator:
@@ -42,66 +53,110 @@ def set_rng_state(new_state: Any) -> None:  # noqa: ANN401 - as the generator ke
     default_generator.set_state(new_state)
 
 
-def randn(*size: Size, **options: Unpack[Options]) -> Tensor:
+def randn(*lengths: Size, size: Size = None, **options: Unpack[Options]) -> Tensor:
     """Normally distributed numbers of mean 0 and variance 1."""
-    return _drawn(_random(options).standard_normal(lengths(size)), options)
+    check_options("randn", options, RANDOM)
+    shape = shape_of("randn", lengths, size)
+    return _drawn(_random(options).standard_normal(shape), options)
 
 
-def rand(*size: Size, **options: Unpack[Options]) -> Tensor:
+def rand(*lengths: Size, size: Size = None, **options: Unpack[Options]) -> Tensor:
     """Uniformly distributed numbers in ``[0, 1)``."""
-    return _drawn(_random(options).random(lengths(size)), options)
+    check_options("rand", options, RANDOM)
+    shape = shape_of("rand", lengths, size)
+    return _drawn(_random(options).random(shape), options)
 
 
-def randint(*bounds: Any, size: Size = None, **options: Unpack[Options]) -> Tensor:  # noqa: ANN401 - integers, then a size
-    """Uniformly distributed integers: ``randint(low, high, size)``.
+def randint(
+    *bounds: Any,  # noqa: ANN401 - integers, then a size
+    low: int | None = None,
+    high: int | None = None,
+    size: Size = None,
+    **options: Unpack[Options],
+) -> Tensor:
+    """Uniformly distributed integers: ``randint([low, ]high, size)``.
 
     Args:
         *bounds: The lowest (0 if left out), the one above the highest, the shape.
+        low: By name.
+        high: By name.
         size: The shape, by name.
         **options: See `Options`.
 
     Raises:
+        TypeError: A bound or the shape is missing, or given twice.
         RuntimeError: There is no integer between the bounds.
     """
-    if size is None:
-        *bounds_only, size = bounds
-    else:
-        bounds_only = list(bounds)
-    low, high = (0, *bounds_only)[-2:]
-    low = options.pop("low", low)  # type: ignore[typeddict-item]
-    if low >= high:
-        raise RuntimeError(
-            f"random_ expects 'from' to be less than 'to', but got from={low} >= "
-            f"to={high}"
+    check_options("randint", options, RANDOM)
+    named = {"low": low, "high": high, "size": size}
+    given = {name: value for name, value in named.items() if value is not None}
+    # By place are those that are not named, in order; the lowest only if there is room.
+    missing = [name for name in named if name not in given]
+    if "low" in missing and len(bounds) < len(missing):
+        missing.remove("low")
+    if len(bounds) != len(missing):
+        said = [type(one).__name__ for one in bounds]
+        said += [f"{name}={type(one).__name__}" for name, one in given.items()]
+        raise TypeError(
+            f"randint() received an invalid combination of arguments - got "
+            f"({', '.join(said)}), but expected (high, size) or (low, high, size)"
         )
-    drawn = _random(options).integers(low, high, lengths((size,)))
+    everything = {"low": 0} | dict(zip(missing, bounds, strict=True)) | given
+    first, last = raw(everything["low"]), raw(everything["high"])
+    shape = shape_of("randint", (), everything["size"])
+    if first >= last:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={first} >= "
+            f"to={last}"
+        )
+    drawn = _random(options).integers(first, last, shape)
     return make_default(np.asarray(drawn), options)
 
 
 def randperm(n: int, **options: Unpack[Options]) -> Tensor:
     """The integers from 0 to ``n - 1`` in random order."""
+    check_options("randperm", options, RANDOM)
+    if n < 0:
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {n}: [{n}]"
+        )
     return make_default(_random(options).permutation(n), options)
 
 
 def rand_like(input: Tensor, **options: Unpack[Options]) -> Tensor:  # noqa: A002 - PyTorch's name
     """As `rand`, with the shape, dtype and device of `input`."""
+    check_options("rand_like", options, _LIKE)
     return _like(input, _random(options).random(input.array.shape), options)
 
 
 def randn_like(input: Tensor, **options: Unpack[Options]) -> Tensor:  # noqa: A002 - PyTorch's name
     """As `randn`, with the shape, dtype and device of `input`."""
+    check_options("randn_like", options, _LIKE)
     return _like(input, _random(options).standard_normal(input.array.shape), options)
 
 
 def randint_like(
     input: Tensor,  # noqa: A002 - PyTorch's name
-    low: int,
+    low: int | None = None,
     high: int | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
-    """As `randint`, with the shape, dtype and device of `input`."""
-    bounds = (0, low) if high is None else (low, high)
-    return _like(input, _random(options).integers(*bounds, input.array.shape), options)
+    """As `randint`, with the shape, dtype and device of `input`.
+
+    Args:
+        input: What it is like.
+        low: The lowest, or the one above the highest if that is left out.
+        high: The one above the highest.
+        **options: See `Options`.
+    """
+    check_options("randint_like", options, _LIKE)
+    first, last = (0, low) if high is None else (low or 0, high)
+    if last is None:
+        raise TypeError(
+            'randint_like() missing 1 required positional arguments: "high"'
+        )
+    drawn = _random(options).integers(first, last, input.array.shape)
+    return _like(input, drawn, options)
 
 
 def normal(
@@ -121,13 +176,21 @@ def normal(
     Raises:
         RuntimeError: A standard deviation is negative, or shapes do not broadcast.
     """
+    check_options("normal", options, RANDOM)
+    of_numbers = not (isinstance(mean, Variable) or isinstance(std, Variable))
+    if of_numbers is (size is None):
+        raise TypeError(
+            f"normal() received an invalid combination of arguments - got "
+            f"{'no size' if of_numbers else 'a size'}, but expected (mean, std, size) "
+            f"of numbers, or (mean, std) with a tensor"
+        )
     if isinstance(std, Tensor):
         if bool((std < 0).any()):
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
-    shape = None if size is None else lengths((size,))
-    if isinstance(mean, Variable) or isinstance(std, Variable):
+    shape = None if size is None else shape_of("normal", (), size)
+    if not of_numbers:
         both = add(mean, std)  # says what does not broadcast
         shape = both.array.shape
         options.setdefault("dtype", both.dtype)

@@ -105,6 +105,16 @@ def matrix_exp(A: Value) -> Value:  # noqa: N803 - PyTorch's name
     return _matrix_exp(A)
 
 
+def tensor_matrix_power(input: Value, n: int) -> Value:
+    """`matrix_power`, as PyTorch has it outside of ``linalg``."""
+    return matrix_power(input, n)
+
+
+def tensor_matrix_exp(input: Value) -> Value:
+    """`matrix_exp`, as PyTorch has it outside of ``linalg``."""
+    return matrix_exp(input)
+
+
 # --- the pseudo-inverse -------------------------------------------------------------
 
 

@@ -328,20 +328,20 @@ def inv_ex(A: Value, *, check_errors: bool = False) -> InverseAndInfo:  # noqa: 
     return InverseAndInfo(variable(array * np.nan), variable(info))
 
 
-def cholesky_solve(input: Value, L: Value, upper: bool = False) -> Value:  # noqa: N803 - PyTorch's name
-    """The X of ``A @ X == input``, given the Cholesky factor L of A.
+def cholesky_solve(input: Value, input2: Value, upper: bool = False) -> Value:
+    """The X of ``A @ X == input``, given the Cholesky factor of A.
 
     Args:
         input: The right side, matrices.
-        L: Triangular matrices.
+        input2: The factor: triangular matrices.
         upper: Whether they are the upper ones.
     """
-    return _cholesky_solve(input, L, upper)
+    return _cholesky_solve(input, input2, upper)
 
 
-def cholesky_inverse(L: Value, upper: bool = False) -> Value:  # noqa: N803 - PyTorch's name
-    """The inverse of A, given its Cholesky factor L."""
-    return _cholesky_inverse(L, upper)
+def cholesky_inverse(input: Value, upper: bool = False) -> Value:
+    """The inverse of A, given its Cholesky factor."""
+    return _cholesky_inverse(input, upper)
 
 
 def solve(A: Value, B: Value, *, left: bool = True) -> Value:  # noqa: N803 - PyTorch's names
@@ -418,6 +418,16 @@ def slogdet(A: Value) -> SignAndLogarithm:  # noqa: N803 - PyTorch's name
     check_square("linalg.slogdet", raw(A))
     check_floating("linalg.slogdet", raw(A))
     return SignAndLogarithm(*_slogdet(A))
+
+
+def tensor_det(input: Value) -> Value:
+    """`det`, as PyTorch has it outside of ``linalg``."""
+    return det(input)
+
+
+def tensor_slogdet(input: Value) -> SignAndLogarithm:
+    """`slogdet`, as PyTorch has it outside of ``linalg``."""
+    return slogdet(input)
 
 
 def logdet(input: Value) -> Value:

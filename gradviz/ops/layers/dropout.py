@@ -140,9 +140,29 @@ def _native_dropout(x: Array, p: float, train: bool) -> tuple[Array, Array]:
     return x * (mask * x.dtype.type(_scale(p))), mask
 
 
-def native_dropout(input: Value, p: float, train: bool | None = True) -> Value:
+def native_dropout(input: Value, p: float, train: bool | None) -> Value:
     """`dropout`, and which elements were kept."""
     return _native_dropout(input, p, train is not False)
+
+
+def tensor_dropout(input: Value, p: float, train: bool) -> Value:
+    """`dropout`, as PyTorch has it outside of ``nn.functional``."""
+    return dropout(input, p, train)
+
+
+def tensor_feature_dropout(input: Value, p: float, train: bool) -> Value:
+    """`feature_dropout`, as PyTorch has it outside of ``nn.functional``."""
+    return feature_dropout(input, p, train)
+
+
+def tensor_alpha_dropout(input: Value, p: float, train: bool) -> Value:
+    """`alpha_dropout`, as PyTorch has it outside of ``nn.functional``."""
+    return alpha_dropout(input, p, train)
+
+
+def tensor_feature_alpha_dropout(input: Value, p: float, train: bool) -> Value:
+    """`feature_alpha_dropout`, as PyTorch has it outside of ``nn.functional``."""
+    return feature_alpha_dropout(input, p, train)
 
 
 def kept(x: Array, shape: Shape, p: float) -> Array:

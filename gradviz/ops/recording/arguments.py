@@ -1,6 +1,5 @@
 """The arguments of a call, in the order of the function's parameters."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -14,13 +13,25 @@ Completion: TypeAlias = Callable[
 
 
 def completion_of(function: Callable[..., Any]) -> Completion:
-    """What puts the arguments of a call of `function` in order, with its defaults."""
+    """What puts the arguments of a call of `function` in order, with its defaults.
+
+    Its parameters ``x`` and ``y`` are PyTorch's ``input`` and ``other``.
+    """
     names = parameters_of(function)
+    aliases = {
+        public: own
+        for public, own in zip(("input", "other"), names, strict=False)
+        if own in ("x", "y") and public not in names
+    }
+    public_names = {own: public for public, own in aliases.items()}
     defaults = dict(
         zip(reversed(names), reversed(function.__defaults__ or ()), strict=False)
     )
 
     def complete(args: tuple[Value, ...], named: dict[str, Value]) -> tuple[Value, ...]:
+        for public, own in aliases.items():
+            if public in named:
+                named[own] = named.pop(public)
         given = defaults | named
         try:
             completed = args + tuple([given[name] for name in names[len(args) :]])
@@ -28,8 +39,48 @@ def completion_of(function: Callable[..., Any]) -> Completion:
             completed = ()
         if len(completed) == len(names) and named.keys() <= set(names[len(args) :]):
             return completed
-        return (
-            inspect.signature(function).bind(*args, **named).args
-        )  # says what is wrong
+        least = len(names) - len(defaults)
+        shown = [public_names.get(name, name) for name in names]
+        raise TypeError(
+            _complaint(
+                function.__name__,
+                shown,
+                least,
+                len(args),
+                [public_names.get(name, name) for name in named],
+            )
+        )
 
     return complete
+
+
+def _complaint(
+    function: str, names: list[str], least: int, num_given: int, named: list[str]
+) -> str:
+    """What is wrong with a call, in PyTorch's words.
+
+    Args:
+        function: What is called.
+        names: Its parameters.
+        least: How many of them have no default.
+        num_given: How many arguments were given by position.
+        named: What was given by name.
+    """
+    if num_given > len(names):
+        takes = f"from {least} to {len(names)}" if least < len(names) else least
+        plural = "s" if len(names) != 1 else ""
+        verb = "was" if num_given == 1 else "were"
+        return (
+            f"{function}() takes {takes} positional argument{plural} but {num_given} "
+            f"{verb} given"
+        )
+    for name in named:
+        if name not in names:
+            return f"{function}() got an unexpected keyword argument '{name}'"
+        if name in names[:num_given]:
+            return f"{function}() got multiple values for argument '{name}'"
+    missing = [f'"{name}"' for name in names[num_given:least] if name not in named]
+    return (
+        f"{function}() missing {len(missing)} required positional arguments: "
+        f"{', '.join(missing)}"
+    )

@@ -75,10 +75,30 @@ def several(dims: Dims) -> Shape:
     return (dims,) if isinstance(dims, int) else tuple(dims or ())
 
 
-def varargs(arguments: Sequence[Any], named: Dims = None) -> Shape:
-    """Integers that were given one by one, as one sequence, or by name."""
+def varargs(
+    function: str, parameter: str, arguments: Sequence[Any], named: Dims
+) -> Shape:
+    """Integers that were given one by one, as one sequence, or by name.
+
+    Args:
+        function: Who takes them.
+        parameter: Under which name.
+        arguments: What was given by position.
+        named: What was given by name.
+
+    Raises:
+        TypeError: They were given in no way, or in two.
+    """
     if named is not None:
+        if arguments:
+            raise TypeError(
+                f"{function}() got multiple values for argument {parameter!r}"
+            )
         return several(named)
+    if not arguments:
+        raise TypeError(
+            f'{function}() missing 1 required positional arguments: "{parameter}"'
+        )
     if len(arguments) == 1 and not hasattr(arguments[0], "__index__"):
         return tuple(arguments[0])
     return tuple(arguments)

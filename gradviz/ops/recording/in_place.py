@@ -59,8 +59,8 @@ def in_place(op: Op) -> Callable[..., Any]:
     """The form of `op` that changes its first argument and returns it: ``x.op_()``."""
 
     @functools.wraps(op)
-    def change_by(self: Variable, *args: Value, **kwargs: Value) -> Variable:
-        return change(self, op, *args, **kwargs)
+    def change_by(input: Variable, *args: Value, **kwargs: Value) -> Variable:
+        return change(input, op, *args, **kwargs)
 
     change_by.__name__ = change_by.__qualname__ = f"{op.__name__}_"
     return change_by
@@ -367,6 +367,20 @@ def takes_out(function: Op) -> Op:
         finally:
             GRAD_ENABLED.reset(token)
         sources = (result,) if isinstance(result, Variable) else tuple(result)
+        if isinstance(out, Variable) is not isinstance(result, Variable):
+            expected = "Tensor" if isinstance(result, Variable) else "tuple of Tensors"
+            raise TypeError(
+                f"{function.__name__}(): argument 'out' must be {expected}, not "
+                f"{type(out).__name__}"
+            )
+        if len(targets) != len(sources):
+            raise TypeError(
+                f"{function.__name__}(): argument 'out' must have {len(sources)} "
+                f"elements, got {len(targets)}"
+            )
+        for target, source in zip(targets, sources, strict=True):
+            check_changeable(target)
+            check_castable(source.array.dtype, target.array.dtype)
         for target, source in zip(targets, sources, strict=True):
             _put(target, source)
         return out if isinstance(out, Variable) else type(result)(*targets)
@@ -375,8 +389,6 @@ def takes_out(function: Op) -> Op:
 
 
 def _put(target: Variable, source: Variable) -> None:
-    check_changeable(target)
-    check_castable(source.array.dtype, target.array.dtype)
     shape = source.array.shape
     if target.array.shape != shape:
         if target.array.size:

@@ -346,10 +346,10 @@ def variable(array: Array, edge: Edge | None = None) -> Value:
     return new
 
 
-def detached(x: Variable) -> Value:
+def detached(input: Variable) -> Value:
     """The same memory outside the graph; changes of it are counted together."""
-    new = variable(x.array)
-    new.version = x.version or x.shared_version()
+    new = variable(input.array)
+    new.version = input.version or input.shared_version()
     return new
 
 

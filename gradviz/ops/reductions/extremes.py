@@ -154,13 +154,20 @@ def _min(x: Array, dim: int, keepdim: bool) -> Extremes:
 
 
 @numpy_names
-def max(input: Value, dim: Value = None, keepdim: bool = False) -> Value:
+def max(
+    input: Value,
+    dim: Value = None,
+    keepdim: bool | None = None,
+    *,
+    other: Value = None,
+) -> Value:
     """The largest element; along a dimension with its indices; or of two tensors.
 
     Args:
         input: What to look at.
         dim: Along which dimension; None for the largest of all; or the other tensor.
-        keepdim: Keep the dimension, with length 1.
+        keepdim: Keep the dimension, with length 1; not if None.
+        other: The other tensor, by name.
 
     Returns:
         A tensor; with a dimension the named tuple ``(values, indices)``, where of equal
@@ -170,24 +177,42 @@ def max(input: Value, dim: Value = None, keepdim: bool = False) -> Value:
         IndexError: There is no such dimension, or it is empty.
         RuntimeError: There is no element.
     """
-    if isinstance(dim, Variable):
-        return maximum(input, dim)
+    if isinstance(dim, Variable) or other is not None:
+        return maximum(input, _other("max", dim, keepdim, other))
     if dim is None:
         return _max_all(input, _all_dims("max", input))
-    return _max(input, _dim_of_extreme("max", input, dim), keepdim)
+    return _max(input, _dim_of_extreme("max", input, dim), bool(keepdim))
 
 
 @numpy_names
-def min(input: Value, dim: Value = None, keepdim: bool = False) -> Value:
+def min(
+    input: Value,
+    dim: Value = None,
+    keepdim: bool | None = None,
+    *,
+    other: Value = None,
+) -> Value:
     """The smallest element; along a dimension with its indices; or of two tensors.
 
     See `max`, also for what is raised.
     """
-    if isinstance(dim, Variable):
-        return minimum(input, dim)
+    if isinstance(dim, Variable) or other is not None:
+        return minimum(input, _other("min", dim, keepdim, other))
     if dim is None:
         return _min_all(input, _all_dims("min", input))
-    return _min(input, _dim_of_extreme("min", input, dim), keepdim)
+    return _min(input, _dim_of_extreme("min", input, dim), bool(keepdim))
+
+
+def _other(function: str, dim: Value, keepdim: bool | None, other: Value) -> Value:
+    """The second of two tensors, besides which there is nothing to say."""
+    given = [one for one in (dim, keepdim, other) if one is not None]
+    if len(given) > 1:
+        listed = ", ".join(type(one).__name__ for one in given)
+        raise TypeError(
+            f"{function}() received an invalid combination of arguments - got (Tensor, "
+            f"{listed}), but expected (input), (input, dim, keepdim) or (input, other)"
+        )
+    return given[0]
 
 
 @numpy_names

@@ -120,6 +120,10 @@ def scatter(
     if reduce is not None:
         return _scatter_with(input, dim, index, src if value is None else value, reduce)
     source = src if value is None else value
+    if source is None:
+        raise TypeError(
+            'scatter() missing 1 required positional arguments: "src", or "value"'
+        )
     dim = check_scatter(input, dim, index, source)
     if isinstance(source, (bool, int, float, complex)):
         return _scatter_number(input, dim, raw(index), source)

@@ -102,6 +102,16 @@ def log_softmax(
     return _along(_log_softmax, "log_softmax", input, dim, dtype, _stacklevel)
 
 
+def tensor_softmax(input: Value, dim: int, dtype: DTypeLike = None) -> Value:
+    """`softmax`, as PyTorch has it outside of ``nn.functional``."""
+    return _along(_softmax, "softmax", input, dim, dtype, 3)
+
+
+def tensor_log_softmax(input: Value, dim: int, dtype: DTypeLike = None) -> Value:
+    """`log_softmax`, as PyTorch has it outside of ``nn.functional``."""
+    return _along(_log_softmax, "log_softmax", input, dim, dtype, 3)
+
+
 def softmin(
     input: Value,
     dim: int | None = None,

@@ -128,7 +128,7 @@ def sort(
 
 @numpy_names
 def argsort(
-    input: Value, dim: int = -1, descending: bool = False, stable: bool = False
+    input: Value, dim: int = -1, descending: bool = False, *, stable: bool = False
 ) -> Value:
     """The indices that sort `input` along `dim`; see `sort`."""
     x = raw(input)

@@ -195,6 +195,10 @@ def std_mean(
 def _options(
     name: str, x: Value, dim: Dims | bool, unbiased: bool, correction: float | None
 ) -> tuple[Shape, float]:
+    if not isinstance(unbiased, bool):
+        raise TypeError(
+            f"{name}(): argument 'unbiased' must be bool, not {type(unbiased).__name__}"
+        )
     if isinstance(dim, bool):
         unbiased = dim
         dim = None

@@ -25,35 +25,35 @@ def _sum_keeping(x: Array, dims: Shape) -> Array:
     return x.sum(axis=dims, keepdims=True)
 
 
-def expand(input: Value, shape: Sequence[int]) -> Value:
+def expand(input: Value, size: Sequence[int]) -> Value:
     """`input` repeated to a larger shape without copying; -1 leaves a length as it is.
 
     Raises:
         RuntimeError: A length other than 1 would change, or there are too few.
     """
     known = raw(input).shape
-    missing = len(shape) - len(known)
+    missing = len(size) - len(known)
     if missing < 0:
         raise RuntimeError(
-            f"expand({_described(raw(input))}, size={list(shape)}): the number of "
-            f"sizes provided ({len(shape)}) must be greater or equal to the number of "
+            f"expand({_described(raw(input))}, size={list(size)}): the number of "
+            f"sizes provided ({len(size)}) must be greater or equal to the number of "
             f"dimensions in the tensor ({len(known)})"
         )
     wanted = [
-        known[i - missing] if size == -1 and i >= missing else size
-        for i, size in enumerate(shape)
+        known[i - missing] if length == -1 and i >= missing else length
+        for i, length in enumerate(size)
     ]
-    for i, size in enumerate(wanted):
-        if size < 0:
+    for i, length in enumerate(wanted):
+        if length < 0:
             raise RuntimeError(
-                f"The expanded size of the tensor ({size}) isn't allowed in a leading, "
-                f"non-existing dimension {i}"
+                f"The expanded size of the tensor ({length}) isn't allowed in a "
+                f"leading, non-existing dimension {i}"
             )
-        if i >= missing and known[i - missing] not in (1, size):
+        if i >= missing and known[i - missing] not in (1, length):
             raise RuntimeError(
-                f"The expanded size of the tensor ({size}) must match the existing "
+                f"The expanded size of the tensor ({length}) must match the existing "
                 f"size ({known[i - missing]}) at non-singleton dimension {i}.  "
-                f"Target sizes: {list(shape)}.  Tensor sizes: {list(known)}"
+                f"Target sizes: {list(size)}.  Tensor sizes: {list(known)}"
             )
     return broadcast_to(input, tuple(wanted))
 

@@ -182,9 +182,21 @@ def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
 
 
 def tensor_split(
-    input: Value, indices_or_sections: Value, dim: int = 0
+    input: Value,
+    indices_or_sections: Value = None,
+    dim: int = 0,
+    *,
+    indices: Value = None,
+    sections: Value = None,
 ) -> tuple[Value, ...]:
     """So many parts as equal as can be, or parts that end at certain indices.
+
+    Args:
+        input: What is split.
+        indices_or_sections: The number of parts, or where they end.
+        dim: Along which dimension.
+        indices: Where they end, by name.
+        sections: The number of parts, by name.
 
     Raises:
         IndexError: There is no such dimension.
@@ -198,7 +210,7 @@ def tensor_split(
         )
     dim = wrap_dim(dim, len(shape))
     length = shape[dim]
-    given = _listed(indices_or_sections)
+    given = _listed(_only("tensor_split", indices_or_sections, indices, sections))
     if isinstance(given, int):
         if given <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
@@ -211,6 +223,17 @@ def tensor_split(
         slice_part(input, dim, _within(start, end, length))
         for start, end in zip(starts, ends, strict=True)
     )
+
+
+def _only(function: str, *alternatives: Value) -> Value:
+    """The one of several arguments that was given."""
+    given = [one for one in alternatives if one is not None]
+    if len(given) != 1:
+        raise TypeError(
+            f"{function}() takes one of indices_or_sections, indices and sections, but "
+            f"{len(given)} were given"
+        )
+    return given[0]
 
 
 def _listed(indices_or_sections: Value) -> int | list[int]:
@@ -226,33 +249,52 @@ def _within(start: int, end: int, length: int) -> slice:
     return slice(first, max(first, last), step)
 
 
-def hsplit(input: Value, indices_or_sections: Value) -> tuple[Value, ...]:
+def hsplit(
+    input: Value,
+    indices_or_sections: Value = None,
+    *,
+    indices: Value = None,
+    sections: Value = None,
+) -> tuple[Value, ...]:
     """`tensor_split` along the second dimension; of a vector along its only one.
 
     Raises:
         RuntimeError: There is no dimension, or the parts are not equal.
     """
-    return _split_equally(
-        "hsplit", input, indices_or_sections, 1 if raw(input).ndim > 1 else 0, 1
-    )
+    parts = _only("hsplit", indices_or_sections, indices, sections)
+    return _split_equally("hsplit", input, parts, 1 if raw(input).ndim > 1 else 0, 1)
 
 
-def vsplit(input: Value, indices_or_sections: Value) -> tuple[Value, ...]:
+def vsplit(
+    input: Value,
+    indices_or_sections: Value = None,
+    *,
+    indices: Value = None,
+    sections: Value = None,
+) -> tuple[Value, ...]:
     """`tensor_split` along the first of at least two dimensions.
 
     Raises:
         RuntimeError: There are less, or the parts are not equal.
     """
-    return _split_equally("vsplit", input, indices_or_sections, 0, 2)
+    parts = _only("vsplit", indices_or_sections, indices, sections)
+    return _split_equally("vsplit", input, parts, 0, 2)
 
 
-def dsplit(input: Value, indices_or_sections: Value) -> tuple[Value, ...]:
+def dsplit(
+    input: Value,
+    indices_or_sections: Value = None,
+    *,
+    indices: Value = None,
+    sections: Value = None,
+) -> tuple[Value, ...]:
     """`tensor_split` along the third dimension.
 
     Raises:
         RuntimeError: There is none, or the parts are not equal.
     """
-    return _split_equally("dsplit", input, indices_or_sections, 2, 3)
+    parts = _only("dsplit", indices_or_sections, indices, sections)
+    return _split_equally("dsplit", input, parts, 2, 3)
 
 
 def _split_equally(

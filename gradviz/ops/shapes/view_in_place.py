@@ -50,7 +50,8 @@ def becoming(op: Op) -> Callable[..., Value]:
     """The form of a view op that makes its first argument the view, and returns it."""
 
     @wraps(op)
-    def become(x: V, *args: Value, **kwargs: Value) -> V:
+    def become(input: V, *args: Value, **kwargs: Value) -> V:
+        x = input
         check_changeable(x)
         result: Variable = op(x, *args, **kwargs)
         x.array = result.array

@@ -106,15 +106,21 @@ class Draws(Variable):
             NotImplementedError: The elements are complex.
         """
         dtype = self.array.dtype
-        low, high = named.pop("from", 0), to
+        given = {name: named.pop(name) for name in ("from",) if name in named}
         _check_names(named, "random_")
-        match bounds:
-            case (only,):
-                high = only
-            case (first, last):
-                low, high = first, last
-            case _:
-                pass
+        if to is not None:
+            given["to"] = to
+        # By position: the only one is the upper bound, unless that has a name.
+        names = ["to"] if len(bounds) == 1 and not given else ["from", "to"]
+        by_place = dict(zip(names, bounds, strict=False))
+        if len(bounds) > len(names) or by_place.keys() & given.keys():
+            raise TypeError(
+                f"random_() received an invalid combination of arguments - got "
+                f"{len(bounds)} bounds, and by name {list(given)}, but expected none, "
+                f"(to) or (from, to)"
+            )
+        given |= by_place
+        low, high = given.get("from", 0), given.get("to")
         check_kind(self, "fiub", "random_kernel_cpu")
         op = _RANDOM[2 if high is None else 1 if low == 0 else 0]
         if high is None:

@@ -1,15 +1,23 @@
 """Methods that make another tensor like this one: ``new_zeros`` and so on."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self, Unpack
 
 import numpy as np
 
-from gradviz.backends.base import copy_to
+from gradviz.backends.base import accelerator_of, copy_to, current_accelerator
 from gradviz.backends.device import Device
+from gradviz.backends.pinning import pinned
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.variable import Value, Variable, device_of, raw, variable
-from gradviz.tensors.size import Size
+from gradviz.tensors.options import (
+    OF_DATA,
+    Options,
+    Size,
+    check_options,
+    shape_of,
+)
+from gradviz.tensors.size import Size as ShapeOfTensor
 
 
 class Likewise(Variable):
@@ -17,43 +25,54 @@ class Likewise(Variable):
 
     __slots__ = ()
 
-    def new(self, *data: Value) -> Self:
+    def new(self, *data: Value, device: Device | str | None = None) -> Self:
         """PyTorch's old constructor; see `constructed`."""
-        made: Self = constructed(data, self.array.dtype, self.device)
+        place = self.device if device is None else Device(device)
+        made: Self = constructed(data, self.array.dtype, place)
         return made
 
-    def new_tensor(self, data: Value, **options: Any) -> Self:  # noqa: ANN401 - see `_new`
+    def new_tensor(self, data: Value, **options: Unpack[Options]) -> Self:
         """A leaf with a copy of `data`."""
-        return self._new(np.array(raw(data)), **options)
+        check_options("new_tensor", options, OF_DATA)
+        return self._new(np.array(raw(data)), options)
 
-    def new_full(self, size: Sequence[int], fill_value: Value, **options: Any) -> Self:  # noqa: ANN401 - see `_new`
-        """`fill_value` in the shape `size`."""
-        return self._new(np.full(tuple(size), raw(fill_value)), **options)
-
-    def new_zeros(self, *size: Value, **options: Any) -> Self:  # noqa: ANN401 - see `_new`
-        """Zeros of the shape `size`."""
-        return self._new(np.zeros(_lengths(size)), **options)
-
-    def new_ones(self, *size: Value, **options: Any) -> Self:  # noqa: ANN401 - see `_new`
-        """Ones of the shape `size`."""
-        return self._new(np.ones(_lengths(size)), **options)
-
-    def new_empty(self, *size: Value, **options: Any) -> Self:  # noqa: ANN401 - see `_new`
-        """Whatever is in memory, in the shape `size`."""
-        return self._new(np.zeros(_lengths(size)), **options)
-
-    def _new(
-        self,
-        array: np.ndarray,
-        dtype: DTypeLike = None,
-        device: Device | str | None = None,
-        requires_grad: bool = False,
+    def new_full(
+        self, size: Sequence[int], fill_value: Value, **options: Unpack[Options]
     ) -> Self:
+        """`fill_value` in the shape `size`."""
+        check_options("new_full", options)
+        shape = shape_of("new_full", (), size)
+        return self._new(np.full(shape, raw(fill_value)), options)
+
+    def new_zeros(
+        self, *lengths: Size, size: Size = None, **options: Unpack[Options]
+    ) -> Self:
+        """Zeros of a shape, given as its lengths or as `size`."""
+        check_options("new_zeros", options)
+        return self._new(np.zeros(shape_of("new_zeros", lengths, size)), options)
+
+    def new_ones(
+        self, *lengths: Size, size: Size = None, **options: Unpack[Options]
+    ) -> Self:
+        """Ones of a shape, given as its lengths or as `size`."""
+        check_options("new_ones", options)
+        return self._new(np.ones(shape_of("new_ones", lengths, size)), options)
+
+    def new_empty(
+        self, *lengths: Size, size: Size = None, **options: Unpack[Options]
+    ) -> Self:
+        """Zeros, as `gradviz.empty` makes them, of a shape, given likewise."""
+        check_options("new_empty", options)
+        return self._new(np.zeros(shape_of("new_empty", lengths, size)), options)
+
+    def _new(self, array: np.ndarray, options: Options) -> Self:
+        dtype, device = options.get("dtype"), options.get("device")
         place = self.device if device is None else Device(device)
-        new: Self = variable(
-            copy_to(array.astype(dtype or self.array.dtype, copy=False), place)
-        )
-        if requires_grad:
+        cast = array.astype(dtype or self.array.dtype, copy=False)
+        new: Self = variable(copy_to(cast, place))
+        if options.get("pin_memory"):
+            new.array = pinned(new.array, accelerator_of(current_accelerator()))
+        if options.get("requires_grad"):
             new.requires_grad = True
         return new
 
@@ -69,7 +88,7 @@ def constructed(data: tuple[Value, ...], dtype: DTypeLike, device: Device) -> Va
 
     Source: torch/csrc/utils/tensor_new.cpp, legacy_tensor_ctor.
     """
-    if len(data) == 1 and isinstance(data[0], Size):
+    if len(data) == 1 and isinstance(data[0], ShapeOfTensor):
         array = np.zeros(data[0])
     elif len(data) == 1 and not isinstance(data[0], int | np.integer):
         array = raw(data[0])
@@ -79,9 +98,3 @@ def constructed(data: tuple[Value, ...], dtype: DTypeLike, device: Device) -> Va
         array = np.zeros(data or 0)
     array = array.astype(dtype, copy=False)
     return variable(array if device_of(array) is device else copy_to(array, device))
-
-
-def _lengths(size: tuple[Value, ...]) -> tuple[int, ...]:
-    if len(size) == 1 and isinstance(size[0], tuple | list):
-        return tuple(size[0])
-    return size or tuple(size[0:0])

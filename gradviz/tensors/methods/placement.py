@@ -7,7 +7,7 @@ from gradviz.backends.device import CPU, Device
 from gradviz.backends.device_type import DeviceLike, DeviceType
 from gradviz.backends.pinning import is_pinned
 from gradviz.backends.stream import Stream
-from gradviz.ops.shapes.copying import pinned_copy
+from gradviz.ops.shapes.copying import MemoryFormat, pinned_copy, preserve_format
 from gradviz.tensors.methods.conversion import Conversion
 
 
@@ -30,18 +30,25 @@ class Placement(Conversion):
         """The index of the device; -1 for the CPU."""
         return self.device.number
 
-    def cpu(self) -> Self:
-        """The tensor in host memory."""
-        return self.to(CPU)
+    def cpu(self, *, memory_format: MemoryFormat = preserve_format) -> Self:
+        """The tensor in host memory; see `to`."""
+        return self.to(CPU, memory_format=memory_format)
 
-    def cuda(self, device: DeviceLike = None, non_blocking: bool = False) -> Self:
+    def cuda(
+        self,
+        device: DeviceLike = None,
+        non_blocking: bool = False,
+        *,
+        memory_format: MemoryFormat = preserve_format,
+    ) -> Self:
         """The tensor on a CUDA device, the current one if none is given; see `to`.
 
         Raises:
             RuntimeError: There is no such device, or no CuPy.
             ValueError: The device is of another type.
         """
-        return self.to(DeviceType("cuda").parse(device), non_blocking=non_blocking)
+        place = DeviceType("cuda").parse(device)
+        return self.to(place, non_blocking=non_blocking, memory_format=memory_format)
 
     def pin_memory(self, device: str | Device | None = None) -> Self:
         """The tensor in pinned memory, from which copies need not be waited for.
@@ -65,8 +72,9 @@ class Placement(Conversion):
         copy: Self = pinned_copy(self, accelerator_of(target))
         return copy
 
-    def is_pinned(self) -> bool:
-        """Whether the elements are in pinned memory."""
+    def is_pinned(self, device: str | Device | None = None) -> bool:
+        """Whether the elements are in pinned memory, whichever device pinned it."""
+        del device
         return is_pinned(self.array)
 
     def record_stream(self, stream: Stream) -> None:

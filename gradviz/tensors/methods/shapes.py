@@ -159,7 +159,7 @@ class Shapes(Variable):
 
     def reshape(self, *lengths: Value, shape: Value = None) -> Self:
         """The elements in another shape: a view where that is possible."""
-        return shapes.reshape(self, varargs(lengths, shape))
+        return shapes.reshape(self, varargs("reshape", "shape", lengths, shape))
 
     def view(self, *lengths: Value, size: Value = None, dtype: Value = None) -> Self:
         """The elements in another shape, sharing memory; or their bytes as a dtype."""
@@ -167,15 +167,18 @@ class Shapes(Variable):
             dtype = lengths[0]
         if dtype is not None:
             return shapes.view_as_dtype(self, dtype)
-        return shapes.view(self, varargs(lengths, size))
+        return shapes.view(self, varargs("view", "size", lengths, size))
 
     def permute(self, *order: Value, dims: Value = None) -> Self:
         """The dimensions in another order."""
-        return permutation.permute(self, varargs(order, dims))
+        return permutation.permute(self, varargs("permute", "dims", order, dims))
 
-    def expand(self, *lengths: Value, size: Value = None) -> Self:
-        """Repeated to a larger shape without copying."""
-        return broadcasting.expand(self, varargs(lengths, size))
+    def expand(
+        self, *lengths: Value, size: Value = None, implicit: bool = False
+    ) -> Self:
+        """Repeated to a larger shape without copying; `implicit` is not used."""
+        del implicit
+        return broadcasting.expand(self, varargs("expand", "size", lengths, size))
 
     def broadcast_to(self, size: Sequence[int]) -> Self:
         """Repeated to a larger shape without copying."""
@@ -183,30 +186,43 @@ class Shapes(Variable):
 
     def unflatten(self, dim: int, *lengths: Value, sizes: Value = None) -> Self:
         """One dimension taken apart to several."""
-        return shapes.unflatten(self, dim, varargs(lengths, sizes))
+        return shapes.unflatten(
+            self, dim, varargs("unflatten", "sizes", lengths, sizes)
+        )
 
     def flip(self, *along: Value, dims: Value = None) -> Self:
         """The elements in reverse order along dimensions, as a copy."""
-        return movement.flip(self, varargs(along, dims))
+        return movement.flip(self, varargs("flip", "dims", along, dims))
 
-    def sum_to_size(self, *size: Value) -> Self:
+    def sum_to_size(self, *lengths: Value, size: Value = None) -> Self:
         """Summed to a shape from which broadcasting leads back."""
-        return broadcasting.sum_to_size(self, varargs(size))
+        return broadcasting.sum_to_size(
+            self, varargs("sum_to_size", "size", lengths, size)
+        )
 
     def repeat(self, *numbers: Value, repeats: Value = None) -> Self:
         """Copies one after the other, so many for each dimension."""
-        return tiling.repeat(self, varargs(numbers, repeats))
+        return tiling.repeat(self, varargs("repeat", "repeats", numbers, repeats))
 
     def tile(self, *numbers: Value, dims: Value = None) -> Self:
         """`repeat`, where dimensions without a number stay as they are."""
-        return tiling.tile(self, varargs(numbers, dims))
+        return tiling.tile(self, varargs("tile", "dims", numbers, dims))
 
-    def resize_(self, *sizes: Value) -> Self:
+    def resize_(
+        self,
+        *lengths: Value,
+        size: Value = None,
+        memory_format: MemoryFormat | None = None,
+    ) -> Self:
         """Given another shape, with its first elements in C order, and zeros."""
-        return resize(self, varargs(sizes))
+        del memory_format
+        return resize(self, varargs("resize_", "size", lengths, size))
 
-    def resize_as_(self, the_template: Variable) -> Self:
+    def resize_as_(
+        self, the_template: Variable, *, memory_format: MemoryFormat | None = None
+    ) -> Self:
         """`resize_` to the shape of another tensor."""
+        del memory_format
         return resize(self, the_template.array.shape)
 
     # --- like another tensor ----------------------------------------------------------

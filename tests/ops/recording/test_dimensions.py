@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from gradviz.ops.recording.dimensions import kept_shape, varargs, wrap_dim, wrap_dims
@@ -28,5 +30,21 @@ def test_reduced_dimensions_are_kept_with_length_1():
 
 
 def test_integers_come_one_by_one_or_together():
-    assert varargs((1, 2)) == varargs(((1, 2),)) == varargs((), (1, 2)) == (1, 2)
-    assert varargs((3,)) == (3,)
+    def given(*arguments, named=None):
+        return varargs("flip", "dims", arguments, named)
+
+    assert given(1, 2) == given((1, 2)) == given(named=(1, 2)) == (1, 2)
+    assert given(3) == given(named=3) == (3,)
+    assert given(()) == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named", "message"),
+    [
+        ((), None, 'flip() missing 1 required positional arguments: "dims"'),
+        ((1,), (1,), "flip() got multiple values for argument 'dims'"),
+    ],
+)
+def test_integers_are_given_once(arguments, named, message):
+    with pytest.raises(TypeError, match=re.escape(message)):
+        varargs("flip", "dims", arguments, named)

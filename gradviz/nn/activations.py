@@ -1,5 +1,6 @@
 """Activations as modules: the functions of `gradviz.nn.functional`, with arguments."""
 
+import warnings
 from typing import Any, ClassVar
 
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
@@ -39,6 +40,13 @@ class Activation(Module):
         return ", ".join(texts)
 
 
+class Plain(Activation):
+    """An activation without arguments."""
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
 class Threshold(Activation):
     """The input where it is above `threshold`, `value` elsewhere."""
 
@@ -71,6 +79,15 @@ class RReLU(Activation):
         self._arguments += ("training",)
 
 
+def _warn_renamed(old: str, new: str) -> None:
+    """Say that an argument has another name by now."""
+    warnings.warn(
+        f"keyword argument `{old}` is deprecated and rename to `{new}`",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+
 class Hardtanh(Activation):
     """The input, cut off at `min_val` and `max_val`."""
 
@@ -78,8 +95,19 @@ class Hardtanh(Activation):
     _shown: ClassVar[tuple[str, ...]] = ("min_val", "max_val")
 
     def __init__(
-        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
     ) -> None:
+        if min_value is not None:
+            _warn_renamed("min_value", "min_val")
+            min_val = min_value
+        if max_value is not None:
+            _warn_renamed("max_value", "max_val")
+            max_val = max_value
         if max_val <= min_val:
             raise ValueError("max_val must be greater than min_val")
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
@@ -94,7 +122,7 @@ class ReLU6(Hardtanh):
         super().__init__(0.0, 6.0, inplace)
 
 
-class Sigmoid(Activation):
+class Sigmoid(Plain):
     """``1 / (1 + exp(-input))``."""
 
     _function = "sigmoid"
@@ -113,7 +141,7 @@ class Hardsigmoid(Activation):
         return ""
 
 
-class Tanh(Activation):
+class Tanh(Plain):
     """The hyperbolic tangent."""
 
     _function = "tanh"
@@ -217,7 +245,7 @@ class LeakyReLU(Activation):
         super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
-class LogSigmoid(Activation):
+class LogSigmoid(Plain):
     """The logarithm of the sigmoid."""
 
     _function = "logsigmoid"
@@ -233,13 +261,13 @@ class Softplus(Activation):
         super().__init__(beta=beta, threshold=threshold)
 
 
-class Softsign(Activation):
+class Softsign(Plain):
     """``input / (1 + abs(input))``."""
 
     _function = "softsign"
 
 
-class Tanhshrink(Activation):
+class Tanhshrink(Plain):
     """``input - tanh(input)``."""
 
     _function = "tanhshrink"

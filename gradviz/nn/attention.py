@@ -1,13 +1,14 @@
 """Attention with several heads."""
 
 import math
-from typing import Unpack
 
+from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.linear import NonDynamicallyQuantizableLinear
 from gradviz.nn.module import Module
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.shapes.joining import cat
 from gradviz.tensors.creation import zeros
 from gradviz.tensors.tensor import Tensor
@@ -26,7 +27,8 @@ class MultiheadAttention(Module):
         kdim: Length of a key; `embed_dim` if not given.
         vdim: Length of a value; `embed_dim` if not given.
         batch_first: Whether the batch is the first dimension, or the sequence.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Raises:
         ValueError: A number is not positive.
@@ -46,8 +48,10 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(
                 f"embed_dim and num_heads must be greater than 0, got "

@@ -1,13 +1,15 @@
 """Layers that normalise each channel, over the batch or over each sample."""
 
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
 from gradviz.autograd.grad_mode import no_grad
+from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
 from gradviz.nn.normalization import reset_affine
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.creation import ones, tensor, zeros
 from gradviz.tensors.tensor import Tensor
 
@@ -25,7 +27,8 @@ class BatchNorm(Module):
         affine: Whether a scale and a shift of each channel are learned.
         track_running_stats: Whether there are running statistics.
         bias: Whether the shift is learned, if the scale is.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Source: torch/nn/modules/batchnorm.py, _BatchNorm.
     """
@@ -39,10 +42,12 @@ class BatchNorm(Module):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
         *,
         bias: bool = True,
-        **factory: Unpack[Factory],
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.num_features = num_features
         self.eps = eps
@@ -148,7 +153,8 @@ class InstanceNorm(BatchNorm):
         affine: Whether a scale and a shift of each channel are learned.
         track_running_stats: Whether there are running statistics.
         bias: Whether the shift is learned, if the scale is.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Source: torch/nn/modules/instancenorm.py.
     """
@@ -160,10 +166,12 @@ class InstanceNorm(BatchNorm):
         momentum: float = 0.1,
         affine: bool = False,
         track_running_stats: bool = False,
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
         *,
         bias: bool = True,
-        **factory: Unpack[Factory],
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__(
             num_features,
             eps,

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Callable
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
+from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.creation import zeros
 from gradviz.tensors.tensor import Tensor
 
@@ -57,7 +59,8 @@ class Cell(Module):
         input_size: Length of an input vector.
         hidden_size: Length of the hidden state.
         bias: Whether there are biases.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Source: torch/nn/modules/rnn.py, RNNCellBase.
     """
@@ -70,8 +73,10 @@ class Cell(Module):
         input_size: int,
         hidden_size: int,
         bias: bool = True,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -159,7 +164,8 @@ class RNNCell(Cell):
         hidden_size: Likewise.
         bias: Likewise.
         nonlinearity: ``tanh`` or ``relu``.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
     """
 
     _num_gates = 1
@@ -170,8 +176,10 @@ class RNNCell(Cell):
         hidden_size: int,
         bias: bool = True,
         nonlinearity: str = "tanh",
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__(input_size, hidden_size, bias, **factory)
         self.nonlinearity = nonlinearity
 

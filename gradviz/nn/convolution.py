@@ -1,11 +1,13 @@
 """Layers that slide a kernel over their input."""
 
 import itertools
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
+from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn.factory import Factory, parameter, reset_linear
 from gradviz.nn.module import Module
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 #: One length for all dimensions, or one for each.
@@ -28,7 +30,8 @@ class Convolution(Module):
         groups: Into how many parts the channels fall that do not meet.
         bias: Whether there is one.
         padding_mode: ``zeros``, ``reflect``, ``replicate`` or ``circular``.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Raises:
         ValueError: Arguments do not fit each other.
@@ -51,8 +54,10 @@ class Convolution(Module):
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         _check(in_channels, out_channels, groups, padding_mode)
         self.in_channels = in_channels
@@ -180,7 +185,8 @@ class TransposedConvolution(Convolution):
         bias: Likewise.
         dilation: Likewise.
         padding_mode: ``zeros``.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Source: torch/nn/modules/conv.py, _ConvTransposeNd.
     """
@@ -199,8 +205,10 @@ class TransposedConvolution(Convolution):
         bias: bool = True,
         dilation: Lengths = 1,
         padding_mode: str = "zeros",
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         if padding_mode != "zeros":
             raise ValueError(
                 f'Only "zeros" padding mode is supported for {type(self).__name__}'

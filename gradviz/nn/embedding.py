@@ -1,13 +1,15 @@
 """Embeddings: a vector for each of a number of things, or of bags of them."""
 
-from typing import Any, Self, Unpack
+from typing import Self
 
 from gradviz.autograd.grad_mode import no_grad
+from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
 from gradviz.nn.parameter import Parameter
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 
@@ -22,7 +24,11 @@ class Embedding(Module):
         norm_type: By which norm their length is measured.
         scale_grad_by_freq: Whether gradients are divided by how often a vector was
             looked up.
-        **factory: See `Factory`.
+        sparse: Not supported.
+        _weight: The vectors, instead of random ones.
+        _freeze: Whether they stay as they are.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Raises:
         AssertionError: `padding_idx` is not one of them.
@@ -38,8 +44,13 @@ class Embedding(Module):
         max_norm: float | None = None,
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
-        **factory: Unpack[Factory],
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
@@ -51,8 +62,14 @@ class Embedding(Module):
         self.max_norm = max_norm
         self.norm_type = norm_type
         self.scale_grad_by_freq = scale_grad_by_freq
-        self.weight = parameter(num_embeddings, embedding_dim, **factory)
-        self.reset_parameters()
+        self.sparse = sparse
+        if _weight is None:
+            self.weight = parameter(num_embeddings, embedding_dim, **factory)
+            self.weight.requires_grad = not _freeze
+            self.reset_parameters()
+        else:
+            _check_table(_weight, num_embeddings, embedding_dim)
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
 
     @classmethod
     def from_pretrained(
@@ -60,12 +77,38 @@ class Embedding(Module):
         embeddings: Tensor,
         freeze: bool = True,
         padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
     ) -> Self:
-        """An embedding with these vectors, which are not trained if `freeze`."""
+        """An embedding with these vectors, which are not trained if `freeze`.
+
+        Args:
+            embeddings: The vectors, one a row.
+            freeze: Whether they stay as they are.
+            padding_idx: As of the class, as are the following.
+            max_norm: Likewise.
+            norm_type: Likewise.
+            scale_grad_by_freq: Likewise.
+            sparse: Likewise.
+
+        Raises:
+            AssertionError: There are not two dimensions.
+        """
+        _check_rows(embeddings)
         rows, columns = embeddings.shape
-        new = cls(rows, columns, padding_idx=padding_idx)
-        new.weight = Parameter(embeddings, requires_grad=not freeze)
-        return new
+        return cls(
+            rows,
+            columns,
+            padding_idx,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            sparse,
+            _weight=embeddings,
+            _freeze=freeze,
+        )
 
     def reset_parameters(self) -> None:
         """Draw new vectors, normally distributed."""
@@ -80,6 +123,7 @@ class Embedding(Module):
             self.max_norm,
             self.norm_type,
             self.scale_grad_by_freq,
+            self.sparse,
         )
 
     def extra_repr(self) -> str:
@@ -108,9 +152,11 @@ class EmbeddingBag(Module):
             looked up.
         mode: ``sum``, ``mean`` or ``max``.
         sparse: Not supported.
+        _weight: The vectors, instead of random ones.
         include_last_offset: Whether offsets also say where the last bag ends.
         padding_idx: The number of one that is 0, stays so, and does not count.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Raises:
         AssertionError: `padding_idx` is not one of them.
@@ -127,11 +173,13 @@ class EmbeddingBag(Module):
         scale_grad_by_freq: bool = False,
         mode: str = "mean",
         sparse: bool = False,
-        *,
+        _weight: Tensor | None = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
@@ -146,23 +194,57 @@ class EmbeddingBag(Module):
         self.sparse = sparse
         self.include_last_offset = include_last_offset
         self.padding_idx = padding_idx
-        self.weight = parameter(num_embeddings, embedding_dim, **factory)
-        self.reset_parameters()
+        if _weight is None:
+            self.weight = parameter(num_embeddings, embedding_dim, **factory)
+            self.reset_parameters()
+        else:
+            _check_table(_weight, num_embeddings, embedding_dim)
+            self.weight = Parameter(_weight)
 
     @classmethod
     def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, **options: Any
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
     ) -> Self:
         """Bags of these vectors, which are not trained if `freeze`.
 
         Args:
             embeddings: The vectors, one a row.
             freeze: Whether they stay as they are.
-            **options: Other arguments of the class.
+            max_norm: As of the class, as are the following.
+            norm_type: Likewise.
+            scale_grad_by_freq: Likewise.
+            mode: Likewise.
+            sparse: Likewise.
+            include_last_offset: Likewise.
+            padding_idx: Likewise.
+
+        Raises:
+            AssertionError: There are not two dimensions.
         """
+        _check_rows(embeddings)
         rows, columns = embeddings.shape
-        new = cls(rows, columns, **options)
-        new.weight = Parameter(embeddings, requires_grad=not freeze)
+        new = cls(
+            rows,
+            columns,
+            max_norm,
+            norm_type,
+            scale_grad_by_freq,
+            mode,
+            sparse,
+            embeddings,
+            include_last_offset,
+            padding_idx,
+        )
+        new.weight.requires_grad = not freeze
         return new
 
     def reset_parameters(self) -> None:
@@ -203,6 +285,18 @@ class EmbeddingBag(Module):
         if self.padding_idx is not None:
             texts.append(f"padding_idx={self.padding_idx}")
         return ", ".join(texts)
+
+
+def _check_rows(table: Tensor) -> None:
+    if table.ndim != 2:
+        raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+
+
+def _check_table(table: Tensor, rows: int, columns: int) -> None:
+    if table.shape != (rows, columns):
+        raise AssertionError(
+            "Shape of weight does not match num_embeddings and embedding_dim"
+        )
 
 
 def reset_table(weight: Parameter, padding_idx: int | None) -> None:

@@ -29,6 +29,7 @@ def clip_grad_norm_(
     max_norm: float,
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """Scale all gradients down, in place, so that their norm is at most `max_norm`.
 
@@ -37,6 +38,7 @@ def clip_grad_norm_(
         max_norm: The most that is left as it is.
         norm_type: Which norm: 2 is the Euclidean one, ``inf`` the largest element.
         error_if_nonfinite: Whether a norm that is no number is an error.
+        foreach: Makes no difference.
 
     Returns:
         The norm as it was before.
@@ -46,6 +48,7 @@ def clip_grad_norm_(
 
     Source: torch/nn/utils/clip_grad.py.
     """
+    del foreach
     grads = _gradients(parameters)
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
     with no_grad():
@@ -56,8 +59,13 @@ def clip_grad_norm_(
     return total
 
 
-def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+def clip_grad_value_(
+    parameters: Tensor | Iterable[Tensor],
+    clip_value: float,
+    foreach: bool | None = None,
+) -> None:
     """Cut all elements of the gradients off, in place, at ``±clip_value``."""
+    del foreach
     bound = float(clip_value)
     with no_grad():
         for grad in _gradients(parameters):
@@ -68,6 +76,7 @@ def get_total_norm(
     tensors: Tensor | Iterable[Tensor],
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
 ) -> Tensor:
     """The norm of several tensors, taken as one long vector, where the first one is.
 
@@ -77,6 +86,7 @@ def get_total_norm(
 
     Source: torch/nn/utils/clip_grad.py, _get_total_norm.
     """
+    del foreach
     parts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     norm_type = float(norm_type)
     if not parts:

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from gradviz.autograd.grad_mode import no_grad
+from gradviz.ops.recording.generator import Generator
 from gradviz.tensors import creation, random
 from gradviz.tensors.tensor import Tensor
 
@@ -19,14 +20,24 @@ from gradviz.tensors.tensor import Tensor
 Fan = Literal["fan_in", "fan_out"]
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+def uniform_(
+    tensor: Tensor,
+    a: float = 0.0,
+    b: float = 1.0,
+    generator: Generator | None = None,
+) -> Tensor:
     """Uniform between `a` and `b`."""
-    return _fill(tensor, _uniform(tensor.shape) * (b - a) + a)
+    return _fill(tensor, _uniform(tensor.shape, generator) * (b - a) + a)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+def normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    generator: Generator | None = None,
+) -> Tensor:
     """Normal of this mean and standard deviation."""
-    return _fill(tensor, _normal(tensor.shape) * std + mean)
+    return _fill(tensor, _normal(tensor.shape, generator) * std + mean)
 
 
 def trunc_normal_(
@@ -35,6 +46,7 @@ def trunc_normal_(
     std: float = 1.0,
     a: float = -2.0,
     b: float = 2.0,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Normal, with what lies outside of `a` to `b` drawn again."""
     if mean < a - 2 * std or mean > b + 2 * std:
@@ -43,9 +55,10 @@ def trunc_normal_(
             "distribution of values may be incorrect.",
             stacklevel=2,
         )
-    values = _normal(tensor.shape).numpy() * std + mean
+    values = _normal(tensor.shape, generator).numpy() * std + mean
     while (outside := (values < a) | (values > b)).any():
-        values[outside] = _normal((int(outside.sum()),)).numpy() * std + mean
+        again = _normal((int(outside.sum()),), generator).numpy()
+        values[outside] = again * std + mean
     return _fill(tensor, creation.from_numpy(values))
 
 
@@ -77,15 +90,19 @@ def eye_(tensor: Tensor) -> Tensor:
     return _fill(tensor, creation.eye(*tensor.shape))
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_uniform_(
+    tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Uniform, keeping the variance both ways (Glorot & Bengio, 2010)."""
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_normal_(
+    tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Normal, keeping the variance both ways (Glorot & Bengio, 2010)."""
-    return normal_(tensor, 0.0, _xavier_std(tensor, gain))
+    return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
 def kaiming_uniform_(
@@ -93,6 +110,7 @@ def kaiming_uniform_(
     a: float = 0,
     mode: Fan = "fan_in",
     nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
 ) -> Tensor:
     """Uniform, keeping the variance one way (He et al., 2015).
 
@@ -101,12 +119,13 @@ def kaiming_uniform_(
         a: The slope below 0 of a leaky ReLU that follows.
         mode: Which way: forward (``fan_in``) or backward.
         nonlinearity: What follows.
+        generator: Where the numbers come from.
     """
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
 def kaiming_normal_(
@@ -114,15 +133,19 @@ def kaiming_normal_(
     a: float = 0,
     mode: Fan = "fan_in",
     nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
 ) -> Tensor:
     """Normal, keeping the variance one way; see `kaiming_uniform_`."""
     if 0 in tensor.shape:
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
         return tensor
-    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity))
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    return normal_(tensor, 0.0, std, generator)
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
+def orthogonal_(
+    tensor: Tensor, gain: float = 1, generator: Generator | None = None
+) -> Tensor:
     """A matrix (all but the first dimension flattened) with orthogonal rows or columns.
 
     Raises:
@@ -134,7 +157,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1) -> Tensor:
         return tensor
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
-    drawn = _normal((max(rows, columns), min(rows, columns))).numpy()
+    shape = max(rows, columns), min(rows, columns)
+    drawn = _normal(shape, generator).numpy()
     q, r = np.linalg.qr(drawn)
     q = q * np.sign(np.diag(r))
     matrix = q.T if rows < columns else q
@@ -167,13 +191,19 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return _fill(tensor, creation.from_numpy(values))
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+def sparse_(
+    tensor: Tensor,
+    sparsity: float,
+    std: float = 0.01,
+    generator: Generator | None = None,
+) -> Tensor:
     """Normal, but for a part of each column, which is 0 (Martens, 2010).
 
     Args:
         tensor: What to fill: a matrix.
         sparsity: Which part.
         std: How far elements are from 0.
+        generator: Where the numbers come from.
 
     Raises:
         ValueError: The tensor is no matrix.
@@ -181,8 +211,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape
-    values = std * _normal((rows, columns)).numpy()
-    order = np.argsort(_uniform((rows, columns)).numpy(), axis=0)
+    values = std * _normal((rows, columns), generator).numpy()
+    order = np.argsort(_uniform((rows, columns), generator).numpy(), axis=0)
     np.put_along_axis(values, order[: math.ceil(sparsity * rows)], 0, axis=0)
     return _fill(tensor, creation.from_numpy(values))
 
@@ -250,14 +280,14 @@ def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> floa
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
-def _uniform(shape: Sequence[int]) -> Tensor:
+def _uniform(shape: Sequence[int], generator: Generator | None) -> Tensor:
     """Numbers from 0 to 1, as exact as any parameter may be."""
-    return random.rand(shape, dtype=np.float64)
+    return random.rand(shape, dtype=np.float64, generator=generator)
 
 
-def _normal(shape: Sequence[int]) -> Tensor:
+def _normal(shape: Sequence[int], generator: Generator | None) -> Tensor:
     """Numbers of mean 0 and variance 1, likewise."""
-    return random.randn(shape, dtype=np.float64)
+    return random.randn(shape, dtype=np.float64, generator=generator)
 
 
 def _fill(tensor: Tensor, values: Tensor) -> Tensor:

@@ -1,12 +1,14 @@
 """Layers that multiply with a matrix, and those that only pass on or reshape."""
 
 import math
-from typing import Any, Unpack
+from typing import Any
 
+from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter, reset_linear
 from gradviz.nn.module import Module
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 
@@ -29,7 +31,8 @@ class Linear(Module):
         in_features: Length of the last dimension of the input.
         out_features: That of the output.
         bias: Whether there is one.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
     """
 
     def __init__(
@@ -37,8 +40,10 @@ class Linear(Module):
         in_features: int,
         out_features: int,
         bias: bool = True,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
@@ -76,7 +81,8 @@ class Bilinear(Module):
         in2_features: That of the second.
         out_features: That of the output.
         bias: Whether there is one.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
     """
 
     def __init__(
@@ -85,8 +91,10 @@ class Bilinear(Module):
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         if in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got {in1_features}")

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn.distance import PairwiseDistance
 from gradviz.nn.module import Module
+from gradviz.ops.layers.loss_reduction import chosen_reduction
 from gradviz.tensors.tensor import Tensor
 
 
@@ -14,7 +15,7 @@ class Loss(Module):
 
     Args:
         reduction: What becomes of the losses of all elements: ``mean``, ``sum`` or
-            ``none``.
+            ``none``. Losses take PyTorch's older ``size_average`` and ``reduce`` too.
         **arguments: Others of the function; tensors and None become buffers.
     """
 
@@ -42,8 +43,13 @@ class L1Loss(Loss):
 
     _function = "l1_loss"
 
-    def __init__(self, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(chosen_reduction(size_average, reduce, reduction))
 
 
 class MSELoss(Loss):
@@ -51,8 +57,13 @@ class MSELoss(Loss):
 
     _function = "mse_loss"
 
-    def __init__(self, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(chosen_reduction(size_average, reduce, reduction))
 
 
 class SmoothL1Loss(Loss):
@@ -60,8 +71,14 @@ class SmoothL1Loss(Loss):
 
     _function = "smooth_l1_loss"
 
-    def __init__(self, *, reduction: str = "mean", beta: float = 1.0) -> None:
-        super().__init__(reduction, beta=beta)
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        beta: float = 1.0,
+    ) -> None:
+        super().__init__(chosen_reduction(size_average, reduce, reduction), beta=beta)
 
 
 class HuberLoss(Loss):
@@ -82,11 +99,16 @@ class NLLLoss(Loss):
     def __init__(
         self,
         weight: Tensor | None = None,
-        *,
+        size_average: bool | None = None,
         ignore_index: int = -100,
+        reduce: bool | None = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(reduction, weight=weight, ignore_index=ignore_index)
+        super().__init__(
+            chosen_reduction(size_average, reduce, reduction),
+            weight=weight,
+            ignore_index=ignore_index,
+        )
 
 
 class CrossEntropyLoss(Loss):
@@ -98,13 +120,14 @@ class CrossEntropyLoss(Loss):
     def __init__(
         self,
         weight: Tensor | None = None,
-        *,
+        size_average: bool | None = None,
         ignore_index: int = -100,
+        reduce: bool | None = None,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
         super().__init__(
-            reduction,
+            chosen_reduction(size_average, reduce, reduction),
             weight=weight,
             ignore_index=ignore_index,
             label_smoothing=label_smoothing,
@@ -118,9 +141,15 @@ class BCELoss(Loss):
     _buffers_of = ("weight",)
 
     def __init__(
-        self, weight: Tensor | None = None, *, reduction: str = "mean"
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
     ) -> None:
-        super().__init__(reduction, weight=weight)
+        super().__init__(
+            chosen_reduction(size_average, reduce, reduction), weight=weight
+        )
 
 
 class BCEWithLogitsLoss(Loss):
@@ -132,11 +161,16 @@ class BCEWithLogitsLoss(Loss):
     def __init__(
         self,
         weight: Tensor | None = None,
-        *,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
         reduction: str = "mean",
         pos_weight: Tensor | None = None,
     ) -> None:
-        super().__init__(reduction, weight=weight, pos_weight=pos_weight)
+        super().__init__(
+            chosen_reduction(size_average, reduce, reduction),
+            weight=weight,
+            pos_weight=pos_weight,
+        )
 
 
 class KLDivLoss(Loss):
@@ -144,8 +178,16 @@ class KLDivLoss(Loss):
 
     _function = "kl_div"
 
-    def __init__(self, *, reduction: str = "mean", log_target: bool = False) -> None:
-        super().__init__(reduction, log_target=log_target)
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        log_target: bool = False,
+    ) -> None:
+        super().__init__(
+            chosen_reduction(size_average, reduce, reduction), log_target=log_target
+        )
 
 
 class PoissonNLLLoss(Loss):
@@ -157,11 +199,17 @@ class PoissonNLLLoss(Loss):
         self,
         log_input: bool = True,
         full: bool = False,
-        *,
+        size_average: bool | None = None,
         eps: float = 1e-8,
+        reduce: bool | None = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(reduction, log_input=log_input, full=full, eps=eps)
+        super().__init__(
+            chosen_reduction(size_average, reduce, reduction),
+            log_input=log_input,
+            full=full,
+            eps=eps,
+        )
 
 
 class SoftMarginLoss(Loss):
@@ -169,8 +217,13 @@ class SoftMarginLoss(Loss):
 
     _function = "soft_margin_loss"
 
-    def __init__(self, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(chosen_reduction(size_average, reduce, reduction))
 
 
 class HingeEmbeddingLoss(Loss):
@@ -178,8 +231,16 @@ class HingeEmbeddingLoss(Loss):
 
     _function = "hinge_embedding_loss"
 
-    def __init__(self, margin: float = 1.0, *, reduction: str = "mean") -> None:
-        super().__init__(reduction, margin=margin)
+    def __init__(
+        self,
+        margin: float = 1.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(
+            chosen_reduction(size_average, reduce, reduction), margin=margin
+        )
 
 
 class MultiMarginLoss(Loss):
@@ -193,10 +254,16 @@ class MultiMarginLoss(Loss):
         p: int = 1,
         margin: float = 1.0,
         weight: Tensor | None = None,
-        *,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(reduction, p=p, margin=margin, weight=weight)
+        super().__init__(
+            chosen_reduction(size_average, reduce, reduction),
+            p=p,
+            margin=margin,
+            weight=weight,
+        )
 
 
 class MultiLabelMarginLoss(Loss):
@@ -204,8 +271,13 @@ class MultiLabelMarginLoss(Loss):
 
     _function = "multilabel_margin_loss"
 
-    def __init__(self, *, reduction: str = "mean") -> None:
-        super().__init__(reduction)
+    def __init__(
+        self,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(chosen_reduction(size_average, reduce, reduction))
 
 
 class MultiLabelSoftMarginLoss(Loss):
@@ -215,9 +287,15 @@ class MultiLabelSoftMarginLoss(Loss):
     _buffers_of = ("weight",)
 
     def __init__(
-        self, weight: Tensor | None = None, *, reduction: str = "mean"
+        self,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
     ) -> None:
-        super().__init__(reduction, weight=weight)
+        super().__init__(
+            chosen_reduction(size_average, reduce, reduction), weight=weight
+        )
 
 
 class LossOfThree(Loss):
@@ -245,8 +323,16 @@ class CosineEmbeddingLoss(LossOfThree):
 
     _function = "cosine_embedding_loss"
 
-    def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
-        super().__init__(reduction, margin=margin)
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(
+            chosen_reduction(size_average, reduce, reduction), margin=margin
+        )
 
 
 class MarginRankingLoss(LossOfThree):
@@ -254,8 +340,16 @@ class MarginRankingLoss(LossOfThree):
 
     _function = "margin_ranking_loss"
 
-    def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
-        super().__init__(reduction, margin=margin)
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(
+            chosen_reduction(size_average, reduce, reduction), margin=margin
+        )
 
 
 class TripletMarginLoss(LossOfThree):
@@ -269,10 +363,17 @@ class TripletMarginLoss(LossOfThree):
         p: float = 2.0,
         eps: float = 1e-6,
         swap: bool = False,
-        *,
+        size_average: bool | None = None,
+        reduce: bool | None = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(reduction, margin=margin, p=p, eps=eps, swap=swap)
+        super().__init__(
+            chosen_reduction(size_average, reduce, reduction),
+            margin=margin,
+            p=p,
+            eps=eps,
+            swap=swap,
+        )
 
 
 class TripletMarginWithDistanceLoss(LossOfThree):

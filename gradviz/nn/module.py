@@ -66,11 +66,11 @@ class Module(Calling, Stateful):
         """Forget the gradients of all parameters, or set them to 0."""
         gradients.clear(self.parameters(), set_to_none=set_to_none)
 
-    def apply(self, function: Callable[["Module"], object]) -> Self:
-        """Call `function` with each module below this one, and with this one last."""
+    def apply(self, fn: Callable[["Module"], object]) -> Self:
+        """Call `fn` with each module below this one, and with this one last."""
         for module in self.children():
-            module.apply(function)
-        function(self)
+            module.apply(fn)
+        fn(self)
         return self
 
     # --- dtype and device -------------------------------------------------------------

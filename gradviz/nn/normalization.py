@@ -1,12 +1,13 @@
 """Layers that bring their input to mean 0 and variance 1, over some of its elements."""
 
 from collections.abc import Sequence
-from typing import Unpack
 
+from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 
@@ -18,7 +19,8 @@ class LayerNorm(Module):
         eps: Is added to the variance.
         elementwise_affine: Whether a scale and a shift of each element are learned.
         bias: Whether the shift is.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Source: torch/nn/modules/normalization.py.
     """
@@ -29,8 +31,10 @@ class LayerNorm(Module):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
@@ -71,7 +75,8 @@ class RMSNorm(Module):
         normalized_shape: The lengths of those dimensions.
         eps: Is added to the mean square; the dtype's smallest step if not given.
         elementwise_affine: Whether a scale of each element is learned.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
     """
 
     def __init__(
@@ -79,8 +84,10 @@ class RMSNorm(Module):
         normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
@@ -119,7 +126,8 @@ class GroupNorm(Module):
         eps: Is added to the variance.
         affine: Whether a scale and a shift of each channel are learned.
         bias: Whether the shift is, if the scale is.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Raises:
         ValueError: The groups would not be of one size.
@@ -131,10 +139,12 @@ class GroupNorm(Module):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
         *,
         bias: bool = True,
-        **factory: Unpack[Factory],
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         if num_channels % num_groups:
             raise ValueError(

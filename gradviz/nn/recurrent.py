@@ -3,14 +3,16 @@
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar
 
+from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
 from gradviz.nn.unrolling import State, Step, projected, run_packed
 from gradviz.nn.utils.rnn import PackedSequence
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.shapes.joining import cat, stack
 from gradviz.tensors.creation import zeros
 from gradviz.tensors.tensor import Tensor
@@ -28,7 +30,8 @@ class Recurrent(Module):
         dropout: How likely elements are left out between layers, when training.
         bidirectional: Whether each layer also runs backwards along the sequence.
         proj_size: Of LSTM: to which length hidden states are multiplied; 0 for none.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Raises:
         ValueError: A size is not positive, or `dropout` no probability.
@@ -50,8 +53,10 @@ class Recurrent(Module):
         dropout: float = 0.0,
         bidirectional: bool = False,
         proj_size: int = 0,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         _check(input_size, hidden_size, num_layers, dropout)
         _check_proj_size(proj_size, hidden_size, is_lstm=self._num_states == 2)

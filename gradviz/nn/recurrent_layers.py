@@ -1,11 +1,13 @@
 """The recurrent layers."""
 
-from typing import Any, Unpack
+from typing import Any
 
+from gradviz.backends.device import Device
 from gradviz.nn.cells import gru_step, lstm_step, relu_step, tanh_step
 from gradviz.nn.factory import Factory
 from gradviz.nn.recurrent import Recurrent
 from gradviz.nn.unrolling import Step
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 
@@ -30,7 +32,8 @@ class RNN(_OneState):
         batch_first: Likewise.
         dropout: Likewise.
         bidirectional: Likewise.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
     """
 
     _num_gates = 1
@@ -45,8 +48,10 @@ class RNN(_OneState):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         if nonlinearity not in {"tanh", "relu"}:
             raise ValueError(
                 f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'."

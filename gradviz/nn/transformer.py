@@ -2,7 +2,6 @@
 
 import copy
 import math
-from typing import Unpack
 
 from gradviz.backends.device import Device
 from gradviz.nn import init
@@ -123,7 +122,8 @@ class Transformer(Module):
         batch_first: Likewise.
         norm_first: Likewise.
         bias: Likewise.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
     """
 
     def __init__(
@@ -141,8 +141,10 @@ class Transformer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         layer = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps)
         more = (batch_first, norm_first, bias)

@@ -1,8 +1,8 @@
 """The layers of transformers: attention, and two linear layers after it."""
 
 from collections.abc import Callable
-from typing import Unpack
 
+from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn.attention import MultiheadAttention
 from gradviz.nn.dropout import Dropout
@@ -10,6 +10,7 @@ from gradviz.nn.factory import Factory
 from gradviz.nn.linear import Linear
 from gradviz.nn.module import Module
 from gradviz.nn.normalization import LayerNorm
+from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 #: From a tensor, one of the same shape.
@@ -29,7 +30,8 @@ class TransformerEncoderLayer(Module):
         batch_first: Whether the batch is the first dimension, or the sequence.
         norm_first: Whether each part normalises what it takes, or what it returns.
         bias: Whether there are biases.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
 
     Source: torch/nn/modules/transformer.py.
     """
@@ -45,8 +47,10 @@ class TransformerEncoderLayer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout, bias, batch_first=batch_first, **factory
@@ -107,7 +111,8 @@ class TransformerDecoderLayer(Module):
         batch_first: Likewise.
         norm_first: Likewise.
         bias: Likewise.
-        **factory: See `Factory`.
+        device: See `Factory`.
+        dtype: Likewise.
     """
 
     def __init__(
@@ -121,8 +126,10 @@ class TransformerDecoderLayer(Module):
         batch_first: bool = False,
         norm_first: bool = False,
         bias: bool = True,
-        **factory: Unpack[Factory],
+        device: Device | str | None = None,
+        dtype: DTypeLike = None,
     ) -> None:
+        factory: Factory = {"device": device, "dtype": dtype}
         super().__init__()
         for name in ("self_attn", "multihead_attn"):
             attention = MultiheadAttention(

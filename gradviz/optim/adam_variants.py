@@ -26,7 +26,9 @@ class Adamax(Optimizer):
         eps: Is added to the size of gradients.
         weight_decay: How much of the parameter is added to its gradient.
         maximize: Whether to go up instead of down.
-        **implementation: See `Implementation`.
+        foreach: See `Implementation`.
+        differentiable: Likewise.
+        capturable: Likewise.
 
     Raises:
         ValueError: An option is out of range.
@@ -41,9 +43,11 @@ class Adamax(Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
         maximize: bool = False,
-        **implementation: Unpack[Implementation],
+        differentiable: bool = False,
+        capturable: bool = False,
     ) -> None:
         check_adam(lr, betas, eps, weight_decay)
         defaults = {
@@ -52,7 +56,13 @@ class Adamax(Optimizer):
             "eps": eps,
             "weight_decay": weight_decay,
             "maximize": maximize,
-            **self.options_of(implementation),
+            **self.options_of(
+                {
+                    "foreach": foreach,
+                    "differentiable": differentiable,
+                    "capturable": capturable,
+                }
+            ),
         }
         super().__init__(params, defaults)
 

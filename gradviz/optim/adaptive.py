@@ -1,12 +1,12 @@
 """Optimizers that scale steps by the size of past gradients."""
 
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.optim.optimizer import Optimizer, Parameters
-from gradviz.optim.options import Implementation, check_not_negative
+from gradviz.optim.options import check_not_negative
 from gradviz.optim.running import kept, moved, next_step
 from gradviz.optim.state import Group
 
@@ -23,7 +23,9 @@ class RMSprop(Optimizer):
         momentum: How much of the direction is kept from one step to the next.
         centered: Whether the mean is subtracted from the gradients.
         maximize: Whether to go up instead of down.
-        **implementation: See `Implementation`.
+        foreach: See `Implementation`.
+        differentiable: Likewise.
+        capturable: Likewise.
 
     Raises:
         ValueError: An option is negative.
@@ -40,9 +42,10 @@ class RMSprop(Optimizer):
         weight_decay: float = 0,
         momentum: float = 0,
         centered: bool = False,
-        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
         maximize: bool = False,
-        **implementation: Unpack[Implementation],
+        differentiable: bool = False,
     ) -> None:
         check_not_negative("learning rate", lr)
         check_not_negative("epsilon value", eps)
@@ -57,7 +60,13 @@ class RMSprop(Optimizer):
             "momentum": momentum,
             "centered": centered,
             "maximize": maximize,
-            **self.options_of(implementation),
+            **self.options_of(
+                {
+                    "foreach": foreach,
+                    "differentiable": differentiable,
+                    "capturable": capturable,
+                }
+            ),
         }
         super().__init__(params, defaults)
 
@@ -91,7 +100,9 @@ class Adagrad(Optimizer):
         initial_accumulator_value: What the sum begins with.
         eps: Is added to its root.
         maximize: Whether to go up instead of down.
-        **implementation: See `Implementation`.
+        foreach: See `Implementation`.
+        differentiable: Likewise.
+        fused: Likewise.
 
     Raises:
         ValueError: An option is negative.
@@ -109,9 +120,11 @@ class Adagrad(Optimizer):
         weight_decay: float = 0,
         initial_accumulator_value: float = 0,
         eps: float = 1e-10,
+        foreach: bool | None = None,
         *,
         maximize: bool = False,
-        **implementation: Unpack[Implementation],
+        differentiable: bool = False,
+        fused: bool | None = None,
     ) -> None:
         check_not_negative("learning rate", lr)
         check_not_negative("lr_decay value", lr_decay)
@@ -125,7 +138,9 @@ class Adagrad(Optimizer):
             "initial_accumulator_value": initial_accumulator_value,
             "eps": eps,
             "maximize": maximize,
-            **self.options_of(implementation),
+            **self.options_of(
+                {"foreach": foreach, "differentiable": differentiable, "fused": fused}
+            ),
         }
         super().__init__(params, defaults)
 
@@ -153,7 +168,9 @@ class Adadelta(Optimizer):
         eps: Is added to them.
         weight_decay: How much of the parameter is added to its gradient.
         maximize: Whether to go up instead of down.
-        **implementation: See `Implementation`.
+        foreach: See `Implementation`.
+        differentiable: Likewise.
+        capturable: Likewise.
 
     Raises:
         ValueError: An option is out of range.
@@ -168,9 +185,11 @@ class Adadelta(Optimizer):
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
         maximize: bool = False,
-        **implementation: Unpack[Implementation],
+        differentiable: bool = False,
+        capturable: bool = False,
     ) -> None:
         check_not_negative("learning rate", lr)
         if not 0.0 <= rho <= 1.0:
@@ -183,7 +202,13 @@ class Adadelta(Optimizer):
             "eps": eps,
             "weight_decay": weight_decay,
             "maximize": maximize,
-            **self.options_of(implementation),
+            **self.options_of(
+                {
+                    "foreach": foreach,
+                    "differentiable": differentiable,
+                    "capturable": capturable,
+                }
+            ),
         }
         super().__init__(params, defaults)
 

@@ -1,10 +1,10 @@
 """Gradient descent that also averages where it has been."""
 
-from typing import Any, Unpack
+from typing import Any
 
 from gradviz.backends.base import Array
 from gradviz.optim.optimizer import Optimizer, Parameters
-from gradviz.optim.options import Implementation, check_not_negative
+from gradviz.optim.options import check_not_negative
 from gradviz.optim.running import kept, next_step
 from gradviz.optim.state import Group
 
@@ -20,7 +20,9 @@ class ASGD(Optimizer):
         t0: From which step on the mean is taken.
         weight_decay: How much of the parameter is added to its gradient.
         maximize: Whether to go up instead of down.
-        **implementation: See `Implementation`.
+        foreach: See `Implementation`.
+        differentiable: Likewise.
+        capturable: Likewise.
 
     Raises:
         ValueError: An option is negative.
@@ -36,9 +38,10 @@ class ASGD(Optimizer):
         alpha: float = 0.75,
         t0: float = 1e6,
         weight_decay: float = 0,
-        *,
+        foreach: bool | None = None,
         maximize: bool = False,
-        **implementation: Unpack[Implementation],
+        differentiable: bool = False,
+        capturable: bool = False,
     ) -> None:
         check_not_negative("learning rate", lr)
         check_not_negative("weight_decay value", weight_decay)
@@ -49,7 +52,13 @@ class ASGD(Optimizer):
             "t0": t0,
             "weight_decay": weight_decay,
             "maximize": maximize,
-            **self.options_of(implementation),
+            **self.options_of(
+                {
+                    "foreach": foreach,
+                    "differentiable": differentiable,
+                    "capturable": capturable,
+                }
+            ),
         }
         super().__init__(params, defaults)
 

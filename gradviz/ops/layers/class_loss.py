@@ -256,7 +256,7 @@ def _scaled(grad: Gradient, weight: Gradient, reduction: str, size: int) -> Grad
 # --- what users call ----------------------------------------------------------------
 
 
-@old_names
+@old_names("size_average", "ignore_index", "reduce", "reduction")
 def nll_loss(
     input: Value,
     target: Value,
@@ -305,7 +305,7 @@ def nll_loss(
     return reshape(loss, shape) if reduction == "none" else loss
 
 
-@old_names
+@old_names("size_average", "ignore_index", "reduce", "reduction", "label_smoothing")
 def cross_entropy(
     input: Value,
     target: Value,
@@ -355,7 +355,7 @@ def cross_entropy(
     )
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction")
 def binary_cross_entropy(
     input: Value,
     target: Value,
@@ -388,7 +388,7 @@ def binary_cross_entropy(
     return _bce(input, target, weight, reduction)
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction", "pos_weight")
 def binary_cross_entropy_with_logits(
     input: Value,
     target: Value,

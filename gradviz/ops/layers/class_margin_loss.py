@@ -112,7 +112,7 @@ def _multilabel_gradient(
 # --- what users call ----------------------------------------------------------------
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction")
 def multi_margin_loss(
     input: Value,
     target: Value,
@@ -167,7 +167,7 @@ def _check_classes(classes: np.ndarray, num_classes: int) -> None:
         raise RuntimeError("target out of range")
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction")
 def multilabel_margin_loss(
     input: Value, target: Value, *, reduction: Reduction = "mean"
 ) -> Value:
@@ -202,7 +202,7 @@ def _check_not_empty(shape: Shape) -> None:
         )
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction")
 def multilabel_soft_margin_loss(
     input: Value,
     target: Value,

@@ -108,7 +108,7 @@ def _soft_margin_loss(x: Array, y: Array, reduction: str) -> Array:
 # --- what users call ----------------------------------------------------------------
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction", "weight")
 def mse_loss(
     input: Value, target: Value, *, reduction: Reduction = "mean", weight: Value = None
 ) -> Value:
@@ -131,7 +131,7 @@ def mse_loss(
     return _weighted(_mse_loss(input, target, "none"), input, weight, reduction)
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction", "weight")
 def l1_loss(
     input: Value, target: Value, *, reduction: Reduction = "mean", weight: Value = None
 ) -> Value:
@@ -144,7 +144,6 @@ def l1_loss(
     return _weighted(losses, input, weight, reduction)
 
 
-@old_names
 def huber_loss(
     input: Value,
     target: Value,
@@ -169,7 +168,7 @@ def huber_loss(
     return _weighted(losses, input, weight, reduction)
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction", "beta")
 def smooth_l1_loss(
     input: Value, target: Value, *, reduction: Reduction = "mean", beta: float = 1.0
 ) -> Value:
@@ -187,7 +186,7 @@ def smooth_l1_loss(
     return _smooth_l1_loss(input, target, reduction, beta)
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction")
 def soft_margin_loss(
     input: Value, target: Value, *, reduction: Reduction = "mean"
 ) -> Value:
@@ -196,7 +195,7 @@ def soft_margin_loss(
     return _soft_margin_loss(input, target, reduction)
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction", "log_target")
 def kl_div(
     input: Value,
     target: Value,
@@ -238,7 +237,7 @@ def kl_div(
     return reduced(losses, reduction)
 
 
-@old_names
+@old_names("size_average", "eps", "reduce", "reduction")
 def poisson_nll_loss(
     input: Value,
     target: Value,

@@ -1,9 +1,10 @@
 """What becomes of the losses of a batch: their mean, their sum, or nothing."""
 
+import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Literal, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.variable import Value
@@ -54,29 +55,44 @@ def check_reduction(reduction: str) -> None:
         raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def old_names(function: Callable[P, R]) -> Callable[P, R]:
+def old_names(
+    *order: str,
+) -> Callable[[Callable[P, R]], Callable[..., R]]:
     """Let a loss also be called with ``size_average`` and ``reduce``; a decorator.
+
+    Args:
+        *order: What PyTorch's function takes by position after what this one does:
+            the two, and names that are keywords here.
 
     Source: torch/nn/_reduction.py, legacy_get_string.
     """
 
-    @wraps(function)
-    def renaming(*args: P.args, **kwargs: P.kwargs) -> R:
-        if "size_average" in kwargs or "reduce" in kwargs:
-            average, reduce = (
-                kwargs.pop("size_average", None),
-                kwargs.pop("reduce", None),
-            )
-            if average is not None or reduce is not None:
-                kwargs["reduction"] = _named(average, reduce)
-        return function(*args, **kwargs)
+    def decorate(function: Callable[P, R]) -> Callable[..., R]:
+        own = function.__code__.co_argcount
 
-    return renaming
+        @wraps(function)
+        def renaming(*args: Any, **kwargs: Any) -> R:  # noqa: ANN401 - as PyTorch
+            if len(args) > own or "size_average" in kwargs or "reduce" in kwargs:
+                _take_by_name(function.__name__, order, args[own:], kwargs)
+                average = kwargs.pop("size_average", None)
+                reduce = kwargs.pop("reduce", None)
+                given = kwargs.get("reduction", "mean")
+                kwargs["reduction"] = chosen_reduction(average, reduce, given)
+            return function(*args[:own], **kwargs)
+
+        renaming.__signature__ = _with_old_names(function, order)  # type: ignore[attr-defined]
+        return renaming
+
+    return decorate
 
 
-def _named(average: object, reduce: object) -> str:
-    """The reduction that the old arguments mean, with a warning."""
-    reduction = "mean" if average is not False else "sum"
+def chosen_reduction(
+    size_average: bool | None, reduce: bool | None, reduction: str
+) -> str:
+    """The reduction that is meant; the older arguments go first, with a warning."""
+    if size_average is None and reduce is None:
+        return reduction
+    reduction = "sum" if size_average is False else "mean"
     reduction = "none" if reduce is False else reduction
     warnings.warn(
         f"size_average and reduce args will be deprecated, please use "
@@ -85,3 +101,35 @@ def _named(average: object, reduce: object) -> str:
         stacklevel=3,
     )
     return reduction
+
+
+def _take_by_name(
+    function: str, order: Sequence[str], more: Sequence[Any], kwargs: dict[str, Any]
+) -> None:
+    """Put what was given by position among what was given by name."""
+    if len(more) > len(order):
+        raise TypeError(
+            f"{function}() was given {len(more) - len(order)} positional arguments too "
+            f"many"
+        )
+    for name, value in zip(order, more, strict=False):
+        if name in kwargs:
+            raise TypeError(f"{function}() got multiple values for argument '{name}'")
+        kwargs[name] = value
+
+
+def _with_old_names(
+    function: Callable[..., Any], order: Sequence[str]
+) -> inspect.Signature:
+    """The signature that PyTorch's function has."""
+    signature = inspect.signature(function)
+    own = dict(signature.parameters)
+    later = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=own.pop(name).default if name in own else None,
+        )
+        for name in order
+    ]
+    return signature.replace(parameters=[*own.values(), *later])

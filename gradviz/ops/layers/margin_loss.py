@@ -21,7 +21,7 @@ from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction")
 def hinge_embedding_loss(
     input: Value,
     target: Value,
@@ -49,7 +49,7 @@ def hinge_embedding_loss(
     return reduced(add(unlike, alike), reduction)
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction")
 def margin_ranking_loss(
     input1: Value,
     input2: Value,
@@ -83,7 +83,7 @@ def margin_ranking_loss(
     return reduced(clamp_min(lacking, 0), reduction)
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction")
 def cosine_embedding_loss(
     input1: Value,
     input2: Value,
@@ -123,7 +123,7 @@ def cosine_embedding_loss(
     return reduced(add(apart, together), reduction)
 
 
-@old_names
+@old_names("size_average", "reduce", "reduction")
 def triplet_margin_loss(
     anchor: Value,
     positive: Value,

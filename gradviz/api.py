@@ -506,9 +506,7 @@ from gradviz.tensors.inquiry import (
     can_cast,
     dtype,
     e,
-    finfo,
     get_default_dtype,
-    iinfo,
     inf,
     is_conj,
     is_floating_point,
@@ -527,6 +525,7 @@ from gradviz.tensors.inquiry import (
 )
 from gradviz.tensors.layout import Layout as layout
 from gradviz.tensors.layout import strided
+from gradviz.tensors.limits import finfo, iinfo
 from gradviz.tensors.old_types import (
     BoolTensor,
     ByteTensor,

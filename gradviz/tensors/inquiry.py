@@ -10,9 +10,6 @@ from gradviz.ops.recording.promotion import DTypeLike, result_dtype
 from gradviz.tensors.dtypes import DType, dtype_of
 from gradviz.tensors.tensor import Tensor
 
-#: Limits of integer dtypes.
-iinfo = np.iinfo
-
 #: The class of dtypes.
 dtype = DType
 
@@ -28,11 +25,6 @@ is_same_size = Tensor.is_same_size
 is_signed = Tensor.is_signed
 is_conj = Tensor.is_conj
 is_neg = Tensor.is_neg
-
-
-def finfo(type: DTypeLike = None) -> np.finfo[Any]:  # noqa: A002 - PyTorch's name
-    """Limits of a dtype of floats, by default of the default one."""
-    return np.finfo(promotion.get_default_dtype() if type is None else np.dtype(type))
 
 
 def is_tensor(obj: object) -> bool:

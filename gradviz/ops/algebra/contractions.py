@@ -13,7 +13,7 @@ from gradviz.backends.base import Array
 from gradviz.ops.algebra.products import broadcast_batches, dot, mm, vdot
 from gradviz.ops.elementwise.arithmetic import mul
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, wrap_dim
+from gradviz.ops.recording.dimensions import INTEGERS, Shape, wrap_dim
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -43,7 +43,7 @@ def tensordot(
     Source: torch/functional.py, tensordot; aten/src/ATen/native/Linear.cpp, tensordot.
     """
     del out
-    if isinstance(dims, int):
+    if isinstance(dims, INTEGERS):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(raw(a).ndim, raw(b).ndim):
@@ -52,7 +52,8 @@ def tensordot(
             )
         return _contracted(a, b, list(range(-dims, 0)), list(range(dims)))
     first, second = (
-        [one] if isinstance(one, int) else [int(dim) for dim in one] for one in dims
+        [int(one)] if isinstance(one, INTEGERS) else [int(dim) for dim in one]
+        for one in dims
     )
     return _contracted(a, b, first, second)
 

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 from gradviz.ops.algebra.factorizations import svdvals
 from gradviz.ops.algebra.solving import inv
 from gradviz.ops.elementwise.arithmetic import div, mul
-from gradviz.ops.recording.dimensions import Dims, Shape, wrap_dim, wrap_dims
+from gradviz.ops.recording.dimensions import INTEGERS, Dims, Shape, wrap_dim, wrap_dims
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.variable import Value, device_of, raw, variable
 from gradviz.ops.reductions.extremes import amax, amin
@@ -101,7 +101,7 @@ def norm(
     Raises:
         RuntimeError: There is no such norm, or shape or dtype does not fit.
     """
-    dims = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    dims = None if dim is None else [dim] if isinstance(dim, INTEGERS) else list(dim)
     if dims is not None and ord is not None and len(dims) not in (1, 2):
         raise RuntimeError(
             f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {dims}"
@@ -145,7 +145,7 @@ def tensor_norm(
     Source: torch/functional.py, norm.
     """
     del out
-    if p == "fro" and (dim is None or isinstance(dim, int) or len(dim) <= 2):
+    if p == "fro" and (dim is None or isinstance(dim, INTEGERS) or len(dim) <= 2):
         return vector_norm(input, 2, dim, keepdim, dtype=dtype)
     if isinstance(p, str):
         dims = wrap_dims(dim, raw(input).ndim)

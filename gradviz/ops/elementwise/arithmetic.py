@@ -16,6 +16,7 @@ from gradviz.ops.recording.promotion import (
     operand,
     promote,
     promote_all,
+    python_number,
     result_dtype,
 )
 from gradviz.ops.recording.refusal import check_kinds, check_shapes, without_derivative
@@ -276,6 +277,7 @@ def _check_same_dtypes(x: Array, *others: Array) -> None:
 
 def lerp(input: Value, end: Value, weight: Value) -> Value:
     """``input + weight * (end - input)``, for a weight that is a number or a tensor."""
+    weight = python_number(weight)
     if hasattr(weight, "dtype"):
         return _lerp_tensor(input, end, weight)
     return _lerp_number(input, end, weight)

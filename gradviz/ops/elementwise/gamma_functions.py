@@ -12,7 +12,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.real_functions import of_reals
 from gradviz.ops.elementwise.zeta_functions import EULER_MACLAURIN, LARGE, hurwitz
 from gradviz.ops.recording.differentiable import Op, differentiable, unary
-from gradviz.ops.recording.promotion import as_floating
+from gradviz.ops.recording.promotion import as_floating, python_number
 from gradviz.ops.recording.variable import Value
 
 # --- values -----------------------------------------------------------------------
@@ -88,6 +88,7 @@ def polygamma(n: int, input: Value) -> Value:
     Raises:
         RuntimeError: `n` is negative.
     """
+    n = python_number(n)
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     return _polygamma(input, n)
@@ -116,6 +117,7 @@ def mvlgamma(input: Value, p: int) -> Value:
     Raises:
         RuntimeError: `p` is less than 1, or an element not above ``(p - 1) / 2``.
     """
+    p = python_number(p)
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     return _mvlgamma(input, p)

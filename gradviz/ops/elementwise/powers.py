@@ -106,6 +106,8 @@ def pow(input: Value, exponent: Value) -> Value:
         exponent = exponent.item()
     if isinstance(exponent, (int, float, complex)):
         return _power_of_number(input, exponent)
+    if isinstance(input, np.generic):
+        input = input.item()
     if isinstance(input, (int, float, complex)):
         return _exponential(exponent, input)
     return _power(input, exponent)

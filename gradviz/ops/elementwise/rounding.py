@@ -7,7 +7,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import Op, binary, differentiable
-from gradviz.ops.recording.promotion import as_floating, promote
+from gradviz.ops.recording.promotion import as_floating, promote, python_number
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.complex_parts import conj, is_complex, real
@@ -105,6 +105,7 @@ def _copysign_of_number(x: Array, number: float) -> Array:
 
 def copysign(input: Value, other: Value) -> Value:
     """The sizes of `input` with the signs of `other`, a tensor or a number."""
+    other = python_number(other)
     if isinstance(other, (int, float)):
         return _copysign_of_number(input, other)
     return _copysign_of_tensor(input, other)
@@ -145,7 +146,7 @@ def round(input: Value, *, decimals: int | None = None) -> Value:
     """The nearest integers, even ones of two; or that many digits after the point."""
     if decimals is None:
         return _round_to_integer(input)
-    return _round_to_decimals(input, decimals)
+    return _round_to_decimals(input, int(decimals))
 
 
 @differentiable("FracBackward0", x=lambda grad: grad)

@@ -15,6 +15,7 @@ from gradviz.ops.recording.promotion import (
     Scalar,
     check_fits,
     promote_all,
+    python_number,
 )
 from gradviz.ops.recording.refusal import check_shapes, check_tensors
 from gradviz.ops.recording.variable import Value, raw, variable
@@ -100,6 +101,7 @@ def masked_fill(input: Value, mask: Value, value: Value) -> Value:
         RuntimeError: The mask has no booleans, or the value has dimensions or cannot
             be an element of `input`.
     """
+    value = python_number(value)
     dtype = raw(mask).dtype
     if dtype.kind != "b":
         raise RuntimeError(
@@ -271,7 +273,9 @@ def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
             "torch.clamp: At least one of 'min' or 'max' must not be None"
         )
     if hasattr(min, "dtype") or hasattr(max, "dtype"):
-        return _clamp_tensors(input, min, max)
+        min, max = python_number(min), python_number(max)
+        if hasattr(min, "dtype") or hasattr(max, "dtype"):
+            return _clamp_tensors(input, min, max)
     return _clamp_numbers(input, min, max)
 
 
@@ -280,16 +284,16 @@ clip = clamp
 
 def clamp_min(input: Value, min: Value) -> Value:
     """Elements of at least `min`, a number or a tensor."""
-    return (_clamp_min_tensor if hasattr(min, "dtype") else _clamp_min_number)(
-        input, min
-    )
+    if hasattr(min, "dtype") and not isinstance(min, np.generic):
+        return _clamp_min_tensor(input, min)
+    return _clamp_min_number(input, min)
 
 
 def clamp_max(input: Value, max: Value) -> Value:
     """Elements of at most `max`, a number or a tensor."""
-    return (_clamp_max_tensor if hasattr(max, "dtype") else _clamp_max_number)(
-        input, max
-    )
+    if hasattr(max, "dtype") and not isinstance(max, np.generic):
+        return _clamp_max_tensor(input, max)
+    return _clamp_max_number(input, max)
 
 
 # --- replacements -----------------------------------------------------------------

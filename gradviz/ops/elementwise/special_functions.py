@@ -11,7 +11,12 @@ from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import log
 from gradviz.ops.recording.differentiable import Op, binary, differentiable, unary
-from gradviz.ops.recording.promotion import Scalar, as_floating, promote_all
+from gradviz.ops.recording.promotion import (
+    Scalar,
+    as_floating,
+    promote_all,
+    python_number,
+)
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.complex_parts import conj
@@ -84,6 +89,8 @@ def _xlog1py_by_number(x: Array, number: Scalar) -> Array:
 
 def xlogy(input: Value, other: Value) -> Value:
     """``input * log(other)``, 0 where `input` is 0; one of the two may be a number."""
+    input = python_number(input)
+    other = python_number(other)
     if not hasattr(input, "dtype"):
         return _xlogy_of_number(other, input)
     return (_xlogy if hasattr(other, "dtype") else _xlogy_by_number)(input, other)
@@ -91,6 +98,8 @@ def xlogy(input: Value, other: Value) -> Value:
 
 def xlog1py(input: Value, other: Value) -> Value:
     """``input * log(1 + other)``, 0 where `input` is 0."""
+    input = python_number(input)
+    other = python_number(other)
     if not hasattr(input, "dtype"):
         return _xlog1py_of_number(other, input)
     return (_xlog1py if hasattr(other, "dtype") else _xlog1py_by_number)(input, other)

@@ -9,7 +9,12 @@ from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import binary, differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import Scalar, as_floating, promote_all
+from gradviz.ops.recording.promotion import (
+    Scalar,
+    as_floating,
+    promote_all,
+    python_number,
+)
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value
 
@@ -108,6 +113,8 @@ def _zeta_by_number(x: Array, number: Scalar) -> Array:
 
 def zeta(input: Value, other: Value) -> Value:
     """The sum of ``(other + k) ** -input`` over all k >= 0; one may be a number."""
+    input = python_number(input)
+    other = python_number(other)
     if not hasattr(input, "dtype"):
         return _zeta_of_number(other, input)
     return (_zeta if hasattr(other, "dtype") else _zeta_by_number)(input, other)

@@ -14,7 +14,7 @@ from gradviz.backends.base import Array
 from gradviz.ops.elementwise.resampling import Table, resampling
 from gradviz.ops.layers.pooling import choice
 from gradviz.ops.recording.differentiable import Op
-from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import mean
@@ -209,7 +209,7 @@ def _bins(name: str, spatial: int, x: Value, sizes: Outputs) -> Bins:
 
 
 def _sizes(name: str, sizes: Outputs, lengths: Shape) -> Shape:
-    given = [sizes] if sizes is None or isinstance(sizes, int) else list(sizes)
+    given = [sizes] if sizes is None or isinstance(sizes, INTEGERS) else list(sizes)
     if len(given) == 1:
         given *= len(lengths)
     if len(given) != len(lengths):
@@ -226,7 +226,7 @@ def _sizes(name: str, sizes: Outputs, lengths: Shape) -> Shape:
 
 
 def _single(name: str, sizes: Outputs) -> int | None:
-    if sizes is None or isinstance(sizes, int):
+    if sizes is None or isinstance(sizes, INTEGERS):
         return sizes
     if len(sizes) != 1:
         raise RuntimeError(

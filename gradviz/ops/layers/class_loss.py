@@ -32,6 +32,7 @@ from gradviz.ops.layers.loss_reduction import (
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.reductions.reduction import total
@@ -333,6 +334,7 @@ def cross_entropy(
 
     Source: aten/src/ATen/native/LossNLL.cpp, cross_entropy_loss_symint.
     """
+    label_smoothing = python_number(label_smoothing)
     check_reduction(reduction)
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(

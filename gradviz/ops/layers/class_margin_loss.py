@@ -20,6 +20,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.placing import beside
+from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.gathering import in_bounds
@@ -136,6 +137,7 @@ def multi_margin_loss(
         ValueError: There is no such reduction or exponent.
         RuntimeError: A target is no class.
     """
+    p = python_number(p)
     check_reduction(reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")

@@ -28,7 +28,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
@@ -465,7 +465,7 @@ class _Settings(NamedTuple):
     def for_each(self, name: str) -> Shape:
         """The setting of this name, for each spatial dimension."""
         given = getattr(self, name)
-        values = (given,) if isinstance(given, int) else tuple(given)
+        values = (given,) if isinstance(given, INTEGERS) else tuple(given)
         if len(values) == 1:
             return values * self.spatial
         if len(values) != self.spatial:

@@ -14,7 +14,8 @@ from gradviz.ops.layers.adaptive_pooling import (
     adaptive_avg_pool3d,
 )
 from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.dimensions import INTEGERS, Shape
+from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, raw
 
 
@@ -147,6 +148,7 @@ def interpolate(
 
     Source: torch/nn/functional.py, interpolate.
     """
+    scale_factor = python_number(scale_factor)
     if antialias:
         raise NotImplementedError(
             "interpolate: antialias=True is not supported; use antialias=False"
@@ -218,7 +220,7 @@ def _axes(
             raise ValueError(
                 "recompute_scale_factor is not meaningful with an explicit size."
             )
-        sizes = [size] * len(lengths) if isinstance(size, int) else list(size)
+        sizes = [size] * len(lengths) if isinstance(size, INTEGERS) else list(size)
         if len(sizes) != len(lengths):
             raise ValueError(_unlike(lengths, "output size of", sizes, "output size"))
         return [Axis(*pair, None) for pair in zip(lengths, sizes, strict=True)]

@@ -17,6 +17,7 @@ from gradviz.ops.layers.loss_reduction import (
     reduced,
 )
 from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
 
@@ -40,6 +41,7 @@ def hinge_embedding_loss(
     Raises:
         ValueError: There is no such reduction.
     """
+    margin = python_number(margin)
     check_reduction(reduction)
     zeros = variable(np.zeros_like(raw(input)))
     broadcast_batches(raw(target).shape, raw(input).shape)
@@ -71,6 +73,7 @@ def margin_ranking_loss(
         ValueError: There is no such reduction.
         RuntimeError: The numbers of dimensions differ.
     """
+    margin = python_number(margin)
     check_reduction(reduction)
     shapes = [raw(one).shape for one in (input1, input2, target)]
     if len(set(map(len, shapes))) > 1:
@@ -107,6 +110,7 @@ def cosine_embedding_loss(
 
     Source: aten/src/ATen/native/Loss.cpp, cosine_embedding_loss.
     """
+    margin = python_number(margin)
     check_reduction(reduction)
     _check_cosine(raw(input1).shape, raw(input2).shape, raw(target).shape)
     dim = raw(target).ndim
@@ -153,6 +157,8 @@ def triplet_margin_loss(
 
     Source: aten/src/ATen/native/Loss.cpp, triplet_margin_loss.
     """
+    margin = python_number(margin)
+    eps = python_number(eps)
     check_reduction(reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")

@@ -9,6 +9,7 @@ from gradviz.ops.elementwise.rounding import abs as absolute
 from gradviz.ops.elementwise.rounding import sign
 from gradviz.ops.layers.pooling import Lengths, avg_pool1d, avg_pool2d, avg_pool3d
 from gradviz.ops.recording.differentiable import Op
+from gradviz.ops.recording.dimensions import INTEGERS
 from gradviz.ops.recording.variable import Value
 
 
@@ -63,7 +64,7 @@ def _pooled(
     stride: Lengths | None,
     ceil_mode: bool,
 ) -> Value:
-    count = size**spatial if isinstance(size, int) else prod(size)
+    count = size**spatial if isinstance(size, INTEGERS) else prod(size)
     averages = average(pow(x, norm_type), size, stride, 0, ceil_mode)
     return _rooted(averages, norm_type, count)
 

@@ -22,8 +22,9 @@ from gradviz.ops.elementwise.numbers import plus
 from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.elementwise.transcendental import rsqrt
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, kept_shape
+from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, Variable, device_of, raw
 from gradviz.ops.reductions.reduction import mean as mean_of
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -375,7 +376,7 @@ def layer_norm(
     Raises:
         RuntimeError: Shapes or dtypes do not fit.
     """
-    if isinstance(normalized_shape, int):
+    if isinstance(normalized_shape, INTEGERS):
         raise TypeError(
             "layer_norm(): argument 'normalized_shape' (position 2) must be tuple of "
             "ints, not int"
@@ -404,6 +405,7 @@ def rms_norm(
     Raises:
         RuntimeError: Shapes do not fit.
     """
+    eps = python_number(eps)
     normalized = tuple(normalized_shape)
     array = raw(input)
     _check_layer(array, normalized, raw(weight), None, "")

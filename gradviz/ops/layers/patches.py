@@ -9,7 +9,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.layers.convolution import Geometry, columns_of, sum_columns
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.variable import Value, raw
 
 #: A number for each spatial dimension, or one for both.
@@ -138,7 +138,7 @@ def fold(
 
 
 def _pair(value: Lengths) -> Shape:
-    return (value, value) if isinstance(value, int) else tuple(value)
+    return (value, value) if isinstance(value, INTEGERS) else tuple(value)
 
 
 def _tuple(sizes: Shape) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
@@ -612,11 +612,11 @@ def _divisor(count_include_pad: bool, override: int | None) -> Divisor:
 
 
 def _is_default(stride: Lengths | None) -> bool:
-    return stride is None or (not isinstance(stride, int) and not len(stride))
+    return stride is None or (not isinstance(stride, INTEGERS) and not len(stride))
 
 
 def _single(name: str, what: str, value: Lengths) -> int:
-    values = (value,) if isinstance(value, int) else tuple(value)
+    values = (value,) if isinstance(value, INTEGERS) else tuple(value)
     if len(values) != 1:
         raise RuntimeError(
             f"{name}() argument '{what}' should contain one int (got {len(values)})"
@@ -632,7 +632,7 @@ def _for_each(
             f"{name}(): argument '{what}' (position 2) must be tuple of ints, "
             f"not NoneType"
         )
-    values = (value,) if isinstance(value, int) else tuple(value)
+    values = (value,) if isinstance(value, INTEGERS) else tuple(value)
     if len(values) == 1:
         return values * spatial
     if len(values) != spatial:

@@ -9,7 +9,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
@@ -176,4 +176,4 @@ def _check_indices(indices: np.ndarray, lengths: Shape) -> None:
 
 
 def _each(value: Lengths, spatial: int) -> Shape:
-    return (value,) * spatial if isinstance(value, int) else tuple(value)
+    return (value,) * spatial if isinstance(value, INTEGERS) else tuple(value)

@@ -1,9 +1,12 @@
 """The arguments of a call, in the order of the function's parameters."""
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from gradviz.ops.recording.plan import parameters_of
+from gradviz.ops.recording.promotion import Scalar, python_number
 from gradviz.ops.recording.variable import Value
 
 #: Takes arguments as given, returns all by position.
@@ -12,10 +15,36 @@ Completion: TypeAlias = Callable[
 ]
 
 
+#: How parameters are annotated that take numbers.
+_NUMBERS: Final = {Scalar, Scalar | None, float, float | None}
+
+
+def places_of_numbers(function: Callable[..., Any]) -> tuple[int, ...]:
+    """Which parameters of `function` are numbers: Python's, as NumPy's widen results.
+
+    Others may be NumPy's: where there are no dimensions its functions return scalars.
+    """
+    annotations = function.__annotations__
+    return tuple(
+        place
+        for place, name in enumerate(parameters_of(function))
+        if annotations.get(name) in _NUMBERS
+    )
+
+
+def any_numpy(args: Sequence[Value], places: tuple[int, ...]) -> bool:
+    """Whether one of the arguments at some places is a NumPy scalar."""
+    for place in places:  # noqa: SIM110 - on the way of every op with numbers
+        if isinstance(args[place], np.generic):
+            return True
+    return False
+
+
 def completion_of(function: Callable[..., Any]) -> Completion:
     """What puts the arguments of a call of `function` in order, with its defaults.
 
-    Its parameters ``x`` and ``y`` are PyTorch's ``input`` and ``other``.
+    Its parameters ``x`` and ``y`` are PyTorch's ``input`` and ``other``. Where it takes
+    numbers, NumPy's become Python's.
     """
     names = parameters_of(function)
     aliases = {
@@ -23,6 +52,7 @@ def completion_of(function: Callable[..., Any]) -> Completion:
         for public, own in zip(("input", "other"), names, strict=False)
         if own in ("x", "y") and public not in names
     }
+    numbers = places_of_numbers(function)
     public_names = {own: public for public, own in aliases.items()}
     defaults = dict(
         zip(reversed(names), reversed(function.__defaults__ or ()), strict=False)
@@ -38,7 +68,14 @@ def completion_of(function: Callable[..., Any]) -> Completion:
         except KeyError:
             completed = ()
         if len(completed) == len(names) and named.keys() <= set(names[len(args) :]):
-            return completed
+            if not numbers:
+                return completed
+            return tuple(
+                [
+                    python_number(value) if place in numbers else value
+                    for place, value in enumerate(completed)
+                ]
+            )
         least = len(names) - len(defaults)
         shown = [public_names.get(name, name) for name in names]
         raise TypeError(

@@ -17,7 +17,12 @@ from gradviz.backends.base import Array
 from gradviz.backends.mixing import MixedDevicesError
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge
-from gradviz.ops.recording.arguments import Completion, completion_of
+from gradviz.ops.recording.arguments import (
+    Completion,
+    any_numpy,
+    completion_of,
+    places_of_numbers,
+)
 from gradviz.ops.recording.op_node import (
     OpNode,
     SeveralNode,
@@ -30,7 +35,11 @@ from gradviz.ops.recording.plan import (
     Signature,
     parameters_of,
 )
-from gradviz.ops.recording.promotion import as_floating, operand, promote
+from gradviz.ops.recording.promotion import (
+    as_floating,
+    operand,
+    promote,
+)
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.result import (
     any_needs_grad,
@@ -189,6 +198,7 @@ def differentiable(
             signature.properties(),
             tuple(names.index(parameter) for parameter in formulas),
             view,
+            places_of_numbers(forward),
         )
         firsts = {parameters_of(formula)[0] for formula in formulas.values()}
         if results or "grads" in firsts:
@@ -228,6 +238,7 @@ class _Form(NamedTuple):
         properties: What else formulas name.
         positions: Of the arguments that have formulas.
         is_view: Whether results are views of the first argument.
+        numbers: Places of parameters that are numbers, for which NumPy's may come.
     """
 
     forward: Callable[..., Any]
@@ -237,6 +248,7 @@ class _Form(NamedTuple):
     properties: Properties
     positions: tuple[int, ...]
     is_view: bool
+    numbers: tuple[int, ...]
 
 
 class _Several(NamedTuple):
@@ -257,12 +269,13 @@ class _Several(NamedTuple):
 
 def _of_one(form: _Form, node_class: type[OpNode]) -> Op:
     """An op whose first argument is its only array."""
-    forward, complete, num_parameters, plans, properties, _, _ = form
+    forward, complete, num_parameters, plans, properties, _, _, numbers = form
     plan, num_rest = plans[1], num_parameters - 1
+    numbers = tuple(place - 1 for place in numbers)  # in `rest`
     word = _word(node_class.__name__)
 
     def op(input: Value, *rest: Value, **named: Value) -> Value:
-        if named or len(rest) != num_rest:
+        if named or len(rest) != num_rest or (numbers and any_numpy(rest, numbers)):
             _, *rest = complete((input, *rest), named)  # type: ignore[assignment]
         if not isinstance(input, Variable):
             if type(input) is not np.ndarray:  # formulas come here: first, for time
@@ -291,7 +304,7 @@ def _of_one(form: _Form, node_class: type[OpNode]) -> Op:
 
 def _of_view(form: _Form, node_class: type[OpNode]) -> Op:
     """An op whose result shows the memory of its first argument, its only array."""
-    forward, complete, num_parameters, plans, properties, _, _ = form
+    forward, complete, num_parameters, plans, properties, _, _, _ = form
     plan, num_rest = plans[1], num_parameters - 1
     word = _word(node_class.__name__)
 
@@ -321,7 +334,7 @@ def _of_view(form: _Form, node_class: type[OpNode]) -> Op:
 
 def _of_two(form: _Form, node_class: type[OpNode]) -> Op:
     """An op whose only arguments are two arrays."""
-    forward, complete, _, plans, properties, positions, _ = form
+    forward, complete, _, plans, properties, positions, _, _ = form
     result_of = recorder(node_class, plans, positions, properties)
     word = _word(node_class.__name__)
 
@@ -346,12 +359,16 @@ def _of_two(form: _Form, node_class: type[OpNode]) -> Op:
 
 def _of_several(form: _Form, node_class: type[OpNode]) -> Op:
     """An op whose arguments may be arrays; those at `positions` have formulas."""
-    forward, complete, num_parameters, plans, properties, positions, _ = form
+    forward, complete, num_parameters, plans, properties, positions, _, numbers = form
     result_of = recorder(node_class, plans, positions, properties)
     word = _word(node_class.__name__)
 
     def op(*args: Value, **named: Value) -> Value:
-        if named or len(args) != num_parameters:
+        if (
+            named
+            or len(args) != num_parameters
+            or (numbers and any_numpy(args, numbers))
+        ):
             args = complete(args, named)
         for value in args:
             if isinstance(value, Variable):
@@ -367,12 +384,25 @@ def _of_several(form: _Form, node_class: type[OpNode]) -> Op:
 
 def _with_results(form: _Form, node_class: type[SeveralNode], several: _Several) -> Op:
     """An op that returns a tuple."""
-    forward, complete, num_parameters, plans, properties, positions, is_view = form
+    (
+        forward,
+        complete,
+        num_parameters,
+        plans,
+        properties,
+        positions,
+        is_view,
+        numbers,
+    ) = form
     are_named, plain, fills, takes_one = several
     word = _word(node_class.__name__)
 
     def op(*args: Value, **named: Value) -> Value:
-        if named or len(args) != num_parameters:
+        if (
+            named
+            or len(args) != num_parameters
+            or (numbers and any_numpy(args, numbers))
+        ):
             args = complete(args, named)
         if not any(isinstance(value, Variable) for value in args):
             return forward(*args)

@@ -2,10 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 #: One dimension, several, or None for all; negative ones count from the end.
 Dims: TypeAlias = int | Sequence[int] | None
+
+#: What counts as one integer.
+INTEGERS: Final = (int, np.integer)
 
 #: The lengths of an array.
 Shape: TypeAlias = tuple[int, ...]
@@ -40,7 +45,7 @@ def wrap_dims(dims: Dims, ndim: int) -> Shape:
     """
     if dims is None:
         return tuple(range(ndim))
-    if isinstance(dims, int):
+    if isinstance(dims, INTEGERS):
         dim = wrap_dim(dims, ndim)
         return (dim,) if ndim else ()
     wrapped = tuple(wrap_dim(dim, ndim) for dim in dims)
@@ -72,7 +77,7 @@ def at(dim: int, index: object) -> tuple[Any, ...]:
 
 def several(dims: Dims) -> Shape:
     """One dimension, or several, as a tuple."""
-    return (dims,) if isinstance(dims, int) else tuple(dims or ())
+    return (dims,) if isinstance(dims, INTEGERS) else tuple(dims or ())
 
 
 def varargs(

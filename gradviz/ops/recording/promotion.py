@@ -9,7 +9,7 @@ Source: aten/src/ATen/native/TypeProperties.cpp, result_type.
 """
 
 from functools import reduce
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ Scalar: TypeAlias = bool | int | float | complex
 
 #: An array or a Python number.
 Operand: TypeAlias = Any
+
+T = TypeVar("T")
 
 _KINDS: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 _PYTHON_SCALARS: Final = frozenset({bool, int, float, complex})
@@ -93,6 +95,17 @@ def operand(value: Operand) -> Operand:
         f"expected a tensor, an array or a number beside a tensor, but got "
         f"{type(value).__name__}; convert it with gradviz.tensor(...)"
     )
+
+
+def python_number(value: T) -> T:
+    """A NumPy scalar as the Python number that it holds; anything else as it is.
+
+    Where PyTorch has a form of an op for numbers and one for tensors, it is a number.
+    """
+    if isinstance(value, np.generic):
+        number: T = value.item()
+        return number
+    return value
 
 
 def promote(a: Operand, b: Operand) -> tuple[Operand, Operand]:

@@ -9,7 +9,7 @@ from gradviz.ops.elementwise.arithmetic import mul, sub
 from gradviz.ops.elementwise.numbers import over, times
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.dimensions import Dims, Shape, at, wrap_dim, wrap_dims
-from gradviz.ops.recording.promotion import as_floating
+from gradviz.ops.recording.promotion import as_floating, python_number
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.reductions.cumulative import cumsum
 from gradviz.ops.shapes.copying import clone
@@ -97,6 +97,7 @@ def trapezoid(y: Value, x: Value = None, *, dx: Value = 1, dim: int = -1) -> Val
         IndexError: There is no such dimension.
         RuntimeError: There are not as many of `x`.
     """
+    dx = python_number(dx)
     dim = wrap_dim(dim, raw(y).ndim)
     y = _in_floats(y)
     if raw(y).shape[dim] == 0:
@@ -113,6 +114,7 @@ def cumulative_trapezoid(
     y: Value, x: Value = None, *, dx: Value = 1, dim: int = -1
 ) -> Value:
     """The running sum of the areas of trapezoids along `dim`; see `trapezoid`."""
+    dx = python_number(dx)
     dim = wrap_dim(dim, raw(y).ndim)
     y = _in_floats(y)
     before, after, width = _heights(y, x, dx, dim)
@@ -149,6 +151,7 @@ def gradient(
 
     Source: aten/src/ATen/native/ReduceOps.cpp, gradient.
     """
+    spacing = python_number(spacing)
     shape = raw(input).shape
     dims = wrap_dims(dim, len(shape))
     steps = _steps_of(spacing, len(shape), dims, is_given=dim is not None)

@@ -14,7 +14,7 @@ from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
-from gradviz.ops.recording.promotion import Scalar
+from gradviz.ops.recording.promotion import Scalar, python_number
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.scatter_reduce import Reduce, reduce_at
 from gradviz.ops.shapes.gathering import (
@@ -117,6 +117,8 @@ def scatter(
         IndexError: There is no such dimension.
         RuntimeError: Shapes or dtypes do not fit, or an index is out of range.
     """
+    src = python_number(src)
+    value = python_number(value)
     if reduce is not None:
         return _scatter_with(input, dim, index, src if value is None else value, reduce)
     source = src if value is None else value

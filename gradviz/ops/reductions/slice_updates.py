@@ -7,7 +7,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import Scalar
+from gradviz.ops.recording.promotion import Scalar, python_number
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.scatter_reduce import Reduce, reduce_slices
 from gradviz.ops.shapes.gathering import (
@@ -138,6 +138,7 @@ def index_fill(input: Value, dim: int, index: Value, value: Value) -> Value:
         IndexError: There is no such dimension, or an index is out of range.
         RuntimeError: `value` has dimensions.
     """
+    value = python_number(value)
     x, indices = raw(input), raw(index)
     dim = wrap_dim(dim, x.ndim)
     if indices.dtype != np.int64:

@@ -6,7 +6,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, kept_shape
+from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.shape import reshape
@@ -80,7 +80,9 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Shape:
     Raises:
         RuntimeError: Two lengths differ, and neither is 1.
     """
-    known = [(shape,) if isinstance(shape, int) else tuple(shape) for shape in shapes]
+    known = [
+        (shape,) if isinstance(shape, INTEGERS) else tuple(shape) for shape in shapes
+    ]
     try:
         return np.broadcast_shapes(*known)
     except ValueError:

@@ -6,7 +6,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Dims, Shape, several, wrap_dim
+from gradviz.ops.recording.dimensions import INTEGERS, Dims, Shape, several, wrap_dim
 from gradviz.ops.recording.variable import Value, raw
 
 
@@ -77,7 +77,7 @@ def roll(input: Value, shifts: int | Sequence[int], dims: Dims = None) -> Value:
         IndexError: There is no such dimension.
         RuntimeError: There are not as many shifts as dimensions.
     """
-    steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    steps = (shifts,) if isinstance(shifts, INTEGERS) else tuple(shifts)
     if not steps:
         raise RuntimeError("`shifts` required")
     if dims is None or dims == ():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gradviz.ops.recording.dimensions import INTEGERS
 from gradviz.ops.recording.variable import Value, raw, variable
 
 
@@ -42,7 +43,7 @@ def unravel_index(indices: Value, shape: int | Sequence[int]) -> tuple[Value, ..
     Source: torch/functional.py, unravel_index.
     """
     places = raw(indices)
-    lengths = (shape,) if isinstance(shape, int) else tuple(shape)
+    lengths = (shape,) if isinstance(shape, INTEGERS) else tuple(shape)
     if places.dtype.kind not in "iu":
         raise ValueError(
             f"expected 'indices' to be an integer tensor, but got "

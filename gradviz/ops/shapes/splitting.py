@@ -7,7 +7,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
+from gradviz.ops.recording.dimensions import INTEGERS, Shape, at, wrap_dim
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.joining import cat, stack
 from gradviz.ops.shapes.slicing import slice_part
@@ -66,7 +66,7 @@ def split(
         IndexError: There is no such dimension.
         RuntimeError: The lengths are negative, or their sum is not the dimension's.
     """
-    if not isinstance(split_size, int):
+    if not isinstance(split_size, INTEGERS):
         return split_with_sizes(input, split_size, dim)
     dim, length = _dim_to_split("split", input, dim)
     return _split(input, _sizes(length, split_size), dim)
@@ -211,7 +211,7 @@ def tensor_split(
     dim = wrap_dim(dim, len(shape))
     length = shape[dim]
     given = _listed(_only("tensor_split", indices_or_sections, indices, sections))
-    if isinstance(given, int):
+    if isinstance(given, INTEGERS):
         if given <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
         least, longer = divmod(length, given)
@@ -241,7 +241,7 @@ def _listed(indices_or_sections: Value) -> int | list[int]:
     if hasattr(given, "tolist"):
         listed: int | list[int] = given.tolist()
         return listed
-    return given if isinstance(given, int) else list(given)
+    return int(given) if isinstance(given, INTEGERS) else list(given)
 
 
 def _within(start: int, end: int, length: int) -> slice:
@@ -306,7 +306,7 @@ def _split_equally(
             f"torch.{name} requires a tensor with at least {least} dimension, but got "
             f"a tensor with {len(shape)} dimensions!"
         )
-    if isinstance(indices_or_sections, int) and (
+    if isinstance(indices_or_sections, INTEGERS) and (
         indices_or_sections == 0 or shape[dim] % indices_or_sections
     ):
         raise RuntimeError(

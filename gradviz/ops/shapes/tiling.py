@@ -11,6 +11,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, several, wrap_dim
 from gradviz.ops.recording.placing import beside
+from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.broadcasting import expand
 from gradviz.ops.shapes.copying import contiguous_copy
@@ -85,6 +86,7 @@ def repeat_interleave(
     Raises:
         RuntimeError: The numbers do not fit.
     """
+    repeats = python_number(repeats)
     if repeats is None:
         _check_repeats(raw(input))
         return variable(_places(raw(input), output_size))

@@ -5,7 +5,14 @@ from typing import Final
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import Dims, Shape, at, wrap_dim, wrap_dims
+from gradviz.ops.recording.dimensions import (
+    INTEGERS,
+    Dims,
+    Shape,
+    at,
+    wrap_dim,
+    wrap_dims,
+)
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.shape import reshape
 
@@ -76,9 +83,10 @@ def _without(ops: tuple[Op, Op, Op], x: Value, dim: Dims) -> Value:
     shape = raw(x).shape
     if dim is None:
         return squeeze_all(x, tuple(size for size in shape if size != 1))
-    dims = () if dim == () else wrap_dims(dim, len(shape))
+    none = isinstance(dim, tuple) and not dim
+    dims = () if none else wrap_dims(dim, len(shape))
     kept = tuple(size for i, size in enumerate(shape) if i not in dims or size != 1)
-    return (squeeze_one if isinstance(dim, int) else squeeze_several)(x, kept)
+    return (squeeze_one if isinstance(dim, INTEGERS) else squeeze_several)(x, kept)
 
 
 def atleast_1d(*tensors: Value) -> Value:

@@ -63,6 +63,8 @@ _DTYPES: Final = {
     "C64": np.dtype("<c8"),
     "C128": np.dtype("<c16"),
 }
+#: How files of torch.save begin: archives, and pickles before there were any.
+_PICKLES: Final = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _NAMES: Final = {dtype: name for name, dtype in _DTYPES.items()}
 
 
@@ -125,7 +127,8 @@ def load(
         weights_only: Only True is possible.
 
     Raises:
-        DamagedFileError: The file is none of these, or is damaged.
+        DamagedFileError: The file is none of these, or is damaged. Of one that
+            PyTorch wrote it says how its weights get here.
         FileNotFoundError: There is no such file.
         ValueError: `weights_only` is false.
     """
@@ -142,6 +145,16 @@ def load(
     try:
         return _decode_file(contents, map_location)
     except _DamageError as damage:
+        # Only now: a file that can be read may begin with any bytes.
+        if contents.startswith(_PICKLES):
+            raise DamagedFileError(
+                f"{where} cannot be loaded: torch.save wrote it, or another pickle or "
+                f"archive, and gradviz never unpickles. Where torch is installed, say "
+                f"state = torch.load(path, weights_only=True) and "
+                f"module.load_state_dict({{name: value.numpy() for name, value in "
+                f"state.items()}}), or write safetensors.torch.save_file(state, "
+                f"new_path), which gv.load reads"
+            ) from None
         raise DamagedFileError(
             f"{where} cannot be loaded: {damage}. Was it written by gv.save?"
         ) from None

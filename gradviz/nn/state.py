@@ -2,12 +2,16 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import numpy as np
 
 from gradviz.autograd.grad_mode import no_grad
 from gradviz.engine.removable_handle import RemovableHandle, append
 from gradviz.nn.members import Members
 from gradviz.nn.parameter import Parameter
+from gradviz.tensors.creation import from_numpy
 from gradviz.tensors.tensor import Tensor
 
 #: What `Stateful.load_state_dict` calls the state of a module beside its tensors.
@@ -132,10 +136,16 @@ class Stateful(Members):
             assign: Whether the module takes the tensors of the dict for its own,
                 instead of copying their elements; make optimizers afterwards.
 
+        Its values may be anything that NumPy can read: arrays, tensors of other
+        libraries, numbers in lists.
+
         Raises:
             TypeError: `state_dict` is no mapping.
-            RuntimeError: Names, where it matters, or shapes are not the same. What
-                fits has been loaded.
+            RuntimeError: Names, where it matters, or shapes are not the same. Nothing
+                has been loaded.
+
+        Differs: PyTorch has loaded what fits when it raises, as is done here where
+        hooks are called after loading, which may forgive missing names.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(
@@ -143,7 +153,12 @@ class Stateful(Members):
             )
         keys = IncompatibleKeys([], [])
         problems: list[str] = []
-        self._load(dict(state_dict), "", strict, assign, keys, problems)
+        steps: list[Callable[[], object]] = []
+        self._plan(dict(state_dict), "", strict, assign, keys, problems, steps)
+        may_forgive = any(one._load_state_dict_post_hooks for one in self.modules())
+        if not problems and (may_forgive or not strict or not any(keys)):
+            for step in steps:
+                step()
         if strict:
             for what, names in (
                 ("Missing", keys.missing_keys),
@@ -161,7 +176,7 @@ class Stateful(Members):
             )
         return keys
 
-    def _load(
+    def _plan(
         self,
         state: Mapping[str, Any],
         prefix: str,
@@ -169,8 +184,9 @@ class Stateful(Members):
         assign: bool,
         keys: IncompatibleKeys,
         problems: list[str],
+        steps: list[Callable[[], object]],
     ) -> None:
-        """Load what begins with `prefix`, here and below."""
+        """Find the steps that load what begins with `prefix`, here and below."""
         for before in self._load_state_dict_pre_hooks:
             before(self, state, prefix, _metadata(self), strict, *keys, problems)
         expected = set()
@@ -179,13 +195,14 @@ class Stateful(Members):
             expected.add(key)
             if key not in state:
                 keys.missing_keys.append(key)
-            elif problem := self._load_one(name, key, tensor, state[key], assign):
-                problems.append(problem)
+            else:
+                step = self._assign if assign else _copy
+                _plan_one(step, name, key, tensor, state[key], problems, steps)
         if _has_extra_state(self):
             key = prefix + EXTRA_STATE
             expected.add(key)
             if key in state:
-                self.set_extra_state(state[key])
+                steps.append(partial(self.set_extra_state, state[key]))
             else:
                 keys.missing_keys.append(key)
         keys.unexpected_keys.extend(
@@ -195,47 +212,95 @@ class Stateful(Members):
             if module is not None:
                 inner = f"{prefix}{name}."
                 below = {k: v for k, v in state.items() if k.startswith(inner)}
-                module._load(below, inner, strict, assign, keys, problems)
-        for hook in self._load_state_dict_post_hooks:
-            hook(self, keys)
+                module._plan(below, inner, strict, assign, keys, problems, steps)
+        hooks = self._load_state_dict_post_hooks
+        steps.extend(partial(hook, self, keys) for hook in hooks)
 
     def _is_alien(self, key: str, prefix: str) -> bool:
         """Whether a key that is not this module's own is nobody's below it either."""
         name, dot, _ = key[len(prefix) :].partition(".")
         return not dot or name not in self._modules
 
-    def _load_one(
-        self, name: str, key: str, own: Tensor, new: object, assign: bool
-    ) -> str:
-        """Load one tensor; returns what prevents it, empty if nothing does."""
-        if not isinstance(new, Tensor):
-            return (
-                f'While copying the parameter named "{key}", expected gradviz.Tensor '
-                f"or Tensor-like object from checkpoint but received {type(new)}"
-            )
-        if own.shape != new.shape:
-            return (
-                f"size mismatch for {key}: copying a param with shape {new.shape} from "
-                f"checkpoint, the shape in current model is {own.shape}."
-            )
-        try:
-            if assign:
-                self._assign(name, own, new)
-            else:
-                with no_grad():
-                    own.copy_(new)
-        except Exception as error:  # noqa: BLE001 - told with the others
-            return (
-                f'While copying the parameter named "{key}", whose dimensions in the '
-                f"model are {own.size()} and whose dimensions in the checkpoint are "
-                f"{new.size()}, an exception occurred : {error.args}."
-            )
-        return ""
-
     def _assign(self, name: str, own: Tensor, new: Tensor) -> None:
         if isinstance(own, Parameter) and not isinstance(new, Parameter):
             new = Parameter(new, requires_grad=own.requires_grad)
         setattr(self, name, new)
+
+
+def _copy(name: str, own: Tensor, new: Tensor) -> None:
+    del name
+    with no_grad():
+        own.copy_(new)
+
+
+def _plan_one(
+    step: Callable[[str, Tensor, Tensor], None],
+    name: str,
+    key: str,
+    own: Tensor,
+    value: object,
+    problems: list[str],
+    steps: list[Callable[[], object]],
+) -> None:
+    """Find the step that loads one tensor, or what prevents it."""
+    new = _as_tensor(value)
+    if new is None:
+        problems.append(
+            f'While copying the parameter named "{key}", expected gradviz.Tensor or '
+            f"Tensor-like object from checkpoint but received {type(value)}"
+        )
+    elif own.shape != new.shape:
+        problems.append(
+            f"size mismatch for {key}: copying a param with shape {new.shape} from "
+            f"checkpoint, the shape in current model is {own.shape}."
+        )
+    else:
+        steps.append(partial(_telling, problems, key, step, name, own, new))
+
+
+def _telling(
+    problems: list[str],
+    key: str,
+    step: Callable[[str, Tensor, Tensor], None],
+    name: str,
+    own: Tensor,
+    new: Tensor,
+) -> None:
+    """Take a step; what prevents it is told with other problems."""
+    try:
+        step(name, own, new)
+    except Exception as error:  # noqa: BLE001 - told with the others
+        problems.append(
+            f'While copying the parameter named "{key}", whose dimensions in the '
+            f"model are {own.size()} and whose dimensions in the checkpoint are "
+            f"{new.size()}, an exception occurred : {error.args}."
+        )
+
+
+def _as_tensor(value: object) -> Tensor | None:
+    """A value of a checkpoint as a tensor; None if NumPy cannot read it.
+
+    Raises:
+        TypeError: It is a tensor of PyTorch of a kind that NumPy does not take.
+    """
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, str | bytes | Mapping | int | float | complex):
+        return None
+    try:
+        if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+            array = np.from_dlpack(cast("Any", value))
+        else:
+            array = np.asarray(value)
+    except Exception as error:
+        if type(value).__module__.partition(".")[0] != "torch":
+            return None
+        raise TypeError(
+            f"a tensor of PyTorch cannot be read ({error}): give what NumPy takes, "
+            f"such as {{name: value.detach().cpu().float().numpy() for name, value in "
+            f"state.items()}}"
+        ) from error
+    return from_numpy(np.array(array)) if array.dtype.kind in "biufc" else None
 
 
 def _own_state(module: Members) -> Iterator[tuple[str, Tensor]]:

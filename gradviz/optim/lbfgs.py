@@ -75,6 +75,8 @@ class LBFGS(Optimizer):
     Source: torch/optim/lbfgs.py.
     """
 
+    _keeps_shapes = False
+
     def __init__(
         self,
         params: Parameters,

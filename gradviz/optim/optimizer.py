@@ -42,6 +42,9 @@ class Optimizer:
     Source: torch/optim/optimizer.py.
     """
 
+    #: Whether all that is kept of a parameter has its shape.
+    _keeps_shapes: ClassVar[bool] = True
+
     #: Which of the options of `Implementation` there are, in PyTorch's order.
     _implementation: ClassVar[tuple[str, ...]] = (
         "foreach",
@@ -210,9 +213,10 @@ class Optimizer:
         """Take back what `state_dict` returned.
 
         Raises:
-            ValueError: Its groups are not those of this optimizer.
+            ValueError: Its groups, or shapes, are not those of this optimizer.
         """
-        self.state = defaultdict(dict, loaded(self.param_groups, state_dict))
+        state = loaded(self.param_groups, state_dict, same_shapes=self._keeps_shapes)
+        self.state = defaultdict(dict, state)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]

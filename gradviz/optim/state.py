@@ -32,17 +32,24 @@ def state_dict_of(
 
 
 def loaded(
-    groups: list[Group], state_dict: Mapping[str, Any]
+    groups: list[Group], state_dict: Mapping[str, Any], *, same_shapes: bool
 ) -> dict[Tensor, dict[str, Any]]:
     """The state in a dictionary, by parameter; takes over the options into the groups.
 
+    Args:
+        groups: Those of the optimizer.
+        state_dict: What it or another one kept.
+        same_shapes: Whether all tensors of a state have the parameter's shape.
+
     Raises:
-        ValueError: Its groups are others.
+        ValueError: Its groups, or the shapes in it, are others. Nothing has changed.
+
+    Differs: PyTorch looks at no shapes here, and fails at the next step.
     """
     saved = state_dict["param_groups"]
     if len(saved) != len(groups):
         raise ValueError("loaded state dict has a different number of parameter groups")
-    parameters: dict[int, Tensor] = {}
+    parameters: dict[Any, Tensor] = {}
     for old, new in zip(groups, saved, strict=True):
         if len(old["params"]) != len(new["params"]):
             raise ValueError(
@@ -50,17 +57,34 @@ def loaded(
                 "size of optimizer's group"
             )
         parameters.update(zip(new["params"], old["params"], strict=True))
-    for old, new in zip(groups, saved, strict=True):
-        old.update({key: value for key, value in new.items() if key != "params"})
-    return {
-        parameters[number]: {
+    state = {}
+    for number, kept in state_dict["state"].items():
+        parameter = parameters.get(number)
+        if parameter is None:
+            raise ValueError(
+                f"loaded state dict contains a state of parameter {number}, which is "
+                f"in none of its groups"
+            )
+        if same_shapes:
+            _check_shapes(number, kept, parameter)
+        state[parameter] = {
             name: value.clone()
             if name == STEP and isinstance(value, Tensor)
-            else _like(value, parameters[number])
+            else _like(value, parameter)
             for name, value in kept.items()
         }
-        for number, kept in state_dict["state"].items()
-    }
+    for old, new in zip(groups, saved, strict=True):
+        old.update({key: value for key, value in new.items() if key != "params"})
+    return state
+
+
+def _check_shapes(number: int, kept: Mapping[str, Any], parameter: Tensor) -> None:
+    for name, value in kept.items():
+        if isinstance(value, Tensor) and value.ndim and value.shape != parameter.shape:
+            raise ValueError(
+                f"loaded state dict contains {name!r} of shape {list(value.shape)} for "
+                f"parameter {number}, whose shape is {list(parameter.shape)}"
+            )
 
 
 def _like(value: object, parameter: Tensor) -> object:

@@ -341,3 +341,24 @@ def test_what_cannot_be_saved_is_named(obj, words):
 def test_a_file_that_is_not_there_is_python_s_own_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         gv.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("start", [b"PK\x03\x04", b"\x80\x02\x8a\nl\xfc"])
+def test_a_file_of_torch_save_is_told_how_its_weights_get_here(tmp_path, start):
+    path = tmp_path / "weights.pt"
+    path.write_bytes(start + bytes(100))
+
+    with pytest.raises(DamagedFileError, match=r"value.numpy\(\) for name, value"):
+        gv.load(path)
+
+
+def test_a_header_whose_length_looks_like_a_pickle_is_read(tmp_path):
+    path = tmp_path / "weights"
+    for width in range(700):  # until the length is 640, 80 02 in the file
+        gv.save({"x" * width: gv.ones(1)}, path)
+        if path.read_bytes().startswith(b"\x80\x02"):
+            break
+    else:
+        pytest.fail("no header has that length")
+
+    assert next(iter(gv.load(path).values())).tolist() == [1]

@@ -1,5 +1,6 @@
 import re
 
+import numpy as np
 import pytest
 
 import gradviz as gv
@@ -78,15 +79,66 @@ def test_shapes_matter_in_any_case():
         make_model().load_state_dict({"0.bias": gv.zeros(1)}, strict=False)
 
 
-def test_what_fits_is_loaded_all_the_same():
+@pytest.mark.parametrize(
+    "wrong", [{"0.weight": gv.zeros(1)}, {"1.weight": "text"}, {"x": gv.zeros(1)}]
+)
+def test_nothing_is_loaded_if_something_does_not_fit(wrong):
     model = make_model()
-    state = make_model().state_dict() | {"0.weight": gv.zeros(1)}
-    state["0.bias"] = gv.ones(3)
+    before = [one.tolist() for one in model.state_dict().values()]
+    state = {name: one + 1 for name, one in model.state_dict().items()} | wrong
 
     with pytest.raises(RuntimeError):
         model.load_state_dict(state)
 
+    assert [one.tolist() for one in model.state_dict().values()] == before
+
+
+def test_a_hook_after_loading_may_forgive_names():
+    model = make_model()
+    model.register_load_state_dict_post_hook(lambda _, keys: keys.missing_keys.clear())
+
+    model.load_state_dict({"0.bias": gv.ones(3)})
+
     assert model[0].bias.tolist() == [1, 1, 1]
+
+
+class OnlyDlpack:
+    """A tensor of a library that NumPy knows by its protocol alone."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [np.ones(3), np.ones(3, np.float32), [1.0, 1.0, 1.0], OnlyDlpack(np.ones(3))],
+    ids=["float64", "float32", "list", "dlpack"],
+)
+def test_values_that_numpy_can_read_are_loaded(value):
+    model = nn.Linear(2, 3)
+
+    model.load_state_dict({"bias": value}, strict=False)
+    model.load_state_dict({"bias": value}, strict=False, assign=True)
+
+    assert model.bias.tolist() == [1, 1, 1]
+    assert model.bias.requires_grad
+
+
+def test_a_tensor_of_pytorch_that_numpy_cannot_read_is_told_how():
+    class Unreadable:
+        def __array__(self, *_, **__):
+            raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+    Unreadable.__module__ = "torch"
+
+    with pytest.raises(TypeError, match=r"value.detach\(\).cpu\(\).float\(\).numpy"):
+        nn.Linear(2, 3).load_state_dict({"bias": Unreadable()}, strict=False)
 
 
 def test_a_tensor_can_be_taken_over_instead_of_copied():

@@ -248,3 +248,22 @@ def test_a_number_of_steps_may_be_just_a_number(x):
     optimizer.step()
 
     assert optimizer.state[x]["step"].item() == 4
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {0: {"momentum_buffer": gv.zeros(3)}},
+        {7: {"momentum_buffer": gv.zeros(2)}},
+    ],
+    ids=["shape", "number"],
+)
+def test_a_state_of_other_parameters_is_an_error_that_changes_nothing(state):
+    optimizer = SGD([gv.zeros(2, requires_grad=True)], lr=1.0, momentum=0.5)
+    groups = [{**optimizer.state_dict()["param_groups"][0], "lr": 3.0}]
+
+    with pytest.raises(ValueError, match="loaded state dict contains"):
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+    assert optimizer.param_groups[0]["lr"] == 1.0
+    assert not optimizer.state

@@ -125,8 +125,11 @@ class Stream:
     ) -> None:
         *rest, (stream, index) = _OUTER.get()
         _OUTER.set(tuple(rest))
-        set_stream(stream)
+        _choose(stream)
         set_current_index(stream.device.type, index)
+        # What was current is again, even if the device was removed meanwhile.
+        if _is_there(stream.device):
+            accelerator_of(stream.device).make_current(stream)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -236,6 +239,8 @@ class Event:
                 f"stream's device type {stream.device.type}: {stream} cannot wait for "
                 f"an event of {self.device}; synchronize() the event instead"
             )
+        if stream.device is not self.device:
+            accelerator_of(self.device)  # raises if that is gone
         accelerator_of(stream.device).wait(stream, self._marker)
         if listener := probe.current:
             listener.stream_waited(task, node, str(stream), self.id, producer)
@@ -330,7 +335,10 @@ def current_stream(device: str | Device | None = None) -> Stream:
     """
     device = _device(device)
     chosen = CHOSEN.get().get(device)
-    return default_stream(device) if chosen is None else chosen
+    if chosen is None:
+        return default_stream(device)
+    accelerator_of(device)  # raises if the device is gone
+    return chosen
 
 
 def stream_id_for(device: Device) -> int:
@@ -345,13 +353,29 @@ def set_stream(stream: Stream) -> None:
     Differs: PyTorch keeps both for the thread; a coroutine here has its own.
 
     Source: torch.accelerator.set_stream.
+
+    Raises:
+        RuntimeError: The device is gone. What was current still is.
     """
+    accelerator = accelerator_of(stream.device)
+    _choose(stream)
+    set_current_index(stream.device.type, stream.device.number)
+    accelerator.make_current(stream)
+
+
+def _choose(stream: Stream) -> None:
     chosen = {**CHOSEN.get(), stream.device: stream}
     if stream.stream_id == 0:  # nothing is kept of a device at its default stream
         del chosen[stream.device]
     CHOSEN.set(chosen)
-    set_current_index(stream.device.type, stream.device.number)
-    accelerator_of(stream.device).make_current(stream)
+
+
+def _is_there(device: Device) -> bool:
+    try:
+        accelerator_of(device)
+    except RuntimeError:
+        return False
+    return True
 
 
 def keep_for(array: Any, stream: Stream) -> None:

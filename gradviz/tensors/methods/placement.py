@@ -98,4 +98,5 @@ class Placement(Conversion):
                 f"record_stream(): stream {stream} cannot use a tensor on "
                 f"{self.device}: expected a stream of a {self.device.type!r} device"
             )
+        accelerator_of(stream.device)  # raises if the device is gone
         accelerator_of(self.device).record_stream(self.array, stream)

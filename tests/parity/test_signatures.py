@@ -25,6 +25,10 @@ MODULES = {
     "optim.lr_scheduler": (torch.optim.lr_scheduler, gv.optim.lr_scheduler),
     "autograd": (torch.autograd, gv.autograd),
     "autograd.functional": (torch.autograd.functional, gv.autograd.functional),
+    "utils.data": (torch.utils.data, gv.utils.data),
+    "utils.data.dataloader": (torch.utils.data.dataloader, gv.utils.data.dataloader),
+    "utils.data.dataset": (torch.utils.data.dataset, gv.utils.data.dataset),
+    "utils.data.sampler": (torch.utils.data.sampler, gv.utils.data.sampler),
     "autograd.graph": (torch.autograd.graph, gv.autograd.graph),
 }
 
@@ -34,6 +38,8 @@ DIFFERENT = {
     "autograd.Function": "made by no user",
     "autograd.inference_mode": "also a decorator without parentheses",
     "autograd.variable": "a module",
+    "utils.data.random_split": "its default generator is another object",
+    "utils.data.dataset.random_split": "likewise",
     "nn.Buffer": "made by __new__ there",
     "nn.Module": "takes no arguments here",
     "nn.RNNBase": "its mode is a class here",

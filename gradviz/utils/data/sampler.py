@@ -11,6 +11,15 @@ import numpy as np
 
 from gradviz.ops.recording.generator import Generator, default_generator
 
+__all__ = [
+    "BatchSampler",
+    "RandomSampler",
+    "Sampler",
+    "SequentialSampler",
+    "SubsetRandomSampler",
+    "WeightedRandomSampler",
+]
+
 T_co = TypeVar("T_co", covariant=True)
 
 

@@ -1,8 +1,11 @@
-"""Data in batches: what of ``torch.utils.data`` a training loop on one machine uses."""
+"""Data in batches.
+
+Source: torch/utils/data/dataloader.py.
+"""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -10,47 +13,13 @@ from gradviz.ops.recording.generator import Generator
 from gradviz.ops.shapes.joining import stack
 from gradviz.tensors.creation import as_tensor, tensor
 from gradviz.tensors.tensor import Tensor
-from gradviz.utils.datasets import (
-    ChainDataset,
-    ConcatDataset,
-    Dataset,
-    IterableDataset,
-    StackDataset,
-    Subset,
-    TensorDataset,
-    random_split,
-)
-from gradviz.utils.samplers import (
-    BatchSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
+from gradviz.utils.data.dataset import IterableDataset
+from gradviz.utils.data.sampler import (
     length_of,
     permutation,
 )
 
-__all__ = [
-    "BatchSampler",
-    "ChainDataset",
-    "ConcatDataset",
-    "DataLoader",
-    "Dataset",
-    "IterableDataset",
-    "RandomSampler",
-    "Sampler",
-    "SequentialSampler",
-    "StackDataset",
-    "Subset",
-    "SubsetRandomSampler",
-    "TensorDataset",
-    "WeightedRandomSampler",
-    "default_collate",
-    "default_convert",
-    "get_worker_info",
-    "random_split",
-]
+__all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -102,17 +71,6 @@ def get_worker_info() -> None:
     """Which worker reads the samples: None, for there are none."""
 
 
-_OF_WORKERS: Final = {
-    "in_order",
-    "multiprocessing_context",
-    "persistent_workers",
-    "pin_memory_device",
-    "prefetch_factor",
-    "timeout",
-    "worker_init_fn",
-}
-
-
 class DataLoader(Generic[T_co]):
     """Batches of a dataset, again and again.
 
@@ -127,31 +85,49 @@ class DataLoader(Generic[T_co]):
             `default_convert` of a sample if they come as they are.
         pin_memory: Accepted; changes nothing.
         drop_last: Whether a last batch that is not full is left out.
+        timeout: Accepted: there are no workers to whom this and what follows matters.
+        worker_init_fn: Likewise.
+        multiprocessing_context: Likewise.
         generator: Of random numbers, the default one if not given.
-        **of_workers: Accepted: there are no workers to whom they matter.
+        prefetch_factor: As `timeout`.
+        persistent_workers: Likewise.
+        pin_memory_device: Likewise.
+        in_order: Likewise.
 
     Raises:
-        ValueError: Arguments exclude each other.
-        TypeError: One is unknown.
+        ValueError: Arguments exclude each other, or a number is negative.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - PyTorch's
         self,
         dataset: Any,  # noqa: ANN401 - samples by number, or an iterable
         batch_size: int | None = 1,
-        shuffle: bool = False,
+        shuffle: bool | None = None,
         sampler: Iterable[int] | None = None,
         batch_sampler: Iterable[Sequence[int]] | None = None,
         num_workers: int = 0,
         collate_fn: Callable[[list[Any]], Any] | None = None,
         pin_memory: bool = False,
         drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: object = None,
         generator: Generator | None = None,
-        **of_workers: object,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
     ) -> None:
-        del num_workers, pin_memory
-        for name in of_workers.keys() - _OF_WORKERS:
-            raise TypeError(f"DataLoader got an unexpected keyword argument {name!r}")
+        del worker_init_fn, multiprocessing_context, prefetch_factor
+        del persistent_workers, pin_memory_device, in_order
+        if num_workers < 0:
+            raise ValueError(
+                "num_workers option should be non-negative; use num_workers=0 to "
+                "disable multiprocessing."
+            )
+        if timeout < 0:
+            raise ValueError("timeout option should be non-negative")
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None and (
@@ -168,7 +144,10 @@ class DataLoader(Generic[T_co]):
             )
         self.dataset = dataset
         self.batch_size = batch_size
-        self.shuffle = shuffle
+        self.num_workers = num_workers
+        self.pin_memory = pin_memory
+        self.timeout = timeout
+        self.shuffle = bool(shuffle)
         self.sampler = sampler
         self.batch_sampler = batch_sampler
         self.collate_fn = collate_fn or (

@@ -12,7 +12,18 @@ import numpy as np
 
 from gradviz.ops.recording.generator import Generator
 from gradviz.tensors.tensor import Tensor
-from gradviz.utils.samplers import permutation
+from gradviz.utils.data.sampler import permutation
+
+__all__ = [
+    "ChainDataset",
+    "ConcatDataset",
+    "Dataset",
+    "IterableDataset",
+    "StackDataset",
+    "Subset",
+    "TensorDataset",
+    "random_split",
+]
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -49,10 +49,18 @@ class _OldConstructor(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see `new`
         if any("__new__" in vars(base) for base in cls.__mro__[:-1]):
             return super().__call__(*args, **kwargs)  # a subclass that knows better
-        made = constructed(args, get_default_dtype(), CPU)
+        has_init = any("__init__" in vars(base) for base in cls.__mro__[:-1])
+        device = None if has_init else kwargs.pop("device", None)
+        if kwargs and not has_init:
+            raise TypeError(
+                f"new() received an invalid combination of arguments - got "
+                f"{', '.join(kwargs)}, but expected lengths, or elements, and device"
+            )
+        place = CPU if device is None else Device(device)
+        made = constructed(args, get_default_dtype(), place)
         if cls is not Tensor:
             made.__class__ = cls
-            if any("__init__" in vars(base) for base in cls.__mro__[:-1]):
+            if has_init:
                 made.__init__(*args, **kwargs)
         return made
 

@@ -352,13 +352,14 @@ def test_a_file_of_torch_save_is_told_how_its_weights_get_here(tmp_path, start):
         gv.load(path)
 
 
-def test_a_header_whose_length_looks_like_a_pickle_is_read(tmp_path):
-    path = tmp_path / "weights"
+def test_a_header_whose_length_looks_like_a_pickle_is_read():
     for width in range(700):  # until the length is 640, 80 02 in the file
-        gv.save({"x" * width: gv.ones(1)}, path)
-        if path.read_bytes().startswith(b"\x80\x02"):
+        file = io.BytesIO()
+        gv.save({"x" * width: gv.ones(1)}, file)
+        if file.getvalue().startswith(b"\x80\x02"):
             break
     else:
         pytest.fail("no header has that length")
 
-    assert next(iter(gv.load(path).values())).tolist() == [1]
+    file.seek(0)
+    assert next(iter(gv.load(file).values())).tolist() == [1]

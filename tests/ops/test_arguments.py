@@ -75,6 +75,11 @@ def test_too_many_arguments_are_an_error(case):
         (lambda x: x.random_(1, 2, 3), "random_() received an invalid combination"),
         (lambda x: x.scatter(0, x.long()), "scatter() missing 1 required positional"),
         (lambda x: gv.dropout(x, 0.5), "missing 1 required positional argument"),
+        (
+            lambda x: x.to("cpu", x.dtype, True, False, 1),
+            "to() received an invalid com",
+        ),
+        (lambda x: x.to("cpu", "cpu"), "to() received an invalid combination of arg"),
     ],
 )
 def test_what_is_wrong_is_said(call, message):

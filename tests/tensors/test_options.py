@@ -139,3 +139,11 @@ def test_out_may_say_the_device_that_it_is_on():
     assert gv.zeros(2, out=out, device="cpu") is out
     with pytest.raises(RuntimeError, match="does not match device of out"):
         gv.zeros(2, out=out, device="sim:0")
+
+
+def test_the_old_constructor_takes_a_device_and_nothing_else_by_name():
+    assert gv.Tensor(2, 3, device="cpu").shape == (2, 3)
+    with pytest.raises(TypeError, match=r"new\(\) received an invalid combination"):
+        gv.Tensor(2, nonsense=1)
+    with pytest.raises(TypeError, match="nonsense"):
+        gv.FloatTensor(2, nonsense=1)

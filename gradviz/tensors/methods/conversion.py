@@ -47,10 +47,13 @@ class Conversion(Variable):
             The tensor itself if there is nothing to change.
 
         Raises:
+            TypeError: Something is given twice by position.
             RuntimeError: There is no such device.
         """
         del memory_format
         flags = [arg for arg in args if isinstance(arg, builtins.bool)]
+        if len(args) > 1:
+            _check_once(args)
         non_blocking, copy = flags + [non_blocking, copy][len(flags) :]
         for arg in args:
             match arg:
@@ -208,6 +211,28 @@ class Conversion(Variable):
                 "only one element tensors can be converted to Python scalars"
             )
         return self.array.item()
+
+
+def _check_once(args: tuple[Value, ...]) -> None:
+    """See that `Conversion.to` is given by position what it takes, and that once."""
+    kinds = [
+        "flag"
+        if isinstance(arg, builtins.bool)
+        else "device"
+        if isinstance(arg, str | Device | builtins.int)
+        else "dtype"
+        for arg in args
+        if arg is not None and not isinstance(arg, Variable)
+    ]
+    tensors = sum(isinstance(arg, Variable) for arg in args)
+    places = kinds.count("device") + tensors
+    dtypes_given = kinds.count("dtype") + tensors
+    if max(places, dtypes_given) > 1 or kinds.count("flag") > 2:
+        listed = ", ".join(type(arg).__name__ for arg in args)
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({listed}), but "
+            f"expected (device, dtype), (dtype) or (tensor), then non_blocking and copy"
+        )
 
 
 def _place(device: Value) -> Device:

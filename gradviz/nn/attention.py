@@ -1,6 +1,7 @@
 """Attention with several heads."""
 
 import math
+from collections.abc import Sequence
 
 from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
@@ -8,6 +9,8 @@ from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.linear import NonDynamicallyQuantizableLinear
 from gradviz.nn.module import Module
+from gradviz.ops.algebra.fused_products import baddbmm
+from gradviz.ops.algebra.products import bmm
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.shapes.joining import cat
 from gradviz.tensors.creation import zeros
@@ -134,58 +137,112 @@ class MultiheadAttention(Module):
                 "Transformer module method `generate_square_subsequent_mask` to create "
                 "this mask."
             )
+        padding, mask = (
+            None if one is None else as_addend(one, query)
+            for one in (key_padding_mask, attn_mask)
+        )
         is_batched = query.ndim == 3
         if not is_batched:
-            query, key, value = (one.unsqueeze(0) for one in (query, key, value))
-            if key_padding_mask is not None:
-                key_padding_mask = key_padding_mask.unsqueeze(0)
-        elif not self.batch_first:
-            query, key, value = (one.transpose(0, 1) for one in (query, key, value))
+            query, key, value = (one.unsqueeze(1) for one in (query, key, value))
+            padding = None if padding is None else padding.unsqueeze(0)
+        elif self.batch_first:
+            query, key, value = _turned(query, key, value)
         self._check_shapes(query, key, value)
-        mask = self._merged(key_padding_mask, attn_mask, query, key)
+        is_causal = is_causal and padding is None and not need_weights
+        mask = None if is_causal or mask is None else self._as_3d(mask, query, key)
         q, k, v = self._project(query, key, value)
-        k, v, mask = self._with_more(k, v, mask)
-        q, k, v = map(self._split, (q, k, v))
+        q, k, v, padding, mask = self._by_heads(q, k, v, padding, mask)
+        mask = self._merged(padding, mask, k)
         if need_weights:
-            heads, weights = self._attend(q, k, v, mask)
+            output, weights = self._attend(q, k, v, mask)
             weights = weights.mean(1) if average_attn_weights else weights
         else:
-            probability = self.dropout if self.training else 0.0
-            heads = F.scaled_dot_product_attention(q, k, v, mask, probability)
-            weights = None
-        output = self.out_proj(heads.transpose(1, 2).flatten(2))
+            output, weights = self._attend_fused(q, k, v, mask, is_causal), None
         if not is_batched:
-            return output.squeeze(0), None if weights is None else weights.squeeze(0)
-        return output if self.batch_first else output.transpose(0, 1), weights
+            return output.squeeze(1), None if weights is None else weights.squeeze(0)
+        return output.transpose(1, 0) if self.batch_first else output, weights
 
-    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+    # From here on the sequence is the first dimension, the batch the second; and ops
+    # come in PyTorch's order, for a backward runs them in the opposite one.
+    # Source: torch/nn/functional.py, multi_head_attention_forward.
+
+    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> Sequence[Tensor]:
         """Queries, keys and values, each multiplied with its matrix."""
-        given = (query, key, value)
-        weight, bias = self.in_proj_weight, self.in_proj_bias
+        weight, bias, size = self.in_proj_weight, self.in_proj_bias, self.embed_dim
         if weight is not None and query is key and key is value:
-            return list(F.linear(query, weight, bias).chunk(3, -1))
+            return _in_parts(F.linear(query, weight, bias), 3)
+        if weight is not None and key is value:
+            weights = weight.split([size, 2 * size])
+            biases = (None, None) if bias is None else bias.split([size, 2 * size])
+            queries = F.linear(query, weights[0], biases[0])
+            return (queries, *_in_parts(F.linear(key, weights[1], biases[1]), 2))
         weights = (
             weight.chunk(3)
             if weight is not None
             else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         )
         biases = (None,) * 3 if bias is None else bias.chunk(3)
+        given = (query, key, value)
         return [F.linear(*one) for one in zip(given, weights, biases, strict=True)]
 
-    def _with_more(
-        self, keys: Tensor, values: Tensor, mask: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Keys and values with those that are in every batch; nobody masks them."""
-        shape = (keys.shape[0], 1, self.embed_dim)
+    def _by_heads(
+        self, q: Tensor, k: Tensor, v: Tensor, *masks: Tensor | None
+    ) -> tuple[Any, ...]:
+        """All by head, with the keys and values of every batch; nobody masks those."""
+        batch = k.shape[1]
+
+        def widened() -> tuple[Tensor | None, ...]:
+            return tuple(None if one is None else F.pad(one, (0, 1)) for one in masks)
+
         if self.bias_k is not None:
-            keys = cat([keys, self.bias_k.expand(shape)], 1)
-            values = cat([values, self.bias_v.expand(shape)], 1)
-            mask = None if mask is None else F.pad(mask, (0, 1))
+            k = cat([k, self.bias_k.repeat(1, batch, 1)])
+            v = cat([v, self.bias_v.repeat(1, batch, 1)])
+            masks = widened()
+        q, k, v = self._by_head(q), self._by_head(k), self._by_head(v)
         if self.add_zero_attn:
-            zero = zeros(shape, dtype=keys.dtype, device=keys.device)
-            keys, values = cat([keys, zero], 1), cat([values, zero], 1)
-            mask = None if mask is None else F.pad(mask, (0, 1))
-        return keys, values, mask
+            shape = (batch * self.num_heads, 1, self.head_dim)
+            zero = zeros(shape, dtype=k.dtype, device=k.device)
+            k, v = cat([k, zero], 1), cat([v, zero], 1)
+            masks = widened()
+        return (q, k, v, *masks)
+
+    def _by_head(self, x: Tensor) -> Tensor:
+        """``(L, N, embed_dim)`` to ``(N * num_heads, L, head_dim)``."""
+        length, batch, _ = x.shape
+        return x.view(length, batch * self.num_heads, self.head_dim).transpose(0, 1)
+
+    def _attend(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
+        """What queries get, and the weights ``(N, num_heads, L, S)``."""
+        scaled, keys = q * math.sqrt(1 / self.head_dim), k.transpose(-2, -1)
+        matches = bmm(scaled, keys) if mask is None else baddbmm(mask, scaled, keys)
+        weights = matches.softmax(-1)
+        if self.dropout and self.training:
+            weights = F.dropout(weights, self.dropout)
+        heads, length, _ = q.shape
+        batch = heads // self.num_heads
+        mixed = bmm(weights, v).transpose(0, 1).reshape(length * batch, self.embed_dim)
+        output = self.out_proj(mixed).view(length, batch, self.embed_dim)
+        return output, weights.view(batch, self.num_heads, length, k.shape[1])
+
+    def _attend_fused(
+        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool
+    ) -> Tensor:
+        """What queries get, when nobody asks for the weights."""
+        heads, length, _ = q.shape
+        batch = heads // self.num_heads
+        if mask is not None:
+            shape = (batch, self.num_heads, -1, k.shape[1])
+            mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(shape)
+        q, k, v = (
+            one.view(batch, self.num_heads, one.shape[1], self.head_dim)
+            for one in (q, k, v)
+        )
+        probability = self.dropout if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(q, k, v, mask, probability, is_causal)
+        rows = mixed.permute(2, 0, 1, 3).reshape(batch * length, self.embed_dim)
+        return self.out_proj(rows).view(length, batch, self.embed_dim)
 
     def _check_shapes(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         if query.shape[-1] != self.embed_dim:
@@ -198,50 +255,48 @@ class MultiheadAttention(Module):
                 f"key shape {key.shape} does not match value shape {value.shape}"
             )
 
-    def _split(self, x: Tensor) -> Tensor:
-        """``(N, L, embed_dim)`` to ``(N, num_heads, L, head_dim)``."""
-        batch, length, _ = x.shape
-        parts = x.reshape(batch, length, self.num_heads, self.head_dim)
-        return parts.transpose(1, 2)
-
-    def _attend(
-        self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        matches = (q * (1 / math.sqrt(self.head_dim))) @ k.transpose(-2, -1)
-        if mask is not None:
-            matches = matches + mask
-        weights = matches.softmax(-1)
-        if self.dropout and self.training:
-            weights = F.dropout(weights, self.dropout)
-        return weights @ v, weights
+    def _as_3d(self, mask: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        """A mask of shape ``(1, L, S)``, or ``(N * num_heads, L, S)``."""
+        length, batch = query.shape[:2]
+        if mask.ndim == 2:
+            _check_mask("2D", mask, (length, key.shape[0]))
+            return mask.unsqueeze(0)
+        if mask.ndim == 3:
+            heads = batch * self.num_heads
+            _check_mask("3D", mask, (heads, length, key.shape[0]))
+            return mask
+        raise RuntimeError(f"attn_mask's dimension {mask.ndim} is not supported")
 
     def _merged(
-        self,
-        key_padding_mask: Tensor | None,
-        attn_mask: Tensor | None,
-        query: Tensor,
-        key: Tensor,
+        self, padding: Tensor | None, mask: Tensor | None, k: Tensor
     ) -> Tensor | None:
-        """Both masks as one to add to matches of shape ``(N, heads, L, S)``."""
-        batch, length = query.shape[:2]
-        mask = None
-        if attn_mask is not None:
-            mask = as_addend(attn_mask, query)
-            if attn_mask.ndim == 2:
-                _check_mask("2D", attn_mask, (length, key.shape[1]))
-            elif attn_mask.ndim == 3:
-                heads = batch * self.num_heads
-                _check_mask("3D", attn_mask, (heads, length, key.shape[1]))
-                mask = mask.reshape(batch, self.num_heads, length, key.shape[1])
-            else:
-                raise RuntimeError(
-                    f"attn_mask's dimension {attn_mask.ndim} is not supported"
-                )
-        if key_padding_mask is not None:
-            padding = as_addend(key_padding_mask, query)
-            padding = padding.reshape(batch, 1, 1, key.shape[1])
-            mask = padding if mask is None else mask + padding
-        return mask
+        """Both masks as one to add to matches of shape ``(N * num_heads, L, S)``."""
+        if padding is None:
+            return mask
+        heads, length, _ = k.shape
+        padding = (
+            padding.view(heads // self.num_heads, 1, 1, length)
+            .expand(-1, self.num_heads, -1, -1)
+            .reshape(heads, 1, length)
+        )
+        return padding if mask is None else mask + padding
+
+
+def _turned(query: Tensor, key: Tensor, value: Tensor) -> Sequence[Tensor]:
+    """The batch as the second dimension; what was one tensor stays one."""
+    if key is not value:
+        return [one.transpose(1, 0) for one in (query, key, value)]
+    if query is key:
+        return (query.transpose(1, 0),) * 3
+    query, key = query.transpose(1, 0), key.transpose(1, 0)
+    return query, key, key
+
+
+def _in_parts(x: Tensor, count: int) -> Sequence[Tensor]:
+    """Parts of the last dimension, each on its own in memory."""
+    parts = x.unflatten(-1, (count, x.shape[-1] // count)).unsqueeze(0)
+    parts = parts.transpose(0, -2).squeeze(-2).contiguous()
+    return [parts[i] for i in range(count)]
 
 
 def as_addend(mask: Tensor, like: Tensor) -> Tensor:

@@ -16,36 +16,43 @@ from gradviz.tensors.tensor import Tensor
 #: ``W_hh h + b_hh``, given ``h``.
 OfHidden = Callable[[Tensor], Tensor]
 
-#: One tensor for each part of the state.
+#: ``W_ih x + b_ih``, which a layer knows before the step, and a cell computes in it.
+OfInput = Callable[[], Tensor]
+
+#: One tensor for each part of the state: one, or two for LSTM.
 State = tuple[Tensor, ...]
 
 #: Takes what the input contributes, the state, and `OfHidden`.
-Step = Callable[[Tensor, State, OfHidden], State]
+Step = Callable[[OfInput, State, OfHidden], State]
+
+# Ops come in PyTorch's order, for a backward runs them in the opposite one.
+# Source: aten/src/ATen/native/RNN.cpp, SimpleCell, LSTMCell and GRUCell.
 
 
-def tanh_step(inputs: Tensor, state: State, of_hidden: OfHidden) -> State:
-    """The state after one step; `inputs` is ``W_ih x + b_ih``."""
-    return ((of_hidden(state[0]) + inputs).tanh(),)
+def tanh_step(of_input: OfInput, state: State, of_hidden: OfHidden) -> State:
+    """The state after one step."""
+    return ((of_hidden(state[0]) + of_input()).tanh(),)
 
 
-def relu_step(inputs: Tensor, state: State, of_hidden: OfHidden) -> State:
+def relu_step(of_input: OfInput, state: State, of_hidden: OfHidden) -> State:
     """As `tanh_step`, with another nonlinearity."""
-    return ((of_hidden(state[0]) + inputs).relu(),)
+    return ((of_hidden(state[0]) + of_input()).relu(),)
 
 
-def lstm_step(inputs: Tensor, state: State, of_hidden: OfHidden) -> State:
+def lstm_step(of_input: OfInput, state: State, of_hidden: OfHidden) -> State:
     """Hidden state and cell after one step; gates are input, forget, cell, output."""
     hidden, cell = state
-    into, keep, new, out = (of_hidden(hidden) + inputs).chunk(4, -1)
-    cell = keep.sigmoid() * cell + into.sigmoid() * new.tanh()
-    return out.sigmoid() * cell.tanh(), cell
+    into, keep, new, out = (of_hidden(hidden) + of_input()).unsafe_chunk(4, 1)
+    into, keep, new, out = into.sigmoid(), keep.sigmoid(), new.tanh(), out.sigmoid()
+    cell = keep * cell + into * new
+    return out * cell.tanh(), cell
 
 
-def gru_step(inputs: Tensor, state: State, of_hidden: OfHidden) -> State:
+def gru_step(of_input: OfInput, state: State, of_hidden: OfHidden) -> State:
     """The state after one step; gates are reset, update, new."""
     (hidden,) = state
-    reset_x, update_x, new_x = inputs.chunk(3, -1)
-    reset_h, update_h, new_h = of_hidden(hidden).chunk(3, -1)
+    reset_x, update_x, new_x = of_input().unsafe_chunk(3, 1)
+    reset_h, update_h, new_h = of_hidden(hidden).unsafe_chunk(3, 1)
     reset = (reset_h + reset_x).sigmoid()
     update = (update_h + update_x).sigmoid()
     new = (new_x + new_h * reset).tanh()
@@ -117,9 +124,10 @@ class Cell(Module):
             if not is_batched:
                 state = tuple(one.unsqueeze(0) for one in state)
             self._check_sizes(state, batch.shape[0])
-        inputs = F.linear(batch, self.weight_ih, self.bias_ih)
         after = step(
-            inputs, state, lambda one: F.linear(one, self.weight_hh, self.bias_hh)
+            lambda: F.linear(batch, self.weight_ih, self.bias_ih),
+            state,
+            lambda one: F.linear(one, self.weight_hh, self.bias_hh),
         )
         return after if is_batched else tuple(one.squeeze(0) for one in after)
 

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
+from gradviz.nn.cells import State, Step
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
-from gradviz.nn.unrolling import State, Step, projected, run_packed
+from gradviz.nn.unrolling import each, projected, run_packed, run_packed_backwards
 from gradviz.nn.utils.rnn import PackedSequence
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.shapes.joining import cat, stack
@@ -127,20 +128,19 @@ class Recurrent(Module):
         """
         sequence = input
         last: list[State] = []
+        firsts = zip(*(one.unbind(0) for one in states), strict=True)
         for layer in range(self.num_layers):
             outputs = []
             for direction, suffix in enumerate(self._suffixes(layer)):
-                cell = layer * self._num_directions + direction
-                first = tuple(one[cell] for one in states)
                 output, final = self._run_cell(
-                    sequence, first, suffix, sizes, backwards=direction == 1
+                    sequence, next(firsts), suffix, sizes, backwards=direction == 1
                 )
                 outputs.append(output)
                 last.append(final)
             sequence = cat(outputs, -1) if len(outputs) > 1 else outputs[0]
             if self.dropout and self.training and layer < self.num_layers - 1:
                 sequence = F.dropout(sequence, self.dropout, training=True)
-        return sequence, tuple(stack(part) for part in zip(*last, strict=True))
+        return sequence, each(lambda *parts: stack(parts), *last)
 
     def _run_cell(
         self,
@@ -165,10 +165,13 @@ class Recurrent(Module):
         )
 
         def advance(one: Tensor, state: State) -> State:
-            return step(one, state, lambda hidden: F.linear(hidden, weight, bias))
+            return step(
+                lambda: one, state, lambda hidden: F.linear(hidden, weight, bias)
+            )
 
         if sizes is not None:
-            return run_packed(advance, inputs, state, sizes, backwards=backwards)
+            run = run_packed_backwards if backwards else run_packed
+            return run(advance, inputs, state, sizes)
         outputs = []
         steps = inputs.unbind(0)
         for one in reversed(steps) if backwards else steps:
@@ -182,21 +185,25 @@ class Recurrent(Module):
             return self._call_packed(input, states)
         self._check_input(input)
         is_batched = input.ndim == 3
-        sequence = input
-        if not is_batched:
-            sequence = sequence.unsqueeze(1)
-        elif self.batch_first:
-            sequence = sequence.transpose(0, 1)
+        batch_dim = 0 if self.batch_first else 1
+        sequence = input if is_batched else input.unsqueeze(batch_dim)
+        batch = sequence.shape[batch_dim]
         if states is None:
-            states = self._zeros(input, sequence.shape[1])
+            states = self._zeros(input, batch)
         else:
-            self._check_states(states, sequence.shape[1], is_batched=is_batched)
+            self._check_states(states, batch, is_batched=is_batched)
             if not is_batched:
                 states = tuple(one.unsqueeze(1) for one in states)
+        if self.batch_first:
+            sequence = sequence.transpose(0, 1)
         output, last = self._run_layers(sequence, states, None)
+        if self.batch_first:
+            is_lstm = self._num_states == 2  # PyTorch's only one that is not in place
+            turn = output.transpose if is_lstm else output.transpose_
+            output = turn(0, 1)
         if not is_batched:
-            return output.squeeze(1), tuple(one.squeeze(1) for one in last)
-        return (output.transpose(0, 1) if self.batch_first else output), last
+            return output.squeeze(batch_dim), tuple(one.squeeze(1) for one in last)
+        return output, last
 
     def _call_packed(
         self, input: PackedSequence, states: State | None

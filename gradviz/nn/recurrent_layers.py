@@ -3,10 +3,9 @@
 from typing import Any
 
 from gradviz.backends.device import Device
-from gradviz.nn.cells import gru_step, lstm_step, relu_step, tanh_step
+from gradviz.nn.cells import Step, gru_step, lstm_step, relu_step, tanh_step
 from gradviz.nn.factory import Factory
 from gradviz.nn.recurrent import Recurrent
-from gradviz.nn.unrolling import Step
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 

@@ -90,6 +90,8 @@ class TransformerDecoder(Module):
         memory_mask: Tensor | None = None,
         tgt_key_padding_mask: Tensor | None = None,
         memory_key_padding_mask: Tensor | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
     ) -> Tensor:
         """A sequence of the shape of `tgt`; see `MultiheadAttention` for the masks."""
         x = tgt
@@ -101,6 +103,8 @@ class TransformerDecoder(Module):
                 memory_mask,
                 tgt_key_padding_mask,
                 memory_key_padding_mask,
+                bool(tgt_is_causal),
+                memory_is_causal,
             )
         return x if self.norm is None else self.norm(x)
 
@@ -179,9 +183,12 @@ class Transformer(Module):
         src_key_padding_mask: Tensor | None = None,
         tgt_key_padding_mask: Tensor | None = None,
         memory_key_padding_mask: Tensor | None = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
     ) -> Tensor:
         """A sequence of the shape of `tgt`; see `MultiheadAttention` for the masks."""
-        memory = self.encoder(src, src_mask, src_key_padding_mask)
+        memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
         return self.decoder(
             tgt,
             memory,
@@ -189,6 +196,8 @@ class Transformer(Module):
             memory_mask,
             tgt_key_padding_mask,
             memory_key_padding_mask,
+            tgt_is_causal,
+            memory_is_causal,
         )
 
     @staticmethod

@@ -4,59 +4,83 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
+from gradviz.nn.cells import State, Step
 from gradviz.ops.shapes.joining import cat
 from gradviz.tensors.tensor import Tensor
 
-#: One tensor for each part of a cell's state: one, or two for LSTM.
-State = tuple[Tensor, ...]
-
-#: Takes what the input contributes, the state, and a function of the hidden state.
-Step = Callable[[Tensor, State, Callable[[Tensor], Tensor]], State]
+#: Takes inputs and state of so many sequences, returns their next state.
+Advance = Callable[[Tensor, State], State]
 
 
 def projected(step: Step, weight: Tensor) -> Step:
     """A step whose hidden states are multiplied with a matrix."""
 
-    def projecting(inputs: Tensor, state: State, of_hidden: Any) -> State:
-        hidden, *others = step(inputs, state, of_hidden)
+    def projecting(of_input: Any, state: State, of_hidden: Any) -> State:
+        hidden, *others = step(of_input, state, of_hidden)
         return (F.linear(hidden, weight), *others)
 
     return projecting
 
 
+def each(function: Callable[..., Tensor], *states: State) -> State:
+    """A function of each part of states; the last part first, as PyTorch does it."""
+    parts = reversed(list(zip(*states, strict=True)))
+    return tuple([function(*part) for part in parts][::-1])
+
+
 def run_packed(
-    advance: Callable[[Tensor, State], State],
-    inputs: Tensor,
-    state: State,
-    sizes: Sequence[int],
-    *,
-    backwards: bool,
+    advance: Advance, inputs: Tensor, state: State, sizes: Sequence[int]
 ) -> tuple[Tensor, State]:
     """Run a cell along packed sequences, of which longer ones come first.
 
     Args:
-        advance: Takes inputs and state of so many sequences, returns their next state.
+        advance: The cell.
         inputs: Packed.
         state: The first, of all sequences.
         sizes: How many sequences there are at each time.
-        backwards: Whether to begin at the ends, which come one after the other.
 
     Returns:
         All outputs, packed, and the last state of each sequence.
+
+    Source: aten/src/ATen/native/RNN.cpp, PackedLayer.
     """
-    first, ended = state, []
-    outputs = []
-    steps = inputs.split(list(sizes))
-    state = tuple(one[: sizes[-1]] for one in first) if backwards else first
-    for one in reversed(steps) if backwards else steps:
-        size, now = len(one), len(state[0])
-        if size > now:
-            joining = (part[now:size] for part in first)
-            state = tuple(map(cat, zip(state, joining, strict=True)))
-        elif size < now:
-            ended.append(tuple(part[size:] for part in state))
-            state = tuple(part[:size] for part in state)
+    outputs: list[Tensor] = []
+    ended: list[State] = []
+    start, last = 0, sizes[0]
+    for size in sizes:
+        one = inputs.narrow(0, start, size)
+        if size < last:
+            ended.append(_narrowed(state, size, last - size))
+            state = _narrowed(state, 0, size)
+        start, last = start + size, size
         state = advance(one, state)
         outputs.append(state[0])
-    last = tuple(map(cat, zip(state, *reversed(ended), strict=True)))
-    return cat(outputs[::-1] if backwards else outputs), last
+    return cat(outputs), _joined(state, *reversed(ended))
+
+
+def run_packed_backwards(
+    advance: Advance, inputs: Tensor, state: State, sizes: Sequence[int]
+) -> tuple[Tensor, State]:
+    """As `run_packed`, from the ends, which come one after the other.
+
+    Source: aten/src/ATen/native/RNN.cpp, ReversedPackedLayer.
+    """
+    outputs: list[Tensor] = []
+    first, end, last = state, sum(sizes), sizes[-1]
+    state = _narrowed(first, 0, last)
+    for size in reversed(sizes):
+        if size > last:
+            state = _joined(state, _narrowed(first, last, size - last))
+        one = inputs.narrow(0, end - size, size)
+        end, last = end - size, size
+        state = advance(one, state)
+        outputs.append(state[0])
+    return cat(outputs[::-1]), state
+
+
+def _narrowed(state: State, start: int, length: int) -> State:
+    return each(lambda one: one.narrow(0, start, length), state)
+
+
+def _joined(*states: State) -> State:
+    return each(lambda *parts: cat(parts), *states)

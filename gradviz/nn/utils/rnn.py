@@ -117,11 +117,10 @@ def pack_padded_sequence(
         numbers = numbers[ranks]
         order = as_tensor(ranks, device=input.device)
         input = input.index_select(0 if batch_first else 1, order)
-    if batch_first:
-        input = input.transpose(0, 1)
-    _check_lengths(input, numbers)
+    _check_lengths(input.shape[0 if batch_first else 1], numbers)
     sizes = (np.arange(numbers[0])[:, None] < numbers).sum(1)
-    return PackedSequence(pack_padded(input, numbers), as_tensor(sizes), order)
+    packed = pack_padded(input, numbers, batch_first)
+    return PackedSequence(packed, as_tensor(sizes), order)
 
 
 def pad_packed_sequence(
@@ -244,11 +243,11 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     return unpad_sequence(padded, lengths, batch_first=True)
 
 
-def _check_lengths(input: Tensor, lengths: np.ndarray) -> None:
-    if len(lengths) != input.shape[1]:
+def _check_lengths(batch_size: int, lengths: np.ndarray) -> None:
+    if len(lengths) != batch_size:
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got "
-            f"{len(lengths)} (batch_size={input.shape[1]})"
+            f"{len(lengths)} (batch_size={batch_size})"
         )
     if np.any(lengths <= 0):
         raise RuntimeError(

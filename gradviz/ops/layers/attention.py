@@ -15,6 +15,7 @@ from gradviz.ops.recording.dtype_names import cpp_name
 from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
+from gradviz.ops.shapes.copying import laid_out_like
 from gradviz.ops.shapes.permutation import transpose
 from gradviz.ops.shapes.tiling import repeat_interleave
 
@@ -79,7 +80,11 @@ def _fused(
     if mask is not None:
         scores += mask
     weights = _weights(scores)
-    return multiplied(weights, value), weights
+    result = multiplied(weights, value)
+    # PyTorch's lies in memory as queries do, if it need not copy them.
+    if query.strides[-1] == query.itemsize and not query.flags.c_contiguous:
+        result = laid_out_like(result, query)
+    return result, weights
 
 
 def scaled_dot_product_attention(

@@ -20,12 +20,13 @@ def _packed(x: Array, places: Array) -> Array:
     return x.reshape(-1, *x.shape[2:])[places]
 
 
-def pack_padded(x: Value, lengths: np.ndarray) -> Value:
+def pack_padded(x: Value, lengths: np.ndarray, batch_first: bool) -> Value:
     """All that is no padding, one time after the other.
 
     Args:
-        x: Padded sequences as columns, shape ``(T, N, *)``.
+        x: Padded sequences as columns, shape ``(T, N, *)``; or as rows.
         lengths: How long each is, descending.
+        batch_first: Whether they are rows.
 
     Returns:
         Shape ``(sum of lengths, *)``.
@@ -33,5 +34,7 @@ def pack_padded(x: Value, lengths: np.ndarray) -> Value:
     Source: aten/src/ATen/native/PackedSequence.cpp.
     """
     shape = raw(x).shape
-    times, columns = np.nonzero(np.arange(shape[0])[:, None] < lengths)
-    return _packed(x, beside(raw(x), times * shape[1] + columns))
+    length, batch = shape[1::-1] if batch_first else shape[:2]
+    times, sequences = np.nonzero(np.arange(length)[:, None] < lengths)
+    places = sequences * length + times if batch_first else times * batch + sequences
+    return _packed(x, beside(raw(x), places))

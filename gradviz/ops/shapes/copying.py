@@ -39,8 +39,37 @@ def contiguous_copy(x: Array) -> Array:
 
 @differentiable("CloneBackward0", x=lambda grad: grad)
 def _like_original(x: Array) -> Array:
-    # What has each element once keeps its order; PyTorch gives up where it does not.
-    return np.copy(x, order="C" if 0 in x.strides else "K")
+    return laid_out_like(x, x) if 0 in x.strides else np.copy(x, order="K")
+
+
+def laid_out_like(x: Array, other: Array) -> Array:
+    """A copy of `x` whose dimensions lie in memory in the order of those of `other`."""
+    dims = memory_order(other)
+    copied = np.copy(np.transpose(x, dims), order="C")
+    return np.transpose(copied, np.argsort(dims).tolist())
+
+
+def memory_order(x: Array) -> list[int]:
+    """The dimensions, from that of the longest steps in memory to that of the shortest.
+
+    One that takes no steps, as it was expanded, stays where it is.
+
+    Source: aten/src/ATen/ExpandUtils.cpp, infer_dense_strides.
+    """
+    dims = list(range(x.ndim))[::-1]
+    for i in range(1, x.ndim):
+        moving = i
+        for before in range(i - 1, -1, -1):
+            a, b = dims[before], dims[moving]
+            steps, other = x.strides[a], x.strides[b]
+            if not steps or not other:
+                continue
+            if (steps, x.shape[a]) > (other, x.shape[b]):
+                dims[before], dims[moving] = b, a
+                moving = before
+            elif steps < other:
+                break
+    return dims[::-1]
 
 
 def clone(input: Value, *, memory_format: MemoryFormat = preserve_format) -> Value:

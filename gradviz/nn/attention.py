@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit

@@ -162,9 +162,7 @@ class Unflatten(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """The input in another shape."""
-        dim = self.dim % input.ndim
-        shape = input.shape
-        return input.reshape((*shape[:dim], *self.unflattened_size, *shape[dim + 1 :]))
+        return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
         """The arguments."""

@@ -4,6 +4,8 @@ from typing import Any, TypeVar
 
 from gradviz.nn.module import Module
 from gradviz.nn.parameter import Parameter
+from gradviz.ops.layers.weight_norm import length_of
+from gradviz.ops.layers.weight_norm import weight_norm as compute
 from gradviz.tensors.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
@@ -23,18 +25,16 @@ class WeightNorm:
 
     def length_of(self, weight: Tensor) -> Tensor:
         """The length of each slice, so that it broadcasts to the weight."""
-        if self.dim is None:
-            return weight.norm()
-        dim = self.dim % weight.ndim
-        others = [one for one in range(weight.ndim) if one != dim]
-        return weight.norm(2, others, keepdim=True) if others else weight.abs()
+        return length_of(weight, self._dim_of(weight))
 
     def weight_of(self, module: Module) -> Tensor:
         """The direction, scaled to the length."""
         direction = getattr(module, f"{self.name}_v")
         length = getattr(module, f"{self.name}_g")
-        scaled: Tensor = direction * (length / self.length_of(direction))
-        return scaled
+        return compute(direction, length, self._dim_of(direction))
+
+    def _dim_of(self, weight: Tensor) -> int | None:
+        return None if self.dim is None else self.dim % weight.ndim
 
     def __call__(self, module: Module, args: Any) -> None:
         """Compute the weight: called before the module is."""

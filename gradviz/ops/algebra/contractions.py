@@ -98,12 +98,11 @@ def _contracted(
     free_b = [dim for dim in range(len(shape_b)) if dim not in over_b]
     rows = [shape_a[dim] for dim in free_a]
     columns = [shape_b[dim] for dim in free_b]
-    left, right = permute(a, free_a + over_a), permute(b, over_b + free_b)
     if not rows and not columns:
-        return _summed(left, right)
+        return _summed(permute(a, over_a), permute(b, over_b))
     size = prod(shape_a[dim] for dim in over_a)
-    left = reshape(left, (prod(rows), size))
-    right = reshape(right, (size, prod(columns)))
+    left = reshape(permute(a, free_a + over_a), (prod(rows), size))
+    right = reshape(permute(b, over_b + free_b), (size, prod(columns)))
     return reshape(mm(left, right), (*rows, *columns))
 
 

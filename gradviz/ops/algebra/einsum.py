@@ -147,7 +147,10 @@ def _paired(left: Value, right: Value, summed: Shape) -> Value:
         if dim in summed:
             continue
         in_left, in_right = shapes[0][dim] != 1, shapes[1][dim] != 1
-        (batch if in_left == in_right else rows if in_left else columns).append(dim)
+        (columns if not in_left else batch if in_right else rows).append(dim)
+    if rows and columns and columns[-1] < rows[0]:
+        # So that the product need not be permuted afterwards.
+        return _paired(right, left, summed)
     size = prod(shapes[0][dim] for dim in summed)
     count = prod(shapes[0][dim] for dim in batch)
     left = reshape(

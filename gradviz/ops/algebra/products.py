@@ -18,10 +18,10 @@ from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.broadcasting import expand
 from gradviz.ops.shapes.complex_parts import conj
-from gradviz.ops.shapes.copying import clone
+from gradviz.ops.shapes.copying import contiguous
 from gradviz.ops.shapes.permutation import t, transpose
 from gradviz.ops.shapes.shape import reshape, unsafe_view
-from gradviz.ops.shapes.unit_dimensions import squeeze_in_place, unsqueeze
+from gradviz.ops.shapes.unit_dimensions import squeeze, squeeze_in_place, unsqueeze
 
 # --- one node each ------------------------------------------------------------------
 
@@ -252,6 +252,10 @@ def matmul(input: Value, other: Value) -> Value:
         case 1, 2:
             product = _mm(unsqueeze(input, 0), other)
             return squeeze_in_place(product, (raw(other).shape[1],))
+        case 3, 3 if _is_one_matrix(other, beside=input):
+            return matmul(input, squeeze(other, 0))
+        case 3, 3 if _is_one_matrix(input, beside=other):
+            return matmul(squeeze(input, 0), other)
         case _ if _should_fold(input, other):
             return _folded(input, other)
         case _:
@@ -296,6 +300,12 @@ def _should_fold(x: Value, y: Value) -> bool:
     )
 
 
+def _is_one_matrix(x: Value, beside: Value) -> bool:
+    """Whether a batch is one matrix, whose gradient need not be summed afterwards."""
+    needs_grad = isinstance(x, Variable) and x.needs_grad
+    return needs_grad and raw(x).shape[0] == 1 and raw(beside).shape[0] != 1
+
+
 def _folded(x: Value, y: Value) -> Value:
     """A batch times one matrix or vector, or these times a batch: all rows at once."""
     is_batch_first = raw(x).ndim >= raw(y).ndim
@@ -310,11 +320,7 @@ def _folded(x: Value, y: Value) -> Value:
         return unsafe_view(_mv(rows, other), shape[:-1])
     columns = raw(other).shape[1]
     product = unsafe_view(_mm(rows, other), (*shape[:-1], columns))
-    return product if is_batch_first else _contiguous(transpose(product, -1, -2))
-
-
-def _contiguous(x: Value) -> Value:
-    return x if raw(x).flags.c_contiguous else clone(x)
+    return product if is_batch_first else contiguous(transpose(product, -1, -2))
 
 
 def _batched(x: Value, y: Value) -> Value:

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import Op, differentiable
+from gradviz.ops.recording.layout import as_images
 from gradviz.ops.recording.placing import beside
 
 #: For one axis: shape ``(outputs, inputs)``, float64, on the host.
@@ -44,8 +45,7 @@ def apply_tables(x: Array, tables: tuple[Table, ...]) -> Array:
         else:
             moved = np.moveaxis(result, axis, -1)
             result = np.moveaxis(np.matmul(moved, weights.T), -1, axis)
-    result = result.astype(x.dtype, copy=False)
-    return result if result.flags.c_contiguous else result.copy()
+    return as_images(result.astype(x.dtype, copy=False), x)
 
 
 def _applied_transposed(x: Array, tables: tuple[Table, ...]) -> Array:

@@ -73,6 +73,10 @@ def where(condition: Value, input: Value = None, other: Value = None) -> Value:
         TypeError: Only one of `input` and `other` was given.
     """
     dtype = getattr(raw(condition), "dtype", None)
+    if (
+        dtype is not None and input is other is None
+    ):  # any numbers: where they are not 0
+        return tuple(map(variable, np.nonzero(raw(condition))))
     if dtype is None or dtype not in (np.bool_, np.uint8):
         name = type(condition).__name__ if dtype is None else scalar_type_name(dtype)
         raise RuntimeError(
@@ -80,8 +84,6 @@ def where(condition: Value, input: Value = None, other: Value = None) -> Value:
             f"dtype {name}"
         )
     if input is None or other is None:
-        if input is other:
-            return tuple(map(variable, np.nonzero(raw(condition))))
         raise TypeError(
             "where() received an invalid combination of arguments: expected a "
             "condition alone, or with both input and other"

@@ -13,8 +13,9 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.elementwise.resampling import Table, resampling
 from gradviz.ops.layers.pooling import choice
-from gradviz.ops.recording.differentiable import Op
+from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
+from gradviz.ops.recording.layout import has_channels_last
 from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import mean
@@ -107,6 +108,12 @@ _avg_pool2d = resampling("AdaptiveAvgPool2D")
 _avg_pool3d = resampling("AdaptiveAvgPool3D")
 
 
+@differentiable("AsStridedBackward1", view=True, x=lambda grad: grad)
+def _restrided(x: Array) -> Array:
+    """One element for each channel: the strides that PyTorch then sets mean nothing."""
+    return x[...]
+
+
 # --- what users call ----------------------------------------------------------------
 
 
@@ -178,7 +185,8 @@ def adaptive_max_pool3d(
 def _averaged(name: str, spatial: int, op: Op, x: Value, sizes: Outputs) -> Value:
     bins = _bins(name, spatial, x, sizes)
     if set(bins.outputs) == {1}:  # as PyTorch does
-        return mean(x, tuple(range(-spatial, 0)), keepdim=True)
+        means = mean(x, tuple(range(-spatial, 0)), keepdim=True)
+        return _restrided(means) if has_channels_last(raw(x)) else means
     return op(x, _averages(bins))
 
 

@@ -12,16 +12,17 @@ from gradviz.ops.elementwise.numbers import times
 from gradviz.ops.layers.dropout import dropout
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import cpp_name
+from gradviz.ops.recording.layout import in_c_order, laid_out_like
 from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
-from gradviz.ops.shapes.copying import laid_out_like
 from gradviz.ops.shapes.permutation import transpose
 from gradviz.ops.shapes.tiling import repeat_interleave
 
 
 def _weights(scores: Array) -> Array:
     """The softmax of scores; zeros where all of them are -inf."""
+    scores = in_c_order(scores)
     top = np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
     scores = scores - np.where(np.isinf(top), 0, top)
     np.exp(scores, out=scores)

@@ -38,7 +38,8 @@ from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.reductions.reduction import total
 from gradviz.ops.reductions.softmax import log_softmax
 from gradviz.ops.shapes.broadcasting import expand
-from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.shapes.copying import contiguous
+from gradviz.ops.shapes.shape import reshape, view
 
 # --- the negative log-likelihood ----------------------------------------------------
 
@@ -299,7 +300,7 @@ def nll_loss(
             f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {[*shape]}"
         )
     rows = (1, prod(shape[1:]))
-    flat = reshape(input, (*x.shape[:2], *rows))
+    flat = view(contiguous(input), (*x.shape[:2], *rows))
     targets = reshape(target, (shape[0], *rows))
     _check_targets_2d(raw(flat), raw(targets), raw(weight))
     loss = _nll_loss2d(flat, targets, *settings)
@@ -352,9 +353,8 @@ def cross_entropy(
     ignored = raw(target) == ignore_index
     rest = _evenly_spread(logs, raw(target), weight, ignored, reduction)
     num_classes = raw(logs).shape[0 if raw(logs).ndim == 1 else 1]
-    return add(
-        times(loss, 1 - label_smoothing), times(rest, label_smoothing / num_classes)
-    )
+    rest = times(rest, label_smoothing / num_classes)  # first, as PyTorch does it
+    return add(times(loss, 1 - label_smoothing), rest)
 
 
 @old_names("size_average", "reduce", "reduction")

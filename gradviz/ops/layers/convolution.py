@@ -30,6 +30,7 @@ from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
+from gradviz.ops.recording.layout import as_images, in_c_order
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -216,7 +217,7 @@ def _widened(x: Array) -> Array:
 )
 def _convolution(x: Array, weight: Array, bias: Array, geometry: Geometry) -> Array:
     outputs = in_one_kernel("convolution", _outputs, x, weight, geometry)
-    return _with_bias(outputs, bias)
+    return as_images(_with_bias(outputs, bias), x)
 
 
 @differentiable(
@@ -233,7 +234,7 @@ def _transposed_convolution(
     x: Array, weight: Array, bias: Array, lengths: Shape, geometry: Geometry
 ) -> Array:
     outputs = in_one_kernel(_BACK_TO_INPUT, _inputs, weight, x, lengths, geometry)
-    return _with_bias(outputs, bias)
+    return as_images(_with_bias(outputs, bias), x)
 
 
 @differentiable(
@@ -263,7 +264,8 @@ def _convolution_backward(
 def _input_gradient(
     weight: Array, y: Array, lengths: Shape, geometry: Geometry
 ) -> Array:
-    return in_one_kernel(_BACK_TO_INPUT, _inputs, weight, y, lengths, geometry)
+    gradient = in_one_kernel(_BACK_TO_INPUT, _inputs, weight, y, lengths, geometry)
+    return in_c_order(gradient)
 
 
 @differentiable(

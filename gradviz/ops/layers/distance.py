@@ -71,11 +71,12 @@ def cosine_similarity(x1: Value, x2: Value, dim: int = 1, eps: float = 1e-8) -> 
     """
     shape = broadcast_batches(raw(x1).shape, raw(x2).shape)
     if raw(x1).shape != raw(x2).shape:
-        x1, x2 = expand(x1, shape), expand(x2, shape)
-    units = [
-        div(x, floored(vector_norm(x, 2, dim, keepdim=True), eps)) for x in (x1, x2)
-    ]
-    return sum_of(mul(*units), dim)
+        x2 = expand(x2, shape)
+        x1 = expand(x1, shape)
+    # The second comes first where PyTorch leaves the order to the compiler.
+    norms = [floored(vector_norm(x, 2, dim, keepdim=True), eps) for x in (x1, x2)]
+    second = div(x2, norms[1])
+    return sum_of(mul(div(x1, norms[0]), second), dim)
 
 
 @differentiable(

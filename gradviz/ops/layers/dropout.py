@@ -189,7 +189,7 @@ def _dropped(x: Value, p: float, training: bool, inplace: bool, shape: Shape) ->
         )
     noise = kept(array, shape, p).astype(array.dtype)
     noise *= _scale(p)
-    return multiply(x, variable(noise))
+    return multiply(x, variable(noise))  # in the order of `x`
 
 
 def _alpha_dropped(

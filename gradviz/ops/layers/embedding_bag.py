@@ -147,9 +147,13 @@ def _filled(numbers: Array) -> tuple[Array, Array]:
     results=("values", "rows"),
     plain=("rows",),
     weight=lambda grad, weight_shape, rows: _at_rows(grad, weight_shape, rows),
+    scale=lambda grad: None,  # noqa: ARG005 - formulas take a gradient
 )
-def _bag_maxima(weight: Array, indices: Array, bags: _Bags) -> tuple[Array, Array]:
+def _bag_maxima(
+    weight: Array, scale: None, indices: Array, bags: _Bags
+) -> tuple[Array, Array]:
     """The largest of each bag's rows, by column; and which row it was, -1 for none."""
+    del scale  # maxima have none, but a place for its gradient as in PyTorch
     largest, chosen = in_one_kernel(
         "embedding_bag",
         _maxima_of_bags,
@@ -249,7 +253,7 @@ def embedding_bag(  # noqa: PLR0913, PLR0917 - PyTorch's signature
     counts = in_one_kernel("bincount", _counts, numbers, num_bags)
     bags = _Bags(numbers, counts, padding_idx is not None)
     if mode == "max":
-        return _bag_maxima(weight, rows, bags)[0]
+        return _bag_maxima(weight, None, rows, bags)[0]
     if scale is not None and raw(scale).ndim != 1:
         scale = reshape(scale, (-1,))
     averages = mode == "mean"

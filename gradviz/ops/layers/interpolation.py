@@ -15,6 +15,7 @@ from gradviz.ops.layers.adaptive_pooling import (
 )
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
+from gradviz.ops.recording.layout import as_images
 from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, raw
 
@@ -46,7 +47,7 @@ def _nearest_op(name: str) -> Op:
     """The op that takes elements, under PyTorch's name of its forward."""
 
     def take(x: Array, places: tuple[np.ndarray, ...]) -> Array:
-        return x[(..., *np.ix_(*places))]
+        return as_images(x[(..., *np.ix_(*places))], x)
 
     def spread(x: Array, lengths: Shape, places: tuple[np.ndarray, ...]) -> Array:
         tables = tuple(

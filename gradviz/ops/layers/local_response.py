@@ -5,7 +5,7 @@ from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.layers.pooling import avg_pool2d, avg_pool3d
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.padding import pad
-from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.shapes.shape import view
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 
 
@@ -40,8 +40,8 @@ def local_response_norm(
         padded = pad(unsqueeze(squares, 1), (0, 0, *margins))
         means = squeeze(avg_pool2d(padded, (size, 1), stride=1), 1)
     else:
-        rows = reshape(squares, (shape[0], 1, *shape[1:3], -1))
+        rows = view(squares, (shape[0], 1, *shape[1:3], -1))
         padded = pad(rows, (0, 0, 0, 0, *margins))
         means = squeeze(avg_pool3d(padded, (size, 1, 1), stride=1), 1)
-        means = reshape(means, shape)
+        means = view(means, shape)
     return div(input, pow(add(mul(means, alpha), k), beta))

@@ -38,9 +38,23 @@ from gradviz.ops.shapes.broadcasting import broadcast_tensors
 # --- one node each ------------------------------------------------------------------
 
 
-def _mse_gradient(grad: Gradient, x: Gradient, y: Gradient, reduction: str) -> Gradient:
+def _mse_slope(grad: Gradient, x: Gradient, y: Gradient, reduction: str) -> Gradient:
     difference = x - y
     return difference * (grad * (2 * share(reduction, raw(difference).size)))
+
+
+@differentiable(
+    "MseLossBackwardBackward0",
+    g=lambda grad, x, y, reduction: (
+        sum_of(grad * (x - y) * (2 * share(reduction, raw(x).size)))
+        if reduction != "none"
+        else grad * (x - y) * 2
+    ),
+    x=lambda grad, g, reduction: grad * (g * (2 * share(reduction, raw(grad).size))),
+    y=lambda grad, g, reduction: grad * (g * (-2 * share(reduction, raw(grad).size))),
+)
+def _mse_gradient(g: Array, x: Array, y: Array, reduction: str) -> Array:
+    return _mse_slope(g, x, y, reduction)
 
 
 @differentiable(
@@ -226,10 +240,13 @@ def kl_div(
         )
     if reduction != "batchmean":
         check_reduction(reduction)
+    # PyTorch computes the right side of each operator first: so do we, here and below.
     if log_target:
-        losses = mul(exp(target), sub(target, input))
+        difference = sub(target, input)
+        losses = mul(exp(target), difference)
     else:
-        losses = sub(xlogy(target, target), mul(target, input))
+        product = mul(target, input)
+        losses = sub(xlogy(target, target), product)
     if reduction == "batchmean":
         total = sum_of(losses)
         shape = raw(input).shape
@@ -262,14 +279,13 @@ def poisson_nll_loss(
     """
     check_reduction(reduction)
     if log_input:
-        losses = sub(exp(input), mul(target, input))
+        product = mul(target, input)
+        losses = sub(exp(input), product)
     else:
         losses = sub(input, mul(target, log(plus(input, eps))))
     if full:
-        stirling = add(
-            sub(mul(target, log(target)), target),
-            times(log(times(target, 2 * math.pi)), 0.5),
-        )
+        rest = times(log(times(target, 2 * math.pi)), 0.5)
+        stirling = add(sub(mul(target, log(target)), target), rest)
         losses = add(losses, masked_fill(stirling, target <= 1, 0))
     return reduced(losses, reduction)
 
@@ -307,8 +323,8 @@ def gaussian_nll_loss(
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not valid")
     var = floored(var, eps)
-    squares = pow(sub(input, target), 2)
-    losses = mul(add(log(var), div(squares, var)), 0.5)
+    size = log(var)
+    losses = mul(add(size, div(pow(sub(input, target), 2), var)), 0.5)
     if full:
         losses = add(losses, 0.5 * math.log(2 * math.pi))
     return reduced(losses, reduction)

@@ -120,10 +120,10 @@ def cosine_embedding_loss(
     broadcast_batches(raw(target).shape, raw(first).shape)
     cosines = div(products, sqrt(mul(first, second)))
     zeros = variable(np.zeros_like(raw(cosines)))
-    apart = where(variable(raw(target) == 1), taken_from(cosines, 1), zeros)
-    together = where(
-        variable(raw(target) == -1), clamp_min(minus(cosines, margin), 0), zeros
-    )
+    apart = taken_from(cosines, 1)
+    together = clamp_min(minus(cosines, margin), 0)
+    apart = where(variable(raw(target) == 1), apart, zeros)
+    together = where(variable(raw(target) == -1), together, zeros)
     return reduced(add(apart, together), reduction)
 
 

@@ -24,12 +24,13 @@ from gradviz.ops.elementwise.transcendental import rsqrt
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.layout import as_images, has_channels_last, in_c_order
 from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, Variable, device_of, raw
 from gradviz.ops.reductions.reduction import mean as mean_of
 from gradviz.ops.reductions.reduction import sum as sum_of
-from gradviz.ops.shapes.copying import clone, to_copy
-from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.shapes.copying import clone, contiguous, to_copy
+from gradviz.ops.shapes.shape import reshape, view
 from gradviz.ops.shapes.tiling import repeat
 
 # --- what all of them do: see Note [Normalising] ------------------------------------
@@ -163,7 +164,8 @@ def native_layer_norm(
     x: Array, normalized: Shape, weight: Array, bias: Array, eps: float
 ) -> tuple[Array, Array, Array]:
     """`layer_norm`, the means and the inverse standard deviations."""
-    result, mean, rstd = _normalized(x, _layer_axes(x.shape, normalized), eps)
+    axes = _layer_axes(x.shape, normalized)
+    result, mean, rstd = _normalized(in_c_order(x), axes, eps)
     return _affine(result, weight, bias).astype(x.dtype, copy=False), mean, rstd
 
 
@@ -244,7 +246,7 @@ def native_batch_norm(
         mean, rstd = running_mean, 1 / np.sqrt(running_var + eps)
         result = (x - _by_channel(mean, x)) * _by_channel(rstd, x)
     _affine(result, _by_channel(weight, x), _by_channel(bias, x))
-    return result.astype(x.dtype, copy=False), mean, rstd
+    return as_images(result.astype(x.dtype, copy=False), x), mean, rstd
 
 
 def _update(
@@ -316,7 +318,7 @@ def native_group_norm(
     result, mean, rstd = _normalized(_grouped(x, groups), (2,), eps)
     result = np.reshape(result, x.shape)
     _affine(result, _by_channel(weight, x), _by_channel(bias, x))
-    result = result.astype(x.dtype, copy=False)
+    result = as_images(result.astype(x.dtype, copy=False), x)
     return result, np.squeeze(mean, 2), np.squeeze(rstd, 2)
 
 
@@ -519,7 +521,8 @@ def group_norm(
                 f"channels in input, but got {name} of shape {[*raw(given).shape]} and "
                 f"input of shape {[*shape]}"
             )
-    result, _, _ = native_group_norm(input, weight, bias, num_groups, eps)
+    x = input if has_channels_last(raw(input)) else contiguous(input)
+    result, _, _ = native_group_norm(x, weight, bias, num_groups, eps)
     return result
 
 
@@ -567,12 +570,14 @@ def instance_norm(
         None if one is None else np.tile(raw(one), batch)
         for one in (running_mean, running_var)
     )
+    weight = None if weight is None else repeat(weight, (batch,))
+    bias = None if bias is None else repeat(bias, (batch,))
     result = batch_norm(
-        reshape(input, (1, batch * channels, *shape[2:])),
+        view(contiguous(input), (1, batch * channels, *shape[2:])),
         means,
         variances,
-        None if weight is None else repeat(weight, (batch,)),
-        None if bias is None else repeat(bias, (batch,)),
+        weight,
+        bias,
         use_input_stats,
         momentum,
         eps,
@@ -580,7 +585,7 @@ def instance_norm(
     for kept, moved in ((running_mean, means), (running_var, variances)):
         if moved is not None and use_input_stats:
             raw(kept)[...] = np.mean(np.reshape(moved, (batch, channels)), axis=0)
-    return reshape(result, shape)
+    return view(result, shape)
 
 
 # --- what is refused ----------------------------------------------------------------

@@ -16,6 +16,7 @@ from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
+from gradviz.ops.recording.layout import as_images, in_c_order
 from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
@@ -176,7 +177,8 @@ def choice(name: str, find: Callable[[Array, Any], tuple[Array, Array]]) -> Op:
     """
 
     def forward(x: Array, windows: Windows) -> tuple[Array, Array]:
-        return find(x, windows)
+        values, indices = find(x, windows)
+        return as_images(values, x), as_images(indices, x)
 
     def scattered(x: Array, indices: Array, shape: Shape, windows: Windows) -> Array:
         spatial = windows.spatial
@@ -260,7 +262,8 @@ def _average_of(x: Array, window: Window, divisor: Divisor) -> Array:
     total: Array = np.zeros_like(x, shape=shape)
     for place in window.places():
         total += extended[place]
-    return _divided(total, divisor.of(window, x.shape[-spatial:]))
+    average = _divided(total, divisor.of(window, x.shape[-spatial:]))
+    return as_images(average, x) if spatial == 2 else in_c_order(average)
 
 
 def _average_spread(x: Array, shape: Shape, window: Window, divisor: Divisor) -> Array:

@@ -23,6 +23,7 @@ from gradviz.ops.recording.arguments import (
     completion_of,
     places_of_numbers,
 )
+from gradviz.ops.recording.layout import laid_out_like
 from gradviz.ops.recording.op_node import (
     OpNode,
     SeveralNode,
@@ -133,6 +134,7 @@ def binary(
     def op(input: Value, other: Value) -> Value:
         if isinstance(input, Variable):
             a = input.array
+            is_ordered = a.flags.c_contiguous
             b = (
                 other.array
                 if isinstance(other, Variable)
@@ -140,6 +142,7 @@ def binary(
             )
         elif isinstance(other, Variable):
             a = input = operand(input)
+            is_ordered = True
             b = other.array
         else:
             return forward(input, other)
@@ -149,6 +152,8 @@ def binary(
             if type(a) is not type(b) or a.dtype is not b.dtype:
                 a, b = promote(a, b)
             data = forward(a, b)
+            if not is_ordered:  # then NumPy and PyTorch may choose different orders
+                data = laid_out_like(data, a, b)
         except ValueError as error:
             raise _broadcast_error(a, b) from error
         except MixedDevicesError as error:

@@ -53,7 +53,8 @@ def diff(
         return clone(input)
     x = cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, raw(x).shape[dim])):
-        later, earlier = x[at(dim, slice(1, None))], x[at(dim, slice(None, -1))]
+        earlier = x[at(dim, slice(None, -1))]  # first, as PyTorch does it
+        later = x[at(dim, slice(1, None))]
         x = _changed(later, earlier)
     return x
 

@@ -18,6 +18,7 @@ from gradviz.ops.recording.dimensions import (
     wrap_dim,
     wrap_dims,
 )
+from gradviz.ops.recording.layout import in_c_order
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.return_types import Extremes, Kind, Range
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
@@ -60,14 +61,14 @@ def _min_all(x: Array, dims: Shape) -> Array:
     "AmaxBackward0", x=lambda grad, x, result, dims: evenly(grad, x, result, dims)
 )
 def _amax(x: Array, dims: Shape, keepdim: bool) -> Array:
-    return _largest(x, axis=dims, keepdims=keepdim)
+    return in_c_order(_largest(x, axis=dims, keepdims=keepdim))
 
 
 @differentiable(
     "AminBackward0", x=lambda grad, x, result, dims: evenly(grad, x, result, dims)
 )
 def _amin(x: Array, dims: Shape, keepdim: bool) -> Array:
-    return _smallest(x, axis=dims, keepdims=keepdim)
+    return in_c_order(_smallest(x, axis=dims, keepdims=keepdim))
 
 
 @differentiable(
@@ -79,8 +80,8 @@ def _amin(x: Array, dims: Shape, keepdim: bool) -> Array:
 )
 def _aminmax(x: Array, dims: Shape, keepdim: bool) -> Range:
     return Range(
-        _smallest(x, axis=dims, keepdims=keepdim),
-        _largest(x, axis=dims, keepdims=keepdim),
+        in_c_order(_smallest(x, axis=dims, keepdims=keepdim)),
+        in_c_order(_largest(x, axis=dims, keepdims=keepdim)),
     )
 
 
@@ -131,7 +132,7 @@ def chosen(kind: Kind, x: Array, indices: Array, dim: int, keepdim: bool) -> Ext
 def _max(x: Array, dim: int, keepdim: bool) -> Extremes:
     axis = dim if x.ndim else None
     return return_types.max(
-        _largest(x, axis=axis, keepdims=keepdim),
+        in_c_order(_largest(x, axis=axis, keepdims=keepdim)),
         np.argmax(x, axis=axis, keepdims=keepdim),
     )
 
@@ -145,7 +146,7 @@ def _max(x: Array, dim: int, keepdim: bool) -> Extremes:
 def _min(x: Array, dim: int, keepdim: bool) -> Extremes:
     axis = dim if x.ndim else None
     return return_types.min(
-        _smallest(x, axis=axis, keepdims=keepdim),
+        in_c_order(_smallest(x, axis=axis, keepdims=keepdim)),
         np.argmin(x, axis=axis, keepdims=keepdim),
     )
 

@@ -16,6 +16,7 @@ from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, wrap_dims
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.shapes.broadcasting import restored
@@ -35,7 +36,7 @@ def norm_of(
     narrow = real.dtype
     if narrow == np.float16:
         real = real.astype(np.float32)
-    return _length(real, p, dims, keepdim).astype(narrow, copy=False)
+    return in_c_order(_length(real, p, dims, keepdim)).astype(narrow, copy=False)
 
 
 def _length(x: Array, p: float, dims: Shape | None, keepdim: bool) -> Array:
@@ -107,6 +108,15 @@ def _vector_norm(
 def norm_along(x: Array, p: float, dims: Shape, keepdim: bool) -> Array:
     """The norm as PyTorch's composite functions record it."""
     return norm_of(x, p, dims, keepdim)
+
+
+@differentiable(
+    "NormBackward0",
+    x=lambda grad, x, result: norm_gradient(grad, x, result, 2, tuple(range(x.ndim))),
+)
+def norm_of_all(x: Array) -> Array:
+    """The norm of all elements as PyTorch's composite functions record it."""
+    return norm_of(x, 2, None, keepdim=False)
 
 
 def vector_norm(

@@ -20,6 +20,7 @@ from gradviz.ops.recording.dimensions import (
     wrap_dims,
 )
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike, as_floating
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.cumulative import cumprod
@@ -40,7 +41,7 @@ def total(x: Array, dims: Shape | None, keepdim: bool, dtype: DTypeLike) -> Arra
         wide = x.sum(axis=dims, keepdims=keepdim, dtype=np.float32)
         return wide.astype(np.float16)
     # The method: numpy.sum calls it after a microsecond of checks.
-    return x.sum(axis=dims, keepdims=keepdim, dtype=dtype)
+    return in_c_order(x.sum(axis=dims, keepdims=keepdim, dtype=dtype))
 
 
 @differentiable("SumBackward0", x=lambda grad, x_shape: broadcast_to(grad, x_shape))
@@ -69,7 +70,7 @@ def _mean_of(x: Array, dims: Shape, keepdim: bool, dtype: DTypeLike) -> Array:
     dtype = x.dtype if dtype is None else np.dtype(dtype)
     wide = np.dtype(np.float32) if dtype == np.float16 else dtype
     sums = x.sum(axis=dims, keepdims=keepdim, dtype=wide)
-    mean = np.true_divide(sums, num_reduced(x.shape, dims))
+    mean = np.true_divide(in_c_order(sums), num_reduced(x.shape, dims))
     return mean if wide is dtype else mean.astype(dtype)
 
 

@@ -8,6 +8,7 @@ from gradviz.backends.base import Array
 from gradviz.ops.elementwise.arithmetic import neg
 from gradviz.ops.elementwise.transcendental import exp
 from gradviz.ops.recording.differentiable import Op, differentiable
+from gradviz.ops.recording.layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, device_of, raw
@@ -64,6 +65,7 @@ def _shifted(name: str, x: Array, dim: int) -> Array:
     """`x` less its largest element, so that no exponential overflows."""
     is_last = dim in (-1, x.ndim - 1) or not x.ndim
     check_kinds(f"{name}{'_lastdim' * is_last}_kernel_impl", "f", x)
+    x = in_c_order(x)
     return x - np.max(x, axis=dim if x.ndim else None, keepdims=True) if x.size else x
 
 

@@ -11,6 +11,7 @@ from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, num_reduced, wrap_dims
+from gradviz.ops.recording.layout import in_c_order
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import mean
 from gradviz.ops.shapes.broadcasting import restored
@@ -41,9 +42,10 @@ def _moments(x: Array, dims: Shape, correction: float, keepdim: bool) -> Moments
     if x.dtype.kind == "c":
         squares = np.real(deviation) ** 2 + np.imag(deviation) ** 2
     freedom = max(count - correction, 0.0)
-    variance = np.true_divide(squares.sum(axis=dims, keepdims=keepdim), freedom)
+    summed = in_c_order(squares.sum(axis=dims, keepdims=keepdim))
+    variance = np.true_divide(summed, freedom)
     if not keepdim:
-        mean = np.squeeze(mean, axis=dims)
+        mean = in_c_order(np.squeeze(mean, axis=dims))
     return Moments(variance.astype(dtype), mean.astype(x.dtype))
 
 

@@ -8,8 +8,9 @@ from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.layout import in_c_order
 from gradviz.ops.recording.variable import Value, raw
-from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.shapes.shape import reshape, view
 
 
 @differentiable(
@@ -22,7 +23,7 @@ def broadcast_to(x: Array, shape: Shape) -> Array:
 
 @differentiable("SumBackward1", x=lambda grad, x_shape: broadcast_to(grad, x_shape))
 def _sum_keeping(x: Array, dims: Shape) -> Array:
-    return x.sum(axis=dims, keepdims=True)
+    return in_c_order(x.sum(axis=dims, keepdims=True))
 
 
 def expand(input: Value, size: Sequence[int]) -> Value:
@@ -121,7 +122,7 @@ def sum_to(x: Value, shape: Shape) -> Value:
         if i < added or (shape[i - added] == 1 and size != 1)
     )
     summed = _sum_keeping(x, dims) if dims else x
-    return summed if len(known) == len(shape) else reshape(summed, shape)
+    return summed if len(known) == len(shape) else view(summed, shape)
 
 
 def sum_to_size(x: Value, shape: Shape) -> Value:

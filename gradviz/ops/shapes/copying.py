@@ -10,6 +10,7 @@ from gradviz.backends.device import CPU, Device
 from gradviz.backends.pinning import pinned
 from gradviz.backends.protocols import Accelerator
 from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.layout import laid_out_like
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.variable import Value, raw
 
@@ -39,37 +40,12 @@ def contiguous_copy(x: Array) -> Array:
 
 @differentiable("CloneBackward0", x=lambda grad: grad)
 def _like_original(x: Array) -> Array:
-    return laid_out_like(x, x) if 0 in x.strides else np.copy(x, order="K")
+    return laid_out_like(np.copy(x), x) if 0 in x.strides else np.copy(x, order="K")
 
 
-def laid_out_like(x: Array, other: Array) -> Array:
-    """A copy of `x` whose dimensions lie in memory in the order of those of `other`."""
-    dims = memory_order(other)
-    copied = np.copy(np.transpose(x, dims), order="C")
-    return np.transpose(copied, np.argsort(dims).tolist())
-
-
-def memory_order(x: Array) -> list[int]:
-    """The dimensions, from that of the longest steps in memory to that of the shortest.
-
-    One that takes no steps, as it was expanded, stays where it is.
-
-    Source: aten/src/ATen/ExpandUtils.cpp, infer_dense_strides.
-    """
-    dims = list(range(x.ndim))[::-1]
-    for i in range(1, x.ndim):
-        moving = i
-        for before in range(i - 1, -1, -1):
-            a, b = dims[before], dims[moving]
-            steps, other = x.strides[a], x.strides[b]
-            if not steps or not other:
-                continue
-            if (steps, x.shape[a]) > (other, x.shape[b]):
-                dims[before], dims[moving] = b, a
-                moving = before
-            elif steps < other:
-                break
-    return dims[::-1]
+def contiguous(input: Value) -> Value:
+    """`input` itself if its elements lie in C order, else a copy in which they do."""
+    return input if raw(input).flags.c_contiguous else contiguous_copy(input)
 
 
 def clone(input: Value, *, memory_format: MemoryFormat = preserve_format) -> Value:

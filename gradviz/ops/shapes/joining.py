@@ -9,6 +9,7 @@ from gradviz.backends.base import Array
 from gradviz.backends.mixing import MixedDevicesError
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
+from gradviz.ops.recording.layout import has_channels_last, in_c_order
 from gradviz.ops.recording.promotion import result_dtype
 from gradviz.ops.recording.result import record
 from gradviz.ops.recording.variable import Value, Variable, raw
@@ -49,7 +50,7 @@ def _concatenated(arrays: list[Array], dim: int) -> Array:
     if any(array.shape == (0,) for array in arrays):  # PyTorch's exception
         joined = [array for array in arrays if array.shape != (0,)] or arrays
     try:
-        return np.concatenate(joined, axis=dim)
+        return _in_order(np.concatenate(joined, axis=dim), joined)
     except MixedDevicesError as error:
         raise error.of("cat") from None
     except ValueError:
@@ -60,6 +61,12 @@ def _concatenated(arrays: list[Array], dim: int) -> Array:
                 ) from None
         _check_joined(joined, dim)
         raise
+
+
+def _in_order(result: Array, arrays: list[Array]) -> Array:
+    if result.flags.c_contiguous or all(map(has_channels_last, arrays)):
+        return result
+    return in_c_order(result)
 
 
 #: Other names of `cat`.
@@ -87,7 +94,7 @@ def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
     formulas = [partial(_entry, dim=dim, index=i) for i in range(len(arrays))]
     rows = [array[at(dim, None)] for array in _in_one_dtype(arrays)]
     try:
-        data = np.concatenate(rows, dim)
+        data = in_c_order(np.concatenate(rows, dim))
     except MixedDevicesError as error:
         raise error.of("stack") from None
     return record("StackBackward0", data, tensors, formulas)

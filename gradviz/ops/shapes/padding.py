@@ -8,7 +8,10 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import Shape, at
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.recording.layout import as_images
+from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.shapes.assignment import copy_
+from gradviz.ops.shapes.slicing import slice_part
 
 #: For each dimension how many elements before and after it; negative ones cut.
 Widths = tuple[tuple[int, int], ...]
@@ -32,7 +35,7 @@ def _pad_constant(x: Array, widths: Widths, value: float) -> Array:
         for size, (before, after) in zip(x.shape, widths, strict=True)
     )
     # Not numpy.pad, which takes long to find out what to do.
-    result = np.full_like(x, value, shape=lengths)
+    result = as_images(np.full_like(x, value, shape=lengths, order="C"), x)
     starts = [max(before, 0) for before, _ in widths]
     middle = zip(starts, inner.shape, strict=True)
     result[tuple([slice(start, start + size) for start, size in middle])] = inner
@@ -106,7 +109,7 @@ def _shown(x: Array, widths: Widths, mode: str) -> Array:
         if before or after:
             source = _sources(mode, x.shape[dim], before, after)
             x = x[at(dim, source)]
-    return x.copy()
+    return x.copy(order="C")
 
 
 def _folded(x: Array, widths: Widths, mode: str, shape: Shape) -> Array:
@@ -136,7 +139,7 @@ def _padding(name: str) -> Op:
         x=lambda grad, x_shape, widths, mode: fold(grad, widths, mode, x_shape),
     )
     def pad_from_itself(x: Array, widths: Widths, mode: str) -> Array:
-        return _shown(x, widths, mode)
+        return as_images(_shown(x, widths, mode), x)
 
     @differentiable(
         f"{name[:-1]}Backward0",
@@ -150,7 +153,39 @@ def _padding(name: str) -> Op:
 
 _REFLECT: Final = {n: _padding(f"ReflectionPad{n}DBackward0") for n in (1, 2, 3)}
 _REPLICATE: Final = {n: _padding(f"ReplicationPad{n}DBackward0") for n in (1, 2, 3)}
-_circular: Final = _padding("CopySlices")
+
+
+def _circular(x: Value, widths: Widths) -> Value:
+    """Padded by copies: of the whole to the middle, then of each side to the other.
+
+    Source: aten/src/ATen/native/PadNd.cpp, _pad_circular_symint.
+    """
+    if not isinstance(x, Variable):
+        return _shown(x, widths, "circular")
+    shape = x.array.shape
+    padded = [(dim, *pair) for dim, pair in enumerate(widths) if any(pair)]
+    lengths = [size + sum(pair) for size, pair in zip(shape, widths, strict=True)]
+    result = variable(np.zeros_like(x.array, shape=tuple(lengths)))
+    middle, source = result, x
+    for dim, before, after in padded:
+        stop = lengths[dim] - max(after, 0)
+        middle = _slice(middle, dim, max(before, 0), stop)
+        source = _slice(source, dim, max(-before, 0), shape[dim] - max(-after, 0))
+    copy_(middle, source)
+    for dim, before, after in padded:
+        start, stop = max(before, 0), lengths[dim] - max(after, 0)
+        if before > 0:
+            copy_(
+                _slice(result, dim, 0, before), _slice(result, dim, stop - before, stop)
+            )
+        if after > 0:
+            source = _slice(result, dim, start, start + after)
+            copy_(_slice(result, dim, stop, lengths[dim]), source)
+    return result
+
+
+def _slice(x: Value, dim: int, start: int, stop: int) -> Value:
+    return slice_part(x, dim, slice(start, stop, 1))
 
 
 # --- what users call ----------------------------------------------------------------
@@ -207,7 +242,7 @@ def pad(
     widths = _widths(pad, len(shape))
     _check_widths(shape, widths, mode)
     if mode == "circular":
-        return _circular(input, widths, mode)
+        return _circular(input, widths)
     return (_REFLECT if mode == "reflect" else _REPLICATE)[num_padded](
         input, widths, mode
     )

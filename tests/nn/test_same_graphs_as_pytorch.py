@@ -93,6 +93,8 @@ x({1|2},3,4)@{x|c}({1|2},4,5)
 x(2,4,6).chunk(3,-1)[0].reshape(2,4,2,1).permute(0,2,1,3)@x(2,4,6).chunk(3,-1)[1].reshape(2,4,2,1).permute(0,2,3,1)
 torch.einsum('b h i j, h g -> b g i j',x(1,2,3,3),x(2,2))
 torch.einsum('b h i d, b h j d -> b h i j',*by_heads(x(1,3,12))[:2])
+slope(nn.Sequential(nn.Linear(2,3),nn.{Tanh|ReLU|LeakyReLU|Sigmoid|Softplus|SiLU|GELU|ELU}(),nn.Linear(3,1)),x(2,2))
+slope(nn.Sequential(nn.Conv2d(1,2,2),nn.{Tanh|LeakyReLU|SiLU}(),nn.Conv2d(2,1,2)),x(1,1,3,3)).norm(2,dim=1)**2
 torch.{tensordot(x(2,3,4),x(4,2),dims=1)|diff(x(4))}
 """.strip().splitlines()
 
@@ -147,10 +149,13 @@ def results_of(lib, program):
         output, last = layer(rnn.pack_padded_sequence(x, lengths, **settings))
         return rnn.pad_packed_sequence(output, layer.batch_first)[0], last
 
+    def slope(model, x):
+        return lib.autograd.grad(model(x).sum(), x, create_graph=True)[0]
+
     names = {
         "torch": lib, "nn": lib.nn, "F": lib.nn.functional, "pack": pack, "x": leaf,
         "c": constant, "i": integers, "by_heads": by_heads, "itself": itself,
-        "pair": pair,
+        "pair": pair, "slope": slope,
     }  # fmt: skip
     before = lib.get_default_dtype()
     lib.set_default_dtype(lib.float64)

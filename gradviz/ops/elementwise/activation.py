@@ -8,6 +8,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.error_functions import erf
+from gradviz.ops.elementwise.numbers import plus, taken_from
 from gradviz.ops.elementwise.rounding import abs
 from gradviz.ops.elementwise.selection import threshold_backward, where
 from gradviz.ops.elementwise.transcendental import exp
@@ -18,7 +19,7 @@ from gradviz.ops.recording.differentiable import Op, binary, differentiable, una
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import Scalar
 from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.shape import reshape
 
@@ -380,7 +381,15 @@ def _silu_slope(x: Gradient) -> Gradient:
     return logistic * (1 + x * (1 - logistic))
 
 
-@differentiable("SiluBackward0", x=lambda grad, x: grad * conj(_silu_slope(x)))
+def _silu_gradient(grad: Gradient, x: Gradient) -> Gradient:
+    if not isinstance(grad, Variable):
+        return grad * conj(_silu_slope(x))
+    logistic = sigmoid(x)
+    change = conj(plus(x * taken_from(logistic, 1), 1))
+    return grad * conj(logistic) * change
+
+
+@differentiable("SiluBackward0", x=lambda grad, x: _silu_gradient(grad, x))
 def _silu(x: Array) -> Array:
     check_kinds("silu_cpu", "fc", x)
     return x * _logistic(x)

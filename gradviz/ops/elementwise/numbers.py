@@ -12,7 +12,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.promotion import as_floating
 from gradviz.ops.recording.variable import Value, raw, variable
 
-Number = bool | int | float
+Number = bool | int | float | complex
 
 
 @differentiable("AddBackward1", x=lambda grad: grad)
@@ -27,7 +27,7 @@ def minus(x: Array, number: Number) -> Array:
     return _beside(x, number) - number
 
 
-@differentiable("MulBackward1", x=lambda grad, number: grad * number)
+@differentiable("MulBackward1", x=lambda grad, number: grad * number.conjugate())
 def times(x: Array, number: Number) -> Array:
     """``x * number``."""
     return _beside(x, number) * number

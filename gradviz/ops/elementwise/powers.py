@@ -5,6 +5,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import WrappedArray, in_one_kernel
 from gradviz.engine.protocols import Gradient
+from gradviz.ops.elementwise.numbers import times
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import log
 from gradviz.ops.recording.constants import zeros_like
@@ -17,7 +18,10 @@ from gradviz.ops.shapes.copying import to_copy
 
 def _slope(x: Gradient, exponent: Scalar) -> Gradient:
     """The derivative of a power by its base."""
-    return conj(exponent * pow(x, exponent - 1))
+    power = pow(x, exponent - 1)
+    if isinstance(x, Variable):  # then nodes are PyTorch's
+        return conj(times(power, exponent))
+    return conj(exponent * power)
 
 
 @differentiable(

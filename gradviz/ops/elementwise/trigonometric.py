@@ -8,6 +8,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.arithmetic import reciprocal
+from gradviz.ops.elementwise.numbers import times
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import rsqrt
 from gradviz.ops.recording.differentiable import Op, binary, unary
@@ -59,7 +60,7 @@ _tanh_backward: Op = binary(
     "TanhBackwardBackward0",
     _tanh_gradient,
     x=lambda grad, y: _tanh_backward(grad, conj(y)),
-    y=lambda grad, x, y: conj(grad) * (-2 * conj(y) * x),
+    y=lambda grad, x, y: conj(grad) * (times(conj(y), -2) * x),
 )
 tanh: Op = unary(
     "TanhBackward0", np.tanh, lambda grad, result: _tanh_backward(grad, result)

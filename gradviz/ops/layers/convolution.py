@@ -207,11 +207,11 @@ def _widened(x: Array) -> Array:
 
 @differentiable(
     "ConvolutionBackward0",
-    x=lambda grad, weight, x_shape, geometry: _input_gradient(
-        conj(weight), grad, x_shape[2:], geometry
+    x=lambda grad, x, weight, geometry: _input_gradient(
+        conj(weight), grad, raw(x).shape[2:], geometry, x
     ),
-    weight=lambda grad, x, weight_shape, geometry: _weight_gradient(
-        conj(x), grad, weight_shape[2:], geometry
+    weight=lambda grad, x, weight, geometry: _weight_gradient(
+        conj(x), grad, raw(weight).shape[2:], geometry, weight
     ),
     bias=lambda grad: _bias_gradient(grad),
 )
@@ -252,32 +252,42 @@ def _convolution_backward(
     return in_one_kernel("convolution", _outputs, x, weight, geometry, outputs)
 
 
+# A gradient does not depend on what it is the gradient of; but there is an edge to it,
+# as PyTorch has one node for all gradients of a convolution.
+
+
 @differentiable(
     "ConvolutionBackwardBackward0",
-    weight=lambda grad, y, weight_shape, geometry: _weight_gradient(
-        grad, conj(y), weight_shape[2:], geometry
-    ),
     y=lambda grad, weight, y_shape, geometry: _convolution_backward(
         grad, conj(weight), y_shape[2:], geometry
     ),
+    of=lambda grad: None,  # noqa: ARG005 - formulas take a gradient
+    weight=lambda grad, y, weight_shape, geometry: _weight_gradient(
+        grad, conj(y), weight_shape[2:], geometry
+    ),
 )
 def _input_gradient(
-    weight: Array, y: Array, lengths: Shape, geometry: Geometry
+    weight: Array, y: Array, lengths: Shape, geometry: Geometry, of: Array = None
 ) -> Array:
+    del of
     gradient = in_one_kernel(_BACK_TO_INPUT, _inputs, weight, y, lengths, geometry)
     return in_c_order(gradient)
 
 
 @differentiable(
     "ConvolutionBackwardBackward0",
-    x=lambda grad, y, x_shape, geometry: _input_gradient(
-        grad, conj(y), x_shape[2:], geometry
-    ),
     y=lambda grad, x, y_shape, geometry: _convolution_backward(
         conj(x), grad, y_shape[2:], geometry
     ),
+    x=lambda grad, y, x_shape, geometry: _input_gradient(
+        grad, conj(y), x_shape[2:], geometry
+    ),
+    of=lambda grad: None,  # noqa: ARG005 - formulas take a gradient
 )
-def _weight_gradient(x: Array, y: Array, kernel: Shape, geometry: Geometry) -> Array:
+def _weight_gradient(
+    x: Array, y: Array, kernel: Shape, geometry: Geometry, of: Array = None
+) -> Array:
+    del of
     return in_one_kernel(
         "convolution_backward_weight", _weights, x, y, kernel, geometry
     )

@@ -1,7 +1,6 @@
 """Switching the recording of graphs on and off, for a block or a function."""
 
 from collections.abc import Callable
-from contextvars import Token
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -136,15 +135,14 @@ class inference_mode:  # noqa: N801 - PyTorch's name
             return cls()(mode)
         new = object.__new__(cls)
         new.mode = mode
-        new._tokens = []
+        new._before = []
         return new
 
-    _tokens: list[tuple[Token[bool], Token[bool]]]
+    _before: list[tuple[bool, bool]]
 
     def __enter__(self) -> Self:
-        self._tokens.append(
-            (inference.enter(self.mode), GRAD_ENABLED.set(not self.mode))
-        )
+        self._before.append((inference.enter(self.mode), GRAD_ENABLED.get()))
+        GRAD_ENABLED.set(not self.mode)
         return self
 
     def __exit__(
@@ -153,9 +151,9 @@ class inference_mode:  # noqa: N801 - PyTorch's name
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        inference_token, grad_token = self._tokens.pop()
-        GRAD_ENABLED.reset(grad_token)
-        inference.leave(inference_token)
+        was_inference, was_enabled = self._before.pop()
+        GRAD_ENABLED.set(was_enabled)
+        inference.leave(was_inference)
 
     def __call__(self, function: F) -> F:
         """`function`, always running in this mode; a generator or coroutine too."""

@@ -97,8 +97,5 @@ def node_creation_hook(hook: Callable[[engine_node.Node], None]) -> Iterator[Non
     Raises:
         RuntimeError: The hook returned something, or ran an op that would make a node.
     """
-    token = creation_hooks.add(hook)
-    try:
+    with creation_hooks.telling(hook):
         yield
-    finally:
-        creation_hooks.remove(token)

@@ -6,9 +6,9 @@ Source: torch/autograd/graph.py, allow_mutation_on_saved_tensors.
 import contextlib
 import weakref
 from collections.abc import Iterator, MutableMapping
-from contextvars import ContextVar
 from typing import Final
 
+from gradviz.modes import Mode
 from gradviz.ops.recording.in_place import watching_changes
 from gradviz.ops.recording.saved_variable import hooks_on_saving
 from gradviz.ops.recording.variable import Value, Variable, detached, variable
@@ -86,9 +86,7 @@ class SavedCopies:
         self._sharing.clear()
 
 
-_CURRENT: Final[ContextVar[SavedCopies | None]] = ContextVar(
-    "gradviz.saved_copies", default=None
-)
+_CURRENT: Final[Mode[SavedCopies | None]] = Mode("gradviz.saved_copies", default=None)
 
 
 @contextlib.contextmanager
@@ -108,7 +106,7 @@ def allow_mutation_on_saved_tensors() -> Iterator[SavedCopies]:
     if _CURRENT.get() is not None:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     copies = SavedCopies()
-    token = _CURRENT.set(copies)
+    _CURRENT.set(copies)
     try:
         with (
             hooks_on_saving(copies.pack, copies.unpack),
@@ -116,5 +114,5 @@ def allow_mutation_on_saved_tensors() -> Iterator[SavedCopies]:
         ):
             yield copies
     finally:
-        _CURRENT.reset(token)
+        _CURRENT.set(None)
         copies.clear()

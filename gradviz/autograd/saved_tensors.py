@@ -12,8 +12,9 @@ from gradviz.autograd.function_context import SavedNone
 from gradviz.backends.device import Device
 from gradviz.ops.recording.saved_variable import (
     SavedVariable,
-    hooks_on_saving,
     no_hooks_on_saving,
+    pop_hooks,
+    push_hooks,
 )
 from gradviz.ops.recording.shown_saved import RawSaved
 from gradviz.ops.recording.variable import Value
@@ -63,23 +64,13 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
     ) -> None:
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
-        self._blocks: list[
-            AbstractContextManager[None]
-        ] = []  # one may be entered again
 
     def __enter__(self) -> Self:
-        block = hooks_on_saving(self.pack_hook, self.unpack_hook)
-        block.__enter__()
-        self._blocks.append(block)
+        push_hooks(self.pack_hook, self.unpack_hook)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if not self._blocks:
-            raise RuntimeError(
-                "saved_tensors_hooks: __exit__ was called more often than __enter__, "
-                "so there are no hooks to take away"
-            )
-        self._blocks.pop().__exit__(None, None, None)
+        pop_hooks()
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name

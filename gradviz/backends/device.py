@@ -5,11 +5,13 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Final, Self
 
+from gradviz.modes import Mode
+
 _NAME: Final = re.compile(r"([a-z][a-z0-9_]*)(?::(0|[1-9]\d*))?")
 
 #: What `set_default_device` was given, then the devices whose ``with`` blocks the
 #: calling context is in, the innermost last. Replaced, never mutated.
-_CHOSEN: Final[ContextVar[tuple["Device | None", ...]]] = ContextVar(
+_CHOSEN: Final[Mode[tuple["Device | None", ...]]] = Mode(
     "chosen devices", default=(None,)
 )
 

@@ -26,12 +26,12 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from contextvars import ContextVar, Token
 from typing import Any, Final, Self
 
 from gradviz.autograd.current_pass import current_graph_task_id
 from gradviz.autograd.grad_mode import enable_grad
 from gradviz.autograd.saved_tensors import saved_tensors_hooks
+from gradviz.modes import Mode
 from gradviz.ops.recording.saved_variable import SavedVariable
 from gradviz.ops.recording.variable import Value, Variable
 
@@ -57,24 +57,20 @@ class GraphExecGroup:
     not want the same saved tensor.
     """
 
-    def __init__(self) -> None:
-        self._token: Token[GraphExecGroup | None] | None = None
-
     def __enter__(self) -> Self:
         if (outer := _GROUP.get()) is not None:
             raise RuntimeError(
                 f"GraphExecGroup contexts cannot be nested. "
                 f"Already inside group {outer}"
             )
-        self._token = _GROUP.set(self)
+        _GROUP.set(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._token is not None:
-            _GROUP.reset(self._token)
+        _GROUP.set(None)
 
 
-_GROUP: Final[ContextVar[GraphExecGroup | None]] = ContextVar(
+_GROUP: Final[Mode[GraphExecGroup | None]] = Mode(
     "gradviz.graph_exec_group", default=None
 )
 

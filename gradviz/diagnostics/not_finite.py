@@ -94,12 +94,8 @@ def find_nan(loss: Tensor | Callable[..., Any], *args: Any) -> NanReport:  # noq
                 where = "the result" if len(results) == 1 else f"result {index}"
                 first.append(_culprit(node, what, where))
 
-    token = creation_hooks.observe(look)
-    try:
-        with remember_origins():
-            result = loss(*args)
-    finally:
-        creation_hooks.stop_observing(token)
+    with creation_hooks.observing(look), remember_origins():
+        result = loss(*args)
     if not isinstance(result, Tensor):
         raise TypeError(
             f"find_nan: the function returned {type(result).__name__}, expected the "

@@ -24,6 +24,7 @@ def mark_as_completed_and_run_post_processing(
     end = _end_failed if graph_task.has_error.value else exec_post_processing
     try:
         if state is graph_task.home:
+            graph_task.put_back_modes()
             end(state, graph_task)
         else:
             graph_task.context.copy().run(end, state, graph_task)

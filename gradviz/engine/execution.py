@@ -20,7 +20,7 @@ from gradviz.engine.worker import thread_main
 from gradviz.trace.probe import Role
 
 
-def execute_with_graph_task(
+def execute_with_graph_task(  # noqa: PLR0915 - a call could be interrupted
     sync: Sync,
     state: ThreadState,
     queues: DeviceQueues,
@@ -93,7 +93,13 @@ def execute_with_graph_task(
         try:
             GRAD_ENABLED.set(outer_mode)
         finally:
-            anomaly.EVALUATING.set(outer_node)
+            try:
+                anomaly.EVALUATING.set(outer_node)
+            finally:
+                try:
+                    graph_task.put_back_modes()
+                finally:  # only a comparison, unless it was struck halfway
+                    graph_task.put_back_modes()
         if graph_task.streams is not None:
             graph_task.streams.put_back()
         _report_left(state, graph_task)

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
+from gradviz import modes
 from gradviz.engine.input_buffer import InputBuffer
 from gradviz.engine.node import Edge, Node
 from gradviz.engine.pass_streams import PassStreams
@@ -112,6 +113,8 @@ class GraphTask:
         streams: What it knows of streams; None if no node is on an accelerator, which
             a private pass never has. Constant once the pass has begun.
         context: The caller's context variables. Constant; threads run in copies.
+        seen_change: The newest change of a mode after which `home` was as `context`;
+            belongs to that thread. See Note [Modes in a backward].
         probe: Who listens, None for nobody. Constant.
         home_reports: Whom `home` reports its nodes to, and only it. Constant.
         exec_info: See Note [Exec info]. Constant once the pass has begun.
@@ -173,6 +176,7 @@ class GraphTask:
         "quiet",
         "reentrant_depth",
         "roots",
+        "seen_change",
         "streams",
         "uses_device_threads",
     )
@@ -206,6 +210,7 @@ class GraphTask:
         self.parent = parent
         self.uses_device_threads = uses_device_threads
         self.context = contextvars.copy_context()
+        self.seen_change = modes.newest_change
         self.probe = probe
         self.home_reports = probe.for_this_thread() if probe else None
         self.devices: frozenset[int] = frozenset()
@@ -229,6 +234,11 @@ class GraphTask:
         self.deadline_ns: int | None = None
         self.baton: Mailbox[None] = sync.mailbox()
         self.quiet: Mailbox[None] = sync.mailbox()
+
+    def put_back_modes(self) -> None:
+        """Give the thread `home` the modes that it had when it called for the pass."""
+        if modes.newest_change != self.seen_change:
+            self.seen_change = modes.put_back(self.context)
 
     def should_execute(self, node: Node) -> bool:
         """Whether `node` takes part in this pass."""

@@ -30,6 +30,7 @@ function, and a lock stays taken for ever. ``while True:`` and `for` are sound. 
 loop with a condition stands inside a block of a function that can be struck.
 """
 
+from gradviz import modes
 from gradviz.engine import anomaly
 from gradviz.engine.completion import (
     mark_as_completed_and_run_post_processing,
@@ -187,6 +188,8 @@ def _evaluate(
         return
     if GRAD_ENABLED.get() is not graph_task.create_graph:
         GRAD_ENABLED.set(graph_task.create_graph)
+    if modes.newest_change != graph_task.seen_change and state is graph_task.home:
+        graph_task.put_back_modes()  # others run it in a fresh copy of the context
     state.graph_task, state.node = graph_task, node
     if anomaly.current is not None:
         anomaly.EVALUATING.set(node)

@@ -94,7 +94,7 @@ def test_a_hook_may_keep_what_an_op_in_place_saves(x):
 def test_a_block_may_not_be_left_more_often_than_entered():
     hooks = saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor)
 
-    with pytest.raises(RuntimeError, match="more often than __enter__"):
+    with pytest.raises(RuntimeError, match="more often than entered"):
         hooks.__exit__(None, None, None)
 
 

@@ -440,9 +440,9 @@ class TestOneThread:
 
     @pytest.fixture(autouse=True)
     def one_thread(self) -> Iterator[None]:
-        token = MULTITHREADING_ENABLED.set(False)
+        MULTITHREADING_ENABLED.set(False)
         yield
-        MULTITHREADING_ENABLED.reset(token)
+        MULTITHREADING_ENABLED.set(True)
 
     def test_everything_runs_on_the_caller(self, engine: Engine):
         """K5, L12."""

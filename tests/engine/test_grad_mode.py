@@ -17,7 +17,8 @@ def test_both_are_on_unless_switched_off():
 
 def test_a_new_thread_starts_with_both_on():
     """K5: as thread-locals would."""
-    tokens = GRAD_ENABLED.set(False), MULTITHREADING_ENABLED.set(False)
+    GRAD_ENABLED.set(False)
+    MULTITHREADING_ENABLED.set(False)
     try:
         assert not is_grad_enabled()
         assert not is_multithreading_enabled()
@@ -26,5 +27,5 @@ def test_a_new_thread_starts_with_both_on():
             True,
         )
     finally:
-        GRAD_ENABLED.reset(tokens[0])
-        MULTITHREADING_ENABLED.reset(tokens[1])
+        GRAD_ENABLED.set(True)
+        MULTITHREADING_ENABLED.set(True)

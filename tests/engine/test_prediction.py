@@ -117,8 +117,8 @@ def test_on_one_thread_it_holds_across_devices(engine: Engine):
     """K4, K5."""
     sink = Sink()
     root = Pass(Pass(sink, device=SIM_0), Pass(sink, device=SIM_1), Pass(sink))
-    token = MULTITHREADING_ENABLED.set(False)
+    MULTITHREADING_ENABLED.set(False)
     try:
         assert predicted(root) == executed(engine, root)
     finally:
-        MULTITHREADING_ENABLED.reset(token)
+        MULTITHREADING_ENABLED.set(True)

@@ -57,9 +57,9 @@ def _ordered(notebook: Notebook) -> Iterator[None]:
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """Runs devices on threads of their own, or all on the caller's."""
     one = Engine()
-    token = MULTITHREADING_ENABLED.set(request.param == "device threads")
+    MULTITHREADING_ENABLED.set(request.param == "device threads")
     yield one
-    MULTITHREADING_ENABLED.reset(token)
+    MULTITHREADING_ENABLED.set(True)
     one.stop()
 
 

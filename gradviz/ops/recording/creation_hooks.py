@@ -1,22 +1,22 @@
 """Who is told of each node that an op makes."""
 
-from collections.abc import Callable, Sequence
-from contextvars import ContextVar, Token
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Final, TypeAlias
 
 from gradviz.backends.base import Array
 from gradviz.engine.node import Node
+from gradviz.modes import Mode
 
 Hook: TypeAlias = Callable[[Node], None]
 
 #: Takes the node and the results of its op.
 Observer: TypeAlias = Callable[[Node, Sequence[Array]], None]
 
-#: Outer hooks first. A context variable, so that the threads of a backward inherit it.
-_HOOKS: Final[ContextVar[tuple[Hook, ...]]] = ContextVar(
-    "gradviz.creation_hooks", default=()
-)
-_OBSERVERS: Final[ContextVar[tuple[Observer, ...]]] = ContextVar(
+#: Outer hooks first. The threads of a backward inherit them.
+_HOOKS: Final[Mode[tuple[Hook, ...]]] = Mode("gradviz.creation_hooks", default=())
+_OBSERVERS: Final[Mode[tuple[Observer, ...]]] = Mode(
     "gradviz.creation_observers", default=()
 )
 _IS_IN_HOOK: Final = ContextVar("gradviz.is_in_creation_hook", default=False)
@@ -25,35 +25,35 @@ _IS_IN_HOOK: Final = ContextVar("gradviz.is_in_creation_hook", default=False)
 num_hooks = 0
 
 
-def add(hook: Hook) -> "Token[tuple[Hook, ...]]":
-    """Tell `hook` of the nodes made in this context, until `remove`."""
+@contextlib.contextmanager
+def telling(hook: Hook) -> Iterator[None]:
+    """A block in which `hook` is told of the nodes made in this context."""
     global num_hooks
     num_hooks += 1
-    return _HOOKS.set((*_HOOKS.get(), hook))
+    outer = _HOOKS.get()
+    _HOOKS.set((*outer, hook))
+    try:
+        yield
+    finally:
+        num_hooks -= 1
+        _HOOKS.set(outer)
 
 
-def remove(token: "Token[tuple[Hook, ...]]") -> None:
-    """Undo an `add`."""
-    global num_hooks
-    num_hooks -= 1
-    _HOOKS.reset(token)
-
-
-def observe(observer: Observer) -> "Token[tuple[Observer, ...]]":
-    """Show `observer` nodes and results in this context, until `stop_observing`.
+@contextlib.contextmanager
+def observing(observer: Observer) -> Iterator[None]:
+    """A block in which `observer` sees nodes and results made in this context.
 
     It must not run ops.
     """
     global num_hooks
     num_hooks += 1
-    return _OBSERVERS.set((*_OBSERVERS.get(), observer))
-
-
-def stop_observing(token: "Token[tuple[Observer, ...]]") -> None:
-    """Undo an `observe`."""
-    global num_hooks
-    num_hooks -= 1
-    _OBSERVERS.reset(token)
+    outer = _OBSERVERS.get()
+    _OBSERVERS.set((*outer, observer))
+    try:
+        yield
+    finally:
+        num_hooks -= 1
+        _OBSERVERS.set(outer)
 
 
 def call(node: Node, results: Sequence[Array] = ()) -> None:

@@ -15,7 +15,6 @@ import functools
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -23,6 +22,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, Node
+from gradviz.modes import Mode
 from gradviz.ops.recording import inference, saved_variable
 from gradviz.ops.recording.copy_slices import CopySlices
 from gradviz.ops.recording.differentiable import DOORS, Op, differentiable
@@ -97,7 +97,7 @@ def change(x: V, op: Op, *args: Value, **kwargs: Value) -> V:
 
 
 #: Told of a variable whose memory is about to change.
-_WATCHERS: Final[ContextVar[tuple[Callable[[Variable], None], ...]]] = ContextVar(
+_WATCHERS: Final[Mode[tuple[Callable[[Variable], None], ...]]] = Mode(
     "gradviz.watchers_of_changes", default=()
 )
 
@@ -105,11 +105,12 @@ _WATCHERS: Final[ContextVar[tuple[Callable[[Variable], None], ...]]] = ContextVa
 @contextlib.contextmanager
 def watching_changes(watcher: Callable[[Variable], None]) -> Iterator[None]:
     """Tell `watcher` of variables whose memory is about to change in this context."""
-    token = _WATCHERS.set((*_WATCHERS.get(), watcher))
+    outer = _WATCHERS.get()
+    _WATCHERS.set((*outer, watcher))
     try:
         yield
     finally:
-        _WATCHERS.reset(token)
+        _WATCHERS.set(outer)
 
 
 def write(x: Variable, data: Array) -> None:

@@ -4,10 +4,11 @@ An inference tensor counts no changes and remembers no views. The blocks themsel
 in `gradviz.autograd.grad_mode`.
 """
 
-from contextvars import ContextVar, Token
 from typing import Final
 
-_IS_ON: Final = ContextVar("gradviz.inference_mode", default=False)
+from gradviz.modes import Mode
+
+_IS_ON: Final = Mode("gradviz.inference_mode", default=False)
 
 #: How many blocks there are in all contexts: nobody asks further while it is 0.
 num_blocks = 0
@@ -18,15 +19,17 @@ def is_on() -> bool:
     return num_blocks > 0 and _IS_ON.get()
 
 
-def enter(mode: bool) -> "Token[bool]":
-    """Turn the mode on or off in this context, until `leave`."""
+def enter(mode: bool) -> bool:
+    """Turn the mode on or off in this context, until `leave`; returns what it was."""
     global num_blocks
     num_blocks += 1
-    return _IS_ON.set(mode)
+    before = _IS_ON.get()
+    _IS_ON.set(mode)
+    return before
 
 
-def leave(token: "Token[bool]") -> None:
-    """Undo an `enter`."""
+def leave(before: bool) -> None:
+    """Undo an `enter`, which returned `before`."""
     global num_blocks
     num_blocks -= 1
-    _IS_ON.reset(token)
+    _IS_ON.set(before)

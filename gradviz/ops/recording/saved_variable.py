@@ -16,7 +16,6 @@ expected at version 0.
 import contextlib
 import re
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from gradviz.backends.base import Array
@@ -24,6 +23,7 @@ from gradviz.backends.device import CPU
 from gradviz.engine import anomaly
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, Node
+from gradviz.modes import Mode
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.variable import (
     Value,
@@ -78,18 +78,14 @@ class _Saving(NamedTuple):
     refusal: str | None = None
 
 
-#: A context variable, so that the threads of a backward inherit it.
-_SAVING: Final[ContextVar[_Saving]] = ContextVar(
-    "gradviz.saving",
-    default=_Saving(),  # noqa: B039 - a named tuple does not change
-)
+#: The threads of a backward inherit it.
+_SAVING: Final = Mode("gradviz.saving", default=_Saving())
 
 #: How many pairs there are in all contexts: ops ask no further while it is 0.
 num_hooks = 0
 
 
-@contextlib.contextmanager
-def hooks_on_saving(pack: PackHook, unpack: UnpackHook) -> Iterator[None]:
+def push_hooks(pack: PackHook, unpack: UnpackHook) -> None:
     """Have what ops save in this context go through `pack`, and come out of `unpack`.
 
     Raises:
@@ -100,12 +96,38 @@ def hooks_on_saving(pack: PackHook, unpack: UnpackHook) -> Iterator[None]:
     if saving.refusal is not None:
         raise RuntimeError(saving.refusal)
     num_hooks += 1
-    token = _SAVING.set(saving._replace(hooks=(*saving.hooks, Hooks(pack, unpack))))
+    _SAVING.set(saving._replace(hooks=(*saving.hooks, Hooks(pack, unpack))))
+
+
+def pop_hooks() -> None:
+    """Take away the innermost pair of hooks of this context.
+
+    Raises:
+        RuntimeError: There is none.
+    """
+    global num_hooks
+    saving = _SAVING.get()
+    if not saving.hooks:
+        raise RuntimeError(
+            "saved_tensors_hooks: there are no hooks here to take away: the block was "
+            "left more often than entered, or entered in a backward, which takes them "
+            "away when its node has run"
+        )
+    num_hooks -= 1
+    _SAVING.set(saving._replace(hooks=saving.hooks[:-1]))
+
+
+@contextlib.contextmanager
+def hooks_on_saving(pack: PackHook, unpack: UnpackHook) -> Iterator[None]:
+    """A block for which `push_hooks` holds."""
+    global num_hooks
+    outer = _SAVING.get()
+    push_hooks(pack, unpack)
     try:
         yield
     finally:
-        _SAVING.reset(token)
         num_hooks -= 1
+        _SAVING.set(outer)
 
 
 @contextlib.contextmanager
@@ -121,11 +143,11 @@ def no_hooks_on_saving(refusal: str) -> Iterator[None]:
     saving = _SAVING.get()
     if saving.hooks:
         raise RuntimeError(refusal)
-    token = _SAVING.set(_Saving(refusal=refusal))
+    _SAVING.set(_Saving(refusal=refusal))
     try:
         yield
     finally:
-        _SAVING.reset(token)
+        _SAVING.set(saving)
 
 
 def current_hooks() -> Hooks | None:

@@ -1,0 +1,84 @@
+"""Modes: settings of a context that a backward pass gives back as it found them.
+
+Note [Modes in a backward]
+~~~~~~~~~~~~~~~~~~~~~~~~~~
+A node, hook or callback may change a mode and leave it changed: it enters inference
+mode and never leaves it, or raises in between. On a device's thread that ends with the
+node, which runs in a copy of the caller's context. On the caller's own thread nodes run
+in the caller's own context, since a context cannot be entered twice and a copy would
+cost more than a small node. So there the pass puts modes back: before each node, before
+its callbacks, and when it ends. As almost no node changes any, each change of any mode
+draws a number, and as long as the newest is the one that the pass has seen, nothing is
+to be done.
+
+Gradient mode is not among them: every pass sets it for every node in any case. What a
+user's own context variables hold is the user's; on the caller's thread a node changes
+them as any call would, which is what happens in PyTorch. Nor are streams: the pass
+knows those that its nodes work on, see `gradviz.engine.pass_streams`.
+
+Source: aten/src/ATen/ThreadLocalState.h, of which PyTorch's engine keeps one a pass.
+"""
+
+import itertools
+from contextvars import Context, ContextVar
+from typing import Any, Final, Generic, TypeVar
+
+T = TypeVar("T")
+
+_next_change: Final = itertools.count(1).__next__
+_modes: "Final[list[Mode[Any]]]" = []
+
+#: The number of the newest change, in any context. Each number is stored only once, so
+#: who finds the one that it saw knows that its own thread has changed nothing since.
+newest_change = 0
+
+
+class Mode(Generic[T]):
+    """A context variable that is what it was when a backward began, in all its nodes.
+
+    It is set and never reset by a token, which is of no use in another context: a block
+    may be entered in one node and left in another.
+
+    Args:
+        name: For people.
+        default: Its value in a context that has not set it.
+
+    Attributes:
+        get: Returns its value in this context.
+    """
+
+    __slots__ = ("_default", "_variable", "get")
+
+    def __init__(self, name: str, default: T) -> None:
+        self._variable = ContextVar(name, default=default)
+        self._default = default
+        self.get = self._variable.get  # found in one step: ops ask some of them
+        _modes.append(self)
+
+    def set(self, value: T) -> None:
+        """Change its value in this context."""
+        global newest_change
+        newest_change = _next_change()
+        self._variable.set(value)
+
+    def put_back(self, context: Context) -> bool:
+        """Take its value from `context`; returns whether it had another one."""
+        value = context.get(self._variable, self._default)
+        if self.get() is value:
+            return False
+        self._variable.set(value)
+        return True
+
+
+def put_back(context: Context) -> int:
+    """Give all modes the values that they have in `context`.
+
+    Returns:
+        The number of the newest change that this thread can have made.
+    """
+    global newest_change
+    seen = newest_change
+    if sum(mode.put_back(context) for mode in _modes):
+        # A change like any other: an outer pass on this thread must notice it.
+        newest_change = seen = _next_change()
+    return seen

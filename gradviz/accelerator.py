@@ -1,8 +1,9 @@
 """Whatever accelerator there is: PyTorch's names in ``gradviz.accelerator``.
 
 That is the GPU of `gradviz.cuda` where there is one, else the simulated devices of
-`gradviz.sim`: a program that asks here runs on both. A device is a `Device`, its name,
-its index, or None for the current one.
+`gradviz.sim`, if the program has asked for them: a program that asks here runs on both,
+and on the CPU where there is neither. A device is a `Device`, its name, its index, or
+None for the current one.
 """
 
 from gradviz.backends import base
@@ -26,13 +27,14 @@ set_device_index = _devices.set_device
 synchronize = _devices.synchronize
 
 
-def current_accelerator(check_available: bool = False) -> Device:
-    """The current device of the accelerator.
+def current_accelerator(check_available: bool = False) -> Device | None:
+    """The current device of the accelerator, None if there is none.
 
-    Differs: there always is one, a simulated one at the least.
+    Args:
+        check_available: Accepted; what is not available is None in any case.
     """
     del check_available
-    return base.current_accelerator()
+    return base.find_accelerator()
 
 
 __all__ = [

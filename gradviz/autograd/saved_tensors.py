@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Self
 
 from gradviz.autograd.function_context import SavedNone
+from gradviz.backends.base import find_accelerator
 from gradviz.backends.device import Device
 from gradviz.ops.recording.saved_variable import (
     SavedVariable,
@@ -77,7 +78,8 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
     """Keep what ops save in a ``with`` block in host memory until backward wants it.
 
     Args:
-        pin_memory: Keep it in pinned memory, so that nobody waits for the copy back.
+        pin_memory: Keep it in pinned memory, so that nobody waits for the copy back;
+            if there is an accelerator at all.
         device_type: Makes no difference: what is kept goes back to where it was.
 
     Source: torch/autograd/graph.py, save_on_cpu.
@@ -113,7 +115,8 @@ def _from_cpu(packed: tuple[Device, Value]) -> Value:
 
 
 def _to_pinned(tensor: Value) -> tuple[Device, Value]:
-    return tensor.device, tensor.cpu().pin_memory()
+    kept = tensor.cpu()
+    return tensor.device, kept if find_accelerator() is None else kept.pin_memory()
 
 
 def _from_pinned(packed: tuple[Device, Value]) -> Value:

@@ -25,6 +25,9 @@ _only_device: dict[type, Device] = {}
 #: Backends that are made when a program first asks for them.
 _makers: dict[str, Callable[[], Backend]] = {}
 
+#: Types whose devices stand in for hardware, and what says if a program wants them.
+_stand_ins: dict[str, Callable[[], bool]] = {}
+
 #: Held while a backend is made, which may ask for another: so that each is made once.
 _making: Final = threading.RLock()
 
@@ -50,6 +53,16 @@ def register_maker(type: str, make: Callable[[], Backend]) -> None:  # noqa: A00
     It raises a RuntimeError that says what is missing, if something is.
     """
     _makers[type] = make
+
+
+def register_stand_in(type: str, is_wanted: Callable[[], bool]) -> None:  # noqa: A002 - as Device has it
+    """Have devices of a type be the accelerator, where there is no other.
+
+    Args:
+        type: Of a backend that is registered.
+        is_wanted: Whether the program has asked for such devices.
+    """
+    _stand_ins[type] = is_wanted
 
 
 def backends() -> Iterator[Backend]:
@@ -93,18 +106,43 @@ def has_streams(device: Device) -> bool:
     return device.type in _accelerators
 
 
-def current_accelerator() -> Device:
+def find_accelerator() -> Device | None:
     """The device that is meant where a program names none: of CUDA, else simulated.
+
+    Returns:
+        None if there is no accelerator: no GPU, and nobody has asked for a simulation.
 
     Source: torch.accelerator.current_accelerator.
     """
-    return Device("cuda" if count_devices("cuda") else "sim")
+    if count_devices("cuda"):
+        return Device("cuda")
+    for type, is_wanted in _stand_ins.items():  # noqa: A001 - as Device has it
+        if is_wanted():
+            return Device(type)
+    return None
+
+
+def current_accelerator() -> Device:
+    """As `find_accelerator`, where one is needed.
+
+    Raises:
+        RuntimeError: There is none.
+    """
+    found = find_accelerator()
+    if found is None:
+        raise RuntimeError(
+            "Cannot access accelerator device when none is available. Simulated ones "
+            "are there once they are asked for: with gradviz.sim.set_device_count(2), "
+            "GRADVIZ_SIM=2 in the environment, or a device's name such as 'sim:0'"
+        )
+    return found
 
 
 def count_devices(type: str) -> int:  # noqa: A002 - as Device has it
     """How many devices of a type can be used; 0 if its backend cannot be had here."""
     try:
-        return backend_of(Device(type, 0)).device_count()
+        backend = _by_type.get(type) or backend_of(Device(type, 0))
+        return backend.device_count()
     except RuntimeError:
         return 0
 
@@ -191,9 +229,11 @@ __all__ = [
     "count_devices",
     "current_accelerator",
     "device_of",
+    "find_accelerator",
     "has_streams",
     "num_device_threads",
     "only_device",
     "register",
     "register_maker",
+    "register_stand_in",
 ]

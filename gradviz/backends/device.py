@@ -135,6 +135,11 @@ def set_default_device(device: str | Device | None) -> None:
     _CHOSEN.set((chosen, *_CHOSEN.get()[1:]))
 
 
+def is_named(type: str) -> bool:  # noqa: A002 - as Device has it
+    """Whether anybody in this process has ever named a device of a type."""
+    return any(kind == type for kind, _ in tuple(Device._known))
+
+
 def current_index(type: str) -> int:  # noqa: A002 - as Device has it
     """Which device of a type its name without an index means, here and now."""
     return _CURRENT.get().get(type, 0)

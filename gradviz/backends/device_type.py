@@ -10,6 +10,7 @@ from gradviz.backends.base import (
     backend_of,
     count_devices,
     current_accelerator,
+    find_accelerator,
 )
 from gradviz.backends.device import Device, current_index
 from gradviz.backends.stream import (
@@ -42,7 +43,11 @@ class DeviceType:
 
     @property
     def name(self) -> str:
-        """Of the type."""
+        """Of the type.
+
+        Raises:
+            RuntimeError: That of the accelerator is meant, and there is none.
+        """
         return self._name or current_accelerator().type
 
     def parse(self, device: DeviceLike = None) -> Device:
@@ -67,6 +72,8 @@ class DeviceType:
 
     def device_count(self) -> int:
         """How many devices of this type gradviz can use."""
+        if self._name is None and find_accelerator() is None:
+            return 0
         return count_devices(self.name)
 
     def is_initialized(self) -> bool:
@@ -107,8 +114,11 @@ class DeviceType:
 
         None and a negative index do nothing.
         """
+        if device is None or (isinstance(device, int) and device < 0):
+            yield
+            return
         outer = self.parse()
-        self.set_device(outer if device is None else device)
+        self.set_device(device)
         try:
             yield
         finally:
@@ -152,9 +162,14 @@ class DeviceType:
         accelerator_of(device).reset_peak_memory(device)
 
     def empty_cache(self) -> None:
-        """Give back the memory that is kept for later, if any device is in use."""
+        """Give back the memory that is kept for later, if any device is in use.
+
+        Raises:
+            RuntimeError: That of the accelerator is meant, and there is none.
+        """
+        first = self.parse(0)
         if self.is_initialized():
-            accelerator_of(self.parse(0)).empty_cache()
+            accelerator_of(first).empty_cache()
 
     def _memory_use(self, device: DeviceLike) -> MemoryUse:
         device = self.parse(device)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from gradviz.backends import base, stream
 
-TABLES = ("_by_type", "_by_array", "_accelerators", "_makers")
+TABLES = ("_by_type", "_by_array", "_accelerators", "_makers", "_stand_ins")
 
 
 @contextmanager

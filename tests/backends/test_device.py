@@ -212,6 +212,7 @@ def test_a_tensor_goes_where_it_is_told_to(arguments, device, dtype, is_copy):
 
 
 def test_an_index_is_that_of_an_accelerator():
+    gv.device("sim")  # asks for one
     last = gv.accelerator.device_count() - 1
 
     device = gv.zeros(1).to(last).device

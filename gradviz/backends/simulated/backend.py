@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 
-from gradviz.backends.base import register
-from gradviz.backends.device import Device
+from gradviz.backends.base import register, register_stand_in
+from gradviz.backends.device import Device, is_named
 from gradviz.backends.pinning import PinnedMemory
 from gradviz.backends.protocols import ArrayTypes, MemoryUse, StreamLike
 from gradviz.backends.simulated import copies
@@ -16,7 +16,7 @@ from gradviz.backends.simulated.work import StreamQueue, Work
 from gradviz.errors import UserError
 
 #: How many simulated devices there are, unless `set_device_count` says otherwise.
-ENVIRONMENT_VARIABLE: Final = "GRADVIZ_SIM_DEVICES"
+ENVIRONMENT_VARIABLE: Final = "GRADVIZ_SIM"
 DEFAULT_DEVICE_COUNT: Final = 2
 
 
@@ -24,12 +24,24 @@ class SimulatedBackend:
     """All simulated devices of this process; see `Accelerator`.
 
     A marker is work that does nothing: it is done when all before it is.
+
+    Note [Asking for a simulation]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    A program that takes whatever accelerator there is must not find a simulated one,
+    which is slower than the CPU, on every machine. So there is none before somebody
+    wants it: the environment says so, the program changes how simulated devices behave,
+    or it names one, as in ``device="sim"``. From then on it is the accelerator if there
+    is no GPU. Asking `gradviz.sim` which devices there are is no request for any.
+
+    Attributes:
+        is_configured: Whether the program has said how simulated devices behave.
     """
 
     type = "sim"
     array_types: ArrayTypes = (SimulatedArray,)
 
     def __init__(self) -> None:
+        self.is_configured = False
         self._device_count: int | None = None
         self._is_initialized = False
 
@@ -40,14 +52,18 @@ class SimulatedBackend:
             UserError: The environment variable is no positive number.
         """
         if self._device_count is None:
-            self._device_count = _device_count_from(
-                os.environ.get(ENVIRONMENT_VARIABLE, str(DEFAULT_DEVICE_COUNT))
-            )
+            text = _environment()
+            self._device_count = _count_from(text) if text else DEFAULT_DEVICE_COUNT
         return self._device_count
+
+    def is_asked_for(self) -> bool:
+        """See Note [Asking for a simulation]."""
+        return self.is_configured or is_named(self.type) or bool(_environment())
 
     def set_device_count(self, count: int) -> None:
         """Have `count` simulated devices from now on."""
         self._device_count = count
+        self.is_configured = True
 
     def is_initialized(self) -> bool:
         """Whether an array was ever made on a simulated device."""
@@ -200,11 +216,17 @@ def _queue(stream: StreamLike) -> StreamQueue:
     return device.queue(stream.stream_id)
 
 
-def _device_count_from(text: str) -> int:
+def _environment() -> str:
+    """What the environment says of simulated devices; empty for nothing."""
+    text = os.environ.get(ENVIRONMENT_VARIABLE, "")
+    return "" if text == "0" else text
+
+
+def _count_from(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise UserError(
             f"{ENVIRONMENT_VARIABLE}={text!r} is no number of devices: "
-            f"set it to a positive integer, or unset it for {DEFAULT_DEVICE_COUNT}"
+            f"set it to a positive integer, or to 0 for none unless the program asks"
         )
     return int(text)
 
@@ -212,3 +234,4 @@ def _device_count_from(text: str) -> int:
 #: Of this process.
 backend: Final = SimulatedBackend()
 register(backend)
+register_stand_in(backend.type, backend.is_asked_for)

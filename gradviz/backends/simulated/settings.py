@@ -15,7 +15,7 @@ def device_count() -> int:
     """How many simulated devices there are.
 
     Raises:
-        UserError: ``GRADVIZ_SIM_DEVICES`` is no positive number.
+        UserError: ``GRADVIZ_SIM`` is no positive number.
     """
     return backend.device_count()
 
@@ -45,6 +45,7 @@ def set_executor(name: str, *, seed: int = 0) -> None:
     Raises:
         ValueError: There is no such executor.
     """
+    backend.is_configured = True
     match name:
         case "threads":
             machine.use_threads()
@@ -60,6 +61,7 @@ def stepped(seed: int = 0) -> Iterator[None]:
 
     What is pending at its end is done there.
     """
+    backend.is_configured = True
     before = machine.executor
     machine.use_steps(seed)
     try:
@@ -80,6 +82,7 @@ def set_latency(latency: Latency | None) -> None:
             text and a `Kernel` (a name that knows sizes) that answers in nanoseconds;
             None for as long as kernels take.
     """
+    backend.is_configured = True
     machine.latency = latency
     HOST.waited_until_ns = 0
 

@@ -59,7 +59,7 @@ class Placement(Conversion):
             device: Of the accelerator that is to copy it; None for the current one.
 
         Raises:
-            RuntimeError: The tensor is not in host memory.
+            RuntimeError: The tensor is not in host memory, or there is no accelerator.
         """
         if self.device is not CPU:
             raise RuntimeError(

@@ -31,12 +31,12 @@ def test_devices_are_in_use_once_an_array_was_made_there():
 
 
 def test_the_environment_says_how_many_devices_there_are(monkeypatch):
-    monkeypatch.setenv("GRADVIZ_SIM_DEVICES", "4")
+    monkeypatch.setenv("GRADVIZ_SIM", "4")
     assert SimulatedBackend().device_count() == 4
 
-    monkeypatch.setenv("GRADVIZ_SIM_DEVICES", "none")
-    with pytest.raises(UserError, match="GRADVIZ_SIM_DEVICES='none' is no number"):
+    monkeypatch.setenv("GRADVIZ_SIM", "none")
+    with pytest.raises(UserError, match="GRADVIZ_SIM='none' is no number"):
         SimulatedBackend().device_count()
 
-    monkeypatch.delenv("GRADVIZ_SIM_DEVICES")
+    monkeypatch.delenv("GRADVIZ_SIM")
     assert SimulatedBackend().device_count() == 2

@@ -34,7 +34,7 @@ class Stretch(NamedTuple):
     """Nodes that one part of a model made, one after the other.
 
     Attributes:
-        module: The path of the part, such as ``encoder.0``.
+        module: The path of the part, such as ``Model.encoder.0``.
         members: Positions in `Graph.nodes`, at least two.
     """
 
@@ -47,7 +47,7 @@ def stretches(graph: Graph, depth: int | None = None) -> tuple[Stretch, ...]:
 
     Args:
         graph: The graph.
-        depth: How many names of a path count; all if not given.
+        depth: How many names below the model's own count; all if not given.
     """
     inner = {edge.producer for edge in graph.edges} | {
         # What has been collapsed is no leaf, even where the graph ends with it.
@@ -77,7 +77,8 @@ def collapse_modules(graph: Graph, depth: int) -> Graph:
 
     Args:
         graph: The graph.
-        depth: How many names of a module's path count: 1 draws a model's own parts.
+        depth: How many names below the model's own count: 0 draws each model as one
+            node, 1 its own parts.
     """
     groups = stretches(graph, depth)
     grouped = {member for group in groups for member in group.members}
@@ -130,7 +131,7 @@ def _users(graph: Graph, inner: set[int]) -> dict[int, list[int]]:
 
 
 def _cut(path: str, depth: int | None) -> str:
-    return path if depth is None else ".".join(path.split(".")[:depth])
+    return path if depth is None else ".".join(path.split(".")[: depth + 1])
 
 
 def _least(numbers: Iterable[int | None]) -> int | None:

@@ -14,6 +14,7 @@ from gradviz.checkpointing.frame import Frame, Metadata
 from gradviz.checkpointing.random_state import remembered
 from gradviz.checkpointing.reentrant import CheckpointFunction
 from gradviz.engine.grad_mode import is_grad_enabled
+from gradviz.engine.module_path import here, running
 from gradviz.ops.recording.variable import Value, Variable
 
 #: Makes the surroundings of the first run and those of the second.
@@ -89,12 +90,12 @@ def checkpoint(
         context_fn = logs.contexts
     metadata = _metadata_of(determinism_check)
     surroundings, surroundings_again = context_fn()
-    rewound = remembered(preserve)
+    rewound, place = remembered(preserve), here()
     if not is_grad_enabled():
         return function(*args, **kwargs)
 
     def recompute(*args: object) -> None:
-        with rewound(), surroundings_again:
+        with running(place), rewound(), surroundings_again:
             function(*args, **kwargs)
 
     frame = Frame(

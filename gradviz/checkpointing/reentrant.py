@@ -13,6 +13,7 @@ from gradviz.autograd import enable_grad, no_grad
 from gradviz.autograd.function import Function
 from gradviz.checkpointing.random_state import remembered
 from gradviz.engine import default_engine
+from gradviz.engine.module_path import here, running
 from gradviz.ops.recording.variable import Value, Variable
 
 
@@ -28,7 +29,7 @@ class CheckpointFunction(Function):
     ) -> object:
         _warn_if_useless(args)
         ctx.run_function = run_function
-        ctx.rewound = remembered(preserve_rng_state)
+        ctx.rewound, ctx.place = remembered(preserve_rng_state), here()
         ctx.arguments = [None if isinstance(x, Variable) else x for x in args]
         ctx.places = [i for i, x in enumerate(args) if isinstance(x, Variable)]
         ctx.save_for_backward(*(x for x in args if isinstance(x, Variable)))
@@ -45,7 +46,7 @@ class CheckpointFunction(Function):
                 ".backward() without passing the `inputs` argument."
             )
         inputs = _detached_inputs(ctx)
-        with ctx.rewound(), enable_grad():
+        with running(ctx.place), ctx.rewound(), enable_grad():
             outputs = ctx.run_function(*inputs)
         outputs = (outputs,) if isinstance(outputs, Variable) else outputs
         pairs = [

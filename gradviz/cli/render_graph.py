@@ -57,9 +57,9 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
 @click.option(
     "--collapse",
     "depth",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=0),
     metavar="DEPTH",
-    help="Draw each part of the model as one box; 1: its own parts, 2: theirs.",
+    help="Draw parts of models as boxes; 0: whole models, 1: their parts, 2: theirs.",
 )
 @quiet_option
 def command(  # noqa: PLR0913, PLR0917 - a command has the options it has

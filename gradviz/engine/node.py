@@ -198,7 +198,7 @@ class Node:
         forward_stream: The stream of that device which was current when the node was
             made, and where it works (E1); None on the CPU.
         module_path: The part of a model that ran when the node was made, such as
-            ``encoder.0.linear``; empty outside a model.
+            ``Model.encoder.0``; empty outside of all models.
         hooks: None until the first hook is registered.
 
     Source: torch/csrc/autograd/function.h, struct Node.

@@ -93,6 +93,7 @@ from gradviz.nn.losses import (
     TripletMarginWithDistanceLoss,
 )
 from gradviz.nn.module import Module
+from gradviz.nn.naming import name_root
 from gradviz.nn.norm_pooling import LPPool1d, LPPool2d, LPPool3d
 from gradviz.nn.normalization import GroupNorm, LayerNorm, LocalResponseNorm, RMSNorm
 from gradviz.nn.padding import (
@@ -294,5 +295,6 @@ __all__ = [
     "ZeroPad3d",
     "functional",
     "init",
+    "name_root",
     "utils",
 ]

@@ -86,11 +86,20 @@ def test_a_single_node_is_no_stretch():
     assert stretches(chain("a", "b", "c", "leaf"))[:1] == (("c", (2, 3)),)
 
 
-def test_depth_cuts_the_paths():
-    graph = chain("a.0.x", "a.0.y", "a.1", "b", "b", "leaf")
+def test_depth_cuts_the_paths_below_the_models():
+    graph = chain("A.0.x", "A.0.y", "A.1", "B", "B", "leaf")
 
-    assert [one.module for one in stretches(graph, depth=1)] == ["a", "b"]
-    assert [one.module for one in stretches(graph, depth=2)] == ["a.0", "b"]
+    assert [one.module for one in stretches(graph, depth=0)] == ["A", "B"]
+    assert [one.module for one in stretches(graph, depth=1)] == ["A.0", "B"]
+
+
+def test_parts_of_one_name_of_two_models_are_two():
+    """Two models of one class, one called right after the other."""
+    graph = chain("Net.0", "Net.0", "Net#2.0", "Net#2.0", "leaf")
+
+    for depth in (None, 1):
+        assert [one.module for one in stretches(graph, depth)] == ["Net.0", "Net#2.0"]
+    assert [node.name for node in collapse_modules(graph, 0).nodes] == ["Net", "Net#2"]
 
 
 def test_collapsing_draws_each_stretch_as_one_node(model):

@@ -52,16 +52,17 @@ def test_a_picture_that_exists_is_refused_without_force(
 
 def test_the_parts_of_a_model_are_framed_or_drawn_as_boxes(call, tmp_path) -> None:
     model = nn.Sequential(nn.Sequential(nn.Linear(2, 2), nn.Tanh()), nn.Linear(2, 1))
+    nn.name_root(model, "framed")
     with gv.record(tmp_path / "model.gvt"):
         model(gv.ones(3, 2)).sum().backward()
 
     whole = call("render", "graph", "-o", "-").stdout
     parts = call("render", "graph", "--collapse", "1", "-o", "-").stdout
 
-    assert ">0.0</text>" in whole
+    assert ">framed.0.0</text>" in whole
     assert "AddmmBackward0" in whole
-    assert ">0</text>" in parts
-    assert "made by 0" in parts
+    assert ">framed.0</text>" in parts
+    assert "made by framed.0" in parts
     shown = re.sub("<title>.*?</title>", "", parts, flags=re.DOTALL)
     assert "AddmmBackward0" not in shown
 

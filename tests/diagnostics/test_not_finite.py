@@ -37,14 +37,14 @@ def test_the_part_of_the_model_is_named():
         def forward(self, x):
             return x.sqrt()
 
-    model = nn.Sequential(nn.Linear(2, 2), Root())
+    model = nn.name_root(nn.Sequential(nn.Linear(2, 2), Root()), "rooted")
     with gv.no_grad():
         model[0].weight.fill_(-1)
         model[0].bias.fill_(0)
 
     report = find_nan(lambda: model(gv.ones(1, 2)).sum())
 
-    assert report.forward.node.endswith(" in 1")
+    assert report.forward.node.endswith(" in rooted.1")
 
 
 def test_a_gradient_can_be_infinite_where_all_values_are_finite(x):

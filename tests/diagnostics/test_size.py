@@ -32,12 +32,12 @@ def test_after_backward_nothing_is_kept():
 
 
 def test_parts_of_a_model_have_their_share():
-    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+    model = nn.name_root(nn.Sequential(nn.Linear(4, 4), nn.Tanh()), "sized")
 
     size = graph_size(model(gv.ones(2, 4)).sum())
 
-    assert size.by_module["0"].nodes == 4
-    assert size.by_module["1"] == Share(1, 32)
+    assert size.by_module["sized.0"].nodes == 4
+    assert size.by_module["sized.1"] == Share(1, 32)
     assert size.by_module[""].nodes == 1
 
 

@@ -90,7 +90,9 @@ def test_convolutions_read_digits_with_at_least_97_percent_accuracy(run):
     result = run("04_digits_cnn")
 
     assert result.number("test accuracy:") >= 97
-    assert {"blocks.0.conv", "blocks.1.norm", "output"} <= modules(result.trace)
+    assert {"Reader.blocks.0.conv", "Reader.blocks.1.norm", "Reader.output"} <= modules(
+        result.trace
+    )
 
 
 @pytest.mark.stress
@@ -103,14 +105,16 @@ def test_a_transformer_begins_to_read_python(run):
     result = run("05_char_transformer", "--steps", "20")
 
     assert result.number("final loss:") < 3.6  # guessing is 4.9
-    assert "encoder.layers.1.self_attn.out_proj" in modules(result.trace)
+    assert "Transformer.encoder.layers.1.self_attn.out_proj" in modules(result.trace)
 
 
 def test_an_lstm_begins_to_read_python(run):
     result = run("06_char_lstm", "--steps", "20")
 
     assert result.number("final loss:") < 3.6  # guessing is 4.9
-    assert {"characters", "lstm", "output"} <= modules(result.trace)
+    assert {"Reader.characters", "Reader.lstm", "Reader.output"} <= modules(
+        result.trace
+    )
 
 
 @pytest.mark.stress

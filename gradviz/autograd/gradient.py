@@ -8,6 +8,7 @@ import numpy as np
 
 from gradviz.engine import default_engine
 from gradviz.engine.protocols import Gradient
+from gradviz.engine.tracebacks import shorten
 from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.ops.recording.variable import Value, Variable, variable
 from gradviz.tensors.backward import (
@@ -120,6 +121,9 @@ def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
             accumulate_grad=False,
             outputs=input_edges(wanted),
         )
+    except BaseException as error:
+        shorten(error)
+        raise
     finally:
         put(heard)
     if not (materialize_grads or allow_unused):

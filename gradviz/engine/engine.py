@@ -34,6 +34,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.engine.sync import THREADS, Local, Sync
 from gradviz.engine.thread_pool import ThreadPool
 from gradviz.engine.thread_state import ThreadState
+from gradviz.engine.tracebacks import shorten
 from gradviz.engine.validation import validate_outputs
 from gradviz.engine.watchdog import Watchdog
 from gradviz.errors import EngineError
@@ -178,7 +179,7 @@ class Engine:
             self._passes.forget(graph_task.id, None)
             self._passes.tell_idle()
         if graph_task.error is not None:
-            _raise_error_of(graph_task)
+            raise _taken_error(graph_task)
         return tuple(graph_task.captured_gradients)
 
     def queue_callback(self, callback: Callable[[], None]) -> None:
@@ -425,18 +426,16 @@ def _root_and_inputs(
     return GraphRoot(roots, gradients), []
 
 
-def _raise_error_of(graph_task: GraphTask) -> None:
-    """Raise the pass's error, the very object, without a cycle through its traceback.
+def _taken_error(graph_task: GraphTask) -> BaseException:
+    """The pass's error, the very object, to be raised without a cycle.
 
-    The traceback will refer to this frame, so the frame must not refer to the error.
+    The traceback will refer to the frame that raises, and so to the pass, which must
+    not refer to the error.
     """
-    error = graph_task.error
-    graph_task.error = None
-    try:
-        assert error is not None
-        raise error
-    finally:
-        del error, graph_task
+    error, graph_task.error = graph_task.error, None
+    assert error is not None
+    shorten(error, keeps_first=False)
+    return error
 
 
 def _registering(

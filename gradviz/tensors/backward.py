@@ -14,6 +14,7 @@ from gradviz.backends.base import Array, copy_to
 from gradviz.engine import default_engine
 from gradviz.engine.node import Edge, InputMetadata
 from gradviz.engine.protocols import Gradient
+from gradviz.engine.tracebacks import shorten
 from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.ops.recording.variable import Value, Variable, metadata_of, raw, variable
 from gradviz.tensors.gradient_edge import GradientEdge, Place, edge_of
@@ -78,6 +79,9 @@ def backward(
             accumulate_grad=True,
             outputs=input_edges(wanted),
         )
+    except BaseException as error:
+        shorten(error)
+        raise
     finally:
         put(heard)
 

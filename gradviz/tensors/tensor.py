@@ -10,6 +10,7 @@ import numpy as np
 from gradviz.backends.base import Array, backend_of, copy_to
 from gradviz.backends.device import CPU, Device
 from gradviz.engine.node import Node
+from gradviz.engine.tracebacks import shorten
 from gradviz.ops.recording.promotion import DTypeLike, get_default_dtype
 from gradviz.ops.recording.variable import (
     Variable,
@@ -139,7 +140,11 @@ class Tensor(
 
         See `gradviz.autograd.backward`, also for what is raised.
         """
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        try:
+            backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        except BaseException as error:
+            shorten(error)
+            raise
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         """Set `requires_grad`; returns the tensor.

@@ -1,0 +1,52 @@
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gradviz
+from gradviz.engine import Engine
+from gradviz.engine.tracebacks import shorten
+from tests.engine.nodes import PLACES, run_at
+
+PACKAGE = str(Path(gradviz.__file__).parent)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_between_execute_and_a_node_is_nothing(engine: Engine, place: str):
+    def a_line_of_the_users(grad: Any) -> Any:
+        raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as caught:
+        run_at(engine, place, a_line_of_the_users)
+
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    ours = [frame for frame in frames if frame.filename.startswith(PACKAGE)]
+    assert [frame.name for frame in ours] == ["execute"]
+    assert frames[-1].name == "a_line_of_the_users"
+
+
+def test_an_error_that_was_never_raised_has_none():
+    error = ValueError()
+
+    shorten(error)
+
+    assert error.__traceback__ is None
+
+
+def test_a_frame_may_have_no_line():
+    """As where an interrupt strikes a bytecode that belongs to none."""
+
+    def somewhere() -> None:
+        raise ValueError
+
+    somewhere.__code__ = somewhere.__code__.replace(co_linetable=b"")
+    with pytest.raises(ValueError, match=r"^$") as caught:
+        somewhere()
+
+    shorten(caught.value)
+
+    entry = caught.value.__traceback__
+    while entry.tb_next is not None:
+        entry = entry.tb_next
+    assert (entry.tb_frame.f_code.co_name, entry.tb_lineno) == ("somewhere", None)

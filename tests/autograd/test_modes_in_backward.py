@@ -23,7 +23,7 @@ from gradviz.autograd.graph import (
 from gradviz.checkpointing import frame
 from gradviz.engine import Engine, default_engine, set_default_engine
 from gradviz.engine.grad_mode import is_multithreading_enabled
-from gradviz.ops.recording import creation_hooks, inference, saved_variable
+from gradviz.ops.recording import creation_hooks, inference, saved_variable, view
 
 #: What a test has entered and not left.
 ENTERED: list[Any] = []
@@ -49,6 +49,7 @@ CHANGES = {
     "saved tensors may change": enter(allow_mutation_on_saved_tensors),
     "creation hooks": enter(node_creation_hook, lambda node: None),
     "multithreading": functools.partial(set_multithreading_enabled, False),
+    "view tracking": functools.partial(view._TRACKS.set, True),
     "gradient mode": functools.partial(gv.set_grad_enabled, True),
     "default device": functools.partial(gv.set_default_device, "meta"),
     "a device's block": enter(gv.device, "meta"),
@@ -64,6 +65,7 @@ def state() -> dict[str, Any]:
         "mutation": mutation._CURRENT.get(),
         "creation hooks": creation_hooks._HOOKS.get(),
         "multithreading": is_multithreading_enabled(),
+        "view tracking": view._TRACKS.get(),
         "gradient mode": gv.is_grad_enabled(),
         "device": str(gv.get_default_device()),
         "group": frame._GROUP.get(),

@@ -19,11 +19,11 @@ Source: torch/csrc/autograd/variable.h, Note [View + Inplace update for base ten
 import enum
 import threading
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
 from typing import Final, TypeAlias
 
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge
+from gradviz.modes import Mode
 from gradviz.ops.recording import inference
 from gradviz.ops.recording.node_hooks import move_retained_grad
 from gradviz.ops.recording.saved_variable import op_name
@@ -34,7 +34,7 @@ from gradviz.ops.recording.version import INFERENCE
 Step: TypeAlias = tuple[Callable[..., Value], tuple[Value, ...], int | None]
 
 
-_TRACKS: Final = ContextVar("gradviz.forces_view_tracking", default=False)
+_TRACKS: Final = Mode("gradviz.forces_view_tracking", default=False)
 _ever_tracked = False  # until then nobody asks further
 
 

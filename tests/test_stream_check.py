@@ -436,3 +436,36 @@ def test_a_correct_program_of_two_streams_is_in_order(side):
         a.record_stream(here())
         (a * b).sum().backward()
         assert x.grad.tolist() == y.grad.tolist() == [6.0] * 8
+
+
+def until(is_done):
+    while not is_done():
+        pass
+
+
+@pytest.mark.parametrize(
+    "wait",
+    [
+        lambda stream: until(stream.record_event().query),
+        lambda stream: until(stream.query),
+    ],
+    ids=["event", "stream"],
+)
+def test_a_program_that_asks_until_the_answer_is_yes_has_waited(side, wait):
+    with check_streams():
+        x = gv.ones(8, device="sim:0") + 1
+        wait(here())
+        with gv.stream(side):
+            (2 * x).tolist()
+
+
+def test_a_no_orders_nothing(side):
+    with check_streams(raise_error=False) as check:
+        x = gv.ones(8, device="sim:0")
+        for _ in range(8):
+            x += 1
+        assert not here().query()
+        with gv.stream(side):
+            (2 * x).tolist()
+
+    assert len(check.races) == 1

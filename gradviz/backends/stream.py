@@ -97,8 +97,11 @@ class Stream:
         self.wait_event(stream.record_event())
 
     def query(self) -> bool:
-        """Whether all work is done."""
-        return accelerator_of(self.device).is_idle(self)
+        """Whether all work is done; a yes orders the program as `synchronize` does."""
+        is_idle = accelerator_of(self.device).is_idle(self)
+        if is_idle and (listener := probe.current):
+            listener.stream_synchronized(str(self))
+        return is_idle
 
     def synchronize(self) -> None:
         """Wait for all work so far.
@@ -246,10 +249,13 @@ class Event:
             listener.stream_waited(task, node, str(stream), self.id, producer)
 
     def query(self) -> bool:
-        """Whether it has happened."""
+        """Whether it has happened; a yes orders the program as `synchronize` does."""
         if self.device is None or self._marker is None:
             return True
-        return accelerator_of(self.device).is_done(self._marker)
+        has_happened = accelerator_of(self.device).is_done(self._marker)
+        if has_happened and (listener := probe.current):
+            listener.event_synchronized(self.id)
+        return has_happened
 
     def synchronize(self) -> None:
         """Wait until it has happened.

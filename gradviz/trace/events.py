@@ -237,13 +237,13 @@ class LeafStreamSynced(Event, tag="leaf_stream_synced", frozen=True, kw_only=Tru
 
 
 class EventSynchronized(Event, tag="event_synchronized", frozen=True, kw_only=True):
-    """The host has waited for an event."""
+    """The host has waited for an event, or asked and got a yes."""
 
     event: int
 
 
 class StreamSynchronized(Event, tag="stream_synchronized", frozen=True, kw_only=True):
-    """The host has waited for all work of a stream."""
+    """The host has waited for all work of a stream, or asked and got a yes."""
 
     stream: str
 

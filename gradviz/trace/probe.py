@@ -332,10 +332,10 @@ class Probe:
         """As a pass ends: its caller's stream waits for one that made a gradient."""
 
     def event_synchronized(self, event: int) -> None:
-        """The host has waited for an event."""
+        """The host knows that an event has happened: it has waited for it, or asked."""
 
     def stream_synchronized(self, stream: str) -> None:
-        """The host has waited for all work of a stream."""
+        """The host knows that all work of a stream is done: it has waited, or asked."""
 
     def device_synchronized(self, device: str) -> None:
         """The host has waited for all streams of a device."""

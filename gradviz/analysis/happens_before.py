@@ -5,12 +5,26 @@ Theory of operation
 `stream_clocks` knows for each work on a stream what is done before it begins.
 Two accesses to the same bytes, one of them a write, have to be so ordered: the later
 one's work begins when the earlier one's is done. Of each allocation those accesses are
-remembered that a later one can still be in conflict with.
+remembered that a later one can still be in conflict with: see `memory_accesses`.
 
 * Memory is written by being allocated: whoever had it before may still be at work on
   the stream that it is allocated for.
 * Memory is written by being freed, since that stream's next work may get it; but that
   waits for the streams that `memory_shared` has named.
+* The host reads and writes memory that devices copy from and to: pinned memory. To free
+  that is no write, as nobody gets it before the copies are done.
+
+Note [Threads of the host]
+~~~~~~~~~~~~~~~~~~~~~~~~~~
+What one thread has waited for, another one does not know, unless it was told: by a
+queue, a lock, an event, by being started or by joining. Who watches those hand-overs
+(`handed_over`) can tell threads apart. A trace has none, and the threads in it count as
+one: what any of them has waited for is done before whatever any of them launches later.
+That hides races, and makes none up.
+
+A backward pass hands over, too: its nodes run after it has begun, and after each other,
+and whoever has called it goes on after all of them. That is so for each task by itself,
+except that a node is taken to come after all nodes of its task that have ended so far.
 
 A race is told once: from then on the machine goes on as if the missing wait were there,
 so that each further race is another missing wait.
@@ -21,9 +35,10 @@ but takes each address for one whole and looks at no free.
 
 from collections import Counter
 from collections.abc import Callable, Hashable
-from typing import Final, NamedTuple
+from typing import Final
 
-from gradviz.analysis.extent import Extent, covers, overlap, parse_extent, whole
+from gradviz.analysis.extent import parse_extent, whole
+from gradviz.analysis.memory_accesses import NOWHERE, MemoryAccesses, Past, Work
 from gradviz.analysis.races import (
     Access,
     Findings,
@@ -32,55 +47,13 @@ from gradviz.analysis.races import (
     Race,
     missing_sync,
 )
-from gradviz.analysis.stream_clocks import Point, StreamClocks
+from gradviz.analysis.stream_clocks import HOST, StreamClocks
 
 #: A kernel's accesses are reported right after its launch, other threads' between.
 _MAX_KERNELS: Final = 1 << 12
 
-#: So many accesses to an allocation are remembered. What is forgotten can hide a race,
-#: never make one up.
-_MAX_ACCESSES: Final = 1 << 8
-
 #: So many different races and needless waits are listed.
 _MAX_FINDINGS: Final = 1000
-
-_NOWHERE: Final = (-1, -1)
-
-
-class _Work:
-    """Something that was put into a stream: where, for which node, by which line."""
-
-    __slots__ = ("action", "location", "point", "task_node")
-
-    def __init__(
-        self,
-        action: str,
-        point: Point,
-        task_node: tuple[int, int] = _NOWHERE,
-        location: str = "",
-    ) -> None:
-        self.action = action
-        self.point = point
-        self.task_node = task_node
-        self.location = location
-
-
-class _Past(NamedTuple):
-    """An access that happened."""
-
-    work: _Work
-    extent: Extent
-    writes: bool
-
-
-class _Memory:
-    """What is remembered of an allocation."""
-
-    __slots__ = ("accesses", "shared")
-
-    def __init__(self) -> None:
-        self.accesses: list[_Past] = []
-        self.shared: set[str] = set()
 
 
 class HappensBefore:
@@ -91,16 +64,30 @@ class HappensBefore:
 
     Args:
         origin: What is known of a node; asked when a race is found.
+        tells_threads_apart: Whether it hears how threads hand over to each other; see
+            Note [Threads of the host].
     """
 
-    def __init__(self, origin: Callable[[int], NodeOrigin]) -> None:
+    def __init__(
+        self,
+        origin: Callable[[int], NodeOrigin],
+        *,
+        tells_threads_apart: bool = False,
+    ) -> None:
         self._origin = origin
+        self._tells_threads_apart = tells_threads_apart
+        #: What threads are called in clocks.
+        self._threads: dict[Hashable, str] = {}
+        #: Threads of the engine, while they are inside of nodes.
+        self._workers: set[str] = set()
         self._clocks = StreamClocks()
-        self._kernels: dict[int, _Work] = {}
-        self._memories: dict[int, _Memory] = {}
+        self._kernels: dict[int, Work] = {}
+        self._memories: dict[int, MemoryAccesses] = {}
         self._inside: dict[Hashable, list[tuple[int, int]]] = {}
         self._races: dict[Hashable, tuple[Race, int]] = {}
         self._waits: Counter[NeedlessWait] = Counter()
+        #: Lines whose waits changed something, and streams that waited by none.
+        self._needed: set[Hashable] = set()
         self._num_kernels = 0
         self._num_unlisted = 0
 
@@ -109,7 +96,11 @@ class HappensBefore:
         """All that was found so far."""
         return Findings(
             races=tuple(self._races.values()),
-            needless_waits=tuple(self._waits.items()),
+            needless_waits=tuple(
+                (wait, times)
+                for wait, times in self._waits.items()
+                if _place(wait) not in self._needed
+            ),
             num_kernels=self._num_kernels,
             num_unlisted=self._num_unlisted,
         )
@@ -119,31 +110,89 @@ class HappensBefore:
     def node_started(self, thread: Hashable, task: int, node: int) -> None:
         """What `thread` launches from now on is the node's."""
         self._inside.setdefault(thread, []).append((task, node))
+        if self._tells_threads_apart:
+            name = self._name(thread)
+            if not self._clocks.has_begun(name):  # the engine's, not the program's
+                self._workers.add(name)
+                self._clocks.begin_thread(name)
+            self._clocks.take_over(name, (task, "task"))
 
     def node_ended(self, thread: Hashable, task: int, node: int) -> None:
         """It is no longer, nor that of nodes inside it that an interrupt left open."""
         inside = self._inside.get(thread, [])
         if (task, node) in inside:
             del inside[inside.index((task, node)) :]
+        if self._tells_threads_apart:
+            name = self._name(thread)
+            self._clocks.hand_over(name, (task, "task"))
+            if not inside and name in self._workers:
+                self._workers.discard(name)
+                self._clocks.end_thread(name)
 
     def thread_exited(self, thread: Hashable) -> None:
         """The thread evaluates nothing any more."""
         self._inside.pop(thread, None)
 
+    def task_begun(self, thread: Hashable, task: int) -> None:
+        """See `Probe.task_begun`."""
+        self.handed_over(thread, (task, "task"))
+
+    def task_left(self, thread: Hashable, task: int) -> None:
+        """The thread that has called the pass goes on."""
+        self.taken_over(thread, (task, "task"))
+
+    def thread_begun(self, thread: Hashable, by: Hashable = None) -> None:
+        """A thread begins, started by another one, or before all others."""
+        if self._tells_threads_apart:
+            starter = None if by is None else self._name(by)
+            self._clocks.begin_thread(self._name(thread), starter)
+
+    def thread_joined(self, thread: Hashable, by: Hashable) -> None:
+        """`by` has waited for the end of a thread."""
+        if self._tells_threads_apart:
+            ended, name = self._name(thread), self._name(by)
+            self._clocks.hand_over(ended, ended)
+            self._clocks.take_over(name, ended)
+            self._clocks.end_thread(ended)
+
+    def handed_over(self, thread: Hashable, key: Hashable) -> None:
+        """Whoever takes something over there later comes after what `thread` did."""
+        if self._tells_threads_apart:
+            self._clocks.hand_over(self._name(thread), key)
+
+    def taken_over(self, thread: Hashable, key: Hashable) -> None:
+        """`thread` goes on after all that was handed over there so far."""
+        if self._tells_threads_apart:
+            self._clocks.take_over(self._name(thread), key)
+
+    def _name(self, thread: Hashable) -> str:
+        if not self._tells_threads_apart:
+            return HOST
+        name = self._threads.get(thread)
+        if name is None:
+            number = len(self._threads)
+            name = self._threads[thread] = f"{HOST} ({number})" if number else HOST
+        return name
+
     # --- who waits ------------------------------------------------------------------
 
-    def event_recorded(self, stream: str, event: int) -> None:
+    def event_recorded(self, stream: str, event: int, thread: Hashable = None) -> None:
         """See `Probe.event_recorded`."""
-        self._clocks.record(stream, event)
+        self._clocks.record(stream, event, self._name(thread))
 
     def stream_waited(
-        self, task: int, node: int, stream: str, event: int, location: str
+        self,
+        task: int,
+        node: int,
+        stream: str,
+        event: int,
+        location: str,
+        thread: Hashable = None,
     ) -> None:
         """See `Probe.stream_waited`."""
-        is_needed = self._clocks.wait(stream, event)
+        is_needed = self._clocks.wait(stream, event, self._name(thread))
         marked = self._clocks.marked_by(event)
-        # Of what comes after a race nobody can say whether it was needed.
-        if is_needed or self._races or marked is None or not marked.number:
+        if marked is None or not marked.number:
             return
         wait = NeedlessWait(
             stream=stream,
@@ -152,20 +201,27 @@ class HappensBefore:
             task=task,
             node=node,
         )
+        if is_needed:
+            if task < 0:  # the engine asks for each node anew, at no line
+                self._needed.add(_place(wait))
+            return
+        # Of what comes after a race nobody can say whether it was needed.
+        if self._races:
+            return
         if wait in self._waits or len(self._waits) < _MAX_FINDINGS:
             self._waits[wait] += 1
 
-    def event_synchronized(self, event: int) -> None:
+    def event_synchronized(self, event: int, thread: Hashable = None) -> None:
         """See `Probe.event_synchronized`."""
-        self._clocks.synchronize_event(event)
+        self._clocks.synchronize_event(event, self._name(thread))
 
-    def stream_synchronized(self, stream: str) -> None:
+    def stream_synchronized(self, stream: str, thread: Hashable = None) -> None:
         """See `Probe.stream_synchronized`."""
-        self._clocks.synchronize_stream(stream)
+        self._clocks.synchronize_stream(stream, self._name(thread))
 
-    def device_synchronized(self, device: str) -> None:
+    def device_synchronized(self, device: str, thread: Hashable = None) -> None:
         """See `Probe.device_synchronized`."""
-        self._clocks.synchronize_device(device)
+        self._clocks.synchronize_device(device, self._name(thread))
 
     # --- who uses memory ------------------------------------------------------------
 
@@ -175,10 +231,10 @@ class HappensBefore:
         """See `Probe.kernel_launched`."""
         self._num_kernels += 1
         inside = self._inside.get(thread)
-        self._kernels[kernel] = _Work(
+        self._kernels[kernel] = Work(
             name,
-            self._clocks.launch(stream),
-            inside[-1] if inside else _NOWHERE,
+            self._clocks.launch(stream, self._name(thread)),
+            inside[-1] if inside else NOWHERE,
             location,
         )
         if len(self._kernels) > _MAX_KERNELS:
@@ -191,29 +247,27 @@ class HappensBefore:
         work, extent = self._kernels.get(kernel), parse_extent(layout)
         if work is None or extent is None:
             return
-        known = self._memories.get(memory)
-        if known is None:
-            known = self._memories[memory] = _Memory()
-        access = _Past(work, extent, writes)
-        kept = []
-        for one in known.accesses:
-            if work.point.is_after(one.work.point):
-                # Whoever is in conflict with it is so with the new access.
-                if (writes or not one.writes) and covers(extent, one.extent):
-                    continue
-            elif (writes or one.writes) and overlap(extent, one.extent):
-                self._found(memory, one, access)
-                early = one.work.point.stream
-                work.point = self._clocks.wait_for_now(work.point, early)
-            kept.append(one)
-        kept.append(access)
-        known.accesses = kept[-_MAX_ACCESSES:]
+        self._access(memory, Past(work, extent, writes))
 
-    def memory_allocated(self, memory: int, stream: str, size_bytes: int) -> None:
+    def host_accessed(
+        self, thread: Hashable, memory: int, layout: str, writes: bool, location: str
+    ) -> None:
+        """See `Probe.host_accessed`."""
+        extent = parse_extent(layout)
+        if extent is None:
+            return
+        point = self._clocks.act(self._name(thread))
+        inside = self._inside.get(thread)
+        work = Work(HOST, point, inside[-1] if inside else NOWHERE, location)
+        self._access(memory, Past(work, extent, writes))
+
+    def memory_allocated(
+        self, memory: int, stream: str, size_bytes: int, thread: Hashable = None
+    ) -> None:
         """See `Probe.memory_allocated`."""
-        work = _Work("allocation", self._clocks.launch(stream))
-        known = self._memories[memory] = _Memory()
-        known.accesses.append(_Past(work, whole(size_bytes), True))
+        work = Work("allocation", self._clocks.launch(stream, self._name(thread)))
+        self._memories[memory] = MemoryAccesses()
+        self._access(memory, Past(work, whole(size_bytes), True))
 
     def memory_shared(self, memory: int, stream: str) -> None:
         """See `Probe.memory_shared`."""
@@ -223,18 +277,29 @@ class HappensBefore:
     def memory_freed(self, memory: int, stream: str) -> None:
         """See `Probe.memory_freed`."""
         known = self._memories.pop(memory, None)
-        if known is None:
+        if known is None or not stream:
             return
-        free = _Work("free", self._clocks.now(stream))
-        latest = {one.work.point.stream: one for one in known.accesses}
-        for user, one in latest.items():
+        free = Work("free", self._clocks.at_free(stream))
+        for one in known.latest():
+            user = one.work.point.stream
             if user not in known.shared and not free.point.is_after(one.work.point):
-                self._found(memory, one, _Past(free, one.extent, True))
+                self._found(memory, one, Past(free, one.extent, True))
 
     # --- what is found ----------------------------------------------------------------
 
-    def _found(self, memory: int, first: _Past, second: _Past) -> None:
-        accesses = self._access(first), self._access(second)
+    def _access(self, memory: int, access: Past) -> None:
+        known = self._memories.get(memory)
+        if known is None:
+            known = self._memories[memory] = MemoryAccesses()
+        work = access.work
+        for one in known.in_conflict(access):
+            self._found(memory, one, access)
+            early = one.work.point.stream
+            work.point = self._clocks.wait_for_now(work.point, early)
+        known.add(access, self._clocks.is_known_to_all)
+
+    def _found(self, memory: int, first: Past, second: Past) -> None:
+        accesses = self._told(first), self._told(second)
         # Of a line in a loop, which may take another stream each time, once.
         key = tuple(
             (one.action, one.writes, one.location or one.stream, one.origin)
@@ -255,7 +320,7 @@ class HappensBefore:
         race, times = self._races[key]
         self._races[key] = race, times + 1
 
-    def _access(self, past: _Past) -> Access:
+    def _told(self, past: Past) -> Access:
         work = past.work
         task, node = work.task_node
         return Access(
@@ -268,3 +333,8 @@ class HappensBefore:
             node=node,
             origin=NodeOrigin() if node < 0 else self._origin(node),
         )
+
+
+def _place(wait: NeedlessWait) -> Hashable:
+    """What a user would remove: the line, which may be needed another time."""
+    return wait.location or (wait.stream, wait.producer)

@@ -3,30 +3,41 @@
 Work on one stream is done in order, so a number says how far a stream has come. A
 *clock* says for each stream how far it has come at some point at least. Every stream
 has one, of what is done before its next work begins; so has every event, of what is
-done when it happens; and so has the host, of what is done because it waited. To wait is
-to take the larger of both numbers, stream by stream. All threads count as one host:
-what one of them waited for is done before anything that any of them launches later.
+done when it happens. To wait is to take the larger of both numbers, stream by stream.
+
+A thread of the host is a stream, too: what it does itself is done in order, and its
+clock says what is done because it waited. What it launches, and an event that it
+records, comes after all that: the stream takes over the thread's clock. Two threads
+know nothing of each other unless one hands over to the other (`hand_over`).
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-#: Stream -> how many of its works are done. Never changed, only replaced.
+#: Stream or thread -> how many of its works are done. Never changed, only replaced.
 Clock: TypeAlias = Mapping[str, int]
+
+#: The thread of a program of which no other is known; names of others begin so.
+HOST: Final = "host"
 
 #: So many events are remembered. Whoever waits for one that is forgotten waits for all
 #: that are.
 _MAX_EVENTS: Final = 1 << 16
 
+#: Likewise, so many things by which threads hand over.
+_MAX_HANDOVERS: Final = 1 << 14
+
+_NOTHING: Final[Clock] = {}
+
 
 class Point(NamedTuple):
-    """A point in the work of a stream.
+    """A point in the work of a stream, or of a thread of the host.
 
     Attributes:
-        stream: The stream.
-        number: So many works of the stream are done then.
-        clock: How far the other streams have come at least.
+        stream: The stream, or the thread.
+        number: So many of its works are done then.
+        clock: How far the others have come at least.
     """
 
     stream: str
@@ -38,38 +49,76 @@ class Point(NamedTuple):
 
         `other` was there before this point was.
         """
-        return (
-            other.stream == self.stream
-            or self.clock.get(other.stream, 0) >= other.number
-        )
+        return self.is_after_number(other.stream, other.number)
+
+    def is_after_number(self, stream: str, number: int) -> bool:
+        """Likewise, of the point where so many works of a stream are done."""
+        return stream == self.stream or self.clock.get(stream, 0) >= number
+
+
+def is_thread(stream: str) -> bool:
+    """Whether it is none, but a thread of the host."""
+    return stream.startswith(HOST)
 
 
 class StreamClocks:
-    """The clocks of all streams, of events and of the host.
+    """The clocks of all streams, of events and of the host's threads.
 
     Fed with what happened, in its order. What is not known, since it happened before
-    anybody looked, is taken as done at once.
+    anybody looked, is taken as done at once. A thread that nobody has begun knows at
+    any time what all others do.
     """
 
     def __init__(self) -> None:
-        self._host: Clock = {}
-        self._clocks: dict[str, Clock] = {}  # of streams that have waited for more
+        self._threads: dict[str, Clock] = {}  # of those that were begun
+        #: What some thread or other knows.
+        self._known: Clock = _NOTHING
+        self._clocks: dict[str, Clock] = {}  # of streams
+        #: Of each stream: the clock of a thread that it has taken over last.
+        self._taken: dict[str, Clock] = {}
         self._numbers: Counter[str] = Counter()
         self._events: dict[int, Point] = {}
-        self._forgotten: Clock = {}
+        self._forgotten: Clock = _NOTHING
+        self._handovers: dict[Hashable, Clock] = {}
+        self._forgotten_handovers: Clock = _NOTHING
 
-    def launch(self, stream: str) -> Point:
+    # --- work -----------------------------------------------------------------------
+
+    def launch(self, stream: str, thread: str = HOST) -> Point:
         """The next work of a stream: the point at which it is done."""
+        clock = self._clock(stream, thread)
         self._numbers[stream] = number = self._numbers[stream] + 1
-        return Point(stream, number, self._clock(stream))
+        return Point(stream, number, clock)
 
-    def now(self, stream: str) -> Point:
-        """Where all work of a stream is done that it has so far."""
-        return Point(stream, self._numbers[stream], self._clock(stream))
+    def act(self, thread: str = HOST) -> Point:
+        """The next thing that a thread does itself."""
+        before = self._thread(thread)
+        self._numbers[thread] = number = self._numbers[thread] + 1
+        self._learn(thread, {thread: number})
+        return Point(thread, number, before)
 
-    def record(self, stream: str, event: int) -> None:
+    def at_free(self, stream: str) -> Point:
+        """Where all work of a stream is done that it has so far; for a free.
+
+        Memory is taken back later than it was let go, by any thread: what one of them
+        has waited for may have been waited for by who let go.
+        """
+        clock = _later(self._clocks.get(stream, _NOTHING), self._known, but=stream)
+        return Point(stream, self._numbers[stream], clock)
+
+    def is_known_to_all(self, point: Point) -> bool:
+        """Whether all that is done from now on comes after a point."""
+        stream, number, _ = point
+        return all(
+            clock.get(stream, 0) >= number
+            for clock in (self._known, *self._threads.values())
+        )
+
+    # --- waits ----------------------------------------------------------------------
+
+    def record(self, stream: str, event: int, thread: str = HOST) -> None:
         """An event marks the work that a stream has so far."""
-        self._events[event] = self.now(stream)
+        self._events[event] = self._now(stream, thread)
         if len(self._events) > _MAX_EVENTS:
             oldest = self._events.pop(next(iter(self._events)))
             self._forgotten = _later(self._forgotten, _done_at(oldest))
@@ -78,50 +127,96 @@ class StreamClocks:
         """What an event marks, None if that is not known."""
         return self._events.get(event)
 
-    def wait(self, stream: str, event: int) -> bool:
+    def wait(self, stream: str, event: int, thread: str = HOST) -> bool:
         """All further work of a stream waits for an event; False if it did before."""
-        return self._wait(stream, self._awaited(event))
+        before = self._clock(stream, thread)
+        after = _later(before, self._awaited(event), but=stream)
+        self._clocks[stream] = after
+        return after is not before
 
-    def wait_for_now(self, late: Point, stream: str) -> Point:
-        """The point as it were if its stream had waited for `stream` before.
+    def wait_for_now(self, late: Point, early: str) -> Point:
+        """The point as it were if its stream, or thread, had waited for `early` before.
 
-        All further work of its stream waits as well.
+        All that comes after it has waited as well.
         """
-        done = _done_at(self.now(stream))
-        self._wait(late.stream, done)
+        if is_thread(early):
+            done = {**self._thread(early), early: self._numbers[early]}
+        else:
+            done = {**self._clocks.get(early, _NOTHING), early: self._numbers[early]}
+        if is_thread(late.stream):
+            self._learn(late.stream, done)
+        else:
+            clock = self._clocks.get(late.stream, _NOTHING)
+            self._clocks[late.stream] = _later(clock, done, but=late.stream)
         return late._replace(clock=_later(late.clock, done, but=late.stream))
 
-    def synchronize_event(self, event: int) -> None:
-        """The host has waited for an event."""
-        self._host_waits(self._awaited(event))
+    def synchronize_event(self, event: int, thread: str = HOST) -> None:
+        """A thread has waited for an event."""
+        self._learn(thread, self._awaited(event))
 
-    def synchronize_stream(self, stream: str) -> None:
-        """The host has waited for all work of a stream."""
-        self._host_waits(_done_at(self.now(stream)))
+    def synchronize_stream(self, stream: str, thread: str = HOST) -> None:
+        """A thread has waited for all work of a stream."""
+        done = {**self._clocks.get(stream, _NOTHING), stream: self._numbers[stream]}
+        self._learn(thread, done)
 
-    def synchronize_device(self, device: str) -> None:
-        """The host has waited for all streams of a device."""
+    def synchronize_device(self, device: str, thread: str = HOST) -> None:
+        """A thread has waited for all streams of a device."""
         for stream in {*self._numbers, *self._clocks}:
             if stream.startswith(f"{device}/"):
-                self.synchronize_stream(stream)
+                self.synchronize_stream(stream, thread)
 
-    def _clock(self, stream: str) -> Clock:
-        """What is done before the next work of a stream begins."""
-        return self._clocks.get(stream, self._host)
+    # --- threads --------------------------------------------------------------------
+
+    def begin_thread(self, thread: str, by: str | None = None) -> None:
+        """A thread begins: with what the one knows that starts it, or with nothing."""
+        self._threads[thread] = _NOTHING if by is None else self._thread(by)
+
+    def has_begun(self, thread: str) -> bool:
+        """Whether a thread has begun, and not ended."""
+        return thread in self._threads
+
+    def end_thread(self, thread: str) -> None:
+        """A thread does nothing any more."""
+        self._threads.pop(thread, None)
+
+    def hand_over(self, thread: str, key: Hashable) -> None:
+        """A thread leaves what it knows in a queue, a lock, or what else there is."""
+        clock = self._thread(thread)
+        left = self._handovers.pop(key, clock)
+        self._handovers[key] = _later(left, clock)
+        if len(self._handovers) > _MAX_HANDOVERS:
+            oldest = self._handovers.pop(next(iter(self._handovers)))
+            self._forgotten_handovers = _later(self._forgotten_handovers, oldest)
+
+    def take_over(self, thread: str, key: Hashable) -> None:
+        """A thread learns all that was left there so far."""
+        self._learn(thread, self._handovers.get(key, self._forgotten_handovers))
+
+    # --- how ------------------------------------------------------------------------
+
+    def _now(self, stream: str, thread: str) -> Point:
+        return Point(stream, self._numbers[stream], self._clock(stream, thread))
+
+    def _thread(self, thread: str) -> Clock:
+        """What a thread knows."""
+        return self._threads.get(thread, self._known)
+
+    def _clock(self, stream: str, thread: str) -> Clock:
+        """What is done before the next work of a stream begins, which is a thread's."""
+        clock, news = self._clocks.get(stream, _NOTHING), self._thread(thread)
+        if self._taken.get(stream) is not news:
+            self._taken[stream] = news
+            self._clocks[stream] = clock = _later(clock, news, but=stream)
+        return clock
 
     def _awaited(self, event: int) -> Clock:
         known = self._events.get(event)
         return self._forgotten if known is None else _done_at(known)
 
-    def _wait(self, stream: str, done: Clock) -> bool:
-        before = self._clock(stream)
-        after = self._clocks[stream] = _later(before, done, but=stream)
-        return after is not before
-
-    def _host_waits(self, done: Clock) -> None:
-        self._host = _later(self._host, done)
-        for stream, clock in self._clocks.items():
-            self._clocks[stream] = _later(clock, done, but=stream)
+    def _learn(self, thread: str, done: Clock) -> None:
+        if thread in self._threads:
+            self._threads[thread] = _later(self._threads[thread], done)
+        self._known = _later(self._known, done)
 
 
 def _done_at(point: Point) -> Clock:
@@ -136,6 +231,8 @@ def _later(one: Clock, other: Clock, *, but: str = "") -> Clock:
         other: Another.
         but: The stream whose own clock `one` is: how far it has come itself it knows.
     """
+    if one is other:
+        return one
     news = {
         stream: number
         for stream, number in other.items()

@@ -573,6 +573,171 @@ def test_a_node_that_an_interrupt_left_open_ends_with_its_thread(program):
     assert nodes_of(program) == (-1, -1)
 
 
+# --- threads of the host --------------------------------------------------------------
+
+
+@pytest.fixture
+def threads():
+    """A program of two threads, who are told apart."""
+    program = Program()
+    program.machine = HappensBefore(program.origin, tells_threads_apart=True)
+    program.machine.thread_begun(MAIN)
+    program.machine.thread_begun(WORKER, by=MAIN)
+    return program
+
+
+def test_what_one_thread_has_waited_for_another_does_not_know(threads):
+    threads.launch(A, writes=[1], thread=WORKER)
+    threads.machine.stream_synchronized(A, WORKER)
+    threads.launch(B, reads=[1], thread=MAIN)
+
+    assert threads.races() == RACE
+
+
+def test_what_is_handed_over_is_known(threads):
+    threads.launch(A, writes=[1], thread=WORKER)
+    threads.machine.stream_synchronized(A, WORKER)
+    threads.machine.handed_over(WORKER, "queue")
+    threads.machine.taken_over(MAIN, "queue")
+    threads.launch(B, reads=[1], thread=MAIN)
+
+    assert threads.races() == []
+
+
+def test_what_comes_after_a_handover_is_not(threads):
+    threads.launch(A, writes=[1], thread=WORKER)
+    threads.machine.handed_over(WORKER, "queue")
+    threads.machine.stream_synchronized(A, WORKER)
+    threads.machine.taken_over(MAIN, "queue")
+    threads.launch(B, reads=[1], thread=MAIN)
+
+    assert threads.races() == RACE
+
+
+def test_a_thread_begins_with_what_its_starter_knows(threads):
+    threads.launch(A, writes=[1], thread=MAIN)
+    threads.machine.stream_synchronized(A, MAIN)
+    threads.machine.thread_begun("third", by=MAIN)
+    threads.launch(B, reads=[1], thread="third")
+    assert threads.races() == []
+
+    threads.launch(C, reads=[1], thread=WORKER)
+    assert threads.races() == [(A, "kernel", C, "kernel")]
+
+
+def test_who_joins_a_thread_knows_what_it_did(threads):
+    threads.launch(A, writes=[1], thread=WORKER)
+    threads.machine.stream_synchronized(A, WORKER)
+    threads.machine.thread_joined(WORKER, by=MAIN)
+    threads.launch(B, reads=[1], thread=MAIN)
+
+    assert threads.races() == []
+
+
+def test_a_thread_that_nobody_has_begun_may_have_been_told_anything(threads):
+    threads.launch(A, writes=[1], thread=WORKER)
+    threads.machine.stream_synchronized(A, WORKER)
+    threads.launch(B, reads=[1], thread="unknown")
+
+    assert threads.races() == []
+
+
+def test_nodes_come_after_who_has_called_their_pass_and_before_what_it_does_next(
+    threads,
+):
+    threads.launch(A, writes=[1], thread=MAIN)
+    threads.machine.stream_synchronized(A, MAIN)
+    threads.machine.task_begun(MAIN, 3)
+    threads.machine.node_started("engine", 3, 7)
+    threads.launch(B, reads=[1], writes=[2], thread="engine")
+    threads.machine.stream_synchronized(B, "engine")
+    threads.machine.node_ended("engine", 3, 7)
+    threads.machine.task_left(MAIN, 3)
+    threads.launch(C, reads=[2], thread=MAIN)
+    assert threads.races() == []
+
+    threads.launch("sim:1/1", reads=[2], thread=WORKER)
+    assert threads.races() == [(B, "kernel", "sim:1/1", "kernel")]
+
+
+def test_a_node_does_not_know_what_another_thread_has_waited_for(threads):
+    threads.launch(A, writes=[1], thread=WORKER)
+    threads.machine.stream_synchronized(A, WORKER)
+    threads.machine.task_begun(MAIN, 3)
+    threads.machine.node_started("engine", 3, 7)
+    threads.launch(B, reads=[1], thread="engine")
+
+    assert threads.races() == RACE
+
+
+def test_an_access_that_one_thread_does_not_know_to_be_done_is_not_forgotten(threads):
+    for part in range(200):
+        layout = f"{8 * part};1;8;8"
+        threads.launch(A, writes=[1], layout=layout, name=str(part), thread=MAIN)
+        threads.machine.stream_synchronized(A, MAIN)
+    threads.launch(B, reads=[1], layout="0;1;8;8", thread=WORKER)
+
+    assert threads.races() == [(A, "0", B, "kernel")]
+
+
+# --- memory of the host ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_the_host_has_to_wait_for_a_copy_into_its_memory(program, writes):
+    program.launch(A, writes=[1])
+    program.machine.host_accessed(MAIN, 1, WHOLE, writes, "a.py:4")
+
+    assert program.races() == [(A, "kernel", "host", "host")]
+
+
+def test_the_host_may_read_what_is_being_copied_and_not_write_it(program):
+    program.launch(A, reads=[1])
+    program.machine.host_accessed(MAIN, 1, WHOLE, False, "")
+    assert program.races() == []
+
+    program.machine.host_accessed(MAIN, 1, WHOLE, True, "")
+    assert program.races() == [(A, "kernel", "host", "host")]
+
+
+def test_a_host_that_has_waited_may_use_its_memory(program):
+    program.launch(A, writes=[1])
+    program.machine.stream_synchronized(A)
+    program.machine.host_accessed(MAIN, 1, WHOLE, True, "")
+    program.launch(A, reads=[1])
+    program.launch(B, reads=[1])
+
+    assert program.races() == []
+
+
+def test_other_bytes_of_the_memory_may_be_used_meanwhile(program):
+    program.launch(A, writes=[1], layout="0;4;8;8")
+    program.machine.host_accessed(MAIN, 1, "32;4;8;8", True, "")
+
+    assert program.races() == []
+
+
+def test_what_one_thread_writes_another_may_not_launch_a_copy_of(threads):
+    threads.machine.host_accessed(WORKER, 1, WHOLE, True, "")
+    threads.launch(A, reads=[1], thread=MAIN)
+
+    assert threads.races() == [("host (1)", "host", A, "kernel")]
+
+
+def test_two_threads_of_the_host_may_do_with_their_memory_what_they_like(threads):
+    threads.machine.host_accessed(WORKER, 1, WHOLE, True, "")
+    threads.machine.host_accessed(MAIN, 1, WHOLE, True, "")
+
+    assert threads.races() == []
+
+
+def test_memory_of_the_host_may_go_while_it_is_copied(program):
+    program.launch(A, reads=[1])
+    program.machine.memory_freed(1, "")
+
+    assert program.races() == []
+
+
 # --- waits that were not needed -------------------------------------------------------
 
 
@@ -636,6 +801,17 @@ def test_a_wait_for_a_stream_that_has_done_nothing_is_not_called_needless(progra
     assert program.needless() == []
 
 
+def test_a_line_that_was_needed_once_is_not_needless(program):
+    program.launch(A, writes=[1])
+    for late in (B, B, C):
+        program.wait_stream(late, A, "a.py:3")
+    program.wait_stream(B, A, "a.py:9")
+
+    assert [wait.location for wait, _ in program.machine.findings.needless_waits] == [
+        "a.py:9"
+    ]
+
+
 def test_no_wait_is_called_needless_after_a_race(program):
     """It may be the very wait that came too late."""
     program.launch(A, writes=[1])
@@ -685,7 +861,7 @@ def test_an_event_that_is_long_gone_still_orders_what_it_marks(program):
 def test_a_long_run_is_remembered_in_bounded_memory(program):
     def size():
         machine = program.machine
-        accesses = sum(len(one.accesses) for one in machine._memories.values())
+        accesses = sum(map(len, machine._memories.values()))
         return len(machine._kernels) + accesses
 
     sizes = []
@@ -700,3 +876,30 @@ def test_a_long_run_is_remembered_in_bounded_memory(program):
 
     assert max(sizes[20:]) == max(sizes[30:]) < 5_000
     assert len(program.machine._memories) == 1
+
+
+@pytest.mark.parametrize("later", ["reads", "writes"])
+def test_the_first_of_very_many_accesses_is_not_forgotten(program, later):
+    for part in range(2_000):
+        program.launch(A, writes=[1], layout=f"{8 * part};1;8;8", name=f"part{part}")
+    program.launch(B, layout="0;1;8;8", **{later: [1]})
+
+    assert program.races() == [(A, "part0", B, "kernel")]
+
+
+def test_of_very_many_accesses_those_are_forgotten_that_a_later_one_covers(program):
+    for part in range(2_000):
+        program.launch(A, reads=[1], layout=f"{8 * part};1;8;8")
+    program.launch(A, writes=[1], layout="0;2000;8;8")
+
+    (known,) = program.machine._memories.values()
+    assert len(known) == 1
+
+
+def test_the_same_accesses_again_and_again_are_remembered_once(program):
+    for part in (0, 1, 2, 3) * 500:
+        program.launch(A, reads=[1], layout=f"{8 * part};1;8;8")
+        program.launch(B, reads=[1], layout=f"{8 * part};1;8;8")
+
+    (known,) = program.machine._memories.values()
+    assert len(known) == 8

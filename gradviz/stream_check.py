@@ -185,6 +185,18 @@ class StreamCheck(Probe):
         """See `Probe.array_accessed`."""
         self._note(self._machine.array_accessed, kernel, memory, layout, writes)
 
+    def host_accessed(self, memory: int, layout: str, writes: bool) -> None:
+        """See `Probe.host_accessed`."""
+        location = self._locations.of_caller(1)
+        self._note(
+            self._machine.host_accessed,
+            self._thread(),
+            memory,
+            layout,
+            writes,
+            location,
+        )
+
     def memory_allocated(self, memory: int, stream: str, size_bytes: int) -> None:
         """See `Probe.memory_allocated`."""
         self._note(self._machine.memory_allocated, memory, stream, size_bytes)

@@ -469,3 +469,153 @@ def test_a_no_orders_nothing(side):
             (2 * x).tolist()
 
     assert len(check.races) == 1
+
+
+# --- memory of the host that a device copies ------------------------------------------
+
+
+def computed():
+    return gv.ones(8, device="sim:0") + 1
+
+
+def copied_out():
+    """A copy in pinned memory, which may still be going on."""
+    return computed().to("cpu", non_blocking=True)
+
+
+def copied_into(host):
+    return host.copy_(computed(), non_blocking=True)
+
+
+READS = {
+    "item": lambda host: host[0].item(),
+    "list": lambda host: host.tolist(),
+    "op": lambda host: host + 1,
+    "text": repr,
+    "copy to a device": lambda host: host.to("sim:1"),
+    "numpy, index": lambda host: host.numpy()[3],
+    "numpy, function": lambda host: np.sum(host.numpy()),
+    "numpy, loop": lambda host: list(host.numpy()),
+    "tensor": lambda host: gv.tensor(host.numpy()),
+}
+
+
+@pytest.mark.usefixtures("side")
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_the_program_has_to_wait_for_a_copy_before_it_reads(read, is_awaited):
+    target = gv.zeros(8, pin_memory=True)
+    for copy in (copied_out, lambda: copied_into(target)):
+        with check_streams(raise_error=False) as check:
+            host = copy()
+            if is_awaited:
+                here().synchronize()
+            read(host)
+
+        assert len(check.races) == (not is_awaited)
+        gv.synchronize("sim:0")
+
+
+@pytest.mark.usefixtures("side")
+def test_a_read_that_waits_for_nothing_says_what_the_program_has_to_wait_for():
+    with check_streams(raise_error=False) as check:
+        host = copied_out()
+        host.tolist()
+        line = sys._getframe().f_lineno - 1
+
+    (found,) = check.races
+    assert (found.first.action, found.second.stream) == ("Memcpy DtoH", "host")
+    assert found.second.location == f"{__file__}:{line}"
+    assert found.remedy.startswith("the program must wait for sim:0/0 before this")
+
+
+WRITES = {
+    "op in place": lambda host: host.add_(1),
+    "fill": lambda host: host.fill_(0),
+    "index": lambda host: host.__setitem__(0, 1.0),
+    "numpy, index": lambda host: host.numpy().__setitem__(0, 1.0),
+    "numpy, in place": lambda host: host.numpy().sort(),
+    "numpy, out": lambda host: np.add(1, 2, out=host.numpy()),
+    "random": lambda host: host.uniform_(),
+}
+
+
+@pytest.mark.usefixtures("side")
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_the_program_has_to_wait_for_a_copy_before_it_writes(write, is_awaited):
+    target = gv.zeros(8, device="sim:0")
+    for copy in (
+        lambda host: host.to("sim:0", non_blocking=True),
+        lambda host: target.copy_(host, non_blocking=True),
+    ):
+        with check_streams(raise_error=False) as check:
+            host = gv.ones(8).pin_memory()
+            copy(host)
+            if is_awaited:
+                here().synchronize()
+            write(host)
+
+        assert len(check.races) == (not is_awaited)
+        gv.synchronize("sim:0")
+
+
+@pytest.mark.usefixtures("side")
+def test_a_copy_from_pinned_memory_does_not_hinder_a_read_of_it():
+    with check_streams():
+        host = gv.ones(8).pin_memory()
+        host.to("sim:0", non_blocking=True)
+        assert host.sum() == 8
+
+
+@pytest.mark.usefixtures("side")
+def test_copies_of_other_than_pinned_memory_are_waited_for():
+    with check_streams():
+        host = gv.ones(8)
+        there = host.to("sim:0", non_blocking=True)
+        host.zero_()
+        host.copy_(there, non_blocking=True)
+        assert host.tolist() == [1.0] * 8
+
+
+@pytest.mark.usefixtures("side")
+def test_a_copy_that_casts_on_the_host_has_read_it():
+    with check_streams():
+        host, there = gv.ones(8).pin_memory(), gv.zeros(8, device="sim:0").double()
+        there.copy_(host, non_blocking=True)
+        host.zero_()
+        assert there.tolist() == [1.0] * 8
+
+
+@pytest.mark.usefixtures("side")
+def test_halves_of_pinned_memory_may_be_copied_and_used_in_turn():
+    """Two buffers in one piece of memory, each waited for before it is used again."""
+    with check_streams():
+        host = gv.zeros(2, 4, pin_memory=True)
+        done = [None, None]
+        total = gv.zeros(4, device="sim:0")
+        for step in range(6):
+            half = host[step % 2]
+            if done[step % 2]:
+                done[step % 2].synchronize()
+            half.numpy()[:] = step
+            total += half.to("sim:0", non_blocking=True)
+            done[step % 2] = here().record_event()
+        assert total.tolist() == [15.0] * 4
+
+
+@pytest.mark.usefixtures("side")
+def test_a_pinned_tensor_may_go_while_it_is_copied():
+    with check_streams():
+        there = gv.ones(8).pin_memory().to("sim:0", non_blocking=True)
+        gv.zeros(8, pin_memory=True)
+        assert there.tolist() == [1.0] * 8
+
+
+def test_an_access_of_the_host_is_found_in_a_recording_too(side, request):
+    request.node.add_marker(pytest.mark.races)
+    with gv.record() as recording:
+        copied_out().tolist()
+
+    ((found, _),) = stream_order(recording.trace).races
+    assert found.second.stream == "host"

@@ -15,11 +15,11 @@ class NodeOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """Work on a stream that reads or writes memory.
+    """Work on a stream that reads or writes memory, or the program itself.
 
     Attributes:
-        action: What it is: the name of a kernel, ``allocation`` or ``free``.
-        stream: Where it was put.
+        action: What it is: the name of a kernel, ``allocation``, ``free`` or ``host``.
+        stream: Where it was put; the thread if it is the program's.
         writes: Whether it writes.
         layout: Which bytes, as ``offset;shape;strides;itemsize``.
         location: ``path:line`` of the user's program that launched it, if known.
@@ -42,7 +42,15 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
             self.action, "writes it" if self.writes else "reads it"
         )
         where = f", at {self.location}" if self.location else ""
-        return f"{self.action} on {self.stream} {does}{self._node()}{where}"
+        who = f"{self.action} on {self.stream}"
+        if self.is_hosts:
+            who = f"the program, on {self.stream},"
+        return f"{who} {does}{self._node()}{where}"
+
+    @property
+    def is_hosts(self) -> bool:
+        """Whether the program itself has read or written, and no device."""
+        return self.action == "host"
 
     def _node(self) -> str:
         if self.node < 0:
@@ -70,11 +78,16 @@ class Race(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return (
-            f"memory {self.memory} is used by two streams in no order:\n"
+            f"memory {self.memory} is used {self._by()} in no order:\n"
             f"  first:   {self.first}\n"
             f"  then:    {self.second}\n"
             f"  missing: {self.remedy}"
         )
+
+    def _by(self) -> str:
+        if self.first.is_hosts or self.second.is_hosts:
+            return "by a stream and by the program"
+        return "by two streams"
 
 
 class NeedlessWait(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,6 +148,17 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 def missing_sync(first: Access, second: Access) -> str:
     """What orders the second access after the first, as a user would write it."""
     early, late = first.stream, second.stream
+    if first.is_hosts:
+        return (
+            f"the thread that launches this must be told that {early} is done with the "
+            f"memory: by a queue, an event, a lock or a join"
+        )
+    if second.is_hosts:
+        stream, _ = _variables(early, early)
+        return (
+            f"the program must wait for {early} before this: {stream}.synchronize(), "
+            f"or that of an event recorded after {first.action}"
+        )
     one, other = _variables(early, late)
     if second.action == "free":
         return (
@@ -147,5 +171,7 @@ def missing_sync(first: Access, second: Access) -> str:
 
 def _variables(early: str, late: str) -> tuple[str, str]:
     """What a program might call two streams: ``s0`` and ``s1``."""
+    if early == late:
+        return (f"s{early.rpartition('/')[2]}",) * 2
     one, other = (f"s{stream.rpartition('/')[2]}" for stream in (early, late))
     return (one, other) if one != other else ("earlier", "later")

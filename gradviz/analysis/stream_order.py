@@ -12,6 +12,7 @@ from gradviz.trace.events import (
     Event,
     EventRecorded,
     EventSynchronized,
+    HostAccessed,
     KernelLaunched,
     MemoryAllocated,
     MemoryFreed,
@@ -46,6 +47,10 @@ _REPORTS: Final[Mapping[type[Event], tuple[Callable[..., None], tuple[str, ...]]
     ArrayAccessed: (
         HappensBefore.array_accessed,
         ("kernel", "memory", "layout", "writes"),
+    ),
+    HostAccessed: (
+        HappensBefore.host_accessed,
+        ("thread", "memory", "layout", "writes", "location"),
     ),
     MemoryAllocated: (
         HappensBefore.memory_allocated,

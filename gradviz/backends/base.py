@@ -11,6 +11,7 @@ from gradviz.backends.protocols import (
     Array,
     ArrayTypes,
     Backend,
+    CopiesIntoHost,
     MemoryUse,
     StreamLike,
 )
@@ -183,6 +184,24 @@ def copy_to(array: Array, device: Device, *, non_blocking: bool = False) -> Arra
     return target.from_host(source.to_host(array), device)
 
 
+def copy_into_pinned(array: Array, host: Array) -> bool:
+    """Have a device copy its array into one of the host's; returns at once.
+
+    Returns:
+        False, and nothing is copied, if that needs somebody to wait: `host` is not in
+        pinned memory or not in C order, or the device's backend cannot do it.
+    """
+    source: object = _by_array.get(type(array))
+    if (
+        not isinstance(source, CopiesIntoHost)
+        or not is_pinned(host)
+        or not host.flags.c_contiguous
+    ):
+        return False
+    source.copy_into_host(array, host)
+    return True
+
+
 def num_device_threads() -> int:
     """How many device threads the engine needs for the devices in use.
 
@@ -225,6 +244,7 @@ __all__ = [
     "accelerator_of",
     "backend_of",
     "backends",
+    "copy_into_pinned",
     "copy_to",
     "count_devices",
     "current_accelerator",

@@ -4,6 +4,7 @@ import numpy as np
 
 from gradviz.backends.base import ArrayTypes, register
 from gradviz.backends.device import CPU, Device
+from gradviz.backends.pinned_array import PinnedArray
 
 
 class CpuBackend:
@@ -11,7 +12,7 @@ class CpuBackend:
 
     type = "cpu"
     # What NumPy's functions return in place of an array without dimensions counts too.
-    array_types: ArrayTypes = (np.ndarray, *set(np.sctypeDict.values()))
+    array_types: ArrayTypes = (np.ndarray, PinnedArray, *set(np.sctypeDict.values()))
 
     def device_count(self) -> int:
         """There is one CPU."""
@@ -36,7 +37,7 @@ class CpuBackend:
     def to_host(self, array: np.ndarray, *, non_blocking: bool = False) -> np.ndarray:
         """A copy, as every other backend makes one; of a NumPy scalar a 0-d array."""
         del non_blocking
-        return np.array(array)
+        return np.asarray(array.copy())
 
 
 register(CpuBackend())

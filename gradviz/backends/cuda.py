@@ -17,6 +17,7 @@ from gradviz.backends.cuda_memory import Memory
 from gradviz.backends.cuda_reports import Begun
 from gradviz.backends.cuda_streams import CudaStreams
 from gradviz.backends.device import Device
+from gradviz.backends.pinned_array import PinnedArray
 from gradviz.backends.pinning import empty_pinned, is_pinned
 from gradviz.backends.protocols import ArrayTypes, MemoryUse, StreamLike
 from gradviz.backends.stream import current_stream
@@ -139,8 +140,8 @@ class CudaBackend(CudaStreams):
         begun: Begun,
         device: Device,
         name: str,
-        reads: Iterable[CudaArray],
-        writes: Iterable[CudaArray],
+        reads: Iterable[CudaArray | PinnedArray],
+        writes: Iterable[CudaArray | PinnedArray],
     ) -> None:
         """After a kernel was launched on the current stream: tell of it."""
         stream = self.stream(device)
@@ -151,7 +152,8 @@ class CudaBackend(CudaStreams):
         self, array: np.ndarray, device: Device, *, non_blocking: bool = False
     ) -> CudaArray:
         """A copy in the memory of `device`."""
-        copy = self.upload(array, device)
+        pinned = (array,) if non_blocking and isinstance(array, PinnedArray) else ()
+        copy = self.upload(array, device, reads=pinned)
         # What is in other than pinned memory CUDA has read when it returns.
         if non_blocking:
             self.account.keep(array, current_stream(device))
@@ -164,9 +166,13 @@ class CudaBackend(CudaStreams):
         if not non_blocking:
             return self.download(array)
         host = empty_pinned(array.shape, array.dtype, self)
-        self._copy_out(array, out=host, blocking=False)
-        self.account.keep(host, current_stream(array.device))
+        self.copy_into_host(array, host)
         return host
+
+    def copy_into_host(self, array: CudaArray, host: PinnedArray) -> None:
+        """Copy into pinned memory; returns at once."""
+        self._copy_out(array, (host,), out=np.asarray(host), blocking=False)
+        self.account.keep(host, current_stream(array.device))
 
     def to_peer(self, array: CudaArray, device: Device) -> CudaArray:
         """A copy on another CUDA device, made by the source's current stream."""
@@ -190,14 +196,16 @@ class CudaBackend(CudaStreams):
         target.wait_stream(source)
         return copy
 
-    def upload(self, array: np.ndarray, device: Device) -> CudaArray:
+    def upload(
+        self, array: np.ndarray, device: Device, *, reads: Sequence[PinnedArray] = ()
+    ) -> CudaArray:
         """An array with the elements of one in host memory."""
         self._is_initialized = True
         copy = self._empty(array.shape, array.dtype, device)
         begun = self.begin(device)
         self.launch(device, copy.raw.set, (np.asarray(array, order="C"),), {})
         if begun:
-            self.report(begun, device, "Memcpy HtoD", (), (copy,))
+            self.report(begun, device, "Memcpy HtoD", reads, (copy,))
         return copy
 
     def download(self, array: CudaArray) -> np.ndarray:
@@ -214,11 +222,13 @@ class CudaBackend(CudaStreams):
         self._tell_of_indices(stream)
         return host
 
-    def _copy_out(self, array: CudaArray, **options: Any) -> np.ndarray:
+    def _copy_out(
+        self, array: CudaArray, writes: Sequence[PinnedArray] = (), **options: Any
+    ) -> np.ndarray:
         begun = self.begin(array.device)
         host = self.launch(array.device, array.raw.get, (), options)
         if begun:
-            self.report(begun, array.device, "Memcpy DtoH", (array,), ())
+            self.report(begun, array.device, "Memcpy DtoH", (array,), writes)
         return host
 
     def _empty(

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from gradviz.backends.cuda_array import CudaArray
 from gradviz.backends.device import Device
+from gradviz.backends.pinned_array import PinnedArray
 from gradviz.backends.reports import kernel_ids
 from gradviz.trace import probe
 from gradviz.trace.probe import Probe
@@ -55,8 +56,8 @@ class KernelReports:
         stream: str,
         device: Device,
         name: str,
-        reads: Iterable[CudaArray],
-        writes: Iterable[CudaArray],
+        reads: Iterable[CudaArray | PinnedArray],
+        writes: Iterable[CudaArray | PinnedArray],
         ended: Any,
     ) -> None:
         """Report a kernel that was launched just now, by the same thread.
@@ -72,10 +73,10 @@ class KernelReports:
         """
         listener, kernel = begun.listener, next(kernel_ids)
         listener.kernel_launched(kernel, stream, name)
-        for array in reads:
-            listener.array_accessed(kernel, array.memory.id, array.layout(), False)
-        for array in writes:
-            listener.array_accessed(kernel, array.memory.id, array.layout(), True)
+        for arrays, is_written in ((reads, False), (writes, True)):
+            for array in arrays:
+                if place := _place(array):
+                    listener.array_accessed(kernel, *place, is_written)
         self._timed[device].append(_Timed(listener, kernel, begun.event, ended))
 
     def read(self, device: Device, record: Callable[[], Any]) -> None:
@@ -100,3 +101,10 @@ class KernelReports:
                     for event in (one.began, one.ended)
                 )
                 one.listener.kernel_ran(one.kernel, began, ended)
+
+
+def _place(array: CudaArray | PinnedArray) -> tuple[int, str] | None:
+    """The memory and which bytes of it."""
+    if isinstance(array, PinnedArray):
+        return array.place()
+    return array.memory.id, array.layout()

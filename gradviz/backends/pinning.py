@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradviz.backends.pinned_array import PinnedArray, pinned_array
 from gradviz.backends.protocols import Accelerator
 
 
@@ -23,14 +24,14 @@ _classes: set[type] = {PinnedMemory}
 
 def empty_pinned(
     shape: tuple[int, ...], dtype: np.dtype[Any], accelerator: Accelerator
-) -> np.ndarray:
+) -> PinnedArray:
     """An array in pinned memory, in C order, with whatever is in there."""
     size = dtype.itemsize
     for length in shape:
         size *= length
     memory = accelerator.pinned_memory(max(size, 1))
     _classes.add(type(memory))
-    return np.ndarray(shape, dtype, buffer=memory)
+    return pinned_array(memory, shape, dtype)
 
 
 def pinned(array: np.ndarray, accelerator: Accelerator) -> np.ndarray:

@@ -147,11 +147,25 @@ class Accelerator(Backend, Protocol):
         """What the device is, for a person to read."""
 
 
+@runtime_checkable
+class CopiesIntoHost(Protocol):
+    """An accelerator that copies into pinned memory that a program has already."""
+
+    def copy_into_host(self, array: Array, host: Any) -> None:
+        """Copy an array of this backend into an array of NumPy; returns at once.
+
+        Args:
+            array: What to copy.
+            host: Of the same shape and dtype, in C order, in pinned memory.
+        """
+
+
 __all__ = [
     "Accelerator",
     "Array",
     "ArrayTypes",
     "Backend",
+    "CopiesIntoHost",
     "MemoryUse",
     "StreamLike",
 ]

@@ -364,7 +364,7 @@ def _plain(data: Data) -> Data:
 
 def _as_array(data: Data) -> np.ndarray:
     try:
-        array = np.array(_plain(data))
+        array = np.copy(_plain(data))
     except ValueError as error:
         raise _ragged(data, 0) or error from error
     if array.dtype.kind in "biufc":

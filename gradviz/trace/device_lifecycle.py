@@ -18,6 +18,7 @@ from gradviz.trace.events import (
     Event,
     EventRecorded,
     EventSynchronized,
+    HostAccessed,
     KernelLaunched,
     KernelRan,
     LeafStreamSynced,
@@ -40,6 +41,7 @@ class Part(enum.IntEnum):
 DEVICE_RULES: Final[Mapping[type[Event], Mapping[str, Part]]] = {
     KernelLaunched: {"kernel": Part.BEGINNING},
     ArrayAccessed: {"kernel": Part.USE, "memory": Part.USE},
+    HostAccessed: {"memory": Part.USE},
     KernelRan: {"kernel": Part.END},
     MemoryAllocated: {"memory": Part.BEGINNING},
     MemoryShared: {"memory": Part.USE},

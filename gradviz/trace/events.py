@@ -272,6 +272,15 @@ class ArrayAccessed(Event, tag="array_accessed", frozen=True, kw_only=True):
     writes: bool
 
 
+class HostAccessed(Event, tag="host_accessed", frozen=True, kw_only=True):
+    """A line of the user's program reads, or writes, memory that devices copy."""
+
+    memory: int
+    layout: str
+    writes: bool
+    location: str = ""
+
+
 class KernelRan(Event, tag="kernel_ran", frozen=True, kw_only=True):
     """When the device did a kernel, in nanoseconds on the clock of `t_ns`."""
 
@@ -363,6 +372,7 @@ KINDS: Final[dict[int, type[Event]]] = {
     56: KernelLaunched,
     57: ArrayAccessed,
     58: KernelRan,
+    59: HostAccessed,
     60: ThreadStarted,
     61: ThreadExited,
     62: ReentrantEntered,
@@ -405,6 +415,7 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     KernelLaunched,
     ArrayAccessed,
     KernelRan,
+    HostAccessed,
     ThreadStarted,
     ThreadExited,
     ReentrantEntered,

@@ -361,6 +361,13 @@ class Probe:
             writes: Whether it writes.
         """
 
+    def host_accessed(self, memory: int, layout: str, writes: bool) -> None:
+        """The program reads, or writes, memory that devices copy from and to.
+
+        The arguments are those of `array_accessed`. That memory has no stream: its
+        `memory_freed` names an empty one.
+        """
+
     def kernel_ran(self, kernel: int, began_ns: int, ended_ns: int) -> None:
         """When the device did it, on the recording's clock; reported afterwards."""
 

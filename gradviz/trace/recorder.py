@@ -31,6 +31,7 @@ from gradviz.trace.events import (
     GradientAccumulated,
     GradientBuffered,
     HookCalled,
+    HostAccessed,
     KernelLaunched,
     KernelRan,
     LeafStreamSynced,
@@ -360,6 +361,15 @@ class Recorder(Probe):
                 writes,
             )
         )
+
+    def host_accessed(self, memory: int, layout: str, writes: bool) -> None:
+        now, location = self._clock(), self._locations.of_caller(1)
+        rows = self._local.rows[HostAccessed]
+        rows.extend(
+            (now, -1, -1, memory, self._strings.intern(layout), writes, location)
+        )
+        if len(rows) > MANY:
+            self._call_writer(rows)
 
     def kernel_ran(self, kernel: int, began_ns: int, ended_ns: int) -> None:
         self._local.rows[KernelRan].extend(

@@ -46,6 +46,7 @@ def test_codes_are_those_of_the_format_for_ever():
         56: "kernel_launched",
         57: "array_accessed",
         58: "kernel_ran",
+        59: "host_accessed",
         60: "thread_started",
         61: "thread_exited",
         62: "reentrant_entered",

@@ -154,6 +154,15 @@ def test_a_kernel_is_read_with_the_line_that_launched_it(bench):
     assert event.location == f"{__file__}:{line}"
 
 
+def test_an_access_of_the_host_is_read_with_its_line(bench):
+    bench.recorder.host_accessed(6, "0;2,3;24,8;8", True)
+    line = sys._getframe().f_lineno - 1
+
+    (event,) = bench.events()
+    assert (event.memory, event.layout, event.writes) == (6, "0;2,3;24,8;8", True)
+    assert event.location == f"{__file__}:{line}"
+
+
 def test_a_wait_is_read_with_the_line_that_asked_for_it(bench):
     bench.recorder.stream_waited(3, 4, "sim:0/1", 5, 6)
     line = sys._getframe().f_lineno - 1
@@ -166,7 +175,10 @@ def test_a_wait_is_read_with_the_line_that_asked_for_it(bench):
 
 def test_every_method_of_a_probe_is_recorded():
     definitions = {"nodes_defined", "queue_defined"}
-    others = {"task_begun", "node_created", "kernel_launched", "stream_waited"}
+    others = {
+        *("task_begun", "node_created", "kernel_launched", "stream_waited"),
+        "host_accessed",
+    }
 
     assert set(METHODS) == set(CALLS) | definitions | others
     assert {kind_name(kind) for kind in KINDS.values()} == set(METHODS) - definitions

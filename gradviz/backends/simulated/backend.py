@@ -7,6 +7,7 @@ import numpy as np
 
 from gradviz.backends.base import register, register_stand_in
 from gradviz.backends.device import Device, is_named
+from gradviz.backends.pinned_array import PinnedArray
 from gradviz.backends.pinning import PinnedMemory
 from gradviz.backends.protocols import ArrayTypes, MemoryUse, StreamLike
 from gradviz.backends.simulated import copies
@@ -109,6 +110,14 @@ class SimulatedBackend:
             RuntimeError: A kernel has failed, or the device is lost.
         """
         return copies.to_host(array, is_awaited=not non_blocking)
+
+    def copy_into_host(self, array: SimulatedArray, host: PinnedArray) -> None:
+        """Copy into pinned memory; returns at once.
+
+        Raises:
+            RuntimeError: A kernel has failed, or the device is lost.
+        """
+        copies.into_host(array, host)
 
     def to_peer(self, array: SimulatedArray, device: Device) -> SimulatedArray:
         """A copy on another simulated device; returns at once."""

@@ -8,14 +8,9 @@ import numpy as np
 
 from gradviz.backends.device import CPU
 from gradviz.backends.mixing import MixedDevicesError
+from gradviz.backends.numpy_functions import FILLS, IN_PLACE, METADATA
 from gradviz.backends.simulated.device_array import DeviceArray, arrays_in
-from gradviz.backends.simulated.functions import (
-    FILLS,
-    IN_PLACE,
-    METADATA,
-    SHAPED,
-    TAKES_OUT,
-)
+from gradviz.backends.simulated.functions import SHAPED, TAKES_OUT
 from gradviz.backends.simulated.inference import (
     UNKNOWN,
     VIEW,
@@ -258,9 +253,9 @@ def _raw(value: Any) -> Any:
     """What a kernel gets for a value: memory of the device, copies of the host's."""
     if isinstance(value, DeviceArray):
         return value.raw
-    kind = type(value)
-    if kind is np.ndarray:
+    if isinstance(value, np.ndarray):
         return value.copy()
+    kind = type(value)
     if kind is tuple or kind is list:
         return kind(map(_raw, value))
     return value

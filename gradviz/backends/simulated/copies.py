@@ -6,6 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from gradviz.backends.device import Device
+from gradviz.backends.pinned_array import PinnedArray, pinned_array
 from gradviz.backends.pinning import PinnedMemory
 from gradviz.backends.simulated.device_array import DeviceArray
 from gradviz.backends.simulated.inference import in_c_order
@@ -32,11 +33,12 @@ def from_host(
     there = machine.device(device)
     there.check()
     queue = there.current_queue()
-    source = np.asarray(array) if is_pinned else np.array(array, order="C")
+    source = np.asarray(array if is_pinned else array.copy())
     layout = in_c_order(source.shape, source.dtype)
     result = new_array(kind, there, layout, "Memcpy HtoD")
     copy = partial(np.copyto, result.raw, source)
-    launch(queue, "Memcpy HtoD", copy, (), (result,))
+    pinned = array if is_pinned and isinstance(array, PinnedArray) else None
+    launch(queue, "Memcpy HtoD", copy, (), (result,), reads_from=pinned)
     return result
 
 
@@ -48,19 +50,26 @@ def to_host(array: DeviceArray, *, is_awaited: bool) -> np.ndarray:
         is_awaited: Return when it is done; else at once: a copy in pinned memory, with
             nonsense in it until the device has come so far.
     """
-    here = ready((array,))
-    queue = here.current_queue()
     raw = array.raw
-    if is_awaited or raw.dtype.hasobject:
-        host = np.empty(raw.shape, raw.dtype)
-    else:
+    if not is_awaited and not raw.dtype.hasobject:
         memory = PinnedMemory(bytes([poison_for(raw.dtype)]) * max(raw.nbytes, 1))
-        host = np.ndarray(raw.shape, raw.dtype, memory)
+        pinned = pinned_array(memory, raw.shape, raw.dtype)
+        into_host(array, pinned)
+        return pinned
+    queue = ready((array,)).current_queue()
+    host = np.empty(raw.shape, raw.dtype)
     copy = partial(np.copyto, host, raw)
     work = launch(queue, "Memcpy DtoH", copy, (array,), (), is_awaited=is_awaited)
     if is_awaited:
         wait(work)
     return host
+
+
+def into_host(array: DeviceArray, host: PinnedArray) -> None:
+    """Copy an array into pinned memory of the same shape and dtype; returns at once."""
+    queue = ready((array,)).current_queue()
+    copy = partial(np.copyto, np.asarray(host), array.raw)
+    launch(queue, "Memcpy DtoH", copy, (array,), (), writes_to=host)
 
 
 def to_peer(array: SomeArray, device: Device) -> SomeArray:

@@ -1,39 +1,13 @@
 """NumPy's functions, by how a device runs them; those not listed wait for it."""
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-
-def _named(*names: str) -> frozenset[Callable[..., Any]]:
-    """Those of NumPy's functions that this version has."""
-    found = (getattr(np, name, None) for name in names)
-    return frozenset(function for function in found if function is not None)
-
-
-#: They look at nothing but shapes, dtypes and addresses.
-METADATA: Final = _named(
-    *("shape", "ndim", "size", "may_share_memory", "shares_memory", "iscomplexobj"),
-    *("isrealobj", "result_type", "can_cast", "common_type", "min_scalar_type"),
-)
-
-#: They look at the layout of an argument only, and make an array full of something;
-#: None where it is nothing, or an argument.
-FILLS: Final[dict[Callable[..., Any], int | None]] = {
-    np.zeros_like: 0,
-    np.ones_like: 1,
-    np.empty_like: None,
-    np.full_like: None,
-}
-
-#: They write to their first argument and return nothing.
-IN_PLACE: Final = _named(
-    *("copyto", "put_along_axis", "fill_diagonal", "put", "place", "putmask")
-)
+from gradviz.backends.numpy_functions import named
 
 #: They take an `out` that changes nothing but where the result is.
-TAKES_OUT: Final = _named(
+TAKES_OUT: Final = named(
     *("sum", "prod", "max", "min", "amax", "amin", "any", "all", "cumsum", "cumprod"),
     *("argmax", "argmin", "concatenate", "stack", "take", "clip", "einsum", "dot"),
 )
@@ -44,7 +18,7 @@ SHAPED: Final = (
     | {np.lib.stride_tricks.sliding_window_view}
     # They refuse no matrix. Others may, and are waited for: the program is to know.
     | {np.linalg.det, np.linalg.slogdet, np.linalg.qr}
-    | _named(
+    | named(
         *("reshape", "ravel", "transpose", "swapaxes", "moveaxis", "rollaxis"),
         *("broadcast_to", "broadcast_arrays", "expand_dims", "squeeze", "real", "imag"),
         *(

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from gradviz.backends.pinned_array import PinnedArray
 from gradviz.backends.reports import kernel_ids
 from gradviz.backends.simulated.device_array import DeviceArray
 from gradviz.backends.simulated.inference import Layout
@@ -24,6 +25,8 @@ def launch(
     reads: Iterable[DeviceArray],
     writes: Iterable[DeviceArray],
     *,
+    reads_from: PinnedArray | None = None,
+    writes_to: PinnedArray | None = None,
     is_awaited: bool = False,
 ) -> Work:
     """Put a kernel into a stream, and report it.
@@ -34,6 +37,8 @@ def launch(
         run: On any thread, later, with memory that it holds itself.
         reads: What it reads,
         writes: and writes.
+        reads_from: What it reads in pinned memory of the host,
+        writes_to: and writes.
         is_awaited: Whether the caller waits for it, to raise its error.
     """
     work = Work(queue, name, run, is_awaited=is_awaited)
@@ -48,13 +53,16 @@ def launch(
     with LOCK:
         work.kernel = next(kernel_ids)
         listener.kernel_launched(work.kernel, queue.text, name)
-        for arrays, writes_to in ((reads, False), (writes, True)):
+        for arrays, is_written in ((reads, False), (writes, True)):
             for array in arrays:
                 if array.raw.size:
                     memory = array.allocation.id
                     listener.array_accessed(
-                        work.kernel, memory, array.layout(), writes_to
+                        work.kernel, memory, array.layout(), is_written
                     )
+        for pinned, is_written in ((reads_from, False), (writes_to, True)):
+            if pinned is not None and (place := pinned.place()):
+                listener.array_accessed(work.kernel, *place, is_written)
         queue.put(work)
     return work
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gradviz.backends.base import Array, copy_to
-from gradviz.backends.device import Device
+from gradviz.backends.base import Array, copy_into_pinned, copy_to
+from gradviz.backends.device import CPU, Device
 from gradviz.backends.wrapped_array import WrappedArray
 from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import differentiable
@@ -38,9 +38,42 @@ def _copied(x: Array, source: Array) -> Array:
     device = device_of(x)
     if device_of(source) is not device:
         source = copy_to(source, device)
-    if source.dtype.kind == "c" != x.dtype.kind:
+    return _put_together(x, source)
+
+
+@differentiable(
+    "CopyBackwards",
+    x=lambda grad: zeros_like(grad),
+    source=lambda grad, source_dtype, source_device, source_shape: _returned(
+        grad, source_dtype, source_device, source_shape
+    ),
+)
+def _copied_without_waiting(x: Array, source: Array) -> Array:
+    """Likewise; a device may still have to read `source`, or to write `x` itself.
+
+    Source: aten/src/ATen/native/cuda/Copy.cu, copy_kernel_cuda: what is not in pinned
+    memory, or has to be cast on the host or is not in C order there, is waited for.
+    """
+    _check_broadcasts(source.shape, x.shape)
+    target, here = device_of(x), device_of(source)
+    if target is here:
+        return _put_together(x, source)
+    if target is CPU:
+        data = _put_together(x, source)
+        return x if copy_into_pinned(data, x) else copy_to(data, CPU)
+    if here is CPU:
+        source = _cast(source, x.dtype)
+    return _put_together(x, copy_to(source, target, non_blocking=True))
+
+
+def _put_together(x: Array, source: Array) -> Array:
+    return np.broadcast_to(_cast(source, x.dtype), x.shape)
+
+
+def _cast(source: Array, dtype: np.dtype[Any]) -> Array:
+    if source.dtype.kind == "c" != dtype.kind:
         source = source.real
-    return np.broadcast_to(source.astype(x.dtype, copy=False), x.shape)
+    return source.astype(dtype, copy=False)
 
 
 def _returned(grad: Value, dtype: np.dtype[Any], device: Device, shape: Shape) -> Value:
@@ -83,17 +116,22 @@ def _put_in(x: Value, arrays: Indices, value: Value) -> Value:
 def copy_(self: Variable, other: Variable, non_blocking: bool = False) -> Variable:
     """Set the elements to those of `other`, which is cast, moved and expanded.
 
+    Args:
+        self: What to change.
+        other: Where the elements come from.
+        non_blocking: Return before a copy between pinned memory and a device is done:
+            until then, leave the pinned memory alone.
+
     Raises:
         TypeError: `other` is no tensor.
         RuntimeError: It does not fit, or the tensor may not be changed.
     """
-    del non_blocking  # copies are done when they return
     if not isinstance(other, Variable):
         raise TypeError(
             f"copy_(): argument 'other' (position 1) must be Tensor, not "
             f"{type(other).__name__}"
         )
-    return change(self, _copied, other)
+    return change(self, _copied_without_waiting if non_blocking else _copied, other)
 
 
 def fill_(self: Variable, value: Value) -> Variable:

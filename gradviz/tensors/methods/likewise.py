@@ -34,7 +34,7 @@ class Likewise(Variable):
     def new_tensor(self, data: Value, **options: Unpack[Options]) -> Self:
         """A leaf with a copy of `data`."""
         check_options("new_tensor", options, OF_DATA - {"pin_memory"})
-        return self._new(np.array(raw(data)), options)
+        return self._new(np.copy(raw(data)), options)
 
     def new_full(
         self, size: Sequence[int], fill_value: Value, **options: Unpack[Options]

@@ -1,0 +1,264 @@
+"""Arrays in pinned memory: the program's reads and writes of them are reported.
+
+A device copies from pinned memory, or into it, while the program goes on. Whether the
+program leaves it alone until then can be told only by who sees what it does there.
+
+Note [Watched arrays]
+~~~~~~~~~~~~~~~~~~~~~
+An op of the CPU, ``tensor.numpy()`` and all that a program does with that end in an
+array of NumPy. So arrays in pinned memory are of a class of their own, and no other
+array has to be looked at: watching costs nothing where no memory is pinned. The class
+takes NumPy's calls (NEP 13 and 18) and the methods that look at elements, makes them
+with plain arrays, and says what was read and written. A view of the memory is of the
+class again, and nobody has read anything; whatever else comes out is a plain array.
+
+Not seen: what is done by way of `memoryview`, or of the plain array that `np.asarray`
+makes of one (the array of a tensor counts as read by that).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from gradviz.backends.device import CPU, Device
+from gradviz.backends.numpy_functions import FILLS, IN_PLACE, METADATA
+from gradviz.backends.reports import layout_at, memory_ids
+from gradviz.trace import probe
+
+#: Methods that look at elements, or make a view if they can.
+_READING: Final = (
+    *("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose"),
+    *("clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "dot"),
+    *("dump", "dumps", "flatten", "max", "mean", "min", "nonzero", "prod", "ravel"),
+    *("repeat", "reshape", "round", "searchsorted", "std", "sum", "take", "tobytes"),
+    *("tofile", "tolist", "trace", "var", "__bool__", "__complex__", "__copy__"),
+    *("__deepcopy__", "__dlpack__", "__float__", "__format__", "__index__"),
+    *("__int__", "__reduce__", "__reduce_ex__", "__repr__", "__str__"),
+)
+
+#: Methods that change elements.
+_WRITING: Final = ("byteswap", "fill", "partition", "put", "setfield", "sort")
+
+
+class HostMemory:
+    """An allocation of pinned memory, as reports have it; lives as long as its arrays.
+
+    Attributes:
+        id: Unique in the process, among those of devices as well.
+        address: Of the first byte.
+        end: Of the byte after the last.
+    """
+
+    __slots__ = ("address", "end", "id")
+
+    def __init__(self, address: int, size_bytes: int) -> None:
+        self.id = next(memory_ids)
+        self.address = address
+        self.end = address + size_bytes
+
+    def __del__(self) -> None:
+        if listener := probe.current:
+            listener.memory_freed(self.id, "")
+
+
+class PinnedArray(np.ndarray):
+    """An array in pinned memory; see Note [Watched arrays]."""
+
+    __slots__ = ("_memory",)
+
+    #: None for an array that NumPy has put elsewhere.
+    _memory: HostMemory | None
+
+    def __array_finalize__(self, source: object) -> None:
+        memory = getattr(source, "_memory", None)
+        is_there = memory is not None and memory.address <= _address(self) < memory.end
+        self._memory = memory if is_there else None
+
+    @property
+    def device(self) -> Device:  # type: ignore[override]  # NumPy says "cpu"
+        """The CPU."""
+        return CPU
+
+    def place(self) -> tuple[int, str] | None:
+        """The memory, and which bytes of it, as reports have them; None for none."""
+        memory = self._memory
+        if memory is None or not self.size:
+            return None
+        return memory.id, layout_at(_address(self) - memory.address, self)
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
+        changed = inputs[:1] if method == "at" else ()
+        return _called(getattr(ufunc, method), inputs, kwargs, changed)
+
+    def __array_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[Any],
+        args: Any,
+        kwargs: Any,
+    ) -> Any:
+        del types
+        if func in METADATA or func in FILLS:
+            return func(*map(_plain, args), **_plain_values(kwargs))
+        return _called(func, args, kwargs, args[:1] if func in IN_PLACE else ())
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(_plain(index))
+        if not isinstance(found, PinnedArray):
+            _report(self._element(index), writes=False)
+        elif found._memory is None:  # a copy, or nothing
+            _report(self, writes=False)
+            return found.view(np.ndarray)
+        return found
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        index = _plain(index)
+        _plain(self)[index] = _plain(value)
+        for array in _pinned_in((value,)):
+            _report(array, writes=False)
+        _report(self._element(index), writes=True)
+
+    def item(self, *args: Any) -> Any:
+        """An element as a Python number; the only one if none is named."""
+        found = self.view(np.ndarray).item(*args)
+        element = self
+        if args and not isinstance(args[0], tuple):
+            at = np.unravel_index(args[0], self.shape) if len(args) == 1 else args
+            element = self._element(at)
+        _report(element, writes=False)
+        return found
+
+    @property
+    def flat(self) -> Any:
+        """The elements in C order; counts as a read and a write of all."""
+        _report(self, writes=True)
+        return self.view(np.ndarray).flat
+
+    def _element(self, index: Any) -> "PinnedArray":
+        """What an index names: a view, or all where it takes more than one to say."""
+        index = index if isinstance(index, tuple) else (index,)
+        if not any(one is Ellipsis for one in index):
+            index = (*index, Ellipsis)
+        found = super().__getitem__(index)
+        assert isinstance(found, PinnedArray)
+        return self if found._memory is None and found.size else found
+
+
+def pinned_array(
+    memory: Any, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> PinnedArray:
+    """An array in C order at the beginning of pinned memory.
+
+    Args:
+        memory: Has a buffer.
+        shape: Of the array.
+        dtype: Of the elements.
+    """
+    array = PinnedArray(shape, dtype, buffer=memory)
+    array._memory = HostMemory(_address(array), max(array.nbytes, 1))
+    return array
+
+
+def _called(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    changed: Iterable[Any] = (),
+) -> Any:
+    """What a function returns for plain arrays in place of pinned ones; reports."""
+    out = kwargs.get("out")
+    result = function(*map(_plain, args), **_plain_values(kwargs))
+    outs = out if isinstance(out, tuple) else (out,)
+    written = [*_pinned_in(outs), *_pinned_in(changed)]
+    values = (value for name, value in kwargs.items() if name != "out")
+    read = [
+        array
+        for array in _pinned_in((*args, *values))
+        if all(array is not other for other in written)
+    ]
+    if out is not None and any(one is not None for one in outs):
+        result = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+    elif _is_view(result, read):
+        return _watched(result, read)
+    for array in read:
+        _report(array, writes=False)
+    for array in written:
+        _report(array, writes=True)
+    return result
+
+
+def _is_view(result: Any, arrays: Iterable[PinnedArray]) -> bool:
+    """Whether all that a function has returned lies where its arguments do."""
+    if isinstance(result, list | tuple):
+        return bool(result) and all(_is_view(one, arrays) for one in result)
+    return isinstance(result, np.ndarray) and _memory_of(result, arrays) is not None
+
+
+def _watched(result: Any, arrays: Iterable[PinnedArray]) -> Any:
+    if isinstance(result, list | tuple):
+        return type(result)(_watched(one, arrays) for one in result)
+    view = result.view(PinnedArray)
+    view._memory = _memory_of(result, arrays)
+    return view
+
+
+def _memory_of(array: np.ndarray, arrays: Iterable[PinnedArray]) -> HostMemory | None:
+    address = _address(array)
+    for one in arrays:
+        memory = one._memory
+        if memory is not None and memory.address <= address < memory.end:
+            return memory
+    return None
+
+
+def _report(array: PinnedArray, *, writes: bool) -> None:
+    if (listener := probe.current) and (place := array.place()):
+        listener.host_accessed(*place, writes)
+
+
+def _address(array: np.ndarray) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def _plain(value: Any) -> Any:
+    """The value with plain arrays in place of pinned ones, in lists and tuples too."""
+    if isinstance(value, PinnedArray):
+        return value.view(np.ndarray)
+    if type(value) is tuple or type(value) is list:
+        return type(value)(map(_plain, value))
+    return value
+
+
+def _plain_values(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in kwargs.items()}
+
+
+def _pinned_in(values: Iterable[Any]) -> list[PinnedArray]:
+    found = []
+    for value in values:
+        if isinstance(value, PinnedArray):
+            found.append(value)
+        elif type(value) is tuple or type(value) is list:
+            found += _pinned_in(value)
+    return found
+
+
+def _method(name: str, *, writes: bool) -> Callable[..., Any]:
+    function = getattr(np.ndarray, name)
+
+    def call(self: PinnedArray, *args: Any, **kwargs: Any) -> Any:
+        return _called(function, (self, *args), kwargs, (self,) if writes else ())
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"See `numpy.ndarray.{name}`."
+    return call
+
+
+for _name in _READING:
+    setattr(PinnedArray, _name, _method(_name, writes=False))
+for _name in _WRITING:
+    setattr(PinnedArray, _name, _method(_name, writes=True))

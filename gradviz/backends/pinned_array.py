@@ -12,8 +12,10 @@ takes NumPy's calls (NEP 13 and 18) and the methods that look at elements, makes
 with plain arrays, and says what was read and written. A view of the memory is of the
 class again, and nobody has read anything; whatever else comes out is a plain array.
 
-Not seen: what is done by way of `memoryview`, or of the plain array that `np.asarray`
-makes of one (the array of a tensor counts as read by that).
+What NumPy does in C with such an array, it does not tell: ``plain[:] = array``,
+``np.array(array)``, ``np.asarray(array)``, `memoryview`. But who asks for
+``tensor.numpy()`` wants to look at it. So what was handed to a program (`handed_out`),
+and is dropped without any access that was seen, counts as read as it is dropped.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -65,15 +67,23 @@ class HostMemory:
 class PinnedArray(np.ndarray):
     """An array in pinned memory; see Note [Watched arrays]."""
 
-    __slots__ = ("_memory",)
+    __slots__ = ("_is_untouched", "_memory")
 
     #: None for an array that NumPy has put elsewhere.
     _memory: HostMemory | None
+    #: Whether a program got it, or what it is a view of, and has done nothing with it.
+    _is_untouched: bool
 
     def __array_finalize__(self, source: object) -> None:
-        memory = getattr(source, "_memory", None)
-        is_there = memory is not None and memory.address <= _address(self) < memory.end
-        self._memory = memory if is_there else None
+        self._memory, self._is_untouched = None, False
+        if isinstance(source, PinnedArray) and (memory := source._memory) is not None:
+            if memory.address <= _address(self) < memory.end:
+                self._memory, self._is_untouched = memory, source._is_untouched
+            source._is_untouched = False
+
+    def __del__(self) -> None:
+        if self._is_untouched:
+            _report(self, writes=False)
 
     @property
     def device(self) -> Device:  # type: ignore[override]  # NumPy says "cpu"
@@ -102,11 +112,14 @@ class PinnedArray(np.ndarray):
     ) -> Any:
         del types
         if func in METADATA or func in FILLS:
+            self._is_untouched = False
             return func(*map(_plain, args), **_plain_values(kwargs))
         return _called(func, args, kwargs, args[:1] if func in IN_PLACE else ())
 
     def __getitem__(self, index: Any) -> Any:
         found = super().__getitem__(_plain(index))
+        for array in _pinned_in((index,)):
+            _report(array, writes=False)
         if not isinstance(found, PinnedArray):
             _report(self._element(index), writes=False)
         elif found._memory is None:  # a copy, or nothing
@@ -115,9 +128,9 @@ class PinnedArray(np.ndarray):
         return found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        index = _plain(index)
+        index_given, index = index, _plain(index)
         _plain(self)[index] = _plain(value)
-        for array in _pinned_in((value,)):
+        for array in _pinned_in((index_given, value)):
             _report(array, writes=False)
         _report(self._element(index), writes=True)
 
@@ -144,6 +157,7 @@ class PinnedArray(np.ndarray):
             index = (*index, Ellipsis)
         found = super().__getitem__(index)
         assert isinstance(found, PinnedArray)
+        self._is_untouched = False
         return self if found._memory is None and found.size else found
 
 
@@ -160,6 +174,20 @@ def pinned_array(
     array = PinnedArray(shape, dtype, buffer=memory)
     array._memory = HostMemory(_address(array), max(array.nbytes, 1))
     return array
+
+
+def handed_out(array: np.ndarray) -> np.ndarray:
+    """An array of the host, for a program that asked for it."""
+    if not isinstance(array, PinnedArray):
+        return array
+    view = array.view()
+    view._is_untouched = True
+    return view
+
+
+def reads(array: PinnedArray) -> None:
+    """Say that all elements are read, by what does not say so itself."""
+    _report(array, writes=False)
 
 
 def _called(
@@ -182,7 +210,10 @@ def _called(
     if out is not None and any(one is not None for one in outs):
         result = out[0] if isinstance(out, tuple) and len(out) == 1 else out
     elif _is_view(result, read):
-        return _watched(result, read)
+        view = _watched(result, read)
+        for array in read:
+            array._is_untouched = False
+        return view
     for array in read:
         _report(array, writes=False)
     for array in written:
@@ -202,6 +233,7 @@ def _watched(result: Any, arrays: Iterable[PinnedArray]) -> Any:
         return type(result)(_watched(one, arrays) for one in result)
     view = result.view(PinnedArray)
     view._memory = _memory_of(result, arrays)
+    view._is_untouched = any(one._is_untouched for one in arrays)
     return view
 
 
@@ -215,6 +247,7 @@ def _memory_of(array: np.ndarray, arrays: Iterable[PinnedArray]) -> HostMemory |
 
 
 def _report(array: PinnedArray, *, writes: bool) -> None:
+    array._is_untouched = False
     if (listener := probe.current) and (place := array.place()):
         listener.host_accessed(*place, writes)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradviz.backends.device import CPU
-from gradviz.backends.pinned_array import PinnedArray, pinned_array
+from gradviz.backends.pinned_array import PinnedArray, handed_out, pinned_array
 from gradviz.backends.pinning import PinnedMemory, is_pinned
 from gradviz.trace import probe
 
@@ -185,3 +185,32 @@ def test_the_end_of_the_memory_is_reported():
         del view
 
     assert heard == [(number, "")]
+
+
+BY_C = {
+    "put into another": lambda a: operator.setitem(np.empty((2, 3)), ..., a),
+    "copied": np.array,
+    "as a plain array": lambda a: np.asarray(a).sum(),
+    "as memory": lambda a: bytes(memoryview(a)),
+    "a view of it": lambda a: np.array(a.reshape(3, 2)),
+}
+
+
+@pytest.mark.parametrize("use", BY_C.values(), ids=BY_C)
+def test_what_was_handed_out_and_dropped_without_an_access_was_read(array, use):
+    heard, _ = accesses(lambda: use(handed_out(array)))
+
+    assert [writes for _, writes in heard] == [False]
+
+
+def test_what_was_handed_out_and_used_is_not_read_again_as_it_goes(array):
+    def use():
+        mine = handed_out(array)
+        mine[0, 0] = 7.0
+
+    assert accesses(use)[0] == [("0;;;8", True)]
+
+
+def test_other_arrays_are_handed_out_as_they_are():
+    array = np.ones(2)
+    assert handed_out(array) is array

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import PinnedArray, reads
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, Node
 from gradviz.modes import Mode
@@ -133,6 +134,8 @@ def write(x: Variable, data: Array) -> None:
             target[...] = data
         finally:
             put(heard)
+        if type(data) is PinnedArray and type(target) is not PinnedArray:
+            reads(data)
     count_change(x)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradviz.backends.base import backend_of, current_accelerator
 from gradviz.backends.device import CPU, Device
+from gradviz.backends.pinned_array import handed_out
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import DTypeLike
@@ -156,7 +157,7 @@ class Conversion(Variable):
                 f"can't convert {self.device} device type tensor to numpy. "
                 f"Use Tensor.cpu() to copy the tensor to host memory first."
             )
-        return self.array
+        return handed_out(self.array)
 
     def item(self) -> Value:
         """The only element, as a Python number.

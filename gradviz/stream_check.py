@@ -12,12 +12,15 @@ lock: it appends to a deque, which is atomic. Whoever finds it long, and nobody 
 on it, feeds the machine; others go on, and so does a report out of that very loop.
 """
 
+import itertools
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable
 from types import TracebackType
 from typing import Any, Final, Self
+from weakref import WeakKeyDictionary
 
+from gradviz import thread_handovers
 from gradviz.analysis.happens_before import HappensBefore
 from gradviz.analysis.races import Findings, NodeOrigin, Race
 from gradviz.errors import StreamRaceError
@@ -43,18 +46,14 @@ class StreamCheck(Probe):
     Args:
         raise_error: Whether a ``with`` block in which there was a race raises at its
             end.
-        thread: Says on which thread it is called.
     """
 
-    def __init__(
-        self,
-        *,
-        raise_error: bool = True,
-        thread: Callable[[], Hashable] = threading.get_ident,
-    ) -> None:
+    def __init__(self, *, raise_error: bool = True) -> None:
         self._raise_error = raise_error
-        self._thread = thread
-        self._machine = HappensBefore(self._origin)
+        self._threads = _Threads()
+        #: Of each thread the passes that it has called and is inside of.
+        self._called: defaultdict[int, list[int]] = defaultdict(list)
+        self._machine = HappensBefore(self._origin, tells_threads_apart=True)
         self._locations: Locations[str] = Locations(str)
         self._made: OrderedDict[int, str] = OrderedDict()  # node -> where
         self._origins: OrderedDict[int, NodeOrigin] = OrderedDict()
@@ -66,11 +65,14 @@ class StreamCheck(Probe):
 
     def start(self) -> None:
         """Listen to all that begins from now on."""
+        self._note(self._machine.thread_begun, self._thread())
+        thread_handovers.listen(self)
         probe.install(self._guard)
 
     def stop(self) -> None:
         """Listen no more."""
         probe.uninstall(self._guard)
+        thread_handovers.unlisten(self)
         self._is_over = True
 
     @property
@@ -139,13 +141,55 @@ class StreamCheck(Probe):
 
     def thread_exited(self, device: int, role: Role) -> None:
         """See `Probe.thread_exited`."""
-        del device, role
-        self._note(self._machine.thread_exited, self._thread())
+        del device
+        thread = self._thread()
+        self._note(self._machine.thread_exited, thread)
+        if role is Role.CALLER:
+            for task in self._called.pop(thread, ()):
+                self._note(self._machine.task_left, thread, task)
+
+    def task_begun(self, task: int, **what: object) -> None:
+        """See `Probe.task_begun`."""
+        del what
+        thread = self._thread()
+        self._called[thread].append(task)
+        self._note(self._machine.task_begun, thread, task)
+
+    def task_completed(self, task: int) -> None:
+        """See `Probe.task_completed`."""
+        self._note(self._machine.handed_over, self._thread(), (task, "task"))
+
+    def reentrant_left(self, task: int, depth: int) -> None:
+        """See `Probe.reentrant_left`."""
+        del depth
+        self._note(self._machine.task_left, self._thread(), task)
+
+    # --- how threads hand over ------------------------------------------------------
+
+    def thread_begun(self, thread: threading.Thread) -> None:
+        """See `thread_handovers.Listener.thread_begun`."""
+        number = self._threads.number_of(thread)
+        self._note(self._machine.thread_begun, number, self._thread())
+
+    def thread_joined(self, thread: threading.Thread) -> None:
+        """See `thread_handovers.Listener.thread_joined`."""
+        number = self._threads.number_of(thread)
+        self._note(self._machine.thread_joined, number, self._thread())
+
+    def handed_over(self, key: Hashable) -> None:
+        """See `thread_handovers.Listener.handed_over`."""
+        self._note(self._machine.handed_over, self._thread(), key)
+
+    def taken_over(self, key: Hashable) -> None:
+        """See `thread_handovers.Listener.taken_over`."""
+        self._note(self._machine.taken_over, self._thread(), key)
+
+    # --- what a probe hears of devices ----------------------------------------------
 
     def event_recorded(self, task: int, node: int, stream: str, event: int) -> None:
         """See `Probe.event_recorded`."""
         del task, node
-        self._note(self._machine.event_recorded, stream, event)
+        self._note(self._machine.event_recorded, stream, event, self._thread())
 
     def stream_waited(
         self, task: int, node: int, stream: str, event: int, producer: int
@@ -153,19 +197,27 @@ class StreamCheck(Probe):
         """See `Probe.stream_waited`."""
         del producer
         location = self._locations.of_caller(1)
-        self._note(self._machine.stream_waited, task, node, stream, event, location)
+        self._note(
+            self._machine.stream_waited,
+            task,
+            node,
+            stream,
+            event,
+            location,
+            self._thread(),
+        )
 
     def event_synchronized(self, event: int) -> None:
         """See `Probe.event_synchronized`."""
-        self._note(self._machine.event_synchronized, event)
+        self._note(self._machine.event_synchronized, event, self._thread())
 
     def stream_synchronized(self, stream: str) -> None:
         """See `Probe.stream_synchronized`."""
-        self._note(self._machine.stream_synchronized, stream)
+        self._note(self._machine.stream_synchronized, stream, self._thread())
 
     def device_synchronized(self, device: str) -> None:
         """See `Probe.device_synchronized`."""
-        self._note(self._machine.device_synchronized, device)
+        self._note(self._machine.device_synchronized, device, self._thread())
 
     def kernel_launched(self, kernel: int, stream: str, name: str) -> None:
         """See `Probe.kernel_launched`."""
@@ -199,7 +251,9 @@ class StreamCheck(Probe):
 
     def memory_allocated(self, memory: int, stream: str, size_bytes: int) -> None:
         """See `Probe.memory_allocated`."""
-        self._note(self._machine.memory_allocated, memory, stream, size_bytes)
+        self._note(
+            self._machine.memory_allocated, memory, stream, size_bytes, self._thread()
+        )
 
     def memory_shared(self, memory: int, stream: str) -> None:
         """See `Probe.memory_shared`."""
@@ -210,6 +264,9 @@ class StreamCheck(Probe):
         self._note(self._machine.memory_freed, memory, stream)
 
     # --- how --------------------------------------------------------------------------
+
+    def _thread(self) -> int:
+        return self._threads.number()
 
     def _note(self, report: Callable[..., None], *fields: object) -> None:
         """Keep a report for the machine. See Note [Noting reports]."""
@@ -230,6 +287,31 @@ class StreamCheck(Probe):
 
     def _origin(self, node: int) -> NodeOrigin:
         return self._origins.get(node, NodeOrigin())
+
+
+#: Of all threads that any check has asked for.
+_numbers: Final[WeakKeyDictionary[threading.Thread, int]] = WeakKeyDictionary()
+_next_number: Final = itertools.count()
+
+
+class _Threads(threading.local):
+    """Numbers of threads, none of which is used twice."""
+
+    def __init__(self) -> None:
+        self._number = -1
+
+    def number(self) -> int:
+        """That of the calling thread."""
+        if self._number < 0:
+            self._number = self.number_of(threading.current_thread())
+        return self._number
+
+    def number_of(self, thread: threading.Thread) -> int:
+        """That of a thread."""
+        number = _numbers.get(thread)
+        if number is None:
+            number = _numbers.setdefault(thread, next(_next_number))
+        return number
 
 
 def check_streams(*, raise_error: bool = True) -> StreamCheck:

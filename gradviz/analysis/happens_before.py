@@ -78,6 +78,8 @@ class HappensBefore:
         self._tells_threads_apart = tells_threads_apart
         #: What threads are called in clocks.
         self._threads: dict[Hashable, str] = {}
+        #: Those that have ended, as somebody knows.
+        self._joined: set[str] = set()
         #: Threads of the engine, while they are inside of nodes.
         self._workers: set[str] = set()
         self._clocks = StreamClocks()
@@ -150,10 +152,12 @@ class HappensBefore:
     def thread_joined(self, thread: Hashable, by: Hashable) -> None:
         """`by` has waited for the end of a thread."""
         if self._tells_threads_apart:
-            ended, name = self._name(thread), self._name(by)
-            self._clocks.hand_over(ended, ended)
-            self._clocks.take_over(name, ended)
-            self._clocks.end_thread(ended)
+            ended = self._name(thread)
+            if ended not in self._joined:
+                self._joined.add(ended)
+                self._clocks.hand_over(ended, ended)
+                self._clocks.end_thread(ended)
+            self._clocks.take_over(self._name(by), ended)
 
     def handed_over(self, thread: Hashable, key: Hashable) -> None:
         """Whoever takes something over there later comes after what `thread` did."""

@@ -1,0 +1,230 @@
+import queue
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from multiprocessing.pool import ThreadPool
+
+import pytest
+
+import gradviz as gv
+from gradviz import thread_handovers
+
+
+class Things:
+    """What two threads may hand over by."""
+
+    def __init__(self):
+        self.event = threading.Event()
+        self.condition = threading.Condition()
+        self.semaphore = threading.Semaphore(0)
+        self.barrier = threading.Barrier(2)
+        self.lock = threading.Lock()
+        self.queue = queue.Queue()
+        self.simple_queue = queue.SimpleQueue()
+        self.is_done = False
+        self.lock.acquire()
+
+    def notify(self):
+        with self.condition:
+            self.is_done = True
+            self.condition.notify_all()
+
+    def await_notification(self):
+        with self.condition:
+            while not self.is_done:
+                self.condition.wait()
+
+    def await_predicate(self):
+        with self.condition:
+            self.condition.wait_for(lambda: self.is_done)
+
+
+HANDOVERS = {
+    "event": (lambda t: t.event.set(), lambda t: t.event.wait()),
+    "asked event": (lambda t: t.event.set(), lambda t: until(t.event.is_set)),
+    "condition": (Things.notify, Things.await_notification),
+    "predicate": (Things.notify, Things.await_predicate),
+    "semaphore": (lambda t: t.semaphore.release(), lambda t: t.semaphore.acquire()),
+    "barrier": (lambda t: t.barrier.wait(), lambda t: t.barrier.wait()),
+    "lock": (lambda t: t.lock.release(), lambda t: t.lock.acquire()),
+    "queue": (lambda t: t.queue.put(1), lambda t: t.queue.get()),
+    "queue, at once": (
+        lambda t: t.queue.put_nowait(1),
+        lambda t: until(lambda: not t.queue.empty()) or t.queue.get_nowait(),
+    ),
+    "simple queue": (lambda t: t.simple_queue.put(1), lambda t: t.simple_queue.get()),
+}
+
+
+def until(is_done):
+    while not is_done():
+        pass
+
+
+class Program:
+    """Two threads write to a tensor, each on a stream of its own that it waits for."""
+
+    def __init__(self):
+        self.x = gv.zeros(8, device="sim:0")
+        gv.synchronize("sim:0")
+        self.streams = [gv.Stream("sim:0"), gv.Stream("sim:0")]
+
+    def work(self, number):
+        with self.streams[number]:
+            self.x.add_(1)
+        self.streams[number].synchronize()
+
+
+def num_races(run):
+    with gv.check_streams(raise_error=False) as check:
+        run(Program())
+    return len(check.races)
+
+
+def in_threads(*calls):
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+@pytest.mark.parametrize(("give", "take"), HANDOVERS.values(), ids=HANDOVERS)
+def test_who_takes_over_comes_after_who_hands_over(give, take):
+    def run(program):
+        things = Things()
+        in_threads(
+            lambda: (program.work(0), give(things)),
+            lambda: (take(things), program.work(1)),
+        )
+
+    assert num_races(run) == 0
+
+
+def test_threads_that_hand_over_nothing_are_in_no_order():
+    """The first has waited for its work before the second begins, as luck has it."""
+    gate = threading.Lock()  # made before anybody listens, so that it tells nothing
+    gate.acquire()
+
+    def run(program):
+        in_threads(
+            lambda: (program.work(0), gate.release()),
+            lambda: (gate.acquire(), program.work(1)),
+        )
+
+    assert num_races(run) == 1
+
+
+def test_a_thread_comes_after_who_started_it_and_before_who_joined_it():
+    def run(program):
+        program.work(0)
+        in_threads(lambda: program.work(1))
+        program.work(0)
+
+    assert num_races(run) == 0
+
+
+def test_a_thread_that_is_no_longer_alive_has_been_waited_for():
+    def run(program):
+        thread = threading.Thread(target=program.work, args=(0,))
+        thread.start()
+        until(lambda: not thread.is_alive())
+        program.work(1)
+
+    assert num_races(run) == 0
+
+
+def by_result(pool, program):
+    pool.submit(program.work, 0).result()
+    pool.submit(program.work, 1).result()
+
+
+def by_wait(pool, program):
+    wait([pool.submit(program.work, 0)])
+    wait([pool.submit(program.work, 1)])
+
+
+def by_completion(pool, program):
+    for number in (0, 1):
+        for _ in as_completed([pool.submit(program.work, number)]):
+            pass
+
+
+def by_map(pool, program):
+    list(pool.map(program.work, [0]))
+    list(pool.map(program.work, [1]))
+
+
+@pytest.mark.parametrize("call", [by_result, by_wait, by_completion, by_map])
+def test_a_pool_hands_over_to_its_threads_and_back(call):
+    def run(program):
+        with ThreadPoolExecutor(2) as pool:
+            call(pool, program)
+        program.work(0)
+
+    assert num_races(run) == 0
+
+
+def test_the_other_pool_of_threads_does_too():
+    def run(program):
+        with ThreadPool(2) as pool:
+            pool.map(program.work, [0])
+            pool.apply_async(program.work, (1,)).get()
+        program.work(0)
+
+    assert num_races(run) == 0
+
+
+def test_an_error_is_handed_over_as_well():
+    def fail(program):
+        program.work(0)
+        raise ValueError("boom")
+
+    def run(program):
+        with ThreadPoolExecutor(1) as pool:
+            future = pool.submit(fail, program)
+            with pytest.raises(ValueError, match="boom"):
+                future.result()
+        program.work(1)
+
+    assert num_races(run) == 0
+
+
+def test_all_is_as_it_was_when_nobody_listens():
+    def found():
+        return [getattr(owner, name) for owner, name in replaced]
+
+    class Nobody:
+        """Hears nothing."""
+
+    replaced = [
+        (threading, "Lock"),
+        (threading, "RLock"),
+        (queue, "SimpleQueue"),
+        (queue.Queue, "get"),
+        (threading.Thread, "start"),
+        (threading.Thread, "join"),
+    ]
+    before, one, other = found(), Nobody(), Nobody()
+    thread_handovers.listen(one)
+    thread_handovers.listen(other)
+    thread_handovers.unlisten(one)
+    assert all(new is not old for new, old in zip(found(), before, strict=True))
+
+    thread_handovers.unlisten(other)
+    thread_handovers.unlisten(other)
+    assert found() == before
+
+
+def test_a_lock_that_tells_is_a_lock():
+    with gv.check_streams():
+        lock, reentrant = threading.Lock(), threading.RLock()
+        with lock:
+            assert lock.locked()
+            assert not lock.acquire(blocking=False)
+        with reentrant, reentrant:
+            pass
+        conditions = threading.Condition(lock), threading.Condition(reentrant)
+        with conditions[0] as is_ours, conditions[1]:
+            assert is_ours
+
+    assert not lock.locked()

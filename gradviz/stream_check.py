@@ -13,6 +13,7 @@ on it, feeds the machine; others go on, and so does a report out of that very lo
 """
 
 import itertools
+import sys
 import threading
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable
@@ -22,8 +23,10 @@ from weakref import WeakKeyDictionary
 
 from gradviz import thread_handovers
 from gradviz.analysis.happens_before import HappensBefore
-from gradviz.analysis.races import Findings, NodeOrigin, Race
+from gradviz.analysis.races import Findings, NodeOrigin, Race, StreamOrigin
+from gradviz.backends.stream import made_at
 from gradviz.errors import StreamRaceError
+from gradviz.stream_names import name_of_stream
 from gradviz.trace import probe
 from gradviz.trace.location import Locations
 from gradviz.trace.probe import Guard, NodeLike, Probe, Role
@@ -53,7 +56,12 @@ class StreamCheck(Probe):
         self._threads = _Threads()
         #: Of each thread the passes that it has called and is inside of.
         self._called: defaultdict[int, list[int]] = defaultdict(list)
-        self._machine = HappensBefore(self._origin, tells_threads_apart=True)
+        self._machine = HappensBefore(
+            self._origin, self._stream_origin, tells_threads_apart=True
+        )
+        #: What the program calls its streams, and at which lines that was looked for.
+        self._names: dict[str, str] = {}
+        self._looked_at: set[tuple[str, str]] = set()
         self._locations: Locations[str] = Locations(str)
         self._made: OrderedDict[int, str] = OrderedDict()  # node -> where
         self._origins: OrderedDict[int, NodeOrigin] = OrderedDict()
@@ -153,7 +161,8 @@ class StreamCheck(Probe):
         del what
         thread = self._thread()
         self._called[thread].append(task)
-        self._note(self._machine.task_begun, thread, task)
+        location = self._locations.of_caller(1)
+        self._note(self._machine.task_begun, thread, task, location)
 
     def task_completed(self, task: int) -> None:
         """See `Probe.task_completed`."""
@@ -197,6 +206,7 @@ class StreamCheck(Probe):
         """See `Probe.stream_waited`."""
         del producer
         location = self._locations.of_caller(1)
+        self._look_for_name(stream, location)
         self._note(
             self._machine.stream_waited,
             task,
@@ -222,6 +232,7 @@ class StreamCheck(Probe):
     def kernel_launched(self, kernel: int, stream: str, name: str) -> None:
         """See `Probe.kernel_launched`."""
         location = self._locations.of_caller(1)
+        self._look_for_name(stream, location)
         self._note(
             self._machine.kernel_launched,
             self._thread(),
@@ -284,6 +295,16 @@ class StreamCheck(Probe):
         for _ in range(len(self._reports)):
             report, fields = self._reports.popleft()
             report(*fields)
+
+    def _look_for_name(self, stream: str, location: str) -> None:
+        """Find the variable that has a stream, once a line that works on it."""
+        if (stream, location) not in self._looked_at:
+            self._looked_at.add((stream, location))
+            if name := name_of_stream(stream, sys._getframe(2)):
+                self._names[stream] = name
+
+    def _stream_origin(self, stream: str) -> StreamOrigin:
+        return StreamOrigin(name=self._names.get(stream, ""), location=made_at(stream))
 
     def _origin(self, node: int) -> NodeOrigin:
         return self._origins.get(node, NodeOrigin())

@@ -619,3 +619,91 @@ def test_an_access_of_the_host_is_found_in_a_recording_too(side, request):
 
     ((found, _),) = stream_order(recording.trace).races
     assert found.second.stream == "host"
+
+
+# --- what a race says of the program --------------------------------------------------
+
+
+class Model:
+    """Has a stream."""
+
+    def __init__(self):
+        self.own_stream = gv.Stream("sim:0")
+
+    def run(self, x):
+        with self.own_stream:
+            return 2 * x
+
+
+def race_of(run):
+    with check_streams(raise_error=False) as check:
+        run(gv.ones(8, device="sim:0"))
+        gv.synchronize("sim:0")
+    return check.races[0]
+
+
+def by_variable(x):
+    mine = gv.Stream("sim:0")
+    with mine:
+        return 2 * x
+
+
+def by_list(x):
+    streams = [gv.Stream("sim:0"), gv.Stream("sim:0")]
+    with streams[1]:
+        return 2 * x
+
+
+def by_dict(x):
+    streams = {"copy": gv.Stream("sim:0")}
+    with streams["copy"]:
+        return 2 * x
+
+
+def by_attribute(x):
+    model = Model()
+    return model.run(x)
+
+
+@pytest.mark.parametrize(
+    ("run", "name"),
+    [
+        (by_variable, "mine"),
+        (by_list, "streams[1]"),
+        (by_dict, "streams['copy']"),
+        (by_attribute, "self.own_stream"),
+    ],
+)
+def test_a_remedy_has_the_programs_own_names(run, name):
+    found = race_of(run)
+
+    assert found.second.stream_origin.name == name
+    default = 'gv.default_stream("sim:0")'
+    assert found.remedy.endswith(f"before this: {name}.wait_stream({default})")
+
+
+def test_a_race_says_where_its_streams_were_made():
+    mine = gv.Stream("sim:0")
+    line = sys._getframe().f_lineno - 1
+
+    def run(x):
+        with mine:
+            return 2 * x
+
+    found = race_of(run)
+    assert found.second.stream_origin.location == f"{__file__}:{line}"
+    assert found.first.stream_origin.location == ""
+    assert f"(mine, made at {__file__}:{line})" in str(found)
+
+
+def test_a_race_of_a_backward_pass_says_which_line_has_called_it(side):
+    Scale.side, Scale.waits = side, ("after", "record")
+    with check_streams(raise_error=False) as check:
+        loss = Scale.apply(3 * leaf()).sum()
+        loss.backward()
+        line = sys._getframe().f_lineno - 1
+        gv.synchronize("sim:0")
+
+    (found,) = check.races
+    assert found.second.backward == f"{__file__}:{line}"
+    assert f"backward called at {__file__}:{line}" in str(found)

@@ -45,6 +45,7 @@ from gradviz.analysis.races import (
     NeedlessWait,
     NodeOrigin,
     Race,
+    StreamOrigin,
     missing_sync,
 )
 from gradviz.analysis.stream_clocks import HOST, StreamClocks
@@ -64,6 +65,7 @@ class HappensBefore:
 
     Args:
         origin: What is known of a node; asked when a race is found.
+        stream_origin: What is known of a stream; likewise.
         tells_threads_apart: Whether it hears how threads hand over to each other; see
             Note [Threads of the host].
     """
@@ -71,10 +73,14 @@ class HappensBefore:
     def __init__(
         self,
         origin: Callable[[int], NodeOrigin],
+        stream_origin: Callable[[str], StreamOrigin] = lambda _: StreamOrigin(),
         *,
         tells_threads_apart: bool = False,
     ) -> None:
         self._origin = origin
+        self._stream_origin = stream_origin
+        #: Where the backward passes were called, that are not long gone.
+        self._tasks: dict[int, str] = {}
         self._tells_threads_apart = tells_threads_apart
         #: What threads are called in clocks.
         self._threads: dict[Hashable, str] = {}
@@ -135,8 +141,11 @@ class HappensBefore:
         """The thread evaluates nothing any more."""
         self._inside.pop(thread, None)
 
-    def task_begun(self, thread: Hashable, task: int) -> None:
+    def task_begun(self, thread: Hashable, task: int, location: str) -> None:
         """See `Probe.task_begun`."""
+        self._tasks[task] = location
+        if len(self._tasks) > _MAX_KERNELS:
+            del self._tasks[next(iter(self._tasks))]
         self.handed_over(thread, (task, "task"))
 
     def task_left(self, thread: Hashable, task: int) -> None:
@@ -336,6 +345,8 @@ class HappensBefore:
             task=task,
             node=node,
             origin=NodeOrigin() if node < 0 else self._origin(node),
+            backward=self._tasks.get(task, ""),
+            stream_origin=self._stream_origin(work.point.stream),
         )
 
 

@@ -14,6 +14,18 @@ class NodeOrigin(msgspec.Struct, frozen=True, kw_only=True):
     module: str = ""
 
 
+class StreamOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """A stream, as a user knows it.
+
+    Attributes:
+        name: The expression that has it where it is used, such as ``self.side``.
+        location: ``path:line`` of the user's program that made it.
+    """
+
+    name: str = ""
+    location: str = ""
+
+
 class Access(msgspec.Struct, frozen=True, kw_only=True):
     """Work on a stream that reads or writes memory, or the program itself.
 
@@ -26,6 +38,8 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         task: The backward pass it belongs to, -1 for none.
         node: The node that ran, -1 outside of a backward.
         origin: What is known of that node.
+        backward: ``path:line`` of the user's program that called that backward pass.
+        stream_origin: What is known of the stream.
     """
 
     action: str
@@ -36,13 +50,15 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     task: int = -1
     node: int = -1
     origin: NodeOrigin = NodeOrigin()
+    backward: str = ""
+    stream_origin: StreamOrigin = StreamOrigin()
 
     def __str__(self) -> str:
         does = {"allocation": "gets it", "free": "gives it back"}.get(
             self.action, "writes it" if self.writes else "reads it"
         )
         where = f", at {self.location}" if self.location else ""
-        who = f"{self.action} on {self.stream}"
+        who = f"{self.action} on {self.stream}{self._stream()}"
         if self.is_hosts:
             who = f"the program, on {self.stream},"
         return f"{who} {does}{self._node()}{where}"
@@ -58,7 +74,16 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         made = f", made at {self.origin.location}" if self.origin.location else ""
         module = f" of {self.origin.module}" if self.origin.module else ""
         name = self.origin.name or "a node"
-        return f" in {name}{module} (node {self.node} of task {self.task}{made})"
+        called = f", backward called at {self.backward}" if self.backward else ""
+        return (
+            f" in {name}{module} (node {self.node} of task {self.task}{made}{called})"
+        )
+
+    def _stream(self) -> str:
+        origin = self.stream_origin
+        made = f"made at {origin.location}" if origin.location else ""
+        told = ", ".join(filter(None, (origin.name, made)))
+        return f" ({told})" if told else ""
 
 
 class Race(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,12 +179,12 @@ def missing_sync(first: Access, second: Access) -> str:
             f"memory: by a queue, an event, a lock or a join"
         )
     if second.is_hosts:
-        stream, _ = _variables(early, early)
+        stream, _ = _variables(first, first)
         return (
             f"the program must wait for {early} before this: {stream}.synchronize(), "
             f"or that of an event recorded after {first.action}"
         )
-    one, other = _variables(early, late)
+    one, other = _variables(first, second)
     if second.action == "free":
         return (
             f"{late} may give the memory to others while {early} still uses it: "
@@ -169,9 +194,16 @@ def missing_sync(first: Access, second: Access) -> str:
     return f"{late} must wait for {early} before this: {other}.wait_stream({one})"
 
 
-def _variables(early: str, late: str) -> tuple[str, str]:
-    """What a program might call two streams: ``s0`` and ``s1``."""
-    if early == late:
-        return (f"s{early.rpartition('/')[2]}",) * 2
-    one, other = (f"s{stream.rpartition('/')[2]}" for stream in (early, late))
-    return (one, other) if one != other else ("earlier", "later")
+def _variables(first: Access, second: Access) -> tuple[str, str]:
+    """What a program calls two streams, or might: ``s1`` and ``s2``."""
+    one, other = map(_variable, (first, second))
+    if one == other and first.stream != second.stream:
+        return "earlier", "later"
+    return one, other
+
+
+def _variable(access: Access) -> str:
+    device, _, number = access.stream.rpartition("/")
+    if number == "0":
+        return access.stream_origin.name or f'gv.default_stream("{device}")'
+    return access.stream_origin.name or f"s{number}"

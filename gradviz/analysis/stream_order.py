@@ -22,6 +22,7 @@ from gradviz.trace.events import (
     NodeStarted,
     StreamSynchronized,
     StreamWaited,
+    TaskBegun,
     ThreadExited,
 )
 from gradviz.trace.model import Trace
@@ -31,6 +32,7 @@ _REPORTS: Final[Mapping[type[Event], tuple[Callable[..., None], tuple[str, ...]]
     NodeStarted: (HappensBefore.node_started, ("thread", "task", "node")),
     NodeCompleted: (HappensBefore.node_ended, ("thread", "task", "node")),
     NodeFailed: (HappensBefore.node_ended, ("thread", "task", "node")),
+    TaskBegun: (HappensBefore.task_begun, ("thread", "task", "location")),
     ThreadExited: (HappensBefore.thread_exited, ("thread",)),
     EventRecorded: (HappensBefore.event_recorded, ("stream", "event")),
     StreamWaited: (

@@ -1,13 +1,52 @@
 """What backends have in common that report kernels and memory."""
 
 import itertools
-from typing import Any, Final
+import sys
+from types import CodeType, FrameType
+from typing import Any, Final, NamedTuple
 
 #: Tell kernels apart, from 0.
 kernel_ids: Final = itertools.count()
 
 #: Tell allocations apart, from 0.
 memory_ids: Final = itertools.count()
+
+#: Modules whose frames are never the user's.
+_NOT_THE_USERS: Final = frozenset({"gradviz", "numpy", "threading"})
+
+#: Whether the frames of a file are the user's. Any thread; both would say the same.
+_is_users: dict[str, bool] = {}
+
+
+class UsersLine(NamedTuple):
+    """A line of the user's program, found out only if somebody asks for it.
+
+    No frame is kept, which would keep the user's variables.
+    """
+
+    code: CodeType
+    instruction: int
+
+    def __str__(self) -> str:
+        for begin, end, line in self.code.co_lines():
+            if begin <= self.instruction < end:
+                return f"{self.code.co_filename}:{line}"
+        return self.code.co_filename
+
+
+def users_line() -> UsersLine | None:
+    """The innermost line of the user's that is being executed; None if none is."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        code = frame.f_code
+        is_users = _is_users.get(code.co_filename)
+        if is_users is None:
+            package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            is_users = _is_users[code.co_filename] = package not in _NOT_THE_USERS
+        if is_users:
+            return UsersLine(code, frame.f_lasti)
+        frame = frame.f_back
+    return None
 
 
 def layout_at(offset: int, array: Any) -> str:

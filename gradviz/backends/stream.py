@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Self
 
 from gradviz.backends.base import accelerator_of, current_accelerator
 from gradviz.backends.device import Device, current_index, set_current_index
+from gradviz.backends.reports import UsersLine, users_line
 from gradviz.trace import probe
 
 _NONE: "Final[Mapping[Device, Stream]]" = {}
@@ -33,6 +34,10 @@ _OUTER: "Final[ContextVar[tuple[tuple[Stream, int], ...]]]" = ContextVar(
 )
 
 _event_ids: Final = itertools.count()
+
+#: The line at which each stream was made, by its text; the latest, as streams come from
+#: a pool. Any thread: one store each.
+_made_at: Final[dict[str, UsersLine]] = {}
 
 
 class Stream:
@@ -71,6 +76,8 @@ class Stream:
     ) -> None:
         device = _device(device)
         self._initialise(device, accelerator_of(device).new_stream(device, priority))
+        if line := users_line():
+            _made_at[str(self)] = line
 
     def __init_subclass__(cls, type: str | None = None) -> None:  # noqa: A002 - as Device has it
         """Make `cls` the class of all streams of a type of device, if one is given."""
@@ -314,6 +321,12 @@ def stream_at(device: Device, stream_id: int) -> Stream:
     stream = cls.__new__(cls)
     stream._initialise(device, stream_id)
     return stream
+
+
+def made_at(stream: str) -> str:
+    """The line of the program that made a stream, empty if that is not known."""
+    line = _made_at.get(stream)
+    return "" if line is None else str(line)
 
 
 def default_stream(device: str | Device | None = None) -> Stream:

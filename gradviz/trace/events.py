@@ -60,7 +60,7 @@ class TensorSaved(Event, tag="tensor_saved", frozen=True, kw_only=True):
 
 
 class TaskBegun(Event, tag="task_begun", frozen=True, kw_only=True):
-    """A backward pass began."""
+    """A backward pass began, at a line of the user's program."""
 
     parent: int
     reentrant_depth: int
@@ -69,6 +69,7 @@ class TaskBegun(Event, tag="task_begun", frozen=True, kw_only=True):
     num_outputs: int
     keep_graph: bool
     create_graph: bool
+    location: str = ""
 
 
 class DependenciesCounted(Event, tag="dependencies_counted", frozen=True, kw_only=True):

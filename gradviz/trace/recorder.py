@@ -200,6 +200,7 @@ class Recorder(Probe):
                 num_outputs,
                 keep_graph,
                 create_graph,
+                self._locations.of_caller(1),
             )
         )
 

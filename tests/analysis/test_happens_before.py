@@ -496,6 +496,7 @@ def test_a_race_says_who_what_and_where(program):
         name="MulBackward0", location="model.py:5", module="net.0"
     )
     program.launch(A, writes=[1], name="add", location="model.py:9")
+    program.machine.task_begun(MAIN, 3, "train.py:7")
     program.machine.node_started(WORKER, 3, 7)
     program.launch(B, reads=[1], name="mul", thread=WORKER)
 
@@ -505,8 +506,9 @@ def test_a_race_says_who_what_and_where(program):
         "memory 1 is used by two streams in no order:\n"
         "  first:   add on sim:0/0 writes it, at model.py:9\n"
         "  then:    mul on sim:0/1 reads it in MulBackward0 of net.0 "
-        "(node 7 of task 3, made at model.py:5)\n"
-        "  missing: sim:0/1 must wait for sim:0/0 before this: s1.wait_stream(s0)"
+        "(node 7 of task 3, made at model.py:5, backward called at train.py:7)\n"
+        "  missing: sim:0/1 must wait for sim:0/0 before this: "
+        's1.wait_stream(gv.default_stream("sim:0"))'
     )
 
 
@@ -647,7 +649,7 @@ def test_nodes_come_after_who_has_called_their_pass_and_before_what_it_does_next
 ):
     threads.launch(A, writes=[1], thread=MAIN)
     threads.machine.stream_synchronized(A, MAIN)
-    threads.machine.task_begun(MAIN, 3)
+    threads.machine.task_begun(MAIN, 3, "train.py:7")
     threads.machine.node_started("engine", 3, 7)
     threads.launch(B, reads=[1], writes=[2], thread="engine")
     threads.machine.stream_synchronized(B, "engine")
@@ -663,7 +665,7 @@ def test_nodes_come_after_who_has_called_their_pass_and_before_what_it_does_next
 def test_a_node_does_not_know_what_another_thread_has_waited_for(threads):
     threads.launch(A, writes=[1], thread=WORKER)
     threads.machine.stream_synchronized(A, WORKER)
-    threads.machine.task_begun(MAIN, 3)
+    threads.machine.task_begun(MAIN, 3, "train.py:7")
     threads.machine.node_started("engine", 3, 7)
     threads.launch(B, reads=[1], thread="engine")
 

@@ -37,7 +37,8 @@ def test_a_race_is_told_and_exits_with_one(call, tmp_path):
     ]
     assert lines[2].startswith("  first:   mul on sim:0/0 writes it, at ")
     assert lines[4] == (
-        "  missing: sim:0/1 must wait for sim:0/0 before this: s1.wait_stream(s0)"
+        "  missing: sim:0/1 must wait for sim:0/0 before this: "
+        's1.wait_stream(gv.default_stream("sim:0"))'
     )
     assert "nothing is wrong" not in done.stdout
 

@@ -129,8 +129,10 @@ def test_a_task_is_read_as_it_was_begun(bench):
         keep_graph=True,
         create_graph=False,
     )
+    line = sys._getframe().f_lineno - 10
 
     (event,) = bench.events()
+    assert event.location == f"{__file__}:{line}"
     assert (event.task, event.parent, event.reentrant_depth) == (3, 2, 1)
     assert (event.owner, event.num_roots, event.num_outputs) == (-1, 4, 5)
     assert (event.keep_graph, event.create_graph) == (True, False)

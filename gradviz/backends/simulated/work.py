@@ -5,9 +5,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Final, Protocol
 
+from gradviz.backends.reports import users_line
 from gradviz.backends.simulated.latency import Kernel, Latency
 from gradviz.trace import probe
 
@@ -43,12 +44,6 @@ class _Host:
 
 #: Of this process.
 HOST: Final = _Host()
-
-#: Modules whose frames are never the user's.
-_NOT_THE_USERS: Final = frozenset({"gradviz", "numpy", "threading"})
-
-#: Whether the frames of a file are the user's. Any thread; both would say the same.
-_is_users: dict[str, bool] = {}
 
 
 class Work:
@@ -117,7 +112,7 @@ class Work:
         self.is_done = False
         self.ended_ns = 0
         self.waiters: list[Callable[[None], object]] = []
-        self._launched_at = _users_frame() if name else None
+        self._launched_at = users_line() if name else None
 
     def carry_out(
         self,
@@ -187,13 +182,7 @@ class Work:
 
     def launched_at(self) -> str:
         """The user's line that launched it, empty if none did."""
-        if self._launched_at is None:
-            return ""
-        code, instruction = self._launched_at
-        for begin, end, line in code.co_lines():
-            if begin <= instruction < end:
-                return f"{code.co_filename}:{line}"
-        return code.co_filename
+        return "" if self._launched_at is None else str(self._launched_at)
 
 
 class Lane(Protocol):
@@ -287,21 +276,3 @@ class StreamQueue:
             marker.ended_ns = HOST.now_ns()
             marker.finish()
         return marker
-
-
-def _users_frame() -> tuple[CodeType, int] | None:
-    """The innermost code of the user's and the instruction it is at.
-
-    No frame is kept, which would keep the user's variables.
-    """
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        code = frame.f_code
-        is_users = _is_users.get(code.co_filename)
-        if is_users is None:
-            package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-            is_users = _is_users[code.co_filename] = package not in _NOT_THE_USERS
-        if is_users:
-            return code, frame.f_lasti
-        frame = frame.f_back
-    return None

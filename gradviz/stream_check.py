@@ -26,7 +26,7 @@ from gradviz.analysis.happens_before import HappensBefore
 from gradviz.analysis.races import Findings, NodeOrigin, Race, StreamOrigin
 from gradviz.backends.stream import made_at
 from gradviz.errors import StreamRaceError
-from gradviz.stream_names import name_of_stream
+from gradviz.stream_names import name_of_stream, name_of_tensor
 from gradviz.trace import probe
 from gradviz.trace.location import Locations
 from gradviz.trace.probe import Guard, NodeLike, Probe, Role
@@ -62,6 +62,8 @@ class StreamCheck(Probe):
         #: What the program calls its streams, and at which lines that was looked for.
         self._names: dict[str, str] = {}
         self._looked_at: set[tuple[str, str]] = set()
+        #: What it calls the tensors that a line works on: the first, the second, ...
+        self._tensors: dict[tuple[str, int], str] = {}
         self._locations: Locations[str] = Locations(str)
         self._made: OrderedDict[int, str] = OrderedDict()  # node -> where
         self._origins: OrderedDict[int, NodeOrigin] = OrderedDict()
@@ -233,6 +235,7 @@ class StreamCheck(Probe):
         """See `Probe.kernel_launched`."""
         location = self._locations.of_caller(1)
         self._look_for_name(stream, location)
+        self._threads.line, self._threads.num_accesses = location, 0
         self._note(
             self._machine.kernel_launched,
             self._thread(),
@@ -246,7 +249,14 @@ class StreamCheck(Probe):
         self, kernel: int, memory: int, layout: str, writes: bool
     ) -> None:
         """See `Probe.array_accessed`."""
-        self._note(self._machine.array_accessed, kernel, memory, layout, writes)
+        threads = self._threads
+        place = threads.line, threads.num_accesses
+        threads.num_accesses += 1
+        tensor = self._tensors.get(place)
+        if tensor is None:
+            tensor = name_of_tensor(memory, sys._getframe(1))
+            self._tensors[place] = tensor
+        self._note(self._machine.array_accessed, kernel, memory, layout, writes, tensor)
 
     def host_accessed(self, memory: int, layout: str, writes: bool) -> None:
         """See `Probe.host_accessed`."""
@@ -320,6 +330,9 @@ class _Threads(threading.local):
 
     def __init__(self) -> None:
         self._number = -1
+        #: Where the latest kernel was launched, and how many accesses it has so far.
+        self.line = ""
+        self.num_accesses = 0
 
     def number(self) -> int:
         """That of the calling thread."""

@@ -1,18 +1,23 @@
-"""What a program calls its streams: looked for where it uses them."""
+"""What a program calls its streams and tensors: looked for where it uses them."""
 
 import inspect
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 from gradviz.backends.stream import Stream
+from gradviz.ops.recording.variable import Variable
 
 #: So many frames of a program are looked at, and so many values of one container.
 _MAX_FRAMES: Final = 16
 _MAX_VALUES: Final = 256
 
 _NOT_THE_USERS: Final = frozenset({"gradviz", "numpy", "threading"})
+
+
+#: Says whether a value is what is looked for; runs no code of the program.
+Test: TypeAlias = Callable[[object], bool]
 
 
 def name_of_stream(stream: str, frame: FrameType | None) -> str:
@@ -25,18 +30,42 @@ def name_of_stream(stream: str, frame: FrameType | None) -> str:
         stream: Such as ``sim:0/1``.
         frame: Where to look first; then in those that have called it.
     """
+
+    def is_it(value: object) -> bool:
+        kind = type(value)
+        return (
+            issubclass(kind, Stream) and Stream.__str__(cast("Stream", value)) == stream
+        )
+
+    return _name(is_it, frame)
+
+
+def name_of_tensor(memory: int, frame: FrameType | None) -> str:
+    """Likewise, of a tensor in an allocation, by the id that reports have for it."""
+
+    def is_it(value: object) -> bool:
+        if not issubclass(type(value), Variable):
+            return False
+        array = cast("Variable", value).array
+        place = getattr(array, "allocation", None) or getattr(array, "memory", None)
+        return getattr(place, "id", None) == memory
+
+    return _name(is_it, frame)
+
+
+def _name(is_it: Test, frame: FrameType | None) -> str:
     found = ""
     for variables in _variables(frame):  # to the end, as it tidies up
-        found = found or _name_in(variables, stream)
+        found = found or _name_in(variables, is_it)
     return found
 
 
-def _name_in(variables: Mapping[str, Any], stream: str) -> str:
+def _name_in(variables: Mapping[str, Any], is_it: Test) -> str:
     for name, value in variables.items():
-        if _is(value, stream) and name.isidentifier():  # not a tool's own
+        if is_it(value) and name.isidentifier():  # not a tool's own
             return name
     for name, value in variables.items():
-        if found := _inside(name, value, stream):
+        if found := _inside(name, value, is_it):
             return found
     return ""
 
@@ -61,22 +90,22 @@ def _variables(frame: FrameType | None) -> Iterator[Mapping[str, Any]]:
     yield from modules
 
 
-def _inside(name: str, value: Any, stream: str) -> str:  # noqa: ANN401 - anything
+def _inside(name: str, value: Any, is_it: Test) -> str:  # noqa: ANN401 - anything
     # By the very type: to ask a value for its class may run code of the program.
     kind = type(value)
     if kind is types.ModuleType:
         return ""
     if kind is list or kind is tuple:
         for place, one in enumerate(value[:_MAX_VALUES]):
-            if _is(one, stream):
+            if is_it(one):
                 return f"{name}[{place}]"
     elif kind is dict:
         for key, one in tuple(value.items())[:_MAX_VALUES]:
-            if _is(one, stream) and type(key) in (str, int):
+            if is_it(one) and type(key) in (str, int):
                 return f"{name}[{key!r}]"
     else:
         for key, one in tuple(_attributes(value).items())[:_MAX_VALUES]:
-            if _is(one, stream):
+            if is_it(one):
                 return f"{name}.{key}"
     return ""
 
@@ -92,8 +121,3 @@ def _attributes(value: Any) -> Mapping[str, Any]:  # noqa: ANN401 - anything
 
 
 _get: Final = object.__getattribute__
-
-
-def _is(value: object, stream: str) -> bool:
-    kind = type(value)
-    return issubclass(kind, Stream) and Stream.__str__(cast("Stream", value)) == stream

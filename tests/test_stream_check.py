@@ -707,3 +707,14 @@ def test_a_race_of_a_backward_pass_says_which_line_has_called_it(side):
     (found,) = check.races
     assert found.second.backward == f"{__file__}:{line}"
     assert f"backward called at {__file__}:{line}" in str(found)
+
+
+def test_a_remedy_has_the_programs_own_name_of_the_tensor_that_goes():
+    def run(x):
+        mine, ready = gv.Stream("sim:0"), x + 1
+        mine.wait_stream(here())
+        with mine:
+            2 * ready
+        del ready
+
+    assert "call ready.record_stream(mine)" in race_of(run).remedy

@@ -254,13 +254,18 @@ class HappensBefore:
             del self._kernels[next(iter(self._kernels))]
 
     def array_accessed(
-        self, kernel: int, memory: int, layout: str, writes: bool
+        self,
+        kernel: int,
+        memory: int,
+        layout: str,
+        writes: bool,
+        tensor: str = "",
     ) -> None:
-        """See `Probe.array_accessed`."""
+        """See `Probe.array_accessed`; `tensor` is what the program calls it."""
         work, extent = self._kernels.get(kernel), parse_extent(layout)
         if work is None or extent is None:
             return
-        self._access(memory, Past(work, extent, writes))
+        self._access(memory, Past(work, extent, writes, tensor))
 
     def host_accessed(
         self, thread: Hashable, memory: int, layout: str, writes: bool, location: str
@@ -341,6 +346,7 @@ class HappensBefore:
             stream=work.point.stream,
             writes=past.writes,
             layout=past.extent.layout,
+            tensor=past.tensor,
             location=work.location,
             task=task,
             node=node,

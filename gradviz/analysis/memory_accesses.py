@@ -42,11 +42,12 @@ class Work:
 
 
 class Past(NamedTuple):
-    """An access that happened."""
+    """An access that happened; `tensor` is what the program calls the tensor."""
 
     work: Work
     extent: Extent
     writes: bool
+    tensor: str = ""
 
 
 class MemoryAccesses:
@@ -74,7 +75,7 @@ class MemoryAccesses:
 
         Its point may be moved on meanwhile, and is looked at anew for each of them.
         """
-        work, extent, writes = access
+        work, extent, writes, _ = access
         for stream, pasts in self._by_stream.items():
             number = pasts.latest.work.point.number
             if work.point.is_after_number(stream, number):
@@ -134,7 +135,7 @@ class _OfStream:
 
     def forget_for(self, access: Past) -> None:
         """Forget what `access` comes after and stands for."""
-        work, extent, writes = access
+        work, extent, writes, _ = access
         for kind in (True, False) if writes else (False,):
             key = _bytes(extent), kind
             same = self.accesses.get(key)

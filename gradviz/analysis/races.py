@@ -40,6 +40,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         origin: What is known of that node.
         backward: ``path:line`` of the user's program that called that backward pass.
         stream_origin: What is known of the stream.
+        tensor: The expression that has the tensor in the program, if it is known.
     """
 
     action: str
@@ -52,6 +53,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     origin: NodeOrigin = NodeOrigin()
     backward: str = ""
     stream_origin: StreamOrigin = StreamOrigin()
+    tensor: str = ""
 
     def __str__(self) -> str:
         does = {"allocation": "gets it", "free": "gives it back"}.get(
@@ -188,8 +190,8 @@ def missing_sync(first: Access, second: Access) -> str:
     if second.action == "free":
         return (
             f"{late} may give the memory to others while {early} still uses it: "
-            f"call tensor.record_stream({one}) where {early} uses it, or have {late} "
-            f"wait for {early} before the tensor goes"
+            f"call {first.tensor or 'tensor'}.record_stream({one}) where {early} uses "
+            f"it, or have {late} wait for {early} before the tensor goes"
         )
     return f"{late} must wait for {early} before this: {other}.wait_stream({one})"
 

@@ -641,3 +641,24 @@ def test_nothing_is_timed_when_nobody_listens(cupy):
     gv.ones(4, device="cuda").exp()
 
     assert [entry for entry in cupy.log if entry[0] == "record"] == []
+
+
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_a_program_has_to_wait_for_copies_of_pinned_memory(is_awaited):
+    host = gv.zeros(3, pin_memory=True)
+    with gv.check_streams(raise_error=False) as check:
+        host.copy_(gv.ones(3, device="cuda"), non_blocking=True)
+        if is_awaited:
+            gv.cuda.synchronize()
+        host.tolist()
+        there = host.to("cuda", non_blocking=True)
+        if is_awaited:
+            gv.cuda.current_stream().synchronize()
+        host.numpy()[0] = 7.0
+        gv.cuda.synchronize()
+
+    assert [one.first.action for one in check.races] == (
+        [] if is_awaited else ["Memcpy DtoH", "Memcpy HtoD"]
+    )
+    assert there.shape == (3,)

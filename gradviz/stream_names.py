@@ -53,6 +53,26 @@ def name_of_tensor(memory: int, frame: FrameType | None) -> str:
     return _name(is_it, frame)
 
 
+def users_frame(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame of the program, from one on."""
+    while frame is not None and not _is_users(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_users(frame: FrameType) -> bool:
+    package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return package not in _NOT_THE_USERS
+
+
+def has_variable(is_it: Test, frame: FrameType) -> bool:
+    """Whether a function or its module has such a value, likewise."""
+    variables = frame.f_locals
+    found = _name_in(variables, is_it) or _name_in(frame.f_globals, is_it)
+    _let_go_of(variables, frame)
+    return bool(found)
+
+
 def _name(is_it: Test, frame: FrameType | None) -> str:
     found = ""
     for variables in _variables(frame):  # to the end, as it tidies up
@@ -76,18 +96,21 @@ def _variables(frame: FrameType | None) -> Iterator[Mapping[str, Any]]:
     for _ in range(_MAX_FRAMES):
         if frame is None:
             break
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if package not in _NOT_THE_USERS:
+        if _is_users(frame):
             variables = frame.f_locals
             yield variables
-            if type(variables) is dict and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-                # Before Python 3.13 that is a copy, which lives as long as the frame.
-                variables.clear()
+            _let_go_of(variables, frame)
             del variables
             if all(frame.f_globals is not one for one in modules):
                 modules.append(frame.f_globals)
         frame = frame.f_back
     yield from modules
+
+
+def _let_go_of(variables: Mapping[str, Any], frame: FrameType) -> None:
+    """Before Python 3.13 those of a function are a copy, which lives with the frame."""
+    if type(variables) is dict and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+        variables.clear()
 
 
 def _inside(name: str, value: Any, is_it: Test) -> str:  # noqa: ANN401 - anything

@@ -102,16 +102,27 @@ def test_who_takes_over_comes_after_who_hands_over(give, take):
 
 def test_threads_that_hand_over_nothing_are_in_no_order():
     """The first has waited for its work before the second begins, as luck has it."""
-    gate = threading.Lock()  # made before anybody listens, so that it tells nothing
-    gate.acquire()
+    is_done = []
 
     def run(program):
+        in_threads(
+            lambda: (program.work(0), is_done.append(True)),
+            lambda: (until(lambda: is_done), program.work(1)),
+        )
+
+    assert num_races(run) == 1
+
+
+def test_threads_that_have_a_lock_of_before_the_block_count_as_one():
+    """Nobody would hear of it if they handed over by that."""
+    gate = threading.Lock()
+    gate.acquire()
+    with gv.check_streams():
+        program = Program()
         in_threads(
             lambda: (program.work(0), gate.release()),
             lambda: (gate.acquire(), program.work(1)),
         )
-
-    assert num_races(run) == 1
 
 
 def test_a_thread_comes_after_who_started_it_and_before_who_joined_it():

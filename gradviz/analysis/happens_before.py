@@ -67,7 +67,7 @@ class HappensBefore:
         origin: What is known of a node; asked when a race is found.
         stream_origin: What is known of a stream; likewise.
         tells_threads_apart: Whether it hears how threads hand over to each other; see
-            Note [Threads of the host].
+            Note [Threads of the host]. May be changed until the first report.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class HappensBefore:
         self._stream_origin = stream_origin
         #: Where the backward passes were called, that are not long gone.
         self._tasks: dict[int, str] = {}
-        self._tells_threads_apart = tells_threads_apart
+        self.tells_threads_apart = tells_threads_apart
         #: What threads are called in clocks.
         self._threads: dict[Hashable, str] = {}
         #: Those that have ended, as somebody knows.
@@ -118,7 +118,7 @@ class HappensBefore:
     def node_started(self, thread: Hashable, task: int, node: int) -> None:
         """What `thread` launches from now on is the node's."""
         self._inside.setdefault(thread, []).append((task, node))
-        if self._tells_threads_apart:
+        if self.tells_threads_apart:
             name = self._name(thread)
             if not self._clocks.has_begun(name):  # the engine's, not the program's
                 self._workers.add(name)
@@ -130,7 +130,7 @@ class HappensBefore:
         inside = self._inside.get(thread, [])
         if (task, node) in inside:
             del inside[inside.index((task, node)) :]
-        if self._tells_threads_apart:
+        if self.tells_threads_apart:
             name = self._name(thread)
             self._clocks.hand_over(name, (task, "task"))
             if not inside and name in self._workers:
@@ -154,13 +154,13 @@ class HappensBefore:
 
     def thread_begun(self, thread: Hashable, by: Hashable = None) -> None:
         """A thread begins, started by another one, or before all others."""
-        if self._tells_threads_apart:
+        if self.tells_threads_apart:
             starter = None if by is None else self._name(by)
             self._clocks.begin_thread(self._name(thread), starter)
 
     def thread_joined(self, thread: Hashable, by: Hashable) -> None:
         """`by` has waited for the end of a thread."""
-        if self._tells_threads_apart:
+        if self.tells_threads_apart:
             ended = self._name(thread)
             if ended not in self._joined:
                 self._joined.add(ended)
@@ -170,16 +170,16 @@ class HappensBefore:
 
     def handed_over(self, thread: Hashable, key: Hashable) -> None:
         """Whoever takes something over there later comes after what `thread` did."""
-        if self._tells_threads_apart:
+        if self.tells_threads_apart:
             self._clocks.hand_over(self._name(thread), key)
 
     def taken_over(self, thread: Hashable, key: Hashable) -> None:
         """`thread` goes on after all that was handed over there so far."""
-        if self._tells_threads_apart:
+        if self.tells_threads_apart:
             self._clocks.take_over(self._name(thread), key)
 
     def _name(self, thread: Hashable) -> str:
-        if not self._tells_threads_apart:
+        if not self.tells_threads_apart:
             return HOST
         name = self._threads.get(thread)
         if name is None:

@@ -1,31 +1,33 @@
-"""Assembly: what was read from many frames becomes the parts of one trace.
+"""Assembly: what was read from many frames becomes the columns of one trace.
 
-Blocks of several threads are merged into columns in the order of time, and rows of
-definitions, which refer to each other by number, into definitions.
+Blocks of several threads are kept as they come, in as few bytes as they need, and at
+the end put into the order of time.
 """
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+import functools
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import numpy as np
 
 from gradviz.trace.columns import Integers
-from gradviz.trace.definitions import InputRow, NodeRow
-from gradviz.trace.events import KINDS, MAX_SEQUENCE_NR, Event, kind_name, own_columns
-from gradviz.trace.frames import DamageError
-from gradviz.trace.model import LOST_TEXT, Column, InputDefinition, NodeDefinition
+from gradviz.trace.events import KINDS, Event, kind_name, own_columns
+from gradviz.trace.frames import Budget, DamageError
+from gradviz.trace.model import LOST_TEXT
+from gradviz.trace.table import Column, Narrow, Table, joined, narrow
 
 #: The first columns of a block, in this order; `seq` and `thread` are not written.
 _WRITTEN: Final = ("t_ns", "task", "node")
 
+#: Blocks of fewer rows are put together before they are made narrow: an array costs a
+#: hundred bytes, whatever is in it.
+_FEW_ROWS: Final = 256
 
-class EventBlock(NamedTuple):
-    """Rows of one kind that one thread reported; `columns` as `known_rows` made it."""
+#: So many numbers of small blocks wait to be put together.
+_MAX_WAITING: Final = 1 << 15
 
-    kind: type[Event]
-    thread: int
-    columns: Integers
+_SEQ_BYTES: Final = 4
 
 
 class Texts:
@@ -47,7 +49,7 @@ class Texts:
     def __getitem__(self, index: int) -> str:
         return self._by_index.get(index, LOST_TEXT)
 
-    def positions(self, indices: Column) -> Column:
+    def positions(self, indices: Narrow) -> Column:
         """Where the texts of some indices stand in `all`."""
         lost = len(self._indices)
         places = np.searchsorted(self._indices, indices)
@@ -57,63 +59,60 @@ class Texts:
         return np.where(self._indices[places] == indices, places, lost)
 
 
-class Nodes(Mapping[int, NodeDefinition]):
-    """Node id -> definition, made when it is first asked for.
+class GatheredRows:
+    """The rows of one kind of event, as they are read block by block."""
 
-    A long recording defines many more nodes than anybody looks at.
-    """
+    def __init__(self, kind: type[Event]) -> None:
+        self._kind = kind
+        self._names = (*_WRITTEN, *(one.name for one in own_columns(kind)), "thread")
+        self._parts: list[list[Narrow]] = []
+        self._waiting: list[tuple[int, Integers]] = []
+        self._num_waiting = 0
 
-    def __init__(
-        self,
-        rows: Mapping[int, NodeRow],
-        inputs: Mapping[int, InputRow],
-        texts: Texts,
-        locations: Mapping[int, int],
-    ) -> None:
-        self._rows = rows
-        self._inputs = inputs
-        self._texts = texts
-        self._locations = locations
-        self._made: dict[int, NodeDefinition] = {}
-        self._made_inputs: dict[int, InputDefinition | None] = {-1: None}
+    @property
+    def has_any(self) -> bool:
+        """Whether any row was kept."""
+        return bool(self._parts or self._waiting)
 
-    def __getitem__(self, node: int) -> NodeDefinition:
-        made = self._made.get(node)
-        if made is None:
-            made = self._made[node] = self._make(self._rows[node])
-        return made
+    def add(self, thread: int, rows: Integers, budget: Budget) -> None:
+        """Keep a block, as `known_rows` made it.
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._rows)
+        Raises:
+            DamageError: The file has had its share of memory.
+        """
+        num_rows = rows.shape[1]
+        if num_rows < _FEW_ROWS:
+            budget.keep(8 * rows.size + _SEQ_BYTES * num_rows)
+            self._waiting.append((thread, rows))
+            self._num_waiting += rows.size
+            if self._num_waiting >= _MAX_WAITING:
+                self._put_together()
+            return
+        part = [narrow(column) for column in rows]
+        part.append(narrow(np.full(num_rows, thread)))
+        budget.keep(sum(one.nbytes for one in part) + _SEQ_BYTES * num_rows)
+        self._parts.append(part)
 
-    def __len__(self) -> int:
-        return len(self._rows)
+    def columns(self) -> dict[str, Narrow]:
+        """All rows that were kept, in the order in which they were read; empties it."""
+        self._put_together()
+        parts, self._parts = self._parts, []
+        columns = {}
+        for name in reversed(self._names):
+            columns[name] = joined([part.pop() for part in parts])
+        return {name: columns[name] for name in self._names}
 
-    def _make(self, row: NodeRow) -> NodeDefinition:
-        location = self._locations.get(row.id)
-        return NodeDefinition(
-            id=row.id,
-            name=self._texts[row.name],
-            sequence_nr=MAX_SEQUENCE_NR if row.sequence_nr == -1 else row.sequence_nr,
-            topological_nr=row.topological_nr,
-            device=self._texts[row.device],
-            edges=tuple(zip(row.edges[::2], row.edges[1::2], strict=True)),
-            inputs=tuple(map(self._input, row.inputs)),
-            location="" if location is None else self._texts.all[location],
-            module="" if row.module == -1 else self._texts[row.module],
+    def _put_together(self) -> None:
+        if not self._waiting:
+            return
+        rows = np.concatenate([rows for _, rows in self._waiting], axis=1)
+        threads = np.repeat(
+            [thread for thread, _ in self._waiting],
+            [rows.shape[1] for _, rows in self._waiting],
         )
-
-    def _input(self, index: int) -> InputDefinition | None:
-        if index not in self._made_inputs:
-            row = self._inputs.get(index)
-            self._made_inputs[index] = (
-                InputDefinition((), LOST_TEXT, LOST_TEXT)
-                if row is None
-                else InputDefinition(
-                    row.shape, self._texts[row.dtype], self._texts[row.device]
-                )
-            )
-        return self._made_inputs[index]
+        self._parts.append([*map(narrow, rows), narrow(threads)])
+        self._waiting.clear()
+        self._num_waiting = 0
 
 
 def known_rows(kind: type[Event], columns: Integers) -> Integers:
@@ -141,58 +140,64 @@ def known_rows(kind: type[Event], columns: Integers) -> Integers:
     return columns
 
 
-def merge(blocks: list[EventBlock], texts: Texts) -> Mapping[str, Mapping[str, Column]]:
-    """The columns of a trace (see `Trace.columns`) from all of its blocks.
+def merge(
+    gathered: Mapping[type[Event], GatheredRows], texts: Texts
+) -> Mapping[str, Table]:
+    """The columns of a trace (see `Trace.columns`) from all rows that were read.
 
-    Empties `blocks`, so that a long trace is not in memory twice.
+    Empties `gathered`, so that a long trace is not in memory twice.
     """
-    by_kind: dict[type[Event], list[EventBlock]] = {kind: [] for kind in KINDS.values()}
-    while blocks:
-        block = blocks.pop()
-        by_kind[block.kind].append(block)
-    tables = {kind: _table(kind, by_kind.pop(kind)) for kind in KINDS.values()}
-    t_ns = np.concatenate([table[0] for table in tables.values()])
-    thread = np.concatenate([table[-1] for table in tables.values()])
-    order = np.lexsort((thread, t_ns))
-    seq = np.empty(len(order), np.int64)
-    seq[order] = np.arange(len(order))
+    tables = {kind: rows.columns() for kind, rows in gathered.items() if rows.has_any}
+    seq = _places_in_time(tables.values())
     columns = {}
     begin = 0
     for kind in KINDS.values():
+        if kind not in tables:
+            columns[kind_name(kind)] = _nothing(kind)
+            continue
         table = tables.pop(kind)
-        end = begin + table.shape[1]
-        columns[kind_name(kind)] = _columns(kind, table, seq[begin:end], texts)
+        end = begin + len(table["t_ns"])
+        columns[kind_name(kind)] = _sorted(kind, table, seq[begin:end], texts)
         begin = end
     return columns
 
 
-def _table(kind: type[Event], blocks: Sequence[EventBlock]) -> Integers:
-    """All rows of one kind; the last row of the table is the thread."""
-    width = len(_WRITTEN) + len(own_columns(kind)) + 1
-    num_rows = sum(block.columns.shape[1] for block in blocks)
-    table = np.empty((width, num_rows), np.int64)
-    end = num_rows  # the last block is the first that was read
-    for block in blocks:
-        begin = end - block.columns.shape[1]
-        table[:-1, begin:end] = block.columns
-        table[-1, begin:end] = block.thread
-        end = begin
-    return table
+@functools.cache
+def _nothing(kind: type[Event]) -> Table:
+    names = ("seq", *_WRITTEN, *(one.name for one in own_columns(kind)), "thread")
+    return Table(dict.fromkeys(names, joined(())))
 
 
-def _columns(
-    kind: type[Event], table: Integers, seq: Column, texts: Texts
-) -> Mapping[str, Column]:
-    place = np.argsort(seq)
-    own = own_columns(kind)
-    columns = {"seq": seq[place]}
-    for name, numbers in zip(
-        (*_WRITTEN, *(one.name for one in own), "thread"), table, strict=True
-    ):
-        columns[name] = numbers[place]
-    for one in own:
+def _places_in_time(tables: Iterable[Mapping[str, Narrow]]) -> Narrow:
+    """The place of each row among all: by time, then by thread."""
+    tables = list(tables)
+    t_ns = joined([table["t_ns"] for table in tables])
+    # Rows mostly come in their order: to sort them takes little more than to look.
+    order = np.argsort(t_ns, kind="stable")
+    times = t_ns[order]
+    if (times[1:] == times[:-1]).any():
+        order = np.lexsort((joined([table["thread"] for table in tables]), t_ns))
+    del times, t_ns
+    seq = np.empty(len(order), np.int32)
+    seq[order] = np.arange(len(order), dtype=np.int32)
+    return seq
+
+
+def _sorted(
+    kind: type[Event], table: dict[str, Narrow], seq: Narrow, texts: Texts
+) -> Table:
+    """The rows of one kind in the order of time; empties `table`."""
+    for one in own_columns(kind):
         if one.type is str:
-            columns[one.name] = texts.positions(columns[one.name])
+            table[one.name] = narrow(texts.positions(table[one.name]))
+    place = None
+    if (seq[1:] < seq[:-1]).any():
+        place = np.argsort(seq, kind="stable")
+        seq = seq[place]
+    columns: dict[str, Narrow] = {"seq": seq}
+    for name in list(table):
+        column = table.pop(name)
+        columns[name] = column if place is None else column[place]
     for column in columns.values():
         column.setflags(write=False)
-    return columns
+    return Table(columns)

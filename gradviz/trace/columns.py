@@ -162,7 +162,7 @@ def _decode_events(raw: bytes, budget: Budget) -> tuple[int, list[Block]]:
         unpacked = 8 * width * num_rows
         if at > len(raw) or not unpacked or unpacked > MAX_UNPACKED:
             raise DamageError(f"it claims {num_rows} rows of {width} columns")
-        budget.spend(unpacked)
+        budget.decode(num_rows, unpacked)
         blocks.append(Block(code, _decode_block(raw[begin:at], width, num_rows)))
     if at != len(raw):
         raise DamageError("something follows its events")
@@ -274,6 +274,8 @@ def _decode_column(raw: bytes, at: int, values: Integers) -> int:
     if end > len(raw):
         raise DamageError("a column is shorter than its rows")
     values[0] = first
+    if not num_steps:
+        return end
     values[1:] = least
     if width:
         planes = np.frombuffer(raw, np.uint8, num_steps * width, begin)

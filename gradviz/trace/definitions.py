@@ -23,7 +23,7 @@ from gradviz.trace.model import Header, Integer
 from gradviz.trace.strings import writable
 
 #: Version of the format that this module writes: see docs/trace-format.md.
-VERSION: Final = (1, 0)
+VERSION: Final = (1, 1)
 
 #: Definitions whose JSON is longer are written as several frames.
 _MAX_FRAME: Final = 1 << 19
@@ -104,11 +104,26 @@ class Lost(msgspec.Struct, frozen=True):
 
 
 class Closed(msgspec.Struct, frozen=True):
-    """The last frame: how much the recorder wrote and dropped in all."""
+    """The last frame: how much the recorder wrote and dropped in all.
+
+    Attributes:
+        events: Events written.
+        nodes: Definitions of nodes written.
+        dropped: Events dropped.
+        frames: Frames written, the header and this one included; older traces do not
+            say, which is -1.
+    """
 
     events: Integer
     nodes: Integer
     dropped: Integer
+    frames: Integer = -1
+
+
+class Stamped(msgspec.Struct, frozen=True):
+    """The field that numbers a frame of JSON; older traces have none."""
+
+    stamp: tuple[Index, Index] | None = None
 
 
 JsonFrame = TypeVar("JsonFrame", bound=msgspec.Struct)
@@ -144,10 +159,11 @@ def encode_definitions(definitions: Definitions) -> Iterator[bytes]:
         yield from _pieces(field, getattr(definitions, field))
 
 
-def describe_process(clock: ClockPair) -> Header:
+def describe_process(clock: ClockPair, recording: int = -1) -> Header:
     """The header of a recording that begins now in this process."""
     return Header(
         version=VERSION,
+        recording=recording,
         gradviz=__version__,
         python=platform.python_version(),
         packages=_versions(("numpy", "cupy")),

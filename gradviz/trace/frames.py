@@ -29,6 +29,10 @@ MAX_PAYLOAD: Final = MAX_UNPACKED + (1 << 16)
 
 _HEAD: Final = struct.Struct("<8sIIB")
 _SIZE: Final = struct.Struct("<I")
+_STAMP: Final = struct.Struct("<II")
+
+#: The field of a stamp in a payload of JSON.
+_STAMP_FIELD: Final = b',"stamp":[%d,%d]}'
 
 
 class FrameType(enum.IntEnum):
@@ -75,23 +79,59 @@ class Gap(NamedTuple):
     is_tail: bool
 
 
+class Stamp(NamedTuple):
+    """Which frame of which recording this is.
+
+    Attributes:
+        recording: A number that the recording drew when it began.
+        number: How many frames came before, the header included.
+    """
+
+    recording: int
+    number: int
+
+
 class Budget:
-    """How many bytes a file may unpack to, so that a small file cannot fill memory."""
+    """How much of everything a file may cost its reader, by its size.
+
+    A small file cannot make a reader fill memory, or keep it busy: a file of 10 MB is
+    read and looked at in less than 512 MiB. What a recorder writes stays below half of
+    each limit.
+
+    Args:
+        file_size: Of the file, in bytes.
+    """
 
     def __init__(self, file_size: int) -> None:
-        # A real trace unpacks to some eight times its size, a very regular one to
-        # forty; nothing that a recorder writes comes near these limits.
-        self._left = (64 << 20) + 64 * file_size
+        self._unpacked_bytes = (64 << 20) + 16 * file_size
+        self._decoded_bytes = (64 << 20) + 48 * file_size
+        self._kept_bytes = (64 << 20) + 13 * file_size
+        self._events = (1 << 20) + file_size // 2
 
-    def spend(self, size: int) -> None:
-        """Take `size` bytes from the budget.
+    def unpack(self, size: int) -> None:
+        """Take `size` bytes that something packed unpacks to.
 
         Raises:
-            DamageError: There are not that many left.
+            DamageError: There are not that many left; so for all that follow.
         """
-        if size > self._left:
+        if size > self._unpacked_bytes:
             raise DamageError("it unpacks to far more than a recorder ever writes")
-        self._left -= size
+        self._unpacked_bytes -= size
+
+    def decode(self, num_rows: int, size: int) -> None:
+        """Take so many rows of events, which are `size` bytes of integers."""
+        if num_rows > self._events:
+            raise DamageError("it holds far more events than a recorder ever writes")
+        if size > self._decoded_bytes:
+            raise DamageError("it holds far more numbers than a recorder ever writes")
+        self._events -= num_rows
+        self._decoded_bytes -= size
+
+    def keep(self, size: int) -> None:
+        """Take about so many bytes of memory, for as long as the trace is there."""
+        if size > self._kept_bytes:
+            raise DamageError("it holds far more than a recorder ever writes")
+        self._kept_bytes -= size
 
 
 def encode_frame(kind: FrameType, payload: bytes) -> bytes:
@@ -125,12 +165,13 @@ def scan(data: bytes) -> Iterator[Frame | Gap]:
         yield Gap(start, len(data) - start, is_tail=_is_cut(view, start))
 
 
-def pack(raw: bytes) -> bytes:
-    """A compressed payload that begins with its unpacked size."""
-    return _SIZE.pack(len(raw)) + zlib.compress(raw, 1)
+def pack(raw: bytes, stamp: Stamp | None = None) -> bytes:
+    """A compressed payload; its unpacked size comes first, its stamp last."""
+    packed = _SIZE.pack(len(raw)) + zlib.compress(raw, 1)
+    return packed if stamp is None else packed + _STAMP.pack(*stamp)
 
 
-def unpack(payload: memoryview, budget: Budget) -> bytes:
+def unpack(payload: memoryview, budget: Budget) -> tuple[bytes, Stamp | None]:
     """What `pack` was given; at most `MAX_UNPACKED` bytes.
 
     Raises:
@@ -141,7 +182,7 @@ def unpack(payload: memoryview, budget: Budget) -> bytes:
     (size,) = _SIZE.unpack_from(payload)
     if size > MAX_UNPACKED:
         raise DamageError(f"it claims to unpack to {size} bytes")
-    budget.spend(size)
+    budget.unpack(size)
     inflater = zlib.decompressobj()
     try:
         raw = inflater.decompress(payload[_SIZE.size :], size + 1)
@@ -149,7 +190,14 @@ def unpack(payload: memoryview, budget: Budget) -> bytes:
         raise DamageError(f"it cannot be unpacked ({error})") from None
     if len(raw) != size or not inflater.eof:
         raise DamageError(f"it does not unpack to the {size} bytes it claims")
-    return raw
+    rest = inflater.unused_data
+    is_stamped = len(rest) >= _STAMP.size
+    return raw, Stamp(*_STAMP.unpack_from(rest)) if is_stamped else None
+
+
+def stamped(json: bytes, stamp: Stamp) -> bytes:
+    """The JSON of an object that has fields, with the stamp as one more."""
+    return json[:-1] + _STAMP_FIELD % stamp
 
 
 def _frame_at(view: memoryview, at: int) -> Frame | None:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final, cast
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from gradviz.trace.clock import ClockPair
 from gradviz.trace.events import (
@@ -22,9 +21,7 @@ from gradviz.trace.events import (
     kind_name,
     own_columns,
 )
-
-#: Signed 64-bit integers, one for each event of a kind; read-only.
-Column = npt.NDArray[np.int64]
+from gradviz.trace.table import Table
 
 #: What a trace may hold where a number is expected.
 Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -112,10 +109,13 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         pid: Process.
         rank: Number of the process in a distributed run, -1 outside one.
         argv: The program and its arguments.
+        recording: Drawn at random: what the frames of this recording are stamped with;
+            -1 where they are not.
         clock: When the recording began.
     """
 
     version: tuple[int, int]
+    recording: int = -1
     gradviz: str = ""
     python: str = ""
     packages: dict[str, str] = {}
@@ -174,7 +174,7 @@ class Trace:
         columns: Kind of event -> name of column -> numbers, in the order of `seq`,
             for all kinds and all columns: ``seq``, ``t_ns``, ``thread``, ``task``,
             ``node`` and the kind's own. Text is an index into `strings`, an enum its
-            value, and a sequence_nr of 2**64 - 1 is -1.
+            value, and a sequence_nr of 2**64 - 1 is -1. See `Table`.
     """
 
     def __init__(  # noqa: PLR0913 - a trace has the parts it has
@@ -188,7 +188,7 @@ class Trace:
         queues: Mapping[int, QueueDefinition],
         losses: Losses,
         strings: tuple[str, ...],
-        columns: Mapping[str, Mapping[str, Column]],
+        columns: Mapping[str, Table],
     ) -> None:
         self.path = path
         self.header = header
@@ -203,7 +203,7 @@ class Trace:
     @property
     def num_events(self) -> int:
         """How many events there are."""
-        return sum(len(kind["seq"]) for kind in self.columns.values())
+        return sum(table.num_rows for table in self.columns.values())
 
     @property
     def tasks(self) -> tuple[int, ...]:
@@ -215,29 +215,48 @@ class Trace:
 
         That is the order of time, and of threads where times are equal.
         """
-        selected = []
-        end = 0
-        for kind in KINDS.values():
-            columns = _of_task(self.columns[kind_name(kind)], task)
-            if len(columns["seq"]):
-                selected.append((kind, columns))
-                end = max(end, int(columns["seq"][-1]) + 1)
-        for begin in range(0, end, _CHUNK):
+        tables = self.columns
+        if task is not None:
+            tables = {
+                name: table.at(table.narrow("task") == task)
+                for name, table in tables.items()
+            }
+        return self.events_of(tables)
+
+    def events_of(self, tables: Mapping[str, Table]) -> Iterator[AnyEvent]:
+        """The events of some rows of this trace's tables, in the order of `seq`."""
+        seqs = {
+            name: table.narrow("seq")
+            for name, table in tables.items()
+            if table.num_rows
+        }
+        while seqs:
+            # So far that no kind gives more than a chunk.
+            end = min(int(seq[min(_CHUNK, len(seq)) - 1]) for seq in seqs.values()) + 1
             chunk: list[AnyEvent] = []
-            for kind, columns in selected:
-                low, high = np.searchsorted(columns["seq"], (begin, begin + _CHUNK))
-                chunk += self._typed(kind, columns, slice(low, high))
+            for name, seq in list(seqs.items()):
+                high = int(np.searchsorted(seq, end))
+                begin = tables[name].num_rows - len(seq)
+                chunk += self._typed(
+                    _KINDS[name], tables[name].at(slice(begin, begin + high))
+                )
+                if high == len(seq):
+                    del seqs[name]
+                else:
+                    seqs[name] = seq[high:]
             chunk.sort(key=lambda event: event.seq)
             yield from chunk
 
-    def _typed(
-        self, kind: type[Event], columns: Mapping[str, Column], rows: slice
-    ) -> Iterator[AnyEvent]:
-        values = [columns[name][rows].tolist() for name in _COMMON]
-        for column in own_columns(kind):
-            numbers = columns[column.name][rows].tolist()
-            values.append(list(map(self._meaning(column.name, column.type), numbers)))
+    def _typed(self, kind: type[Event], rows: Table) -> Iterator[AnyEvent]:
         names = kind.__struct_fields__
+        own = {
+            column.name: self._meaning(column.name, column.type)
+            for column in own_columns(kind)
+        }
+        values = []
+        for name in names:
+            numbers = rows.narrow(name).tolist()
+            values.append(map(own[name], numbers) if name in own else numbers)
         for row in zip(*values, strict=True):
             yield cast("AnyEvent", kind(**dict(zip(names, row, strict=True))))
 
@@ -258,15 +277,8 @@ class Trace:
         return f"<Trace {where}: {len(self.tasks)} tasks, {self.num_events} events>"
 
 
-_COMMON: Final = Event.__struct_fields__
+_KINDS: Final = {kind_name(kind): kind for kind in KINDS.values()}
 
 
 def _sequence_nr(number: int) -> int:
     return MAX_SEQUENCE_NR if number == -1 else number
-
-
-def _of_task(columns: Mapping[str, Column], task: int | None) -> Mapping[str, Column]:
-    if task is None:
-        return columns
-    mine = columns["task"] == task
-    return {name: column[mine] for name, column in columns.items()}

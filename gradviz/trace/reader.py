@@ -11,13 +11,13 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
 from gradviz._version import __version__
 from gradviz.errors import TraceError
-from gradviz.trace.assembly import EventBlock, Nodes, Texts, known_rows, merge
+from gradviz.trace.assembly import GatheredRows, Texts, known_rows, merge
 from gradviz.trace.clock import ClockPair
 from gradviz.trace.columns import Block, decode_events
 from gradviz.trace.definitions import (
@@ -26,7 +26,7 @@ from gradviz.trace.definitions import (
     Definitions,
     InputRow,
     Lost,
-    NodeRow,
+    Stamped,
     VersionOnly,
     decode_json,
 )
@@ -38,23 +38,35 @@ from gradviz.trace.frames import (
     Frame,
     FrameType,
     Gap,
+    Stamp,
     scan,
     unpack,
 )
 from gradviz.trace.model import (
     UNKNOWN_DEVICE,
-    Column,
     Header,
     Losses,
     QueueDefinition,
     ThreadDefinition,
     Trace,
 )
-
-_Columns: TypeAlias = Mapping[str, Mapping[str, Column]]
+from gradviz.trace.nodes import GatheredNodes
+from gradviz.trace.numbering import Numbering
+from gradviz.trace.strings import shortened
+from gradviz.trace.table import Table
 
 #: Details of what is missing are listed up to this many.
 _MAX_PROBLEMS: Final = 100
+
+#: Longer texts are cut. A recorder writes none.
+_MAX_TEXT: Final = 4_000
+
+#: Larger frames of definitions are refused if they are not mostly long lists: each `[`
+#: becomes an object of some hundred bytes.
+_MAX_LISTS: Final = 1 << 19
+
+#: What a definition takes besides its text, in bytes.
+_DEFINITION_BYTES: Final = 250
 
 
 def load_trace(path: str | os.PathLike[str]) -> Trace:
@@ -153,19 +165,22 @@ class _Parser:
     def __init__(self, header: Header, file_size: int) -> None:
         self._budget = Budget(file_size)
         self._header = header
+        self._numbering = Numbering(header.recording)
         self._clocks = [header.clock]
         self._strings: dict[int, str] = {}
         self._threads: dict[int, ThreadDefinition] = {}
         self._queues: dict[int, QueueDefinition] = {}
         self._inputs: dict[int, InputRow] = {}
-        self._nodes: dict[int, NodeRow] = {}
-        self._blocks: list[EventBlock] = []
+        self._nodes = GatheredNodes()
+        self._rows = {kind: GatheredRows(kind) for kind in KINDS.values()}
         self._closed: Closed | None = None
         self._truncated = False
         self._damaged_bytes = 0
         self._dropped = 0
         self._num_unknown = 0
+        self._num_cut = 0
         self._problems: list[str] = []
+        self._num_problems = 0
 
     def take(self, piece: Frame | Gap) -> bool:
         """Take the next piece; False if nothing after it belongs to this trace."""
@@ -185,14 +200,12 @@ class _Parser:
     def trace(self, path: Path | None) -> Trace:
         """Everything taken, as a trace."""
         texts = Texts(self._strings)
-        columns = merge(self._blocks, texts)
+        columns = merge(self._rows, texts)
         return Trace(
             path=path,
             header=self._header,
             clocks=tuple(self._clocks),
-            nodes=Nodes(
-                self._nodes, self._inputs, texts, _locations(columns["node_created"])
-            ),
+            nodes=self._nodes.nodes(self._inputs, texts, columns["node_created"]),
             threads=self._threads_of(columns),
             queues=self._queues_of(columns),
             losses=self._losses(columns),
@@ -211,34 +224,62 @@ class _Parser:
 
     def _take_frame(self, frame: Frame) -> None:
         match frame.type:
-            case FrameType.EVENTS:
-                raw = unpack(frame.payload, self._budget)
-                self._take_events(*decode_events(raw, self._budget))
-            case FrameType.DEFINITIONS:
-                raw = unpack(frame.payload, self._budget)
-                self._take_definitions(decode_json(raw, Definitions))
-            case FrameType.LOST:
-                self._dropped += decode_json(frame.payload, Lost).events
-            case FrameType.ANCHOR:
-                self._clocks.append(decode_json(frame.payload, ClockPair))
-            case FrameType.CLOSED:
-                self._closed = decode_json(frame.payload, Closed)
+            case FrameType.EVENTS | FrameType.DEFINITIONS:
+                raw, stamp = unpack(frame.payload, self._budget)
+                self._take_number(frame, stamp)
+                if frame.type == FrameType.EVENTS:
+                    self._take_events(*decode_events(raw, self._budget))
+                else:
+                    self._take_definitions(raw)
+            case FrameType.LOST | FrameType.ANCHOR | FrameType.CLOSED:
+                stamped = decode_json(frame.payload, Stamped).stamp
+                self._take_number(frame, stamped and Stamp(*stamped))
+                self._take_json(frame)
             case unknown:
                 self._note(
                     f"the frame at byte {frame.offset} has unknown type {unknown}"
                 )
 
-    def _take_definitions(self, new: Definitions) -> None:
-        self._strings.update(new.strings)
-        self._threads.update((row[0], ThreadDefinition(*row)) for row in new.threads)
+    def _take_number(self, frame: Frame, stamp: Stamp | None) -> None:
+        if wrong := self._numbering.take(stamp):
+            self._note(f"the frame at byte {frame.offset} was moved: {wrong}")
+
+    def _take_json(self, frame: Frame) -> None:
+        if frame.type == FrameType.LOST:
+            self._dropped += decode_json(frame.payload, Lost).events
+        elif frame.type == FrameType.ANCHOR:
+            self._clocks.append(decode_json(frame.payload, ClockPair))
+        else:
+            self._closed = decode_json(frame.payload, Closed)
+
+    def _take_definitions(self, raw: bytes) -> None:
+        if raw.count(b"[") > _MAX_LISTS:
+            raise DamageError("it holds far more definitions than a recorder writes")
+        new = decode_json(raw, Definitions)
+        if any(len(row.edges) % 2 for row in new.nodes):
+            raise DamageError("an edge of a node has no input number")
+        few = (*new.strings, *new.threads, *new.queues, *new.inputs)
+        shapes = sum(len(row.shape) for row in new.inputs)
+        self._budget.keep(_DEFINITION_BYTES * len(few) + 8 * shapes)
+        self._nodes.add(new.nodes, self._budget)
+        self._strings.update((index, self._cut(text)) for index, text in new.strings)
+        self._threads.update(
+            (number, ThreadDefinition(number, self._cut(name)))
+            for number, name in new.threads
+        )
         self._queues.update(
-            (row.id, QueueDefinition(row.id, row.name, row.device))
+            (row.id, QueueDefinition(row.id, self._cut(row.name), row.device))
             for row in new.queues
         )
         self._inputs.update((row.index, row) for row in new.inputs)
-        if any(len(row.edges) % 2 for row in new.nodes):
-            raise DamageError("an edge of a node has no input number")
-        self._nodes.update((row.id, row) for row in new.nodes)
+
+    def _cut(self, text: str) -> str:
+        """`text`, or its beginning if it is longer than any that a recorder writes."""
+        if len(text) > _MAX_TEXT:
+            self._num_cut += 1
+            text = shortened(text, _MAX_TEXT)
+        self._budget.keep(len(text))
+        return text
 
     def _take_events(self, thread: int, blocks: list[Block]) -> None:
         for code, columns in blocks:
@@ -249,15 +290,16 @@ class _Parser:
                 continue
             known = known_rows(kind, columns)
             self._num_unknown += num_rows - known.shape[1]
-            self._blocks.append(EventBlock(kind, thread, known))
+            self._rows[kind].add(thread, known, self._budget)
 
     def _note(self, problem: str) -> None:
+        self._num_problems += 1
         if len(self._problems) < _MAX_PROBLEMS:
             self._problems.append(problem)
 
     # --- parts of a trace ----------------------------------------------------------
 
-    def _threads_of(self, columns: _Columns) -> dict[int, ThreadDefinition]:
+    def _threads_of(self, columns: Mapping[str, Table]) -> dict[int, ThreadDefinition]:
         numbers = _values("thread", columns)
         return {
             number: self._threads.get(number)
@@ -265,7 +307,7 @@ class _Parser:
             for number in numbers
         }
 
-    def _queues_of(self, columns: _Columns) -> dict[int, QueueDefinition]:
+    def _queues_of(self, columns: Mapping[str, Table]) -> dict[int, QueueDefinition]:
         ids = _values("queue", columns) | self._queues.keys()
         return {
             queue: self._queues.get(queue)
@@ -273,18 +315,25 @@ class _Parser:
             for queue in sorted(ids)
         }
 
-    def _losses(self, columns: _Columns) -> Losses:
+    def _losses(self, columns: Mapping[str, Table]) -> Losses:
+        for hole in self._numbering.missing(
+            self._closed.frames if self._closed else -1
+        ):
+            self._note(hole)
         if self._closed is not None:
             self._compare(
-                self._closed, sum(len(own["seq"]) for own in columns.values())
+                self._closed, sum(table.num_rows for table in columns.values())
             )
+        if self._num_cut:
+            self._note(f"{self._num_cut} texts were too long and are cut")
+        more = self._num_problems - len(self._problems)
         return Losses(
             dropped=self._dropped,
             damaged_bytes=self._damaged_bytes,
             unknown_events=self._num_unknown,
             truncated=self._truncated,
             closed=self._closed is not None,
-            problems=tuple(self._problems),
+            problems=(*self._problems, *([f"and {more} more"] if more else ())),
         )
 
     def _compare(self, closed: Closed, num_events: int) -> None:
@@ -292,22 +341,18 @@ class _Parser:
         missing = closed.events - num_events - self._num_unknown
         if missing:
             self._note(f"{missing} of {closed.events} recorded events are missing")
+        if closed.nodes != self._nodes.num_rows:
+            missing = closed.nodes - self._nodes.num_rows
+            self._note(f"{missing} of {closed.nodes} definitions of nodes are missing")
         if closed.dropped != self._dropped:
             self._note(f"the recorder dropped {closed.dropped} events")
 
 
-def _values(name: str, columns: _Columns) -> set[int]:
+def _values(name: str, columns: Mapping[str, Table]) -> set[int]:
     """Every number in the columns of one name."""
     return {
         value
         for own in columns.values()
         if name in own
-        for value in np.unique(own[name]).tolist()
+        for value in np.unique(own.narrow(name)).tolist()
     }
-
-
-def _locations(created: Mapping[str, Column]) -> dict[int, int]:
-    """Node id -> the index of the line that made it, as far as that is known."""
-    return dict(
-        zip(created["node"].tolist(), created["location"].tolist(), strict=True)
-    )

@@ -33,7 +33,7 @@ class Strings:
     def intern(self, text: str) -> int:
         """The index of `text`, `LOST` if the writer has fallen behind. Any thread."""
         if len(text) > _MAX_LENGTH:
-            text = _shortened(text)
+            text = shortened(text, _MAX_LENGTH)
         index = self._known.get(text)
         if index is None:
             if len(self._pending) >= _MAX_PENDING:
@@ -53,15 +53,16 @@ class Strings:
         return taken
 
 
+def shortened(text: str, length: int) -> str:
+    """`text`, or its first `length` characters and how many there were."""
+    if len(text) <= length:
+        return text
+    return f"{text[:length]}... ({len(text)} characters)"
+
+
 def writable(text: str) -> str:
     """`text`, cut if it is long, with whatever UTF-8 cannot hold spelled out."""
-    return _encodable(_shortened(text))
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= _MAX_LENGTH:
-        return text
-    return f"{text[:_MAX_LENGTH]}... ({len(text)} characters)"
+    return _encodable(shortened(text, _MAX_LENGTH))
 
 
 def _encodable(text: str) -> str:

@@ -11,10 +11,13 @@ that end it *takes* in the other order: a thread defines before it refers.
 
 import contextlib
 import queue
+import secrets
 import threading
 import warnings
 from collections.abc import Iterator
 from typing import Final, NamedTuple
+
+import msgspec
 
 from gradviz.trace.buffer import Buffers, Taken
 from gradviz.trace.clock import Clock, read_pair
@@ -28,7 +31,7 @@ from gradviz.trace.definitions import (
     encode_json,
 )
 from gradviz.trace.events import TaskBegun
-from gradviz.trace.frames import FrameType, encode_frame, pack
+from gradviz.trace.frames import FrameType, Stamp, encode_frame, pack, stamped
 from gradviz.trace.graph import PendingGraph
 from gradviz.trace.joined import LAYOUTS
 from gradviz.trace.sink import Sink
@@ -96,7 +99,8 @@ class Writer:
         self._calls: queue.SimpleQueue[bool] = queue.SimpleQueue()
         now = read_pair(clock)
         self._next_anchor_ns = now.monotonic_ns + _ANCHOR_EVERY_NS
-        self.header: Final = describe_process(now)
+        self.header: Final = describe_process(now, secrets.randbits(31))
+        self._num_frames = 1
         sink.write(encode_frame(FrameType.HEADER, encode_json(self.header)))
         self._thread = self._start(interval_s)
 
@@ -218,7 +222,7 @@ class Writer:
             nodes=nodes,
         )
         for piece in encode_definitions(definitions):
-            yield encode_frame(FrameType.DEFINITIONS, pack(piece))
+            yield self._packed(FrameType.DEFINITIONS, piece)
 
     def _thread_frames(self, taken: Taken) -> Iterator[bytes]:
         tables = []
@@ -237,16 +241,26 @@ class Writer:
                     events=num_events, tasks=num_rows if key is TaskBegun else 0
                 )
         for payload in encode_events(taken.thread, tables):
-            yield encode_frame(FrameType.EVENTS, pack(payload))
+            yield self._packed(FrameType.EVENTS, payload)
         if num_dropped:
             self._count(dropped=num_dropped)
-            lost = Lost(taken.thread, num_dropped)
-            yield encode_frame(FrameType.LOST, encode_json(lost))
+            yield self._json(FrameType.LOST, Lost(taken.thread, num_dropped))
 
     def _anchor(self) -> bytes:
         now = read_pair(self._clock)
         self._next_anchor_ns = now.monotonic_ns + _ANCHOR_EVERY_NS
-        return encode_frame(FrameType.ANCHOR, encode_json(now))
+        return self._json(FrameType.ANCHOR, now)
+
+    def _packed(self, kind: FrameType, raw: bytes) -> bytes:
+        return encode_frame(kind, pack(raw, self._next_stamp()))
+
+    def _json(self, kind: FrameType, value: msgspec.Struct) -> bytes:
+        return encode_frame(kind, stamped(encode_json(value), self._next_stamp()))
+
+    def _next_stamp(self) -> Stamp:
+        stamp = Stamp(self.header.recording, self._num_frames)
+        self._num_frames += 1
+        return stamp
 
     def _finish(self) -> None:
         """Write the last frames and close the sink."""
@@ -254,9 +268,10 @@ class Writer:
         if sink is None:
             return
         _, nodes, events, dropped = self._counts
-        closed = encode_json(Closed(events, nodes, dropped))
+        anchor = self._anchor()
+        closed = Closed(events, nodes, dropped, frames=self._num_frames + 1)
         try:
-            sink.write(self._anchor() + encode_frame(FrameType.CLOSED, closed))
+            sink.write(anchor + self._json(FrameType.CLOSED, closed))
             sink.close()
         except Exception as error:  # noqa: BLE001 - a sink may fail in any way
             self._give_up(error)

@@ -12,6 +12,7 @@ from gradviz.trace.frames import (
     Frame,
     FrameType,
     Gap,
+    Stamp,
     encode_frame,
     pack,
     scan,
@@ -91,7 +92,14 @@ def test_a_file_of_false_starts_is_given_up_on():
 
 @given(st.binary(max_size=1000))
 def test_what_was_packed_unpacks(raw):
-    assert unpack(memoryview(pack(raw)), Budget(0)) == raw
+    assert unpack(memoryview(pack(raw)), Budget(0)) == (raw, None)
+
+
+@given(st.binary(max_size=1000), st.tuples(*[st.integers(0, 2**32 - 1)] * 2))
+def test_a_stamp_comes_back_with_what_was_packed(raw, numbers):
+    stamp = Stamp(*numbers)
+
+    assert unpack(memoryview(pack(raw, stamp)), Budget(0)) == (raw, stamp)
 
 
 def bomb(size: int, claim: int) -> memoryview:

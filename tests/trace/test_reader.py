@@ -18,7 +18,7 @@ from gradviz.trace.clock import ClockPair
 from gradviz.trace.columns import Layout, Part, Table, encode_events, tabulate
 from gradviz.trace.definitions import Closed, Definitions, Lost, NodeRow, encode_json
 from gradviz.trace.events import KINDS
-from gradviz.trace.frames import FrameType, encode_frame, pack
+from gradviz.trace.frames import FrameType, encode_frame, pack, scan
 from gradviz.trace.model import LOST_TEXT, Header
 from gradviz.trace.reader import load_trace, parse_trace
 
@@ -138,6 +138,88 @@ SPLICED = (
     + events_frame(started(4))
     + encode_frame(FrameType.CLOSED, encode_json(Closed(4, 0, 0)))
 )
+
+
+def pieces(data: bytes) -> list[bytes]:
+    """The frames of a whole file, as bytes."""
+    ends = [frame.offset for frame in scan(data)][1:]
+    return [data[begin:end] for begin, end in itertools.pairwise([0, *ends, len(data)])]
+
+
+def recorded(bench) -> list[bytes]:
+    """The frames of a recording: header, then definitions and events, ..., closed."""
+    for number in range(3):
+        bench.recorder.nodes_defined([])
+        bench.recorder.mark(f"step {number}")
+        bench.recorder.node_started(number, 7)
+        bench.recorder.flush()
+    return pieces(bench.data())
+
+
+def changed(mine: list[bytes], others: list[bytes]):
+    """What can be done to the frames of a file, but for cutting its end off."""
+    body = range(1, len(mine))
+    for place in body:
+        before, one, after = mine[:place], mine[place], mine[place + 1 :]
+        if after:
+            yield f"{place} cut out", [*before, *after]
+        yield f"{place} doubled", [*before, one, one, *after]
+        yield f"{place} again at the end", [*mine, one]
+        yield f"{place} of the other put in", [*before, others[place], one, *after]
+        yield f"{place} of the other instead", [*before, others[place], *after]
+        yield "no stamp", [*before, events_frame(started(77)), one, *after]
+        for other in body:
+            if other != place:
+                yield f"{other} instead of {place}", [*before, mine[other], *after]
+            moved = [*before, *after]
+            moved.insert(other, one)
+            if other != place:
+                yield f"{place} moved to {other}", moved
+    yield "the header of the other", [others[0], *mine[1:]]
+
+
+def test_whatever_is_done_to_the_frames_of_a_recording_is_told(make_bench):
+    mine, others = recorded(make_bench()), recorded(make_bench())
+    whole = parse_trace(b"".join(mine))
+    assert whole.losses.is_complete
+    assert len(mine) == 9
+    untold = []
+    for what, frames in changed(mine, others):
+        trace = parse_trace(b"".join(frames))
+        events = essence(trace)
+        if not trace.losses.problems and trace.losses.closed:
+            untold.append(what)
+        assert all(event in essence(whole) for event in events), what
+        assert "moved" not in what or len(events) == whole.num_events
+
+    assert not untold
+
+
+def test_a_missing_frame_is_told_by_its_number(bench):
+    frames = recorded(bench)
+    del frames[3], frames[5:7]
+
+    problems = parse_trace(b"".join(frames)).losses.problems
+    assert problems[:2] == ("frame 3 is missing", "frames 6 to 7 are missing")
+
+
+def test_definitions_that_are_missing_whole_are_noticed_in_older_traces_too():
+    node = NodeRow(5, 1, 2, 3, 4, [], [])
+    closed = encode_frame(FrameType.CLOSED, encode_json(Closed(0, 1, 0)))
+    whole = header_frame() + definitions_frame(Definitions(nodes=[node])) + closed
+
+    assert parse_trace(whole).losses.is_complete
+    assert parse_trace(header_frame() + closed).losses.problems == (
+        "1 of 1 definitions of nodes are missing",
+    )
+
+
+def test_many_problems_are_counted_and_the_first_hundred_told():
+    unknown = b"".join(encode_frame(99, b"") for _ in range(250))
+
+    problems = parse_trace(header_frame() + unknown + CLOSED).losses.problems
+    assert len(problems) == 101
+    assert problems[-1] == "and 150 more"
 
 
 def test_a_frame_that_is_gone_is_missed_by_the_recorders_account():

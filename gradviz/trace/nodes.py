@@ -1,0 +1,221 @@
+"""The nodes of a trace: definitions kept as columns, made when they are asked for.
+
+A long recording defines many more nodes than anybody looks at.
+"""
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from gradviz.trace.assembly import Texts
+from gradviz.trace.definitions import InputRow, NodeRow
+from gradviz.trace.events import MAX_SEQUENCE_NR
+from gradviz.trace.frames import Budget
+from gradviz.trace.model import LOST_TEXT, InputDefinition, NodeDefinition
+from gradviz.trace.table import Column, Narrow, Table, joined, narrow
+
+#: The fields of a node that are one number.
+_SINGLE: Final = (
+    "id",
+    "name",
+    "sequence_nr",
+    "topological_nr",
+    "device",
+    "module",
+)
+
+#: So many rows wait to become columns.
+_MAX_WAITING: Final = 1 << 14
+
+#: So many definitions are remembered once they are made.
+_MAX_MADE: Final = 1 << 14
+
+#: What a row takes at most, in bytes, besides its edges and inputs.
+_ROW_BYTES: Final = 8 * len(_SINGLE) + 16
+_LIST_BYTES: Final = 8
+
+
+class GatheredNodes:
+    """Rows of nodes, as they are read frame by frame.
+
+    Attributes:
+        num_rows: How many there were, those defined again included.
+    """
+
+    def __init__(self) -> None:
+        self.num_rows = 0
+        self._waiting: list[NodeRow] = []
+        self._singles: dict[str, list[Narrow]] = {name: [] for name in _SINGLE}
+        self._lists: dict[str, list[Narrow]] = {
+            name: [] for name in ("edges", "num_edges", "inputs", "num_inputs")
+        }
+
+    def add(self, rows: list[NodeRow], budget: Budget) -> None:
+        """Keep some rows.
+
+        Raises:
+            DamageError: The file has had its share of memory.
+        """
+        numbers = sum(len(row.edges) + len(row.inputs) for row in rows)
+        budget.keep(_ROW_BYTES * len(rows) + _LIST_BYTES * numbers)
+        self.num_rows += len(rows)
+        self._waiting += rows
+        if len(self._waiting) >= _MAX_WAITING:
+            self._put_together()
+
+    def nodes(
+        self,
+        inputs: Mapping[int, InputRow],
+        texts: Texts,
+        created: Table,
+    ) -> "Nodes":
+        """All that were kept; of several rows of one node the last counts."""
+        self._put_together()
+        singles = {name: joined(parts) for name, parts in self._singles.items()}
+        lists = {name: joined(parts) for name, parts in self._lists.items()}
+        return Nodes(singles, lists, inputs, texts, created)
+
+    def _put_together(self) -> None:
+        rows, self._waiting = self._waiting, []
+        if not rows:
+            return
+        for name, parts in self._singles.items():
+            parts.append(_column(map(operator.attrgetter(name), rows)))
+        for name, parts in (
+            ("edges", self._lists["edges"]),
+            ("inputs", self._lists["inputs"]),
+        ):
+            lists = [getattr(row, name) for row in rows]
+            parts.append(_column(chain.from_iterable(lists)))
+            self._lists[f"num_{name}"].append(_column(map(len, lists)))
+
+
+class Nodes(Mapping[int, NodeDefinition]):
+    """Node id -> definition. May be read from any thread."""
+
+    def __init__(
+        self,
+        singles: Mapping[str, Narrow],
+        lists: Mapping[str, Narrow],
+        inputs: Mapping[int, InputRow],
+        texts: Texts,
+        created: Table,
+    ) -> None:
+        self._singles = singles
+        self._edges, self._inputs = lists["edges"], lists["inputs"]
+        self._edge_ends = np.cumsum(lists["num_edges"], dtype=np.int64)
+        self._input_ends = np.cumsum(lists["num_inputs"], dtype=np.int64)
+        self._rows = _Index(singles["id"])
+        self._known_inputs = inputs
+        self._texts = texts
+        self._created = created
+        self._creations = _Index(created.narrow("node"))
+        self._made: dict[int, NodeDefinition] = {}
+        self._made_inputs: dict[int, InputDefinition | None] = {-1: None}
+
+    def __getitem__(self, node: int) -> NodeDefinition:
+        made = self._made.get(node)
+        if made is None:
+            row = self._rows.find(node)
+            if row < 0:
+                raise KeyError(node)
+            if len(self._made) >= _MAX_MADE:
+                self._made.clear()
+            made = self._made[node] = self._make(node, row)
+        return made
+
+    def __contains__(self, node: object) -> bool:
+        return isinstance(node, int) and self._rows.find(node) >= 0
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows.numbers.tolist())
+
+    def __len__(self) -> int:
+        return len(self._rows.numbers)
+
+    def names(self, nodes: Narrow) -> list[str]:
+        """The names of many nodes, ``?`` where the definition is lost."""
+        rows = self._rows.find_all(nodes)
+        indices = (
+            np.where(rows < 0, -1, self._singles["name"][rows]) if len(self) else rows
+        )
+        different, places = np.unique(indices, return_inverse=True)
+        texts = ["?" if one < 0 else self._texts[one] for one in different.tolist()]
+        return [texts[place] for place in places.tolist()]
+
+    def _make(self, node: int, row: int) -> NodeDefinition:
+        number = {name: int(column[row]) for name, column in self._singles.items()}
+        edges = _piece(self._edges, self._edge_ends, row)
+        created = self._creations.find(node)
+        return NodeDefinition(
+            id=node,
+            name=self._texts[number["name"]],
+            sequence_nr=MAX_SEQUENCE_NR
+            if number["sequence_nr"] == -1
+            else number["sequence_nr"],
+            topological_nr=number["topological_nr"],
+            device=self._texts[number["device"]],
+            edges=tuple(zip(edges[::2], edges[1::2], strict=True)),
+            inputs=tuple(map(self._input, _piece(self._inputs, self._input_ends, row))),
+            location=""
+            if created < 0
+            else self._texts.all[self._created.narrow("location")[created]],
+            module="" if number["module"] == -1 else self._texts[number["module"]],
+        )
+
+    def _input(self, index: int) -> InputDefinition | None:
+        if index not in self._made_inputs:
+            row = self._known_inputs.get(index)
+            self._made_inputs[index] = (
+                InputDefinition((), LOST_TEXT, LOST_TEXT)
+                if row is None
+                else InputDefinition(
+                    row.shape, self._texts[row.dtype], self._texts[row.device]
+                )
+            )
+        return self._made_inputs[index]
+
+
+class _Index:
+    """Where in a column each number stands last.
+
+    Attributes:
+        numbers: Each once, sorted.
+    """
+
+    def __init__(self, column: Narrow) -> None:
+        order = np.argsort(column, kind="stable")
+        ordered = column[order]
+        is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]
+        self.numbers = ordered[is_last]
+        self._places = narrow(order[is_last])
+
+    def find(self, number: int) -> int:
+        """Where it stands, -1 for nowhere."""
+        place = int(np.searchsorted(self.numbers, number))
+        if place == len(self.numbers) or self.numbers[place] != number:
+            return -1
+        return int(self._places[place])
+
+    def find_all(self, numbers: Narrow) -> Column:
+        """Likewise, of many."""
+        if not len(self.numbers):
+            return np.full(len(numbers), -1)
+        places = np.searchsorted(self.numbers, numbers)
+        places[places == len(self.numbers)] = 0
+        found = self.numbers[places] == numbers
+        return np.where(found, self._places[places].astype(np.int64), -1)
+
+
+def _column(numbers: Iterable[int]) -> Narrow:
+    return narrow(np.array(list(numbers), np.int64))
+
+
+def _piece(flat: Narrow, ends: "npt.NDArray[np.int64]", row: int) -> list[Any]:
+    """What belongs to one row of lists that lie one after the other."""
+    begin = int(ends[row - 1]) if row else 0
+    return flat[begin : int(ends[row])].tolist()  # type: ignore[no-any-return]

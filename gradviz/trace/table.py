@@ -1,0 +1,71 @@
+"""Tables: the events of one kind as columns, in as few bytes as their numbers need.
+
+Most numbers of a trace are small: a column of 64 bits each would take five times the
+memory. So columns are kept narrow and made wide when they are asked for.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+#: Signed 64-bit integers, one for each event of a kind; read-only.
+Column: TypeAlias = npt.NDArray[np.int64]
+
+#: Signed integers of any width, one for each event of a kind.
+Narrow: TypeAlias = npt.NDArray[np.signedinteger[Any]]
+
+_WIDTHS: Final = ((np.int8, 1 << 7), (np.int16, 1 << 15), (np.int32, 1 << 31))
+
+
+def narrow(numbers: Narrow) -> Narrow:
+    """The same numbers in as few bytes as they fit into."""
+    if not len(numbers):
+        return numbers.astype(np.int8)
+    least, largest = int(numbers.min()), int(numbers.max())
+    for width, end in _WIDTHS:
+        if -end <= least and largest < end:
+            return numbers.astype(width)
+    return numbers.astype(np.int64)
+
+
+def joined(parts: Sequence[Narrow]) -> Narrow:
+    """Several columns, one after the other, in as few bytes as the widest needs."""
+    return np.concatenate(parts) if parts else np.empty(0, np.int8)
+
+
+class Table(Mapping[str, Column]):
+    """The events of one kind, column by column.
+
+    What it gives are 64-bit integers, made anew each time. Never changes.
+
+    Args:
+        columns: Name -> numbers, all of one length.
+    """
+
+    def __init__(self, columns: Mapping[str, Narrow]) -> None:
+        self._columns = columns
+        self.num_rows = len(next(iter(columns.values())))
+
+    def __getitem__(self, name: str) -> Column:
+        column: Column = self._columns[name].astype(np.int64)
+        column.setflags(write=False)
+        return column
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def narrow(self, name: str) -> Narrow:
+        """A column as it is kept. Sums and products of it may not fit its integers."""
+        return self._columns[name]
+
+    def at(self, places: "slice | npt.NDArray[Any]") -> "Table":
+        """Some of the rows, in their order."""
+        return Table({name: one[places] for name, one in self._columns.items()})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns

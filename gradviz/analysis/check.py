@@ -1,35 +1,78 @@
-"""Everything that can be wrong with a trace: an impossible history, a missing wait."""
+"""Everything that can be wrong with a trace.
+
+That is an impossible history, a missing wait, a pass that failed, and what is lost.
+"""
 
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from gradviz.analysis.passes import Pass, passes
 from gradviz.analysis.races import Findings
 from gradviz.analysis.stream_order import stream_order
 from gradviz.trace.events import kind_name
-from gradviz.trace.lifecycle import Violation, check_lifecycle
-from gradviz.trace.model import Trace
+from gradviz.trace.lifecycle import Judgement, Violation, judge
+from gradviz.trace.model import Losses, Trace
 
 SCHEMA: Final = "gradviz.check"
 VERSION: Final = 1
+
+#: So many passes are told by their errors; all are counted.
+MAX_FAILED: Final = 100
 
 
 class Check(NamedTuple):
     """What was found.
 
     Attributes:
-        violations: Events that may not be where they are: a defect of the engine.
-        streams: What is wrong with the order of work on streams: mostly one of the
-            program.
+        history: Events that may not be where they are: a defect of the engine.
+        streams: What is wrong with the order of work on streams: mostly a defect of
+            the program.
+        failed: The first passes that did not end well.
+        num_failed: How many there are.
+        losses: What is missing from the trace.
+        num_passes: Backward passes in the trace.
     """
 
-    violations: tuple[Violation, ...]
+    history: Judgement
     streams: Findings
+    failed: tuple[Pass, ...]
+    num_failed: int
+    losses: Losses
+    num_passes: int
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """The first events that may not be where they are."""
+        return self.history.violations
+
+    @property
+    def num_unseen(self) -> int:
+        """Events that nobody looked at, because they are too many."""
+        return self.history.num_unseen + self.streams.num_unseen
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to look at: no pass, and no work on streams."""
+        return not self.num_passes and not self.streams.num_kernels
 
     @property
     def is_fine(self) -> bool:
-        """Whether nothing is wrong; a wait that was not needed is not."""
-        return not self.violations and not self.streams.races
+        """Whether nothing is wrong; a wait that was not needed is not.
+
+        What was not looked at may be wrong, so a trace of which a part was left out is
+        not fine; nor is an empty one.
+        """
+        return (
+            not (
+                self.violations
+                or self.streams.races
+                or self.num_failed
+                or self.num_unseen
+                or self.is_empty
+            )
+            and self.losses.is_complete
+        )
 
 
 def check_trace(trace: Trace) -> Check:
@@ -38,7 +81,16 @@ def check_trace(trace: Trace) -> Check:
     Where events are missing, what is found about streams may be no race: see
     `stream_order`.
     """
-    return Check(check_lifecycle(trace), stream_order(trace))
+    every = passes(trace)
+    failed = [one for one in every if one.status != "completed"]
+    return Check(
+        history=judge(trace),
+        streams=stream_order(trace),
+        failed=tuple(failed[:MAX_FAILED]),
+        num_failed=len(failed),
+        losses=trace.losses,
+        num_passes=len(every),
+    )
 
 
 def check_document(check: Check) -> dict[str, Any]:
@@ -48,6 +100,8 @@ def check_document(check: Check) -> dict[str, Any]:
         "schema": SCHEMA,
         "version": VERSION,
         "fine": check.is_fine,
+        "empty": check.is_empty,
+        "passes": check.num_passes,
         "violations": [
             {
                 "event": violation.event.seq,
@@ -56,6 +110,14 @@ def check_document(check: Check) -> dict[str, Any]:
             }
             for violation in check.violations
         ],
+        "violations_not_listed": (check.history.num_violations - len(check.violations)),
+        "events_not_looked_at": check.num_unseen,
+        "failed": [
+            {"task": one.task, "status": one.status, "error": one.error}
+            for one in check.failed
+        ],
+        "failed_not_listed": check.num_failed - len(check.failed),
+        "losses": msgspec.to_builtins(check.losses),
         "kernels": streams.num_kernels,
         "races": _counted(streams.races),
         "races_not_listed": streams.num_unlisted,

@@ -149,12 +149,14 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         needless_waits: Likewise.
         num_kernels: How many kernels were looked at.
         num_unlisted: Races of other places than these, which are too many to list.
+        num_unseen: Events that were not looked at: it would have taken too long.
     """
 
     races: tuple[tuple[Race, int], ...] = ()
     needless_waits: tuple[tuple[NeedlessWait, int], ...] = ()
     num_kernels: int = 0
     num_unlisted: int = 0
+    num_unseen: int = 0
 
     def __str__(self) -> str:
         lines = []

@@ -1,7 +1,10 @@
 """Whether a recorded program ordered its streams: races, and waits for nothing."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
+
+import msgspec
 
 from gradviz.analysis.happens_before import HappensBefore
 from gradviz.analysis.races import Findings, NodeOrigin
@@ -24,8 +27,16 @@ from gradviz.trace.events import (
     StreamWaited,
     TaskBegun,
     ThreadExited,
+    kind_name,
 )
 from gradviz.trace.model import Trace
+
+#: How long it looks, in seconds of processor time. A program with many streams and
+#: many accesses to one allocation can take the square of its length.
+MAX_S: Final = 2.0
+
+#: What is known of a stream at an event takes memory. So many pairs of both are kept.
+MAX_KNOWN: Final = 1_000_000
 
 #: Of each kind of event: whom it is reported to, and which of its fields.
 _REPORTS: Final[Mapping[type[Event], tuple[Callable[..., None], tuple[str, ...]]]] = {
@@ -63,13 +74,19 @@ _REPORTS: Final[Mapping[type[Event], tuple[Callable[..., None], tuple[str, ...]]
 }
 
 
-def stream_order(trace: Trace) -> Findings:
+def stream_order(
+    trace: Trace, *, clock: Callable[[], float] = time.process_time
+) -> Findings:
     """What is wrong with the order of a trace's work on streams.
 
     Where events are missing (`Trace.losses`), a wait may be among them, and what is
     found may be no race.
+
+    Args:
+        trace: The trace.
+        clock: What tells how long it has taken, in seconds; see `MAX_S`.
     """
-    if not len(trace.columns["kernel_launched"]["seq"]):
+    if not trace.columns["kernel_launched"].num_rows:
         return Findings()
 
     def origin(node: int) -> NodeOrigin:
@@ -77,7 +94,19 @@ def stream_order(trace: Trace) -> Findings:
             return NodeOrigin()
         return NodeOrigin(name=known.name, location=known.location, module=known.module)
 
-    return order_of_events(trace.events(), origin)
+    names = {kind_name(kind) for kind in _REPORTS}
+    tables = {name: table for name, table in trace.columns.items() if name in names}
+    machine = HappensBefore(origin)
+    until, streams, num_known, num_seen = clock() + MAX_S, set(), 0, 0
+    for event in trace.events_of(tables):
+        streams.add(getattr(event, "stream", ""))
+        num_known += len(streams)
+        if num_known > MAX_KNOWN or clock() > until:
+            break
+        num_seen += 1
+        _report(machine, event)
+    num_events = sum(table.num_rows for table in tables.values())
+    return msgspec.structs.replace(machine.findings, num_unseen=num_events - num_seen)
 
 
 def order_of_events(
@@ -93,6 +122,10 @@ def order_of_events(
     machine = HappensBefore(origin)
     for event in events:
         if type(event) in _REPORTS:
-            report, fields = _REPORTS[type(event)]
-            report(machine, *(getattr(event, field) for field in fields))
+            _report(machine, event)
     return machine.findings
+
+
+def _report(machine: HappensBefore, event: AnyEvent) -> None:
+    report, fields = _REPORTS[type(event)]
+    report(machine, *(getattr(event, field) for field in fields))

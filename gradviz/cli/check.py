@@ -1,23 +1,25 @@
 """``gradviz check``."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import click
 
 from gradviz.analysis.check import Check, check_document, check_trace
+from gradviz.analysis.passes import Pass
 from gradviz.cli.options import json_option, trace_argument
-from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.reading import find_trace, losses_in_words, read_trace
 from gradviz.cli.writing import print_json
 from gradviz.errors import UserError
-from gradviz.render.text import clean, count
+from gradviz.render.text import clean, count, shorten
 from gradviz.trace.model import Trace
 
 #: As diff(1) has it: nothing found, something found, could not look.
 FOUND: Final = 1
 TROUBLE: Final = 2
 
-_MOST_VIOLATIONS: Final = 20
+_MAX_ERROR: Final = 200
 
 
 @click.command("check")
@@ -26,9 +28,10 @@ _MOST_VIOLATIONS: Final = 20
 def command(trace_path: Path | None, as_json: bool) -> int:
     """Look for what is wrong in a trace.
 
-    That is a history that no backward pass can have, and work on two streams that uses
-    the same memory in no order. Exits with 0 if nothing is wrong, 1 if something is,
-    2 if the trace cannot be read.
+    That is a history that no backward pass can have, work on two streams that uses
+    the same memory in no order, a pass that failed, and whatever is lost. Exits with 0
+    if nothing is wrong, 1 if something is, 2 if there is nothing to look at or the
+    trace cannot be read.
     """
     try:
         trace = read_trace(find_trace(trace_path))
@@ -41,21 +44,43 @@ def command(trace_path: Path | None, as_json: bool) -> int:
     else:
         for line in _lines(trace, check):
             click.echo(clean(line))
-    return 0 if check.is_fine else FOUND
+    if check.is_fine:
+        return 0
+    return TROUBLE if check.is_empty and check.losses.is_complete else FOUND
 
 
 def _lines(trace: Trace, check: Check) -> list[str]:
-    violations, streams = check
     lines = []
-    if violations:
-        lines.append(f"{count(len(violations), 'event')} out of place:")
-        lines += [f"- {violation}" for violation in violations[:_MOST_VIOLATIONS]]
-        if len(violations) > _MOST_VIOLATIONS:
-            lines.append(f"- and {len(violations) - _MOST_VIOLATIONS} more")
-    lines += str(streams).splitlines()
+    if num := check.history.num_violations:
+        lines.append(f"{count(num, 'event')} out of place:")
+        lines += _first(check.violations, num)
+    lines += str(check.streams).splitlines()
+    if num := check.num_failed:
+        lines.append(f"{count(num, 'backward pass')} did not end well:")
+        lines += _first(map(_failure, check.failed), num)
+    if not check.losses.is_complete:
+        lines.append("the trace is incomplete:")
+        lines += _first(losses_in_words(check.losses), 0)
+    if check.num_unseen:
+        unseen = count(check.num_unseen, "event")
+        lines.append(f"{unseen} were not looked at: that would take too long")
+    if check.is_empty:
+        lines.append("nothing to check: the trace holds no backward pass")
     if check.is_fine:
         lines.append(
             f"nothing is wrong: {count(trace.num_events, 'event')}, "
-            f"{count(streams.num_kernels, 'kernel')} on streams"
+            f"{count(check.streams.num_kernels, 'kernel')} on streams"
         )
     return lines
+
+
+def _first(found: Iterable[object], num: int) -> list[str]:
+    """The first of what was found, and how many more there are of `num` in all."""
+    told = [f"- {one}" for one in found]
+    return [*told, *([f"- and {num - len(told)} more"] if len(told) < num else ())]
+
+
+def _failure(one: Pass) -> str:
+    if one.status == "unfinished":
+        return f"pass {one.task} never ended"
+    return f"pass {one.task} failed: {shorten(one.error, _MAX_ERROR)}"

@@ -1,11 +1,15 @@
 """The trace a command works on: named, or the newest of the current folder."""
 
 from pathlib import Path
+from typing import Final
 
 from gradviz.cli.notes import note
 from gradviz.errors import UserError
 from gradviz.trace.model import Losses, Trace
 from gradviz.trace.reader import load_trace
+
+#: A warning tells so much of what is lost; ``check`` tells all.
+_TOLD: Final = 4
 
 
 def find_trace(path: Path | None) -> Path:
@@ -28,7 +32,9 @@ def read_trace(path: Path) -> Trace:
     """
     trace = load_trace(path)
     if not trace.losses.is_complete:
-        note(f"warning: {path} is incomplete: {_loss(trace.losses)}")
+        told = losses_in_words(trace.losses)
+        more = f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
+        note(f"warning: {path} is incomplete: {'; '.join(told[:_TOLD])}{more}")
     return trace
 
 
@@ -43,8 +49,8 @@ def _newest() -> Path:
     return newest
 
 
-def _loss(losses: Losses) -> str:
-    """What a trace has lost, in words."""
+def losses_in_words(losses: Losses) -> list[str]:
+    """What a trace has lost: a few words each."""
     told = [
         (losses.dropped, f"{losses.dropped:,} events were dropped while recording"),
         (losses.damaged_bytes, f"{losses.damaged_bytes:,} bytes are damaged"),
@@ -55,4 +61,4 @@ def _loss(losses: Losses) -> str:
         (losses.truncated, "its end is cut off"),
         (not losses.closed, "it was never closed"),
     ]
-    return "; ".join([text for has, text in told if has] or losses.problems)
+    return [*(text for has, text in told if has), *losses.problems]

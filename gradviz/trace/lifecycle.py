@@ -33,9 +33,13 @@ since what had to precede it can be among the losses, but never too late.
 """
 
 import enum
+import heapq
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from gradviz.trace.device_lifecycle import DEVICE_RULES, DeviceLifecycle
 from gradviz.trace.events import (
@@ -65,6 +69,20 @@ from gradviz.trace.events import (
 )
 from gradviz.trace.model import Trace
 from gradviz.trace.probe import Push, Role
+from gradviz.trace.table import Table
+from gradviz.trace.textbook import by_the_book
+
+#: So many violations of a trace are told; all are counted.
+MAX_VIOLATIONS: Final = 100
+
+#: So many events the machine looks at, which takes it some seconds, besides those of
+#: passes by the book.
+MAX_SEEN: Final = 500_000
+
+#: To look at so few takes less than to find those that need no look.
+_FEW: Final = 2_000
+
+_MAX_LISTED: Final = 8
 
 
 class TaskState(enum.IntEnum):
@@ -160,9 +178,38 @@ class Violation(NamedTuple):
         return f"event {self.event.seq}, {kind_name(type(self.event))}: {self.reason}"
 
 
+class Judgement(NamedTuple):
+    """What is wrong with the history that a trace tells.
+
+    Attributes:
+        violations: The first `MAX_VIOLATIONS`, in the order of the trace.
+        num_violations: How many there are.
+        num_unseen: Events that nobody looked at any more, because there are too many
+            whose passes are not by the book.
+    """
+
+    violations: tuple[Violation, ...]
+    num_violations: int
+    num_unseen: int = 0
+
+
+def judge(trace: Trace) -> Judgement:
+    """Look for events of `trace` that break a rule."""
+    tables = _to_be_seen(trace)
+    num_events = sum(table.num_rows for table in tables.values())
+    checker = _Checker(is_complete=trace.losses.is_complete, most=MAX_VIOLATIONS)
+    for event in itertools.islice(trace.events_of(tables), MAX_SEEN):
+        checker.check(event)
+    return Judgement(
+        tuple(checker.violations),
+        checker.num_violations,
+        max(num_events - MAX_SEEN, 0),
+    )
+
+
 def check_lifecycle(trace: Trace) -> tuple[Violation, ...]:
-    """Every event of `trace` that breaks a rule, in the order of the trace."""
-    return check_events(trace.events(), is_complete=trace.losses.is_complete)
+    """The first events of `trace` that break a rule, in its order; see `judge`."""
+    return judge(trace).violations
 
 
 def check_events(
@@ -178,6 +225,19 @@ def check_events(
     for event in events:
         checker.check(event)
     return tuple(checker.violations)
+
+
+def _to_be_seen(trace: Trace) -> Mapping[str, Table]:
+    """What the machine has to look at: see `textbook`."""
+    tables = {name: trace.columns[name] for name in _LOOKED_AT}
+    if trace.num_events < _FEW:
+        return tables
+    settled = by_the_book(trace.columns)
+    for name in map(kind_name, NODE_RULES):
+        table = tables[name]
+        is_settled = np.isin(table.narrow("task"), settled)
+        tables[name] = table.at(~is_settled | (table.narrow("node") < 0))
+    return tables
 
 
 class _Task:
@@ -210,12 +270,24 @@ _ENDINGS: Final[dict[type[Event], type[Event]]] = {
     ThreadExited: ThreadStarted,
 }
 
+#: All kinds that there is a rule for.
+_KINDS: Final[set[type[Event]]] = {
+    *TASK_RULES,
+    *NODE_RULES,
+    *DEVICE_RULES,
+    *_OPENINGS,
+    *_ENDINGS,
+}
+_LOOKED_AT: Final = sorted(map(kind_name, _KINDS))
+
 
 class _Checker:
     """The states of everything, moved on by one event after the other."""
 
-    def __init__(self, *, is_complete: bool) -> None:
+    def __init__(self, *, is_complete: bool, most: int | None = None) -> None:
         self.violations: list[Violation] = []
+        self.num_violations = 0
+        self._most = most
         self._is_complete = is_complete
         self._tasks: defaultdict[int, _Task] = defaultdict(_Task)
         self._inside: defaultdict[int, list[_Opening]] = defaultdict(list)
@@ -245,7 +317,7 @@ class _Checker:
         if not self._allows(rule, task.state):
             self._report(event, f"its task is {task.state.name.lower()}")
         if isinstance(event, TaskCompleted) and task.unfinished and self._is_complete:
-            self._report(event, f"it leaves behind nodes {sorted(task.unfinished)}")
+            self._report(event, f"it leaves behind {_listed(task.unfinished)}")
         if isinstance(rule.then, TaskState):
             task.state = rule.then
 
@@ -345,4 +417,12 @@ class _Checker:
         return task is not None and task.state in (TaskState.FAILED, TaskState.LEFT)
 
     def _report(self, event: AnyEvent, reason: str) -> None:
-        self.violations.append(Violation(event, reason))
+        self.num_violations += 1
+        if self._most is None or len(self.violations) < self._most:
+            self.violations.append(Violation(event, reason))
+
+
+def _listed(nodes: set[int]) -> str:
+    more = len(nodes) - _MAX_LISTED
+    first = heapq.nsmallest(_MAX_LISTED, nodes)
+    return f"nodes {first}" + (f" and {more} more" if more > 0 else "")

@@ -1,9 +1,16 @@
+import itertools
 import sys
 
+import msgspec
 import pytest
 
 from gradviz.analysis.check import check_document, check_trace
-from gradviz.analysis.stream_order import _REPORTS, order_of_events, stream_order
+from gradviz.analysis.stream_order import (
+    _REPORTS,
+    MAX_S,
+    order_of_events,
+    stream_order,
+)
 from gradviz.trace.events import KINDS, kind_name
 from gradviz.trace.probe import Role
 from gradviz.trace.reader import parse_trace
@@ -207,6 +214,13 @@ def test_the_document_says_all_of_it(written):
         "schema": "gradviz.check",
         "version": 1,
         "fine": False,
+        "empty": False,
+        "passes": 0,
+        "violations_not_listed": 0,
+        "events_not_looked_at": 0,
+        "failed": [],
+        "failed_not_listed": 0,
+        "losses": msgspec.to_builtins(trace.losses),
         "kernels": 3,
         "races_not_listed": 0,
         "needless_waits": [],
@@ -241,3 +255,22 @@ def test_every_report_on_streams_and_memory_is_used_but_those_for_people():
     of_devices = {code: kind for code, kind in KINDS.items() if 45 <= code < 60}
     unused = {kind_name(k) for k in of_devices.values() if k not in _REPORTS}
     assert unused == {"leaf_stream_synced", "kernel_ran"}
+
+
+def test_what_takes_too_long_is_left_out_and_counted(written):
+    for number in range(30):
+        written.recorder.kernel_launched(number, A, "mul")
+    trace = written.trace()
+
+    assert stream_order(trace).num_unseen == 0
+    ticks = itertools.count(0, MAX_S / 16).__next__
+    found = stream_order(trace, clock=ticks)
+    assert (found.num_kernels, found.num_unseen) == (16, 14)
+
+
+def test_what_is_known_of_many_streams_is_bounded(written, monkeypatch):
+    monkeypatch.setattr("gradviz.analysis.stream_order.MAX_KNOWN", 55)
+    for number in range(30):
+        written.recorder.kernel_launched(number, f"sim:0/{number}", "mul")
+
+    assert stream_order(written.trace()).num_unseen == 20

@@ -46,15 +46,15 @@ def test_a_race_is_told_and_exits_with_one(call, tmp_path):
 @pytest.mark.breaks_lifecycle
 def test_events_out_of_place_are_told_and_exit_with_one(call, tmp_path):
     with record(tmp_path / "x.gvt"):
-        for _ in range(23):
+        for _ in range(123):
             probe.current.kernel_launched(1, "sim:0/0", "mul")
 
     done = call("check")
     lines = done.stdout.splitlines()
     assert done.exit_code == 1
-    assert lines[0] == "22 events out of place:"
+    assert lines[0] == "122 events out of place:"
     assert lines[1] == "- event 1, kernel_launched: its kernel has begun before"
-    assert lines[21:] == ["- and 2 more"]
+    assert lines[101] == "- and 22 more"
 
 
 @pytest.mark.races
@@ -99,8 +99,88 @@ def test_names_in_a_trace_cannot_act_on_the_terminal(call, tmp_path):
     assert "\x1b" not in call("check").stdout
 
 
-def test_an_incomplete_trace_is_said_to_be_so(call, trace_path: Path):
-    trace_path.write_bytes(trace_path.read_bytes()[:-10])
+def test_a_damaged_trace_is_not_fine(call, trace_path: Path):
+    content = trace_path.read_bytes()
+    place = len(content) // 2
+    trace_path.write_bytes(content[:place] + b"!" + content[place + 1 :])
 
     done = call("check", trace_path)
+    assert done.exit_code == 1
+    assert "the trace is incomplete:" in done.stdout
+    assert " bytes are damaged\n" in done.stdout
+    assert " is missing\n" in done.stdout
+    assert "nothing is wrong" not in done.stdout
     assert "is incomplete" in done.stderr
+
+
+@pytest.mark.parametrize("cut", [1, 10, 300])
+def test_a_cut_trace_is_not_fine(call, trace_path: Path, cut):
+    trace_path.write_bytes(trace_path.read_bytes()[:-cut])
+
+    done = call("check", trace_path)
+    assert done.exit_code == 1
+    assert "- it was never closed\n" in done.stdout
+
+
+def test_a_trace_of_nothing_cannot_be_checked(call, tmp_path, record_empty):
+    done = call("check", record_empty(tmp_path / "x.gvt"))
+
+    assert done.exit_code == 2
+    assert done.stdout == "nothing to check: the trace holds no backward pass\n"
+
+
+def test_an_empty_trace_that_is_cut_is_wrong(call, tmp_path, record_empty):
+    path = record_empty(tmp_path / "x.gvt")
+    path.write_bytes(path.read_bytes()[:-10])
+
+    done = call("check", path)
+    assert done.exit_code == 1
+    assert "nothing to check" in done.stdout
+
+
+def test_a_pass_that_failed_is_told_with_its_error(call, failed_path):
+    done = call("check", failed_path)
+
+    first, second = done.stdout.splitlines()
+    assert done.exit_code == 1
+    assert first == "1 backward pass did not end well:"
+    assert second.startswith("- pass ")
+    assert second.endswith(" failed: ValueError: </svg> <b>boom</b>")
+
+
+def test_a_pass_that_never_ended_is_told(call, tmp_path):
+    with record(tmp_path / "x.gvt"):
+        probe.current.task_begun(
+            7,
+            parent=-1,
+            reentrant_depth=0,
+            owner=-1,
+            num_roots=1,
+            num_outputs=0,
+            keep_graph=False,
+            create_graph=False,
+        )
+
+    done = call("check")
+    assert (done.exit_code, done.stdout.splitlines()[1]) == (
+        1,
+        "- pass 7 never ended",
+    )
+
+
+def test_json_tells_failures_and_losses(call, failed_path: Path):
+    failed_path.write_bytes(failed_path.read_bytes()[:-10])
+
+    document = json.loads(call("check", "--json", failed_path).stdout)
+    assert (document["fine"], document["empty"]) == (False, False)
+    assert document["failed"][0]["status"] == "failed"
+    assert "boom" in document["failed"][0]["error"]
+    assert document["losses"]["closed"] is False
+
+
+def test_what_was_not_looked_at_is_told(call, trace_path, monkeypatch):
+    monkeypatch.setattr("gradviz.trace.lifecycle.MAX_SEEN", 5)
+
+    done = call("check", trace_path)
+    assert done.exit_code == 1
+    assert "events were not looked at" in done.stdout

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from gradviz.analysis.passes import Pass, passes
+from gradviz.analysis.passes import MAX_PASSES, Pass, passes
 from gradviz.analysis.races import Findings
 from gradviz.analysis.stream_order import stream_order
 from gradviz.trace.events import kind_name
@@ -49,7 +49,8 @@ class Check(NamedTuple):
     @property
     def num_unseen(self) -> int:
         """Events that nobody looked at, because they are too many."""
-        return self.history.num_unseen + self.streams.num_unseen
+        num_unseen = self.history.num_unseen + self.streams.num_unseen
+        return num_unseen + max(self.num_passes - MAX_PASSES, 0)
 
     @property
     def is_empty(self) -> bool:
@@ -89,7 +90,7 @@ def check_trace(trace: Trace) -> Check:
         failed=tuple(failed[:MAX_FAILED]),
         num_failed=len(failed),
         losses=trace.losses,
-        num_passes=len(every),
+        num_passes=trace.columns["task_begun"].num_rows,
     )
 
 

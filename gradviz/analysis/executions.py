@@ -3,20 +3,34 @@
 Order, timeline, graph and summary all start from here.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from gradviz.trace.model import NodeDefinition, Trace
+from gradviz.trace.strings import shortened
+from gradviz.trace.table import Column, Narrow, Table, different
 
-#: A node in a pass: a node runs at most once in each.
-Key = tuple[int, int]
+#: No view shows more nodes than this, or more kernels; what is left out is counted.
+MAX_SHOWN: Final = 50_000
+
+#: Longer names and places are cut in all views: a trace may repeat one very often.
+MAX_TEXT: Final = 300
+
+_TEXTS: Final = ("name", "device", "location", "module")
+
+_Truths: TypeAlias = npt.NDArray[np.bool_]
 
 #: How the evaluation of a node ended. One that was reached only for its gradient to be
 #: captured did not run; one whose end the trace does not have is unfinished.
 NodeStatus: TypeAlias = Literal["completed", "captured", "failed", "unfinished"]
+
+
+#: Each status, in the order in which `Executions` counts them.
+STATUSES: Final[tuple[NodeStatus, ...]] = get_args(NodeStatus)
 
 
 class Execution(msgspec.Struct, frozen=True, gc=False):
@@ -49,7 +63,43 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
         return None if self.end_ns is None else self.end_ns - self.start_ns
 
 
-def executions(trace: Trace, tasks: Sequence[int] | None = None) -> list[Execution]:
+class Executions(NamedTuple):
+    """Nodes that were started, in order of start, as columns.
+
+    Attributes:
+        task: The pass of each.
+        node: The node.
+        thread: Where it ran.
+        start_ns: When, on the trace's clock.
+        end_ns: When its gradients had been handed on, or when it raised; where the
+            trace has neither, when it started.
+        has_ended: Whether the trace has either.
+        waited_ns: From its push to its pop; -1 if the trace lacks one of them.
+        status: How its evaluation ended: a place in `STATUSES`.
+        error: What it raised: a place in the trace's strings, -1 if it did not.
+    """
+
+    task: Column
+    node: Column
+    thread: Column
+    start_ns: Column
+    end_ns: Column
+    has_ended: _Truths
+    waited_ns: Column
+    status: Column
+    error: Column
+
+    @property
+    def took_ns(self) -> Column:
+        """From each start to its end, however it ended; 0 if that is not known."""
+        return self.end_ns - self.start_ns
+
+    def at(self, places: "slice | Column") -> "Executions":
+        """Some of them."""
+        return Executions(*(column[places] for column in self))  # type: ignore[arg-type]
+
+
+def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Executions:
     """Every node that was started, in order of start.
 
     A node of which only the capture is known counts as started and ended with it.
@@ -58,81 +108,183 @@ def executions(trace: Trace, tasks: Sequence[int] | None = None) -> list[Executi
         trace: The trace.
         tasks: The passes wanted, None for all.
     """
-    starts = _Rows(trace, "node_started", tasks)
-    ends = _times(trace, "node_completed", tasks)
-    pushed = _times(trace, "task_pushed", tasks)
-    popped = _times(trace, "task_popped", tasks)
-    failed = _times(trace, "node_failed", tasks)
-    errors = _errors(trace, tasks)
-    captures = _Rows(trace, "capture_taken", tasks)
+    starts = _rows(trace, "node_started", tasks)
+    captures = _rows(trace, "capture_taken", tasks)
+    number = _Numbers(starts, captures)
+    start_keys, capture_keys = number(starts), number(captures)
+    _, first = np.unique(capture_keys, return_index=True)
+    only = first[_places(np.sort(start_keys), capture_keys[first]) < 0]
+    key = np.concatenate((start_keys, capture_keys[only]))
+    order = np.argsort(np.concatenate((starts.seq, captures.seq[only])), kind="stable")
+
+    def joined(name: str) -> Column:
+        one, other = getattr(starts, name), getattr(captures, name)[only]
+        return np.concatenate((one, other))[order].astype(np.int64)
+
+    key = key[order]
+    end_ns, has_ended = _last(trace, "node_completed", tasks, number, key)
+    failed_ns, has_failed = _last(trace, "node_failed", tasks, number, key)
+    errors, _ = _last(trace, "node_failed", tasks, number, key, "error")
+    _, was_captured = _last(trace, "capture_taken", tasks, number, key)
     # What ran has let go of the gradients that it was given.
-    only_captured = set(captures.keys)
-    only_captured.difference_update(_Rows(trace, "buffer_freed", tasks).keys)
+    _, has_freed = _last(trace, "buffer_freed", tasks, number, key)
+    pushed, was_pushed = _last(trace, "task_pushed", tasks, number, key)
+    popped, was_popped = _last(trace, "task_popped", tasks, number, key)
+    start_ns = joined("t_ns")
+    is_capture = order >= len(start_keys)
+    has_ended |= is_capture
+    end_ns = np.where(is_capture, start_ns, end_ns)
+    end_ns = np.where(has_failed, failed_ns, np.where(has_ended, end_ns, start_ns))
+    return Executions(
+        task=joined("task"),
+        node=joined("node"),
+        thread=joined("thread"),
+        start_ns=start_ns,
+        end_ns=end_ns,
+        has_ended=has_ended | has_failed,
+        waited_ns=np.where(was_pushed & was_popped, np.maximum(popped - pushed, 0), -1),
+        status=np.select(
+            [has_failed, ~has_ended, was_captured & ~has_freed],
+            [_status("failed"), _status("unfinished"), _status("captured")],
+            _status("completed"),
+        ),
+        error=np.where(has_failed, errors, -1),
+    )
 
-    def one(key: Key, thread: int, start_ns: int, end_ns: int | None) -> Execution:
-        push, pop = pushed.get(key), popped.get(key)
-        waited = None if push is None or pop is None else max(pop - push, 0)
-        status: NodeStatus = "unfinished"
-        if key in failed:
-            status, end_ns = "failed", failed[key]
-        elif end_ns is not None:
-            status = "captured" if key in only_captured else "completed"
-        error = errors.get(key, "")
-        return Execution(*key, thread, start_ns, end_ns, waited, status, error)
 
-    found = [
-        (seq, one(key, thread, t_ns, ends.get(key)))
-        for seq, key, thread, t_ns in starts
+def executions(trace: Trace, tasks: Sequence[int] | None = None) -> list[Execution]:
+    """The first `MAX_SHOWN` nodes that were started, in order of start.
+
+    Args:
+        trace: The trace.
+        tasks: The passes wanted, None for all.
+    """
+    return as_list(trace, execution_columns(trace, tasks).at(slice(MAX_SHOWN)))
+
+
+def failed_places(columns: Executions) -> Column:
+    """Where the nodes are that raised."""
+    return np.flatnonzero(columns.status == _status("failed"))
+
+
+def as_list(trace: Trace, columns: Executions) -> list[Execution]:
+    """Each of the rows."""
+    texts = {
+        place: shortened(trace.strings[place], MAX_TEXT) if place >= 0 else ""
+        for place in set(columns.error.tolist())
+    }
+    return [
+        Execution(
+            task,
+            node,
+            thread,
+            start_ns,
+            end_ns if has_ended else None,
+            None if waited_ns < 0 else waited_ns,
+            STATUSES[status],
+            texts[error],
+        )
+        for (
+            task,
+            node,
+            thread,
+            start_ns,
+            end_ns,
+            has_ended,
+            waited_ns,
+            status,
+            error,
+        ) in zip(*(column.tolist() for column in columns), strict=True)
     ]
-    seen = set(starts.keys)
-    for seq, key, thread, t_ns in captures:
-        if key not in seen:
-            seen.add(key)
-            found.append((seq, one(key, thread, t_ns, t_ns)))
-    found.sort(key=lambda pair: pair[0])
-    return [execution for _, execution in found]
 
 
 def definition(trace: Trace, node: int) -> NodeDefinition:
-    """What is known of a node; a stand-in named ``?`` if its definition is lost."""
-    return trace.nodes.get(node) or NodeDefinition(
-        id=node,
-        name="?",
-        sequence_nr=0,
-        topological_nr=0,
-        device="?",
-        edges=(),
-        inputs=(),
-    )
+    """What is known of a node, its texts cut if they are long.
 
-
-class _Rows:
-    """The rows of one kind of event that belong to `tasks`, in order of seq."""
-
-    def __init__(self, trace: Trace, kind: str, tasks: Sequence[int] | None) -> None:
-        columns = trace.columns[kind]
-        wanted = slice(None) if tasks is None else np.isin(columns["task"], tasks)
-        task, node, seq, thread, t_ns = (
-            columns[name][wanted].tolist()
-            for name in ("task", "node", "seq", "thread", "t_ns")
+    If its definition is lost, a stand-in named ``?``.
+    """
+    known = trace.nodes.get(node)
+    if known is None:
+        return NodeDefinition(
+            id=node,
+            name="?",
+            sequence_nr=0,
+            topological_nr=0,
+            device="?",
+            edges=(),
+            inputs=(),
         )
-        self.keys: list[Key] = list(zip(task, node, strict=True))
-        self._rest = (seq, thread, t_ns)
-
-    def __iter__(self) -> "zip[tuple[int, Key, int, int]]":
-        seq, thread, t_ns = self._rest
-        return zip(seq, self.keys, thread, t_ns, strict=True)
-
-
-def _times(trace: Trace, kind: str, tasks: Sequence[int] | None) -> Mapping[Key, int]:
-    return {key: t_ns for _, key, _, t_ns in _Rows(trace, kind, tasks)}
+    texts = {name: getattr(known, name) for name in _TEXTS}
+    if max(map(len, texts.values())) <= MAX_TEXT:
+        return known
+    cut = {name: shortened(text, MAX_TEXT) for name, text in texts.items()}
+    return msgspec.structs.replace(known, **cut)
 
 
-def _errors(trace: Trace, tasks: Sequence[int] | None) -> Mapping[Key, str]:
-    columns = trace.columns["node_failed"]
-    wanted = slice(None) if tasks is None else np.isin(columns["task"], tasks)
-    task, node, error = (
-        columns[name][wanted].tolist() for name in ("task", "node", "error")
-    )
-    texts = (trace.strings[index] for index in error)
-    return dict(zip(zip(task, node, strict=True), texts, strict=True))
+class _Rows(NamedTuple):
+    """The rows of one kind of event that belong to some passes, in order of seq."""
+
+    task: Narrow
+    node: Narrow
+    seq: Narrow
+    thread: Narrow
+    t_ns: Narrow
+
+
+def _rows(trace: Trace, kind: str, tasks: Sequence[int] | None) -> _Rows:
+    return _Rows(*map(_of_passes(trace, kind, tasks).narrow, _Rows._fields))
+
+
+def _of_passes(trace: Trace, kind: str, tasks: Sequence[int] | None) -> Table:
+    table = trace.columns[kind]
+    if tasks is None:
+        return table
+    return table.at(np.isin(table.narrow("task"), np.array(tasks, np.int64)))
+
+
+class _Numbers:
+    """Gives each pair of task and node that occurs in some rows a number of its own."""
+
+    def __init__(self, *some: _Rows) -> None:
+        self._tasks = different(np.concatenate([rows.task for rows in some]))
+        self._nodes = different(np.concatenate([rows.node for rows in some]))
+
+    def __call__(self, rows: _Rows) -> Column:
+        """The number of each row; -1 where it has none."""
+        task, node = _places(self._tasks, rows.task), _places(self._nodes, rows.node)
+        number = task * len(self._nodes) + node
+        return np.where((task < 0) | (node < 0), -1, number)
+
+
+def _places(different: Narrow, numbers: Narrow) -> Column:
+    """Where each number stands among sorted ones, -1 where it does not."""
+    if not len(different):
+        return np.full(len(numbers), -1)
+    place = np.searchsorted(different, numbers)
+    place[place == len(different)] = 0
+    return np.where(different[place] == numbers, place, -1)
+
+
+def _last(
+    trace: Trace,
+    kind: str,
+    tasks: Sequence[int] | None,
+    number: _Numbers,
+    keys: Column,
+    name: str = "t_ns",
+) -> tuple[Column, _Truths]:
+    """A number of the last event of a kind of each node, and if there is one."""
+    table = _of_passes(trace, kind, tasks)
+    rows = _Rows(*map(table.narrow, _Rows._fields))
+    numbers = number(rows)
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    place = np.searchsorted(ordered, keys, side="right") - 1
+    if not len(ordered):
+        return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
+    found = (place >= 0) & (ordered[place] == keys)
+    return np.where(found, table.narrow(name)[order[place]], 0), found
+
+
+def _status(status: NodeStatus) -> int:
+    return STATUSES.index(status)

@@ -5,7 +5,7 @@ pass, from the roots to the leaves. Transforms take a graph and return another.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -13,12 +13,20 @@ import msgspec
 from gradviz.analysis.executions import (
     Execution,
     NodeStatus,
+    as_list,
     definition,
-    executions,
+    execution_columns,
 )
 from gradviz.analysis.passes import passes
 from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.trace.model import InputDefinition, NodeDefinition, Trace
+
+#: Larger graphs are not shown as a whole.
+MAX_NODES: Final = 20_000
+MAX_EDGES: Final = 40_000
+
+#: A node with more inputs is shown with so many.
+MAX_INPUTS: Final = 64
 
 #: A leaf whose users lie at most this many ranks apart is drawn once.
 NEAR_RANKS: Final = 3
@@ -87,8 +95,10 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
         task: The pass.
         nodes: Those that ran, in order, then those only reached.
         edges: Sorted by producer, in the order of its outputs.
-        omitted: Nodes that were left out, see `limit_nodes`.
+        omitted: Nodes that were left out, see `limit_nodes`; of those that did not run
+            only what is known of them.
         duration_ns: Of the pass; None if the trace does not have its end.
+        omitted_edges: Edges that were left out, because there are too many.
     """
 
     task: int
@@ -96,30 +106,46 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
     edges: tuple[GraphEdge, ...]
     omitted: int = 0
     duration_ns: int | None = None
+    omitted_edges: int = 0
 
 
 def build_graph(trace: Trace, task: int) -> Graph:
-    """The graph of pass `task`: what ran, and what could be reached from there."""
-    runs = {run.node: run for run in executions(trace, [task])}
-    reached = _reachable(trace, runs)
+    """The graph of pass `task`: what ran, and what could be reached from there.
+
+    At most `MAX_NODES` of them, those that ran first, and `MAX_EDGES` edges.
+    """
+    columns = execution_columns(trace, [task])
+    runs = {run.node: run for run in as_list(trace, columns.at(slice(MAX_NODES)))}
     order = {node: index for index, node in enumerate(runs)}
     origin = min((run.start_ns for run in runs.values()), default=0)
-    position = {node.id: index for index, node in enumerate(reached)}
+    nodes: list[GraphNode] = []
+    edges: list[GraphEdge] = []
+    omitted_edges = 0
+    position = {node: index for index, node in enumerate(runs)}
+    pending = list(runs)
+    for index, id_ in enumerate(pending):  # grows while it is walked: breadth first
+        node = definition(trace, id_)
+        nodes.append(_node(node, order.get(id_), runs.get(id_), origin))
+        for consumer, input_nr in node.edges:
+            if consumer < 0:
+                continue
+            is_new = consumer not in position
+            if len(edges) == MAX_EDGES or (is_new and len(pending) == MAX_NODES):
+                omitted_edges += 1
+                continue
+            if is_new:
+                position[consumer] = len(pending)
+                pending.append(consumer)
+            edges.append(GraphEdge(index, position[consumer], input_nr))
     return Graph(
         task=task,
-        nodes=tuple(
-            _node(node, order.get(node.id), runs.get(node.id), origin)
-            for node in reached
-        ),
-        edges=tuple(
-            GraphEdge(index, position[consumer], input_nr)
-            for index, node in enumerate(reached)
-            for consumer, input_nr in node.edges
-            if consumer >= 0
-        ),
+        nodes=tuple(nodes),
+        edges=tuple(edges),
+        omitted=max(len(columns.node) - MAX_NODES, 0),
         duration_ns=next(
             (one.duration_ns for one in passes(trace) if one.task == task), None
         ),
+        omitted_edges=omitted_edges,
     )
 
 
@@ -213,18 +239,6 @@ def limit_nodes(graph: Graph, max_nodes: int) -> Graph:
     )
 
 
-def _reachable(trace: Trace, runs: Mapping[int, Execution]) -> list[NodeDefinition]:
-    """The nodes that ran, in order, then all others one can get to from them."""
-    found = {node: definition(trace, node) for node in runs}
-    pending = list(found.values())
-    for node in pending:  # grows while it is walked: breadth first
-        for consumer, _ in node.edges:
-            if consumer >= 0 and consumer not in found:
-                found[consumer] = definition(trace, consumer)
-                pending.append(found[consumer])
-    return list(found.values())
-
-
 def _node(
     node: NodeDefinition, order: int | None, run: Execution | None, origin: int
 ) -> GraphNode:
@@ -235,7 +249,7 @@ def _node(
         device=node.device,
         sequence_nr=node.sequence_nr,
         topological_nr=node.topological_nr,
-        inputs=node.inputs,
+        inputs=node.inputs[:MAX_INPUTS],
         location=node.location,
         order=order,
         thread=run.thread if run else None,

@@ -5,9 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
+import numpy as np
 
-from gradviz.analysis.executions import Execution
+from gradviz.analysis.executions import MAX_SHOWN, MAX_TEXT, Execution
 from gradviz.trace.model import Trace
+from gradviz.trace.strings import shortened
+from gradviz.trace.table import Table
 
 _LAUNCHED: Final = ("kernel", "name", "stream", "location", "thread", "t_ns")
 _RAN: Final = ("kernel", "began_ns", "ended_ns")
@@ -43,23 +46,27 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def kernels(trace: Trace) -> list[Kernel]:
-    """Every kernel that was launched and ran, in the order in which they began."""
+    """Every kernel that was launched and ran, in the order in which they began.
+
+    Of more than `MAX_SHOWN` those that were launched first.
+    """
+    launched = trace.columns["kernel_launched"].at(slice(MAX_SHOWN))
+    ran = trace.columns["kernel_ran"]
+    ran = ran.at(np.isin(ran.narrow("kernel"), launched.narrow("kernel")))
     times = {
         kernel: (began, ended)
-        for kernel, began, ended in _rows(trace, "kernel_ran", *_RAN)
+        for kernel, began, ended in _rows(ran.at(slice(2 * MAX_SHOWN)), *_RAN)
     }
     found = []
-    for kernel, name, stream, location, thread, t_ns in _rows(
-        trace, "kernel_launched", *_LAUNCHED
-    ):
+    for kernel, name, stream, location, thread, t_ns in _rows(launched, *_LAUNCHED):
         if kernel in times:
             began, ended = times[kernel]
             found.append(
                 Kernel(
                     kernel=kernel,
-                    name=trace.strings[name],
-                    stream=trace.strings[stream],
-                    location=trace.strings[location],
+                    name=shortened(trace.strings[name], MAX_TEXT),
+                    stream=shortened(trace.strings[stream], MAX_TEXT),
+                    location=shortened(trace.strings[location], MAX_TEXT),
                     thread=thread,
                     launched_ns=t_ns,
                     start_ns=began,
@@ -109,9 +116,8 @@ def stream_order_key(stream: str) -> tuple[str, int, int]:
     return kind, _number(index), _number(number)
 
 
-def _rows(trace: Trace, kind: str, *names: str) -> "zip[tuple[int, ...]]":
-    columns = trace.columns[kind]
-    return zip(*(columns[name].tolist() for name in names), strict=True)
+def _rows(table: Table, *names: str) -> "zip[tuple[int, ...]]":
+    return zip(*(table.narrow(name).tolist() for name in names), strict=True)
 
 
 def _has_ended(run: Execution, t_ns: int) -> bool:

@@ -1,10 +1,20 @@
 """The execution order of a backward pass."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
-from gradviz.analysis.executions import NodeStatus, definition, executions
+from gradviz.analysis.executions import (
+    MAX_SHOWN,
+    Execution,
+    NodeStatus,
+    as_list,
+    definition,
+    execution_columns,
+)
+from gradviz.analysis.passes import MAX_PASSES
 from gradviz.trace.model import Trace
 
 SCHEMA: Final = "gradviz.order"
@@ -43,10 +53,51 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """The execution order of one pass.
+
+    Attributes:
+        task: The pass.
+        rows: Its nodes; of very many the first.
+        omitted: How many more there are.
+    """
+
+    task: int
+    rows: tuple[OrderRow, ...]
+    omitted: int
+
+
 def execution_order(trace: Trace, task: int) -> tuple[OrderRow, ...]:
-    """Every node that was started in pass `task`, in order of start."""
+    """The nodes that were started in pass `task`, in order of start.
+
+    Of more than `MAX_SHOWN` the first.
+    """
+    (order,) = execution_orders(trace, [task])
+    return order.rows
+
+
+def execution_orders(trace: Trace, tasks: Sequence[int]) -> Iterator[Order]:
+    """The execution order of each of some passes.
+
+    Of very many nodes the first, and of more than `MAX_PASSES` passes.
+    """
+    runs = execution_columns(trace, tasks)
+    order = np.argsort(runs.task, kind="stable")
+    ordered = runs.task[order]
+    wanted = np.array(tasks[:MAX_PASSES], np.int64)
+    begins = np.searchsorted(ordered, wanted).tolist()
+    ends = np.searchsorted(ordered, wanted, side="right").tolist()
+    left = MAX_SHOWN
+    for task, begin, end in zip(tasks, begins, ends, strict=False):
+        shown = min(end - begin, left)
+        left -= shown
+        own = as_list(trace, runs.at(order[begin : begin + shown])) if shown else []
+        yield Order(task=task, rows=_rows(trace, own), omitted=end - begin - shown)
+
+
+def _rows(trace: Trace, runs: Iterable[Execution]) -> tuple[OrderRow, ...]:
     rows = []
-    for index, run in enumerate(executions(trace, [task])):
+    for index, run in enumerate(runs):
         node = definition(trace, run.node)
         rows.append(
             OrderRow(
@@ -69,9 +120,16 @@ def execution_order(trace: Trace, task: int) -> tuple[OrderRow, ...]:
 
 def order_document(trace: Trace, task: int) -> dict[str, Any]:
     """The execution order as what ``gradviz show order --json`` prints."""
+    (order,) = execution_orders(trace, [task])
+    return document_of(order)
+
+
+def document_of(order: Order) -> dict[str, Any]:
+    """Likewise, of an order that there is already."""
     return {
         "schema": SCHEMA,
         "version": VERSION,
-        "task": task,
-        "order": msgspec.to_builtins(execution_order(trace, task)),
+        "task": order.task,
+        "order": msgspec.to_builtins(order.rows),
+        **({"omitted": order.omitted} if order.omitted else {}),
     }

@@ -8,6 +8,7 @@ import msgspec
 
 from gradviz.errors import UserError
 from gradviz.trace.model import Trace
+from gradviz.trace.strings import shortened
 
 Status: TypeAlias = Literal["completed", "failed", "unfinished"]
 
@@ -15,6 +16,12 @@ LISTED: Final = 8
 
 #: Ids are 64-bit numbers; more digits than those have are no id.
 _RANGE: Final = re.compile(r"([0-9]{1,19})(?:-([0-9]{1,19}))?")
+
+#: No view tells of more passes than this.
+MAX_PASSES: Final = 125_000
+
+#: Longer errors are cut in all views.
+MAX_ERROR: Final = 300
 
 
 class Pass(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +60,11 @@ class NoSuchPassError(UserError):
 
 
 def passes(trace: Trace) -> tuple[Pass, ...]:
-    """Every backward pass of a trace, in the order in which they began."""
-    begun = trace.columns["task_begun"]
+    """The backward passes of a trace, in the order in which they began.
+
+    Of more than `MAX_PASSES` the first.
+    """
+    begun = trace.columns["task_begun"].at(slice(MAX_PASSES))
     completed = _ends(trace, "task_completed")
     failed = _ends(trace, "task_failed")
     errors = _errors(trace)
@@ -145,8 +155,14 @@ def _ends(trace: Trace, kind: str) -> Mapping[int, int]:
 
 def _errors(trace: Trace) -> Mapping[int, str]:
     columns = trace.columns["task_failed"]
-    texts = (trace.strings[index] for index in columns["error"].tolist())
-    return dict(zip(columns["task"].tolist(), texts, strict=True))
+    indices = columns["error"].tolist()
+    texts = {
+        index: shortened(trace.strings[index], MAX_ERROR) for index in set(indices)
+    }
+    return {
+        task: texts[index]
+        for task, index in zip(columns["task"].tolist(), indices, strict=True)
+    }
 
 
 def _listing(tasks: Sequence[int]) -> str:

@@ -10,8 +10,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from gradviz.analysis.executions import MAX_SHOWN
 from gradviz.analysis.kernels import Kernel
 from gradviz.trace.model import Trace
+
+#: Pairs of an event and a stream that it marks, as far as they are remembered.
+_MAX_MARKED: Final = 500_000
 
 #: Of each kind of event: the columns that are looked at.
 _COLUMNS: Final = {
@@ -50,6 +54,8 @@ class StreamWait(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def stream_waits(trace: Trace, ran: Iterable[Kernel]) -> list[StreamWait]:
     """The waits of a trace between kernels, in the order of the waiting ones' launch.
 
+    Of very many kernels, waits and streams only the first are looked at.
+
     Args:
         trace: Has the waits.
         ran: Kernels; waits for others, and of others, are left out.
@@ -61,6 +67,7 @@ def stream_waits(trace: Trace, ran: Iterable[Kernel]) -> list[StreamWait]:
     pending: dict[int, dict[int, _Awaited]] = defaultdict(dict)
     marked: dict[int, dict[int, _Awaited]] = {}
     found = []
+    num_marked = 0
     for seq, kind, (number, stream, *who) in _in_order(trace):
         if kind == "stream_waited":
             node, producer = who
@@ -69,6 +76,9 @@ def stream_waits(trace: Trace, ran: Iterable[Kernel]) -> list[StreamWait]:
                     asked = one._replace(node=node, producer=producer)
                     pending[stream][other] = asked
         elif kind == "event_recorded":
+            num_marked += 1 + len(pending[stream])
+            if num_marked > _MAX_MARKED:
+                break
             marked[number] = {**pending[stream]}
             if stream in latest:
                 marked[number][stream] = latest[stream]
@@ -100,8 +110,8 @@ def _in_order(trace: Trace) -> Iterable[tuple[int, str, tuple[int, ...]]]:
     """Launches, records and waits in the order in which they happened."""
     rows = []
     for kind, names in _COLUMNS.items():
-        columns = trace.columns[kind]
-        values = [columns[name].tolist() for name in ("seq", *names)]
+        table = trace.columns[kind].at(slice(MAX_SHOWN))
+        values = [table.narrow(name).tolist() for name in ("seq", *names)]
         rows += [(seq, kind, tuple(row)) for seq, *row in zip(*values, strict=True)]
     rows.sort()
     return rows

@@ -1,17 +1,24 @@
 """The figures of a trace: how much of what, how long, and what went wrong."""
 
-import heapq
-from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 import numpy as np
 
-from gradviz.analysis.executions import Execution, NodeStatus, definition, executions
-from gradviz.analysis.passes import Status, passes
-from gradviz.analysis.timeline import busy_ns
+from gradviz.analysis.executions import (
+    MAX_SHOWN,
+    Execution,
+    Executions,
+    NodeStatus,
+    as_list,
+    definition,
+    execution_columns,
+    failed_places,
+)
+from gradviz.analysis.passes import MAX_PASSES, Status, passes
 from gradviz.trace.model import Losses, Trace
+from gradviz.trace.table import Column
 
 SCHEMA: Final = "gradviz.summary"
 VERSION: Final = 1
@@ -88,6 +95,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         longest: The nodes that took longest, the longest first.
         failed: The nodes that raised, in order.
         losses: What of the trace is missing.
+        omitted_passes: How many passes more there are than are told of.
     """
 
     path: str
@@ -102,6 +110,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     longest: tuple[NodeSummary, ...]
     failed: tuple[NodeSummary, ...]
     losses: Losses
+    omitted_passes: int = 0
 
 
 def summarise(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
@@ -112,21 +121,23 @@ def summarise(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
         tasks: Count only what belongs to these passes; None counts everything.
     """
     events, duration_ns = _events(trace, tasks)
-    runs = executions(trace, tasks)
+    runs = execution_columns(trace, tasks)
     per_pass = _passes(trace, tasks, runs)
+    longest = np.argsort(-runs.took_ns, kind="stable")[:NUM_LONGEST]
     return Summary(
         path=str(trace.path) if trace.path else "",
         duration_ns=duration_ns,
         num_events=sum(events.values()),
         events=events,
-        num_nodes=len(runs),
+        num_nodes=len(runs.node),
         num_edges=sum(one.edges for one in per_pass),
         passes=per_pass,
         threads=_threads(trace, runs),
         names=_names(trace, runs),
-        longest=_longest(trace, runs),
-        failed=tuple(_node(trace, run) for run in runs if run.status == "failed"),
+        longest=_nodes(trace, runs.at(longest)),
+        failed=_nodes(trace, runs.at(failed_places(runs)[:MAX_SHOWN])),
         losses=trace.losses,
+        omitted_passes=max(len(trace.tasks) - MAX_PASSES, 0) if tasks is None else 0,
     )
 
 
@@ -142,10 +153,10 @@ def _events(trace: Trace, tasks: Sequence[int] | None) -> tuple[dict[str, int], 
     """The number of events of each kind, and the time from the first to the last."""
     counts = {}
     moments: list[int] = []
-    for kind, columns in trace.columns.items():
-        t_ns = columns["t_ns"]
+    for kind, table in trace.columns.items():
+        t_ns = table.narrow("t_ns")
         if tasks is not None:
-            t_ns = t_ns[np.isin(columns["task"], tasks)]
+            t_ns = t_ns[np.isin(table.narrow("task"), np.array(tasks, np.int64))]
         if len(t_ns):
             counts[kind] = len(t_ns)
             moments += (int(t_ns.min()), int(t_ns.max()))
@@ -153,10 +164,11 @@ def _events(trace: Trace, tasks: Sequence[int] | None) -> tuple[dict[str, int], 
 
 
 def _passes(
-    trace: Trace, tasks: Sequence[int] | None, runs: Sequence[Execution]
+    trace: Trace, tasks: Sequence[int] | None, runs: Executions
 ) -> tuple[PassSummary, ...]:
     wanted = set(trace.tasks if tasks is None else tasks)
-    nodes = Counter(run.task for run in runs)
+    with_nodes, how_many = np.unique(runs.task, return_counts=True)
+    nodes = dict(zip(with_nodes.tolist(), how_many.tolist(), strict=True))
     counted = trace.columns["dependencies_counted"]
     names = ("task", "num_edges")
     edges = dict(zip(*(counted[name].tolist() for name in names), strict=True))
@@ -165,7 +177,7 @@ def _passes(
             task=one.task,
             parent=one.parent,
             duration_ns=one.duration_ns,
-            nodes=nodes[one.task],
+            nodes=nodes.get(one.task, 0),
             edges=edges.get(one.task, 0),
             status=one.status,
             error=one.error,
@@ -175,36 +187,45 @@ def _passes(
     )
 
 
-def _threads(trace: Trace, runs: Sequence[Execution]) -> tuple[ThreadSummary, ...]:
-    spans: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for run in runs:
-        end_ns = run.start_ns if run.end_ns is None else run.end_ns
-        spans[run.thread].append((run.start_ns, end_ns))
+def _threads(trace: Trace, runs: Executions) -> tuple[ThreadSummary, ...]:
+    threads, how_many = np.unique(runs.thread, return_counts=True)
+    order = np.argsort(runs.thread, kind="stable")
+    parts = np.split(order, np.cumsum(how_many)[:-1])
     return tuple(
         ThreadSummary(
             thread=thread,
             name=trace.threads[thread].name if thread in trace.threads else "",
             nodes=len(own),
-            busy_ns=busy_ns(own),
+            busy_ns=_union(runs.start_ns[own], runs.end_ns[own]),
         )
-        for thread, own in sorted(spans.items())
+        for thread, own in zip(threads.tolist(), parts, strict=False)
     )
 
 
-def _names(trace: Trace, runs: Sequence[Execution]) -> tuple[NameSummary, ...]:
-    took: dict[str, list[int]] = defaultdict(list)
-    for run in runs:
-        took[definition(trace, run.node).name].append(_took(run))
+def _union(start_ns: Column, end_ns: Column) -> int:
+    """How long the union of some spans is, which are sorted by their starts."""
+    reached = np.maximum.accumulate(np.append(start_ns[:1], end_ns))[:-1]
+    return int(np.maximum(end_ns - np.maximum(start_ns, reached), 0).sum())
+
+
+def _names(trace: Trace, runs: Executions) -> tuple[NameSummary, ...]:
+    names, place = trace.nodes.names(runs.node)
+    took = runs.took_ns
+    nodes = np.bincount(place, minlength=len(names))
+    total, longest = np.zeros((2, len(names)), np.int64)
+    np.add.at(total, place, took)
+    np.maximum.at(longest, place, took)
     found = [
-        NameSummary(name=name, nodes=len(own), total_ns=sum(own), longest_ns=max(own))
-        for name, own in took.items()
+        NameSummary(name=name, nodes=number, total_ns=total_ns, longest_ns=longest_ns)
+        for name, number, total_ns, longest_ns in zip(
+            names, nodes.tolist(), total.tolist(), longest.tolist(), strict=True
+        )
     ]
     return tuple(sorted(found, key=lambda one: (-one.total_ns, one.name)))
 
 
-def _longest(trace: Trace, runs: Sequence[Execution]) -> tuple[NodeSummary, ...]:
-    longest = heapq.nlargest(NUM_LONGEST, runs, key=_took)
-    return tuple(_node(trace, run) for run in longest)
+def _nodes(trace: Trace, runs: Executions) -> tuple[NodeSummary, ...]:
+    return tuple(_node(trace, run) for run in as_list(trace, runs))
 
 
 def _node(trace: Trace, run: Execution) -> NodeSummary:
@@ -215,12 +236,7 @@ def _node(trace: Trace, run: Execution) -> NodeSummary:
         name=node.name,
         device=node.device,
         location=node.location,
-        duration_ns=_took(run),
+        duration_ns=run.took_ns or 0,
         status=run.status,
         error=run.error,
     )
-
-
-def _took(run: Execution) -> int:
-    """How long a node took, 0 if the trace does not have its end."""
-    return run.took_ns or 0

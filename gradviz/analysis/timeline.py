@@ -10,10 +10,12 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from gradviz.analysis.executions import (
+    MAX_SHOWN,
     Execution,
     NodeStatus,
+    as_list,
     definition,
-    executions,
+    execution_columns,
 )
 from gradviz.analysis.kernels import Kernel, kernels, launchers, stream_order_key
 from gradviz.analysis.passes import Pass, passes, with_descendants
@@ -22,6 +24,12 @@ from gradviz.trace.model import Trace
 
 SCHEMA: Final = "gradviz.timeline"
 VERSION: Final = 1
+
+#: A timeline has at most so many threads, and so many streams.
+MAX_LANES: Final = 250
+
+#: Spans that are nested in more than that are left out.
+MAX_ROWS: Final = 50
 
 SpanKind: TypeAlias = Literal["node", "wait", "kernel"]
 
@@ -94,6 +102,9 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
             stream that ran a kernel meanwhile.
         waits: Which kernel of a stream waited for which one of another, of those that
             the lanes have; their times too are counted from the begin.
+        omitted: Nodes and kernels that are left out, because there are too many of
+            them, of lanes, or of nodes inside of others.
+        omitted_lanes: Lanes that are left out.
     """
 
     tasks: tuple[int, ...]
@@ -102,6 +113,8 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     passes: tuple[Pass, ...]
     lanes: tuple[Lane, ...]
     waits: tuple[StreamWait, ...] = ()
+    omitted: int = 0
+    omitted_lanes: int = 0
 
 
 def build_timeline(trace: Trace, tasks: Sequence[int]) -> Timeline:
@@ -109,9 +122,12 @@ def build_timeline(trace: Trace, tasks: Sequence[int]) -> Timeline:
     tasks = with_descendants(trace, tasks)
     wanted = set(tasks)
     chosen = [one for one in passes(trace) if one.task in wanted]
-    runs = executions(trace, tasks)
+    every = execution_columns(trace, tasks)
+    runs = as_list(trace, every.at(slice(MAX_SHOWN)))
+    omitted = len(every.node) - len(runs)
     origin, end = _extent(chosen, runs)
     ran = kernels(trace)
+    omitted += max(trace.columns["kernel_launched"].num_rows - MAX_SHOWN, 0)
     by = launchers(ran, runs)
     meanwhile = [one.end_ns for one in ran if origin <= one.launched_ns <= end]
     end = max([end, *meanwhile])
@@ -133,31 +149,40 @@ def build_timeline(trace: Trace, tasks: Sequence[int]) -> Timeline:
         streams[one.stream].append(
             _kernel_span(one, by.get(one.kernel), index, origin, end)
         )
+    threads = sorted(lanes)[:MAX_LANES]
+    shown_streams = sorted(streams, key=stream_order_key)[:MAX_LANES]
+    all_lanes = (
+        *(_lane(trace, thread, lanes[thread]) for thread in threads),
+        *(_stream_lane(stream, streams[stream]) for stream in shown_streams),
+    )
+    num_shown = sum(lane.num_nodes + lane.num_kernels for lane in all_lanes)
     return Timeline(
         tasks=tasks,
         origin_ns=origin,
         duration_ns=end - origin,
         passes=tuple(_shifted(one, origin) for one in chosen),
-        lanes=(
-            *(_lane(trace, thread, lanes[thread]) for thread in sorted(lanes)),
-            *(
-                _stream_lane(stream, streams[stream])
-                for stream in sorted(streams, key=stream_order_key)
-            ),
-        ),
+        lanes=all_lanes,
+        omitted=omitted + len(runs) + len(ran) - num_shown,
+        omitted_lanes=len(lanes) + len(streams) - len(all_lanes),
         waits=tuple(
             msgspec.structs.replace(
                 one, begin_ns=one.begin_ns - origin, ready_ns=one.ready_ns - origin
             )
-            for one in stream_waits(trace, ran)
+            for one in stream_waits(
+                trace, [one for one in ran if one.stream in set(shown_streams)]
+            )
         ),
     )
 
 
 def timeline_document(trace: Trace, tasks: Sequence[int]) -> dict[str, Any]:
     """The timeline as what ``gradviz show timeline --json`` prints."""
-    timeline = msgspec.to_builtins(build_timeline(trace, tasks))
-    return {"schema": SCHEMA, "version": VERSION, **timeline}
+    return document_of(build_timeline(trace, tasks))
+
+
+def document_of(timeline: Timeline) -> dict[str, Any]:
+    """Likewise, of a timeline that there is already."""
+    return {"schema": SCHEMA, "version": VERSION, **msgspec.to_builtins(timeline)}
 
 
 def busy_ns(spans: Iterable[tuple[int, int]]) -> int:
@@ -222,12 +247,14 @@ def _kernel_span(
 
 def _waits(trace: Trace, origin: int, end: int) -> Iterable[tuple[int, Span]]:
     """Each thread's sleeps within the timeline; they belong to no pass."""
-    columns = trace.columns["queue_waited"]
+    table = trace.columns["queue_waited"]
+    t_ns = table.narrow("t_ns")
+    meanwhile = table.at((t_ns > origin) & (t_ns - table["waited_ns"] < end))
     names = ("thread", "t_ns", "waited_ns")
-    for thread, t_ns, waited_ns in zip(
-        *(columns[name].tolist() for name in names), strict=True
+    for thread, until, waited_ns in zip(
+        *(meanwhile.narrow(name)[:MAX_SHOWN].tolist() for name in names), strict=True
     ):
-        start, stop = max(t_ns - waited_ns, origin), min(t_ns, end)
+        start, stop = max(until - waited_ns, origin), min(until, end)
         if start < stop:
             yield (
                 thread,
@@ -283,7 +310,8 @@ def _nested(spans: list[Span]) -> list[Span]:
         while open_until and open_until[-1] <= span.start_ns:
             open_until.pop()
         row = len(open_until)
-        placed.append(msgspec.structs.replace(span, row=row) if row else span)
+        if row < MAX_ROWS:
+            placed.append(msgspec.structs.replace(span, row=row) if row else span)
         open_until.append(span.end_ns)
     return placed
 

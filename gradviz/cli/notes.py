@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gradviz.render.text import clean
+from gradviz.render.text import clean, count
 
 
 def note(text: str) -> None:
@@ -17,6 +17,15 @@ def note(text: str) -> None:
     """
     with contextlib.suppress(OSError, ValueError):
         click.echo(f"gradviz: {clean(text)}", err=True)
+
+
+def note_omitted(num_spans: int, num_lanes: int) -> None:
+    """Say what of a timeline is left out, if anything is."""
+    if num_spans or num_lanes:
+        note(
+            f"too much for one timeline: left out are {num_spans:,} nodes and kernels, "
+            f"{count(num_lanes, 'lane')}"
+        )
 
 
 def note_next(command: str, trace: Path) -> None:

@@ -89,6 +89,11 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     graph = build_graph(trace, tasks[0])
     if depth is not None:
         graph = collapse_modules(graph, depth)
+    if graph.omitted or graph.omitted_edges:
+        note(
+            f"the graph is too large to be drawn: {count(graph.omitted, 'node')} and "
+            f"{count(graph.omitted_edges, 'edge')} are left out"
+        )
     drawn = render_graph(
         split_shared_leaves(graph),
         format=format_,

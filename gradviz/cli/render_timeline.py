@@ -6,7 +6,7 @@ import click
 
 from gradviz.analysis.passes import select_task
 from gradviz.analysis.timeline import build_timeline
-from gradviz.cli.notes import note, note_next
+from gradviz.cli.notes import note, note_next, note_omitted
 from gradviz.cli.options import (
     force_option,
     output_option,
@@ -36,6 +36,7 @@ def command(
     check_output(output, force=force)
     trace = read_trace(trace_path)
     timeline = build_timeline(trace, select_task(trace, task))
+    note_omitted(timeline.omitted, timeline.omitted_lanes)
     write_output(output, render_timeline(timeline))
     if not quiet:
         note(f"drew {output}: {count(len(timeline.lanes), 'lane')}")

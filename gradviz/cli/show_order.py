@@ -4,8 +4,10 @@ from pathlib import Path
 
 import click
 
-from gradviz.analysis.order import execution_order, order_document
-from gradviz.analysis.passes import select_task
+from gradviz.analysis.executions import MAX_SHOWN
+from gradviz.analysis.order import document_of, execution_orders
+from gradviz.analysis.passes import MAX_PASSES, select_task
+from gradviz.cli.notes import note
 from gradviz.cli.options import json_option, task_option, trace_argument
 from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.writing import print_json
@@ -19,8 +21,16 @@ from gradviz.render.terminal import print_order
 def command(trace_path: Path | None, task: str, as_json: bool) -> None:
     """Show the nodes of a backward pass in the order in which they ran."""
     trace = read_trace(find_trace(trace_path))
-    for one in select_task(trace, task):
+    omitted = 0
+    tasks = select_task(trace, task)
+    for order in execution_orders(trace, tasks):
+        omitted += order.omitted
         if as_json:
-            print_json(order_document(trace, one))
-        else:
-            print_order(execution_order(trace, one), one)
+            print_json(document_of(order))
+        elif order.rows or not order.omitted:
+            print_order(order.rows, order.task)
+    if omitted:
+        note(f"the first {MAX_SHOWN:,} nodes are shown, {omitted:,} more are left out")
+    if len(tasks) > MAX_PASSES:
+        more = len(tasks) - MAX_PASSES
+        note(f"the first {MAX_PASSES:,} passes are shown, {more:,} more are left out")

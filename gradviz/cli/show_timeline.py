@@ -5,7 +5,8 @@ from pathlib import Path
 import click
 
 from gradviz.analysis.passes import select_task
-from gradviz.analysis.timeline import build_timeline, timeline_document
+from gradviz.analysis.timeline import build_timeline, document_of
+from gradviz.cli.notes import note_omitted
 from gradviz.cli.options import json_option, task_option, trace_argument
 from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.writing import print_json
@@ -20,7 +21,9 @@ def command(trace_path: Path | None, task: str, as_json: bool) -> None:
     """Show what each thread and stream did in a backward pass, as bars over time."""
     trace = read_trace(find_trace(trace_path))
     tasks = select_task(trace, task)
+    timeline = build_timeline(trace, tasks)
     if as_json:
-        print_json(timeline_document(trace, tasks))
+        print_json(document_of(timeline))
     else:
-        print_timeline(build_timeline(trace, tasks))
+        print_timeline(timeline)
+    note_omitted(timeline.omitted, timeline.omitted_lanes)

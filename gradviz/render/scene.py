@@ -30,6 +30,7 @@ MAX_DETAILED: Final = 3_000
 #: The nodes at which gradients end.
 LEAF: Final = "AccumulateGrad"
 MAX_TITLE: Final = 44
+MAX_INPUTS: Final = 16
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
 PADDING: Final = 9.0
 
@@ -120,8 +121,8 @@ def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
         colour_of, scale = _by_time(nodes)
         legend: tuple[Entry, ...] = ()
     else:
-        devices = style.assign(clean(node.device) for node in nodes)
-        colour_of = lambda node: devices[clean(node.device)]  # noqa: E731 - one line
+        devices = style.assign(shorten(clean(node.device), MAX_TITLE) for node in nodes)
+        colour_of = lambda node: devices[shorten(clean(node.device), MAX_TITLE)]  # noqa: E731 - one line
         legend = tuple(
             Entry(device, colour, colour) for device, colour in devices.items()
         )
@@ -180,8 +181,8 @@ def _details(node: GraphNode, colour_by: ColourBy) -> str:
         took = _took(node)
         parts += [] if took is None else [duration(took)]
     else:
-        shapes = [one.shape for one in node.inputs if one is not None]
-        parts += [shape(shapes[0])] if shapes else []
+        first = next((one for one in node.inputs if one is not None), None)
+        parts += [] if first is None else [shape(first.shape)]
     if node.location and colour_by == "device" and node.name != LEAF:
         parts.append(shorten(clean(place(node.location)), 24))
     if node.copies > 1:
@@ -200,10 +201,13 @@ def _tooltip(node: GraphNode) -> str:
         f"sequence_nr {sequence_nr}, topological_nr {node.topological_nr}",
     ]
     lines += [
-        f"input {number}: {shape(one.shape)} {one.dtype} on {one.device}"
-        for number, one in enumerate(node.inputs)
+        f"input {number}: {shape(one.shape)} {shorten(one.dtype, MAX_TITLE)} on "
+        f"{shorten(one.device, MAX_TITLE)}"
+        for number, one in enumerate(node.inputs[:MAX_INPUTS])
         if one is not None
     ]
+    if len(node.inputs) > MAX_INPUTS:
+        lines.append("and more inputs")
     if node.location:
         lines.append(f"created at {node.location}")
     if node.module:
@@ -234,6 +238,8 @@ def _subtitle(graph: Graph) -> str:
         parts.append(duration(graph.duration_ns))
     if graph.omitted:
         parts.append(f"{graph.omitted:,} more left out")
+    if graph.omitted_edges:
+        parts.append(f"{count(graph.omitted_edges, 'edge')} left out")
     parts.append("numbers: execution order")
     return " · ".join(parts)
 

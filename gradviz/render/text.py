@@ -21,6 +21,9 @@ _SLIM: Final = frozenset("il'")
 _NARROW: Final = frozenset("fjrtI.,:;|!()[]{} -")
 _BROAD: Final = frozenset("mwMWOQ@%—→")
 
+#: More are not written out.
+MAX_DIMENSIONS: Final = 12
+
 _UNITS: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 
 
@@ -91,8 +94,11 @@ def count(number: int, noun: str) -> str:
 
 
 def shape(sizes: Sequence[int]) -> str:
-    """A shape as Python writes it: ``(32, 10)``."""
-    return str(tuple(sizes))
+    """A shape as Python writes it: ``(32, 10)``; of very many dimensions the first."""
+    if len(sizes) <= MAX_DIMENSIONS:
+        return str(tuple(sizes))
+    first = ", ".join(map(str, sizes[:MAX_DIMENSIONS]))
+    return f"({first}, … {len(sizes):,} dimensions)"
 
 
 def operation(name: str) -> str:

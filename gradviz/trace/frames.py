@@ -107,6 +107,7 @@ class Budget:
         self._decoded_bytes = (64 << 20) + 48 * file_size
         self._kept_bytes = (64 << 20) + 13 * file_size
         self._events = (1 << 20) + file_size // 2
+        self._lists = (1 << 20) + file_size // 2
 
     def unpack(self, size: int) -> None:
         """Take `size` bytes that something packed unpacks to.
@@ -126,6 +127,12 @@ class Budget:
             raise DamageError("it holds far more numbers than a recorder ever writes")
         self._events -= num_rows
         self._decoded_bytes -= size
+
+    def define(self, num_lists: int) -> None:
+        """Take so many arrays of JSON; a definition is one to three."""
+        if num_lists > self._lists:
+            raise DamageError("it holds far more definitions than a recorder writes")
+        self._lists -= num_lists
 
     def keep(self, size: int) -> None:
         """Take about so many bytes of memory, for as long as the trace is there."""

@@ -4,6 +4,7 @@ Nothing here knows of files or frames (see `reader`) or of who recorded what. A
 `Trace` never changes and may be read from any thread.
 """
 
+import abc
 import enum
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -21,7 +22,7 @@ from gradviz.trace.events import (
     kind_name,
     own_columns,
 )
-from gradviz.trace.table import Table
+from gradviz.trace.table import Column, Narrow, Table
 
 #: What a trace may hold where a number is expected.
 Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -72,6 +73,17 @@ class NodeDefinition(msgspec.Struct, frozen=True, kw_only=True):
     inputs: tuple[InputDefinition | None, ...]
     location: str = ""
     module: str = ""
+
+
+class NodeDefinitions(Mapping[int, NodeDefinition], abc.ABC):
+    """Node id -> definition, of all nodes of a trace. May be read from any thread."""
+
+    @abc.abstractmethod
+    def names(self, nodes: Narrow) -> tuple[list[str], Column]:
+        """The names of many nodes: each name once, and of each node which it has.
+
+        A node whose definition is lost is called ``?``.
+        """
 
 
 class ThreadDefinition(msgspec.Struct, frozen=True):
@@ -183,7 +195,7 @@ class Trace:
         path: Path | None,
         header: Header,
         clocks: tuple[ClockPair, ...],
-        nodes: Mapping[int, NodeDefinition],
+        nodes: NodeDefinitions,
         threads: Mapping[int, ThreadDefinition],
         queues: Mapping[int, QueueDefinition],
         losses: Losses,

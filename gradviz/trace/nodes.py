@@ -15,7 +15,12 @@ from gradviz.trace.assembly import Texts
 from gradviz.trace.definitions import InputRow, NodeRow
 from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.frames import Budget
-from gradviz.trace.model import LOST_TEXT, InputDefinition, NodeDefinition
+from gradviz.trace.model import (
+    LOST_TEXT,
+    InputDefinition,
+    NodeDefinition,
+    NodeDefinitions,
+)
 from gradviz.trace.table import Column, Narrow, Table, joined, narrow
 
 #: The fields of a node that are one number.
@@ -31,8 +36,10 @@ _SINGLE: Final = (
 #: So many rows wait to become columns.
 _MAX_WAITING: Final = 1 << 14
 
-#: So many definitions are remembered once they are made.
-_MAX_MADE: Final = 1 << 14
+#: Definitions that were made are remembered, as long as they have so many edges and
+#: inputs together, each definition counted as ten.
+_MAX_MADE: Final = 1 << 18
+_WEIGHT: Final = 10
 
 #: What a row takes at most, in bytes, besides its edges and inputs.
 _ROW_BYTES: Final = 8 * len(_SINGLE) + 16
@@ -94,8 +101,8 @@ class GatheredNodes:
             self._lists[f"num_{name}"].append(_column(map(len, lists)))
 
 
-class Nodes(Mapping[int, NodeDefinition]):
-    """Node id -> definition. May be read from any thread."""
+class Nodes(NodeDefinitions):
+    """Makes a definition from its columns when it is asked for."""
 
     def __init__(
         self,
@@ -114,7 +121,9 @@ class Nodes(Mapping[int, NodeDefinition]):
         self._texts = texts
         self._created = created
         self._creations = _Index(created.narrow("node"))
+        # Threads that meet here make a definition twice, or forget one too early.
         self._made: dict[int, NodeDefinition] = {}
+        self._weight = 0
         self._made_inputs: dict[int, InputDefinition | None] = {-1: None}
 
     def __getitem__(self, node: int) -> NodeDefinition:
@@ -123,9 +132,12 @@ class Nodes(Mapping[int, NodeDefinition]):
             row = self._rows.find(node)
             if row < 0:
                 raise KeyError(node)
-            if len(self._made) >= _MAX_MADE:
+            made = self._make(node, row)
+            self._weight += _WEIGHT + len(made.edges) + len(made.inputs)
+            if self._weight > _MAX_MADE:
                 self._made.clear()
-            made = self._made[node] = self._make(node, row)
+                self._weight = 0
+            self._made[node] = made
         return made
 
     def __contains__(self, node: object) -> bool:
@@ -137,15 +149,19 @@ class Nodes(Mapping[int, NodeDefinition]):
     def __len__(self) -> int:
         return len(self._rows.numbers)
 
-    def names(self, nodes: Narrow) -> list[str]:
-        """The names of many nodes, ``?`` where the definition is lost."""
+    def names(self, nodes: Narrow) -> tuple[list[str], Column]:
+        """See `NodeDefinitions.names`."""
         rows = self._rows.find_all(nodes)
-        indices = (
-            np.where(rows < 0, -1, self._singles["name"][rows]) if len(self) else rows
-        )
+        indices = self._singles["name"][rows] if len(self) else rows
+        indices = np.where(rows < 0, -1, indices)
         different, places = np.unique(indices, return_inverse=True)
-        texts = ["?" if one < 0 else self._texts[one] for one in different.tolist()]
-        return [texts[place] for place in places.tolist()]
+        # Two indices may stand for the same text.
+        names: dict[str, int] = {}
+        same = [
+            names.setdefault("?" if one < 0 else self._texts[one], len(names))
+            for one in different.tolist()
+        ]
+        return list(names), np.array(same, np.int64)[places]
 
     def _make(self, node: int, row: int) -> NodeDefinition:
         number = {name: int(column[row]) for name, column in self._singles.items()}
@@ -191,7 +207,8 @@ class _Index:
         order = np.argsort(column, kind="stable")
         ordered = column[order]
         is_last = np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)]
-        self.numbers = ordered[is_last]
+        # Wide, or each search would make them wide.
+        self.numbers = ordered[is_last].astype(np.int64)
         self._places = narrow(order[is_last])
 
     def find(self, number: int) -> int:

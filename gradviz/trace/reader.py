@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from gradviz._version import __version__
 from gradviz.errors import TraceError
 from gradviz.trace.assembly import GatheredRows, Texts, known_rows, merge
@@ -53,7 +51,7 @@ from gradviz.trace.model import (
 from gradviz.trace.nodes import GatheredNodes
 from gradviz.trace.numbering import Numbering
 from gradviz.trace.strings import shortened
-from gradviz.trace.table import Table
+from gradviz.trace.table import Table, different
 
 #: Details of what is missing are listed up to this many.
 _MAX_PROBLEMS: Final = 100
@@ -253,8 +251,10 @@ class _Parser:
             self._closed = decode_json(frame.payload, Closed)
 
     def _take_definitions(self, raw: bytes) -> None:
-        if raw.count(b"[") > _MAX_LISTS:
+        num_lists = raw.count(b"[")
+        if num_lists > _MAX_LISTS:
             raise DamageError("it holds far more definitions than a recorder writes")
+        self._budget.define(num_lists)
         new = decode_json(raw, Definitions)
         if any(len(row.edges) % 2 for row in new.nodes):
             raise DamageError("an edge of a node has no input number")
@@ -354,5 +354,5 @@ def _values(name: str, columns: Mapping[str, Table]) -> set[int]:
         value
         for own in columns.values()
         if name in own
-        for value in np.unique(own.narrow(name)).tolist()
+        for value in different(own.narrow(name)).tolist()
     }

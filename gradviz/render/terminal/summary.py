@@ -7,7 +7,13 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gradviz.analysis.summary import NameSummary, NodeSummary, PassSummary, Summary
+from gradviz.analysis.summary import (
+    NameSummary,
+    NodeSummary,
+    PassSummary,
+    Summary,
+    ThreadSummary,
+)
 from gradviz.render.terminal.tables import (
     NOTHING,
     duration_text,
@@ -25,6 +31,7 @@ MAX_PASSES: Final = 12
 MAX_NAMES: Final = 8
 MAX_LONGEST: Final = 5
 MAX_FAILED: Final = 5
+MAX_THREADS: Final = 40
 
 
 def print_summary(summary: Summary, console: Console | None = None) -> None:
@@ -41,8 +48,9 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
         if failed := summary.failed[:MAX_FAILED]:
             console.print(heading("Failed nodes", len(failed), len(summary.failed)))
             console.print(_failed_table(failed))
-        console.print(heading("Threads"))
-        console.print(_threads_table(summary))
+        threads = summary.threads[:MAX_THREADS]
+        console.print(heading("Threads", len(threads), len(summary.threads)))
+        console.print(_threads_table(threads, summary.duration_ns))
     if summary.passes:
         last = summary.passes[-MAX_PASSES:]
         console.print(heading("Backward passes", len(last), len(summary.passes)))
@@ -57,7 +65,7 @@ def _totals(summary: Summary) -> RenderableType:
     rows = [
         ("trace", clean(summary.path) or "in memory"),
         ("recorded", f"{recorded} in {duration(summary.duration_ns)}"),
-        ("passes", f"{len(summary.passes):,}{failed}"),
+        ("passes", f"{len(summary.passes) + summary.omitted_passes:,}{failed}"),
         ("graph", f"{ran} ran, {counted}"),
     ]
     if not summary.losses.is_complete:
@@ -122,15 +130,17 @@ def _failed_table(nodes: Sequence[NodeSummary]) -> RenderableType:
     return indented(table)
 
 
-def _threads_table(summary: Summary) -> RenderableType:
+def _threads_table(
+    threads: Sequence[ThreadSummary], duration_ns: int
+) -> RenderableType:
     table = make_table("thread", "name", "nodes", "busy", "share")
-    for one in summary.threads:
+    for one in threads:
         table.add_row(
             Text(str(one.thread)),
             Text(name_text(one.name)),
             Text(f"{one.nodes:,}"),
             Text(duration(one.busy_ns)),
-            share(one.busy_ns / max(summary.duration_ns, 1)),
+            share(one.busy_ns / max(duration_ns, 1)),
         )
     return indented(table)
 

@@ -1,0 +1,79 @@
+"""Runs reading commands over files, each in a child with little memory and time.
+
+``python -m tests.cli.under_limits FILE...`` prints a line of JSON for each run. All
+children are forks of one process that has loaded everything.
+"""
+
+import importlib
+import json
+import os
+import resource
+import sys
+import tempfile
+from pathlib import Path
+
+MEMORY_BYTES = 512 << 20
+CPU_S = 5
+
+COMMANDS = (
+    ("show", "summary"),
+    ("show", "summary", "--json"),
+    ("show", "order", "--json", "--task", "all"),
+    ("show", "order"),
+    ("show", "timeline", "--task", "all"),
+    ("show", "timeline", "--json", "--task", "all"),
+    ("render", "graph", "--engine", "own", "-o", "-"),
+    ("render", "timeline", "-o", "-", "--task", "all"),
+    ("check",),
+    ("check", "--json"),
+)
+
+
+def run(command: tuple[str, ...], path: Path) -> dict[str, object]:
+    """What a command did with a file: how it ended, what it said, what it took."""
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as told:
+        child = os.fork()
+        if not child:
+            _become(command, path, told.fileno(), said.fileno())
+        _, status, usage = os.wait4(child, 0)
+        said.seek(0)
+        return {
+            "file": path.name,
+            "command": " ".join(command),
+            "exit_code": os.waitstatus_to_exitcode(status),
+            "cpu_s": usage.ru_utime + usage.ru_stime,
+            "memory_bytes": usage.ru_maxrss << 10,
+            "output_bytes": told.seek(0, os.SEEK_END),
+            "stderr": said.read(2_000).decode(),
+        }
+
+
+def _become(command: tuple[str, ...], path: Path, out: int, err: int) -> None:
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+    code = 99
+    try:
+        importlib.import_module("gradviz.cli.main").gradviz.main([*command, str(path)])
+    except SystemExit as exit_:
+        code = exit_.code or 0
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def main() -> None:
+    for name in ("show_summary", "show_order", "show_timeline", "check"):
+        importlib.import_module(f"gradviz.cli.{name}")
+    for name in ("render_graph", "render_timeline", "main"):
+        importlib.import_module(f"gradviz.cli.{name}")
+    for path in map(Path, sys.argv[1:]):
+        for command in COMMANDS:
+            sys.stdout.write(json.dumps(run(command, path)) + "\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

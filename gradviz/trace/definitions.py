@@ -110,14 +110,11 @@ class Closed(msgspec.Struct, frozen=True):
         events: Events written.
         nodes: Definitions of nodes written.
         dropped: Events dropped.
-        frames: Frames written, the header and this one included; older traces do not
-            say, which is -1.
     """
 
     events: Integer
     nodes: Integer
     dropped: Integer
-    frames: Integer = -1
 
 
 class Stamped(msgspec.Struct, frozen=True):

@@ -60,8 +60,9 @@ class PendingGraph:
     def define_queue(self, queue: int, name: str, device: int) -> None:
         """Note a queue, the first time. Any thread."""
         if queue not in self._known_queues:
-            self._known_queues.add(queue)
+            # In this order: whoever finds it known may refer to it at once.
             self._queues.append(QueueRow(queue, name, device))
+            self._known_queues.add(queue)
 
     def take(self) -> tuple[list[NodeRow], list[InputRow], list[QueueRow]]:
         """The definitions since the last call. The writer's thread only."""

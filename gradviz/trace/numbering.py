@@ -5,6 +5,7 @@ many frames came before it. So a frame that is missing leaves a hole, one that w
 in belongs to another recording, and one that is there twice has been seen.
 """
 
+import itertools
 from collections.abc import Iterator
 from typing import Final
 
@@ -44,20 +45,18 @@ class Numbering:
         self._last = max(self._last, stamp.number)
         return f"frame {stamp.number} is not in its place" if is_late else ""
 
-    def missing(self, num_frames: int) -> Iterator[str]:
-        """What is missing, in words.
+    def missing(self) -> Iterator[str]:
+        """What is missing before the last frame that is there, in words.
 
-        Args:
-            num_frames: How many the recorder wrote by its own account, -1 if it does
-                not say.
+        A recorder that is done says so in its last frame: then nothing is missing
+        after it.
         """
         if self._recording < 0:
             return
         numbers = sorted(self._seen)
-        ends = [*numbers[1:], max(num_frames, self._last + 1)]
         holes = [
             (number + 1, end)
-            for number, end in zip(numbers, ends, strict=True)
+            for number, end in itertools.pairwise(numbers)
             if number + 1 < end
         ]
         for begin, end in holes[:_MAX_HOLES]:
@@ -69,5 +68,3 @@ class Numbering:
         more = sum(end - begin for begin, end in holes[_MAX_HOLES:])
         if more:
             yield f"{more} more frames are missing"
-        if -1 < num_frames <= self._last:
-            yield f"the recorder says that it wrote {num_frames} frames"

@@ -316,9 +316,7 @@ class _Parser:
         }
 
     def _losses(self, columns: Mapping[str, Table]) -> Losses:
-        for hole in self._numbering.missing(
-            self._closed.frames if self._closed else -1
-        ):
+        for hole in self._numbering.missing():
             self._note(hole)
         if self._closed is not None:
             self._compare(

@@ -269,7 +269,7 @@ class Writer:
             return
         _, nodes, events, dropped = self._counts
         anchor = self._anchor()
-        closed = Closed(events, nodes, dropped, frames=self._num_frames + 1)
+        closed = Closed(events, nodes, dropped)
         try:
             sink.write(anchor + self._json(FrameType.CLOSED, closed))
             sink.close()

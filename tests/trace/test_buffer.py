@@ -133,3 +133,34 @@ def test_taking_while_another_thread_adds_loses_and_doubles_nothing(buffers):
         got += one.rows.get(NodeStarted, ())
 
     assert got == [number for number in range(num_rows) for _ in range(3)]
+
+
+class Hurried(list):
+    """A list to which something is added right after it was copied."""
+
+    def __init__(self, late):
+        super().__init__()
+        self._late = [late]
+
+    def __getitem__(self, place):
+        taken = super().__getitem__(place)
+        while self._late:
+            self += self._late.pop()
+        return taken
+
+
+def test_what_is_added_while_rows_are_taken_is_taken_the_next_time(buffers):
+    buffer = buffers.local.buffer
+    buffer._kept[NodeStarted] = rows = Hurried((20, 0, 2))
+    rows.extend((10, 0, 1))
+
+    assert buffers.take()[0].rows == {NodeStarted: [10, 0, 1]}
+    assert buffers.take()[0].rows == {NodeStarted: [20, 0, 2]}
+
+
+def test_a_thread_that_is_made_while_threads_are_taken_is_announced_later(buffers):
+    buffers._new_threads = Hurried([(1, "other")])
+    buffers._new_threads.append((0, "me"))
+
+    assert buffers.take_new_threads() == [(0, "me")]
+    assert buffers.take_new_threads() == [(1, "other")]

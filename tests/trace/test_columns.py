@@ -172,3 +172,11 @@ def test_a_changed_payload_is_refused_or_still_a_table(place):
         return
 
     assert [one.columns.ndim for one in blocks] == [2]
+
+
+def test_a_block_longer_than_its_columns_is_refused():
+    column = struct.pack("<Bqq", 0, 7, 0)
+    block = struct.pack("<HHII", 30, 1, 3, len(column) + 1) + column + b"!"
+
+    with pytest.raises(DamageError, match="longer than its columns"):
+        decode_events(struct.pack("<IH", 0, 1) + block, Budget(0))

@@ -68,6 +68,15 @@ def test_foreign_bytes_between_frames_are_a_gap():
     assert gaps(data) == [Gap(len(FIRST), 9, is_tail=False)]
 
 
+@pytest.mark.parametrize("distance", range(1, 30))
+def test_a_frame_is_found_wherever_a_false_start_stands_before_it(distance):
+    """The frame begins inside of what the false start claims, at any distance."""
+    false = MAGIC + bytes([200, 0, 0, 0]) + bytes(17)
+    data = FIRST + false[:distance] + SECOND + bytes(250)
+
+    assert payloads(data) == [b"first", b"second"]
+
+
 def test_an_empty_file_has_no_pieces():
     assert list(scan(b"")) == []
 

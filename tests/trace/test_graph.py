@@ -130,3 +130,45 @@ def test_what_waits_is_bounded(desk, make_node, monkeypatch):
 
     desk.graph.define_nodes(map(make_node, range(4)))
     assert [row.id for row in desk.take()] == [2, 3]
+
+
+class Watched(list):
+    """A list that does something at each append, and after it was first copied."""
+
+    def __init__(self, at_append=lambda: None, after_copy=lambda: None):
+        super().__init__()
+        self._at_append = at_append
+        self._after_copy = [after_copy]
+
+    def append(self, item):
+        self._at_append()
+        super().append(item)
+
+    def __getitem__(self, place):
+        taken = super().__getitem__(place)
+        while self._after_copy:
+            self._after_copy.pop()()
+        return taken
+
+
+def test_what_is_defined_while_definitions_are_taken_is_taken_later(desk, make_node):
+    graph = desk.graph
+    graph._nodes = Watched(after_copy=lambda: graph.define_nodes([make_node(2)]))
+    graph._queues = Watched(after_copy=lambda: graph.define_queue(8, "later", 0))
+    graph.define_nodes([make_node(1)])
+    graph.define_queue(7, "caller 0", -1)
+
+    assert [row.id for row in desk.take()] == [1]
+    assert [row.id for row in desk.queues] == [7]
+    assert [row.id for row in desk.take()] == [2]
+    assert [row.id for row in desk.queues] == [8]
+
+
+def test_nothing_counts_as_defined_before_the_writer_finds_it(desk, make_node):
+    graph, told = desk.graph, []
+    graph._nodes = Watched(at_append=lambda: told.append(1 in graph._defined))
+    graph._queues = Watched(at_append=lambda: told.append(7 in graph._known_queues))
+    graph.define_nodes([make_node(1)])
+    graph.define_queue(7, "caller 0", -1)
+
+    assert told == [False, False]

@@ -182,3 +182,37 @@ def test_an_unwritable_folder_is_told(tmp_path):
 
     with pytest.raises(UserError, match="Permission denied"):
         FileSink(tmp_path / "x.gvt")
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_file_is_closed_in_programs_that_are_started(tmp_path, force):
+    if force:
+        (tmp_path / "x.gvt").write_bytes(b"older")
+    sink = FileSink(tmp_path / "x.gvt", force=force)
+
+    assert not os.get_inheritable(sink._file)
+    sink.close()
+
+
+def test_the_disk_is_asked_to_keep_a_file_before_it_is_closed(tmp_path, monkeypatch):
+    done = []
+    fsync, close = os.fsync, os.close
+    monkeypatch.setattr(os, "fsync", lambda file: (done.append("fsync"), fsync(file)))
+    monkeypatch.setattr(os, "close", lambda file: (done.append("close"), close(file)))
+    sink = FileSink(tmp_path / "x.gvt")
+    sink.write(b"data")
+    sink.close()
+
+    assert done == ["fsync", "close"]
+
+
+def test_a_disk_that_keeps_nothing_is_told_and_the_file_closed(tmp_path, monkeypatch):
+    def fail(file):
+        raise OSError(errno.EIO, "Input/output error")
+
+    sink = FileSink(tmp_path / "x.gvt")
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="Input/output"):
+        sink.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(sink._file)

@@ -53,3 +53,38 @@ def test_what_utf8_cannot_hold_is_spelled_out(strings):
 
     ((_, text),) = strings.take()
     assert text == "a\\udcffb"
+
+
+class Watched(list):
+    """A list that does something at each append, and after it was first copied."""
+
+    def __init__(self, at_append=lambda: None, after_copy=lambda: None):
+        super().__init__()
+        self._at_append = at_append
+        self._after_copy = [after_copy]
+
+    def append(self, item):
+        self._at_append()
+        super().append(item)
+
+    def __getitem__(self, place):
+        taken = super().__getitem__(place)
+        while self._after_copy:
+            self._after_copy.pop()()
+        return taken
+
+
+def test_a_text_defined_while_texts_are_taken_is_taken_the_next_time(strings):
+    strings._pending = Watched(after_copy=lambda: strings.intern("b"))
+    strings.intern("a")
+
+    assert [text for _, text in strings.take()] == ["a"]
+    assert [text for _, text in strings.take()] == ["b"]
+
+
+def test_nobody_is_told_an_index_before_the_writer_finds_its_text(strings):
+    told = []
+    strings._pending = Watched(at_append=lambda: told.append("a" in strings._known))
+    strings.intern("a")
+
+    assert told == [False]

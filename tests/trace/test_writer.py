@@ -1,7 +1,11 @@
+import errno
 from collections import Counter
+
+import pytest
 
 from gradviz.trace.frames import FrameType
 from gradviz.trace.reader import parse_trace
+from gradviz.trace.sink import MemorySink
 
 
 def types(frames):
@@ -77,3 +81,40 @@ def test_frames_are_of_bounded_size(bench, frames_of):
         bench.recorder.node_started(node * 2**40, node * 7919 % 104729)
 
     assert max(len(frame.payload) for frame in frames_of(bench.data())) < 600_000
+
+
+def test_what_is_reported_while_definitions_are_taken_is_explained(bench):
+    """A thread defines a text and refers to it between two steps of the writer."""
+    strings = bench.recorder._strings
+    take = strings.take
+
+    def interrupted():
+        taken = take()
+        strings.take = take
+        bench.recorder.mark("late")
+        return taken
+
+    strings.take = interrupted
+    bench.recorder.mark("early")
+    bench.recorder.flush()
+    texts = [event.text for event in parse_trace(bench.sink.contents()).events()]
+    assert texts == ["early"]
+
+    assert [event.text for event in bench.events()] == ["early", "late"]
+
+
+def test_a_writer_that_has_given_up_lets_threads_keep_nothing(bench):
+    class Full(MemorySink):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    recorder = bench.recorder
+    recorder._writer._sink = Full()
+    recorder.node_started(0, 1)
+    with pytest.warns(RuntimeWarning, match="No space left"):
+        recorder.flush()
+    for node in range(10):
+        recorder.node_started(0, node)
+
+    (taken,) = recorder._buffers.take()
+    assert (taken.rows, taken.num_dropped) == ({}, 10)

@@ -107,7 +107,7 @@ class Budget:
         self._decoded_bytes = (64 << 20) + 48 * file_size
         self._kept_bytes = (64 << 20) + 13 * file_size
         self._events = (1 << 20) + file_size // 2
-        self._lists = (1 << 20) + file_size // 2
+        self._lists = (1 << 19) + file_size // 4
 
     def unpack(self, size: int) -> None:
         """Take `size` bytes that something packed unpacks to.

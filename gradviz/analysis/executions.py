@@ -3,6 +3,7 @@
 Order, timeline, graph and summary all start from here.
 """
 
+import operator
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -14,13 +15,14 @@ from gradviz.trace.model import NodeDefinition, Trace
 from gradviz.trace.strings import shortened
 from gradviz.trace.table import Column, Narrow, Table, different
 
-#: No view shows more nodes than this, or more kernels; what is left out is counted.
+#: A timeline shows no more nodes than this, and no more kernels; the rest is counted.
 MAX_SHOWN: Final = 50_000
 
 #: Longer names and places are cut in all views: a trace may repeat one very often.
 MAX_TEXT: Final = 300
 
 _TEXTS: Final = ("name", "device", "location", "module")
+_texts: Final = operator.attrgetter(*_TEXTS)
 
 _Truths: TypeAlias = npt.NDArray[np.bool_]
 
@@ -214,11 +216,10 @@ def definition(trace: Trace, node: int) -> NodeDefinition:
             edges=(),
             inputs=(),
         )
-    texts = {name: getattr(known, name) for name in _TEXTS}
-    if max(map(len, texts.values())) <= MAX_TEXT:
+    if max(map(len, _texts(known))) <= MAX_TEXT:
         return known
-    cut = {name: shortened(text, MAX_TEXT) for name, text in texts.items()}
-    return msgspec.structs.replace(known, **cut)
+    cut = (shortened(text, MAX_TEXT) for text in _texts(known))
+    return msgspec.structs.replace(known, **dict(zip(_TEXTS, cut, strict=True)))
 
 
 class _Rows(NamedTuple):

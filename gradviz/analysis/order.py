@@ -7,7 +7,6 @@ import msgspec
 import numpy as np
 
 from gradviz.analysis.executions import (
-    MAX_SHOWN,
     Execution,
     NodeStatus,
     as_list,
@@ -19,6 +18,9 @@ from gradviz.trace.model import Trace
 
 SCHEMA: Final = "gradviz.order"
 VERSION: Final = 1
+
+#: So many rows are shown; rows beyond them are counted.
+MAX_ROWS: Final = 100_000
 
 
 class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +72,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 def execution_order(trace: Trace, task: int) -> tuple[OrderRow, ...]:
     """The nodes that were started in pass `task`, in order of start.
 
-    Of more than `MAX_SHOWN` the first.
+    Of more than `MAX_ROWS` the first.
     """
     (order,) = execution_orders(trace, [task])
     return order.rows
@@ -87,7 +89,7 @@ def execution_orders(trace: Trace, tasks: Sequence[int]) -> Iterator[Order]:
     wanted = np.array(tasks[:MAX_PASSES], np.int64)
     begins = np.searchsorted(ordered, wanted).tolist()
     ends = np.searchsorted(ordered, wanted, side="right").tolist()
-    left = MAX_SHOWN
+    left = MAX_ROWS
     for task, begin, end in zip(tasks, begins, ends, strict=False):
         shown = min(end - begin, left)
         left -= shown

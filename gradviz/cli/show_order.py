@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from gradviz.analysis.executions import MAX_SHOWN
-from gradviz.analysis.order import document_of, execution_orders
+from gradviz.analysis.order import MAX_ROWS, document_of, execution_orders
 from gradviz.analysis.passes import MAX_PASSES, select_task
 from gradviz.cli.notes import note
 from gradviz.cli.options import json_option, task_option, trace_argument
@@ -30,7 +29,7 @@ def command(trace_path: Path | None, task: str, as_json: bool) -> None:
         elif order.rows or not order.omitted:
             print_order(order.rows, order.task)
     if omitted:
-        note(f"the first {MAX_SHOWN:,} nodes are shown, {omitted:,} more are left out")
+        note(f"the first {MAX_ROWS:,} nodes are shown, {omitted:,} more are left out")
     if len(tasks) > MAX_PASSES:
         more = len(tasks) - MAX_PASSES
         note(f"the first {MAX_PASSES:,} passes are shown, {more:,} more are left out")

@@ -164,7 +164,7 @@ class Nodes(NodeDefinitions):
         return list(names), np.array(same, np.int64)[places]
 
     def _make(self, node: int, row: int) -> NodeDefinition:
-        number = {name: int(column[row]) for name, column in self._singles.items()}
+        number = {name: column.item(row) for name, column in self._singles.items()}
         edges = _piece(self._edges, self._edge_ends, row)
         created = self._creations.find(node)
         return NodeDefinition(
@@ -213,7 +213,7 @@ class _Index:
 
     def find(self, number: int) -> int:
         """Where it stands, -1 for nowhere."""
-        place = int(np.searchsorted(self.numbers, number))
+        place = int(self.numbers.searchsorted(number))
         if place == len(self.numbers) or self.numbers[place] != number:
             return -1
         return int(self._places[place])

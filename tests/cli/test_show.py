@@ -140,3 +140,17 @@ def test_the_duration_of_a_pass_is_one_number_in_every_view(trace_path, call) ->
     assert last["end_ns"] - last["begin_ns"] == duration_ns
     assert timeline["duration_ns"] == duration_ns
     assert f"· {duration(duration_ns)} ·" in picture
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_what_goes_beyond_the_rows_of_an_order_is_counted(
+    options, trace_path, call, monkeypatch
+) -> None:
+    for module in ("gradviz.analysis.order", "gradviz.cli.show_order"):
+        monkeypatch.setattr(f"{module}.MAX_ROWS", 5)
+
+    result = call("show", "order", trace_path, "--task", "all", *options)
+
+    assert result.exit_code == 0
+    assert result.stdout.count("Stop") == 1
+    assert "the first 5 nodes are shown, 2 more are left out" in result.stderr

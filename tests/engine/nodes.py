@@ -15,7 +15,7 @@ from gradviz.engine import Edge, Engine, InputMetadata, Node, PyTorchSchedule
 from gradviz.engine.engine import MAX_DEPTH
 from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
 from gradviz.engine.ready_queue import ReadyQueue
-from gradviz.engine.sync import THREADS
+from gradviz.engine.sync import THREADS, Sync
 from gradviz.trace.probe import METHODS, Probe
 
 T = TypeVar("T")
@@ -144,9 +144,9 @@ for _name in METHODS:
     setattr(Listener, _name, _hearing(_name))
 
 
-def new_graph_task(**settings: Any) -> GraphTask:
+def new_graph_task(sync: Sync = THREADS, **settings: Any) -> GraphTask:
     """A pass without an engine; `settings` are the arguments of `GraphTask`."""
-    queue: ReadyQueue[NodeTask] = ReadyQueue(THREADS, PyTorchSchedule, CPU_DEVICE)
+    queue: ReadyQueue[NodeTask] = ReadyQueue(sync, PyTorchSchedule, CPU_DEVICE)
     defaults: dict[str, Any] = {
         "keep_graph": False,
         "create_graph": False,
@@ -159,7 +159,28 @@ def new_graph_task(**settings: Any) -> GraphTask:
         "uses_device_threads": True,
         "probe": None,
     }
-    return GraphTask(THREADS, **(defaults | settings))
+    return GraphTask(sync, **(defaults | settings))
+
+
+class WatchingLock:
+    """A lock that fails if something changes while it is free.
+
+    Args:
+        look: What it guards.
+    """
+
+    def __init__(self, look: Callable[[], object]) -> None:
+        self._look = look
+        self.free = look()
+        self.num_taken = 0
+
+    def __enter__(self) -> bool:
+        assert self._look() == self.free, "it changed before the lock was taken"
+        self.num_taken += 1
+        return True
+
+    def __exit__(self, *error: object) -> None:
+        self.free = self._look()
 
 
 class Mailbox:

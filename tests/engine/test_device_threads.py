@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 from gradviz.backends import simulated
-from gradviz.engine import Engine
-from gradviz.engine.sync import Threads
+from gradviz.engine import Engine, PyTorchSchedule
+from gradviz.engine.device_queues import DeviceQueues
+from gradviz.engine.device_threads import DeviceThreads
+from gradviz.engine.passes import Passes
+from gradviz.engine.sync import THREADS, Sync, Threads
+from gradviz.engine.thread_state import ThreadState
 from gradviz.errors import EngineError
+from gradviz.testing import Scheduler, Scripted, sleep
 from gradviz.trace import probe
 from gradviz.trace.probe import Role
 from tests.engine.nodes import (
@@ -21,6 +26,7 @@ from tests.engine.nodes import (
     Mailbox,
     Pass,
     Sink,
+    WatchingLock,
     engine_threads,
     join_all,
     start_thread,
@@ -126,6 +132,100 @@ def test_a_thread_that_is_slow_to_start_is_waited_for():
     engine.stop()
 
     assert was_pushed_first == [False]
+
+
+def device_threads(sync: Sync) -> DeviceThreads:
+    """The threads of an engine, without the engine."""
+    return DeviceThreads(
+        sync,
+        sync.local(ThreadState),
+        DeviceQueues(sync, PyTorchSchedule),
+        Passes(sync),
+    )
+
+
+class TestTheDeadline:
+    """L7: one for all threads."""
+
+    @pytest.mark.parametrize(
+        ("seconds", "ended"), [(0, 0.0), (1, 1.0), (4, 4.0), (7, 6.0)]
+    )
+    def test_stop_waits_until_the_last_thread_has_ended_or_the_time_is_over(
+        self, seconds: int, ended: float
+    ):
+        times: list[float] = []
+
+        class Slow(probe.Probe):
+            def thread_exited(self, device: int, role: Role) -> None:
+                sleep(3 * (device + 1))
+
+        def program() -> None:
+            threads.ensure(2)
+            threads.stop(seconds * 1_000_000_000)
+            times.append(scheduler.fibers.now_ns / 1e9)
+
+        with Scheduler(Scripted({})) as scheduler, probe.installed(Slow()):
+            threads = device_threads(scheduler)
+            scheduler.run(program=program)
+
+        assert times == [ended]
+
+    def test_a_deadline_that_is_over_is_no_error(self):
+        threads = device_threads(THREADS)
+        threads.ensure(2)
+
+        threads.stop(THREADS.now_ns() - 1_000_000_000)
+
+
+def test_threads_that_run_are_not_started_again():
+    """L4: nor is their lock taken, which every pass would have to wait for."""
+    names: list[str] = []
+
+    class Counting(Threads):
+        def spawn(self, target: Callable[[], None], name: str) -> None:
+            names.append(name)
+            super().spawn(target, name)
+
+    threads = device_threads(Counting())
+    threads.ensure(2)
+    with threads._start_lock:
+        threads.ensure(2)
+        threads.ensure(1)
+    threads.ensure(3)
+    threads.stop(THREADS.now_ns())
+
+    assert names == ["gv_autograd_0", "gv_autograd_1", "gv_autograd_2"]
+
+
+def test_two_callers_do_not_start_a_thread_twice():
+    """N4: who starts threads holds the lock."""
+    threads = device_threads(THREADS)
+    threads._start_lock = lock = WatchingLock(
+        lambda: (len(threads._queues), threads._num_running)
+    )
+
+    threads.ensure(2)
+    threads.stop(THREADS.now_ns())
+
+    assert (lock.num_taken, lock.free) == (1, (2, 2))
+
+
+def test_a_refused_thread_leaves_no_queue_that_nobody_consumes():
+    """F11, L4: and the shutdown waits for it, should it have begun all the same."""
+    begun: list[Callable[[], None]] = []
+
+    class Refusing(Threads):
+        def spawn(self, target: Callable[[], None], name: str) -> None:
+            begun.append(target)
+            raise RuntimeError("can't start new thread")
+
+    threads = device_threads(Refusing())
+
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        threads.ensure(1)
+
+    assert len(threads._queues) == 0
+    start_thread(begun[0]).result(PATIENCE_SECONDS)
 
 
 class Interrupt(BaseException):

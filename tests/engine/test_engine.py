@@ -372,11 +372,15 @@ class TestSurroundings:
 class TestCheckpointing:
     """K1, I1."""
 
-    def test_it_is_valid_where_everything_runs(self, engine: Engine):
+    @pytest.mark.parametrize("place", PLACES)
+    def test_it_is_valid_where_everything_runs(self, engine: Engine, place: str):
         seen: list[bool] = [engine.is_checkpoint_valid()]
-        root = Call(lambda grad: seen.append(engine.is_checkpoint_valid()) or ())
 
-        engine.execute([(root, 0)], [1])
+        run_at(
+            engine,
+            place,
+            lambda grad: seen.append(engine.is_checkpoint_valid()) or (),
+        )
 
         assert seen == [True, True]
 

@@ -66,3 +66,38 @@ def test_a_queue_is_called_by_its_device_or_by_its_id():
     assert caller.name == f"caller {caller.id}"
     assert device.name == "device 3"
     assert caller.id != device.id
+
+
+def test_a_queue_that_is_cleared_gives_all_its_tasks_back():
+    """F11: what the consumer has seen, and what it has not."""
+    queue = new_queue()
+    queue.push_own(Task("seen", 1))
+    queue.push(Task("unseen", 2))
+
+    tasks = queue.clear()
+
+    assert sorted(task.name for task in tasks) == ["seen", "unseen"]
+    assert queue.is_empty()
+    assert len(queue) == queue.num_seen() == queue.num_unseen == 0
+    queue.push_own(Task("next", 3))
+    assert [task.name for task in queue.snapshot()] == ["next"]
+    assert queue.pop().name == "next"
+
+
+def test_what_the_consumer_has_not_seen_is_counted_by_itself():
+    """RE8."""
+    queue = new_queue()
+    queue.push(Task("a", 1))
+    queue.push(Task("b", 2))
+    assert (queue.num_seen(), queue.num_unseen) == (0, 2)
+    assert not queue.has_no_mail()
+
+    queue.collect()
+
+    assert (queue.num_seen(), queue.num_unseen) == (2, 0)
+    assert queue.has_no_mail()
+    assert {task.name for task in queue.snapshot()} == {"a", "b"}
+
+
+def test_a_device_of_index_zero_is_a_device():
+    assert new_queue(device=0).name == "device 0"

@@ -1,17 +1,25 @@
 """Backwards inside backwards: nested loops, and threads that stand in for deep ones."""
 
+import gc
 import math
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from gradviz.backends.device import CPU, Device
-from gradviz.engine import AccumulateGrad, Engine, Node
+from gradviz.engine import AccumulateGrad, Engine, Node, PyTorchSchedule
+from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.engine import MAX_DEPTH
-from gradviz.engine.sync import Local, Threads
+from gradviz.engine.graph_task import LetGo
+from gradviz.engine.sync import THREADS, Local, Sync, Threads
+from gradviz.engine.thread_pool import ThreadPool
+from gradviz.engine.thread_state import ThreadState
 from gradviz.errors import EngineError
+from gradviz.testing import Scheduler, Scripted, sleep
 from gradviz.trace import probe
+from gradviz.trace.probe import Role
 from tests.engine.nodes import (
     PATIENCE_SECONDS,
     SIM_0,
@@ -21,8 +29,10 @@ from tests.engine.nodes import (
     Listener,
     Pass,
     Sink,
+    WatchingLock,
     engine_threads,
     join_all,
+    new_graph_task,
     raiser,
     run_nested,
     start_thread,
@@ -137,6 +147,243 @@ class TestThreads:
             "gv_autograd_pool_0",
             "gv_autograd_pool_1",
         ]
+
+
+class Interrupt(BaseException):
+    """Stands for a KeyboardInterrupt, which would end the tests if one got through."""
+
+
+class TestInterrupted:
+    """F04: the caller of a pass is struck while a thread of the pool works for it."""
+
+    def test_the_next_pass_does_not_wait_for_a_stand_in_that_is_still_busy(self):
+        """RE5: a thread whose caller is gone counts as busy."""
+        times: list[float] = []
+
+        def strike(grad: Any) -> Any:
+            scheduler.interrupt("caller", Interrupt())
+            sleep(1_000)
+            return ()
+
+        def look(grad: Any) -> Any:
+            times.append(scheduler.fibers.now_ns / 1e9)
+            return ()
+
+        def call() -> None:
+            with pytest.raises(Interrupt):
+                run_nested(engine, 1, strike)
+            run_nested(engine, 1, look)
+
+        with Scheduler(Scripted({})) as scheduler:
+            engine = Engine(sync=scheduler, max_depth=0)
+            scheduler.run(caller=call)
+            num_threads = engine.num_pool_threads
+
+        assert times == [5.0]  # what a failed pass waits for its nodes elsewhere
+        assert num_threads == 2
+
+    def test_its_stand_in_is_let_go_and_can_be_used_again(self):
+        """It would sleep before a queue that is thrown away."""
+        names: list[str] = []
+        other = Listener()
+
+        def strike(grad: Any) -> Any:
+            scheduler.interrupt("caller", Interrupt())
+            return ()
+
+        def call() -> None:
+            with pytest.raises(Interrupt):
+                run_nested(engine, 1, strike)
+            sleep(1)
+            run_nested(engine, 1, lambda grad: names.append("again") or ())
+
+        with Scheduler(Scripted({})) as scheduler, probe.installed(other):
+            engine = Engine(sync=scheduler, max_depth=0)
+            scheduler.run(caller=call)
+            num_threads = engine.num_pool_threads
+            scheduler.run(stop=engine.stop)
+            assert not scheduler.fibers.alive
+
+        assert names == ["again"]
+        assert num_threads == 1
+
+    def test_a_thread_that_comes_too_late_does_not_work_for_it(self):
+        listener = Listener()
+        late: list[Callable[[], None]] = []
+
+        class Late(Scheduler):
+            def spawn(self, target: Callable[[], None], name: str) -> None:
+                late.append(target)
+
+        def call() -> None:
+            with pytest.raises(Interrupt):
+                run_nested(engine, 1, lambda grad: ())
+
+        def strike() -> None:
+            scheduler.interrupt("caller", Interrupt())
+
+        with Late(Scripted({})) as scheduler, probe.installed(listener):
+            engine = Engine(sync=scheduler, max_depth=0)
+            scheduler.run(caller=call, other=strike)
+            scheduler.fibers.start(late[0], "pool", is_daemon=True)
+            scheduler.run()
+            scheduler.run(stop=engine.stop)
+
+        assert Role.POOL not in listener.of("thread_started", "role")
+
+    def test_its_stand_in_lets_go_of_the_queue_whatever_becomes_of_the_caller(self):
+        """A second interrupt may keep the caller from telling of the end."""
+        with Scheduler(Scripted({})) as scheduler:
+            pool, task = new_pool(scheduler), new_graph_task(scheduler)
+
+            def call() -> None:
+                with pytest.raises(Interrupt):
+                    pool.run(task)
+
+            scheduler.run(
+                caller=call, other=lambda: scheduler.interrupt("caller", Interrupt())
+            )
+
+        assert task.is_done
+
+
+def new_pool(sync: Sync = THREADS) -> ThreadPool:
+    """The pool of an engine, without the engine."""
+    queues = DeviceQueues(sync, PyTorchSchedule)
+    return ThreadPool(sync, sync.local(ThreadState), queues)
+
+
+class TestTorn:
+    """F11: an error strikes the engine's own code on a thread of the pool."""
+
+    def test_its_pass_fails_and_says_why_and_the_thread_works_on(self):
+        error = MemoryError()
+
+        class Striking(probe.Probe):
+            def thread_started(self, device: int, role: Role) -> None:
+                if role is Role.POOL:
+                    raise error
+
+        engine = Engine(max_depth=0)
+        with (
+            probe.installed(Striking()),
+            pytest.raises(EngineError, match="a thread of the reentrancy pool") as one,
+        ):
+            nest(engine, 1)
+        names = nest(engine, 1)
+        num_threads = engine.num_pool_threads
+        engine.stop()
+
+        assert one.value.__cause__ is error
+        assert names == [thread_name(), "gv_autograd_pool_0"]
+        assert num_threads == 1
+
+    def test_it_runs_no_node_of_its_pass_any_more(self):
+        pool, task, state = new_pool(), new_graph_task(), ThreadState()
+        task.begin_help(state)
+
+        pool._tear(state, task, MemoryError())
+
+        assert task.helpers == []
+        assert task.baton.qsize() == 1
+
+    def test_before_it_knows_its_job_those_fail_that_have_no_thread(self):
+        pool, error = new_pool(), MemoryError()
+        served, waiting = new_graph_task(), new_graph_task()
+        pool._waiting |= {task.id: task for task in (served, waiting)}
+        pool._served[served.id] = served
+
+        pool._tear(None, None, error)
+
+        assert (waiting.error, waiting.is_torn.value) == (error, True)
+        assert waiting.baton.qsize() == 1
+        assert (served.error, served.is_torn.value) == (None, False)
+        assert served.baton.empty()
+
+
+def test_who_waits_and_who_works_are_counted_under_the_lock():
+    """N4."""
+    pool = new_pool()
+    task = new_graph_task()
+    task.cpu_ready_queue.push(LetGo(task))
+    pool._lock = lock = WatchingLock(lambda: (len(pool._waiting), pool.num_threads))
+
+    pool.run(task)
+
+    assert lock.num_taken == 2
+    assert lock.free == (1, 1)
+    pool._lock = lock = WatchingLock(lambda: (pool.num_threads, pool._is_stopped))
+    pool.stop()
+    assert lock.num_taken == 1
+    assert lock.free == (0, True)
+
+
+class TestStopping:
+    """L13."""
+
+    def test_every_thread_of_the_pool_ends(self):
+        before = engine_threads()
+        engine = Engine(max_depth=0)
+        nest(engine, 3)
+        threads = engine_threads() - before
+        assert len(threads) == engine.num_pool_threads == 3
+
+        engine.stop()
+
+        join_all(threads)
+        assert engine.num_pool_threads == 0
+
+    def test_a_thread_that_begins_afterwards_ends_at_once(self, engine: Engine):
+        engine.stop()
+
+        engine._pool._thread_main()
+
+        assert engine.num_pool_threads == 0
+
+
+class TestIdle:
+    def test_an_idle_thread_keeps_nothing_of_its_last_pass_alive(self):
+        """M4: no node, no pass, no queue."""
+        refs: list[weakref.ref[Any]] = []
+        engine = Engine(max_depth=0)
+
+        def backward() -> None:
+            def look(grad: Any) -> Any:
+                state = engine._states.get()
+                things = state.graph_task, state.node
+                refs.extend(weakref.ref(thing) for thing in things if thing)
+                return ()
+
+            run_nested(engine, 1, look)
+
+        gc.disable()
+        try:
+            backward()
+            states = tuple(engine._threads)
+            assert len(refs) == 2
+            assert [ref() for ref in refs] == [None, None]
+        finally:
+            gc.enable()
+        (idle,) = (one for one in states if "pool" in one.thread_name)
+        assert (idle.ready_queue, idle.graph_task, idle.node) == (None, None, None)
+        engine.stop()
+
+
+class TestReports:
+    def test_a_thread_says_when_it_is_made_and_when_it_stands_in(self):
+        listener = Listener()
+        engine = Engine(max_depth=0)
+
+        with probe.installed(listener):
+            nest(engine, 2)
+            nest(engine, 1)
+        engine.stop()
+
+        assert listener.of("pool_thread_spawned", "num_threads") == [1, 2]
+        for method in ("thread_started", "thread_exited"):
+            roles = listener.of(method, "role")
+            assert roles.count(Role.POOL) == 3
+            assert roles.count(Role.CALLER) == 2
 
 
 class TestDepth:

@@ -27,6 +27,7 @@ _SWAPPED: Final[dict[type[ast.AST], type[ast.AST]]] = {
     ast.Or: ast.And,
 }
 _LEFT_OUT: Final = (ast.Expr, ast.Raise, ast.Break, ast.Continue, ast.Delete)
+_STORED: Final = (ast.Attribute, ast.Subscript)
 _ALONE: Final = ("annotation", "returns", "decorator_list", "type_params", "bases")
 
 
@@ -68,10 +69,27 @@ def _changes(tree: ast.AST) -> Iterator[tuple[int, str, Any]]:
             yield node.lineno, what, functools.partial(change, node)
         for body in _bodies(node):
             for index, statement in enumerate(body):
-                if isinstance(statement, _LEFT_OUT) and not _is_text(statement):
+                if (instead := _instead_of(statement)) is not None:
                     what = f"no {type(statement).__name__.lower()}"
-                    leave_out = functools.partial(body.__setitem__, index, ast.Pass())
-                    yield statement.lineno, what, leave_out
+                    place = slice(index, index + 1)
+                    yield (
+                        statement.lineno,
+                        what,
+                        functools.partial(body.__setitem__, place, instead),
+                    )
+
+
+def _instead_of(statement: ast.stmt) -> list[ast.stmt] | None:
+    """What can stand in place of a whole statement, None if nothing can."""
+    match statement:
+        case ast.With() if not any(one.optional_vars for one in statement.items):
+            return statement.body
+        case ast.Assign(targets=[target]) if isinstance(target, _STORED):
+            return [ast.Pass()]
+        case _ if isinstance(statement, _LEFT_OUT) and not _is_text(statement):
+            return [ast.Pass()]
+        case _:
+            return None
 
 
 def _of(node: Any) -> tuple[str, Callable[[Any], None]] | None:

@@ -13,6 +13,8 @@ def f(x: int = 1, *, all: bool = True) -> bool:
         print(x)
     while x:
         break
+    with lock:
+        x.y = 5
     return x is not None
 '''
 
@@ -30,6 +32,8 @@ def after(what):
         ("Add -> Sub", "x -= 2"),
         ("no break", "pass"),
         ("no expr", "pass"),
+        ("no assign", "pass"),
+        ("no with", "\n    x.y = 5"),
         ("IsNot -> Is", "return x is None"),
         ("return None", "return None"),
         ("not True", "def f(x: int=1, *, all: bool=False) -> bool:"),

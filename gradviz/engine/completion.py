@@ -82,7 +82,8 @@ def _end_failed(state: ThreadState, graph_task: GraphTask) -> None:
 
 def _run_callbacks(state: ThreadState, graph_task: GraphTask) -> None:
     outer, state.graph_task = state.graph_task, graph_task
-    token = GRAD_ENABLED.set(graph_task.create_graph)
+    # Put back by `execute`; on any other thread this is a copy of its context.
+    GRAD_ENABLED.set(graph_task.create_graph)
     state.in_user_code = True
     try:
         # By index: the list may grow while it is walked.
@@ -92,7 +93,6 @@ def _run_callbacks(state: ThreadState, graph_task: GraphTask) -> None:
             callback()
     finally:
         state.graph_task = outer
-        GRAD_ENABLED.reset(token)
 
 
 def push_wake_up(

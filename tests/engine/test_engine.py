@@ -617,6 +617,23 @@ class TestInsideTheEngine:
         assert [outcome[: len(refusal)] for outcome in outcomes] == [refusal] * times
         assert [sink.received for sink in sinks] == [[(7,)], [(7,)]]
 
+    def test_so_is_one_after_a_node_that_is_only_captured(self, engine: Engine):
+        """F21, I5: the node itself does not run."""
+        outcomes: list[bool] = []
+
+        class Intruder(probe.Probe):
+            def node_completed(self, *args: Any) -> None:
+                state = engine._states.get()
+                outcomes.append(state.in_user_code)
+
+        out = Sink()
+        with probe.installed(Intruder()):
+            engine.execute(
+                [(Pass(out), 0)], [1], outputs=[(out, 0)], accumulate_grad=False
+            )
+
+        assert outcomes == [False, False]
+
 
 def test_warnings_of_every_thread_reach_the_caller(engine: Engine):
     """K6, X11, G13: also when the pass fails."""

@@ -6,12 +6,16 @@ from typing import Any
 import pytest
 
 from gradviz.engine import Engine, Node
+from gradviz.engine.graph_task import NodeTask
+from gradviz.engine.inspection import describe_state, progress
+from gradviz.engine.thread_state import ThreadState
 from tests.engine.nodes import (
     SIM_0,
     Call,
     Mailbox,
     Pass,
     Sink,
+    new_graph_task,
     start_thread,
 )
 
@@ -90,3 +94,116 @@ def test_a_pass_inside_a_pass_is_shown_with_who_called_it(engine: Engine):
     assert texts[0].startswith("2 passes under way\n")
     assert f"{outer!r} of <GraphTask #" in texts[0]
     assert "called backward, which waits;" in texts[0]
+
+
+class TestThePasses:
+    def test_one_tells_of_its_caller_its_parent_its_tasks_and_its_error(self):
+        home, outer = ThreadState(), new_graph_task()
+        task = new_graph_task(home=home, parent=outer, reentrant_depth=3)
+        task.outstanding_tasks = 2
+        task.begin_help("a")
+        task.set_error(ValueError("mine"), None)
+
+        lines = describe_state([task], [], []).splitlines()
+
+        assert lines[:4] == [
+            "1 pass under way",
+            f"  {task!r}: called by {home.thread_name}, inside {outer!r}",
+            "    depth 3; 2 tasks queued or running, 1 of them on other threads",
+            "    has failed: ValueError('mine')",
+        ]
+
+    def test_one_that_nobody_called_from_inside_another_says_no_more(self):
+        task = new_graph_task()
+        task.outstanding_tasks = 1
+
+        lines = describe_state([task], [], []).splitlines()
+
+        assert lines[1:3] == [
+            f"  {task!r}: called by ?",
+            "    depth 0; 1 task queued or running, 0 of them on other threads",
+        ]
+        assert "has failed" not in "".join(lines)
+
+    @pytest.mark.parametrize(("waiting", "told"), [(10, 10), (11, 11), (30, 11)])
+    def test_ten_nodes_that_wait_are_named_and_the_rest_counted(
+        self, waiting: int, told: int
+    ):
+        task = new_graph_task()
+        for _ in range(waiting):
+            node = Sink()
+            task.not_ready[node] = [None]
+            task.dependencies[node] = 2
+
+        text = describe_state([task], [], [])
+
+        assert text.count("waits for 2 more gradients") == min(waiting, 10)
+        assert (f"    and {waiting - 10} more\n" in text) == (told == 11)
+
+    def test_its_queue_is_told_once_with_the_first_ten_tasks(self):
+        task = new_graph_task()
+        queue = task.cpu_ready_queue
+        for _ in range(12):
+            queue.push_own(NodeTask(task, Sink(), [], 0))
+        queue.push(NodeTask(task, Sink(), [], 0))
+
+        text = describe_state([task, task], [queue], [])
+
+        assert "1 queue\n" in text
+        (line,) = (one for one in text.splitlines() if queue.name in one)
+        assert line.startswith(f"  {queue.name}: 13 tasks: <Sink #")
+        assert line.endswith(" and 2 more (1 not looked at yet)")
+        assert line.count("Sink") == 10
+
+    @pytest.mark.parametrize("number", [0, 1, 10])
+    def test_up_to_ten_tasks_are_named_and_no_more_is_said(self, number: int):
+        task = new_graph_task()
+        for _ in range(number):
+            task.cpu_ready_queue.push_own(NodeTask(task, Sink(), [], 0))
+
+        text = describe_state([task], [], [])
+
+        assert text.count("Sink") == number
+        assert "more" not in text
+        assert "not looked at" not in text
+
+    def test_progress_is_what_is_outstanding_and_what_is_unmet(self):
+        """RE8."""
+        task, node = new_graph_task(), Sink()
+        task.outstanding_tasks = 2
+        task.dependencies |= {node: 3, Sink(): 4}
+
+        assert progress([task]) == ((task.id, 2, 7),)
+
+
+class TestTheThreads:
+    def test_one_in_no_backward_is_not_told(self):
+        assert "thread" not in describe_state([], [], [ThreadState()])
+
+    def test_one_between_two_nodes_tells_its_calls_alone(self):
+        state, task, node = ThreadState(), new_graph_task(), Sink()
+        state.calls.append((task, node))
+
+        lines = describe_state([], [], [state]).splitlines()
+
+        assert lines[2:4] == [
+            f"thread {state.thread_name}",
+            f"  {node!r} of {task!r} called backward, which waits;",
+        ]
+        assert lines[4].startswith("    ")
+
+    @pytest.mark.parametrize("in_user_code", [True, False])
+    @pytest.mark.parametrize("is_outer", [True, False])
+    def test_a_node_above_another_of_its_pass_is_warned_of(
+        self, is_outer: bool, in_user_code: bool
+    ):
+        """RE8: the one may hold a lock that the other needs."""
+        state, task, node = ThreadState(), new_graph_task(), Sink()
+        state.calls.append((task if is_outer else new_graph_task(), Sink()))
+        state.graph_task, state.node = task, node
+        state.in_user_code = in_user_code
+
+        text = describe_state([], [], [state])
+
+        assert f"  runs {node!r} of {task!r}" in text
+        assert ("Do not hold a lock" in text) == (is_outer and in_user_code)

@@ -87,3 +87,97 @@ class TestRecorded:
 
         assert order(Engine(schedule=policy)) == "edcba"
         assert "no further pass was recorded" in policy.deviations[0]
+
+    @pytest.mark.parametrize(
+        ("steps", "problem"),
+        [
+            ([(0, "Pass")] * 5, "it has 6 nodes, the recorded one 5"),
+            (
+                [(6, "Pass"), *((rank, "Pass") for rank in range(5))],
+                "the recorded order names a node 6 that it does not have",
+            ),
+            (
+                [(-1, "Pass"), *((rank, "Pass") for rank in range(5))],
+                "the recorded order names a node -1 that it does not have",
+            ),
+            ([(0, "Pass")] * 6, "the recorded order names a node twice"),
+            ([(5, "Other"), *((rank, "Pass") for rank in range(5))], "was Other when"),
+        ],
+    )
+    def test_what_is_no_order_of_this_graph_is_not_followed(
+        self, steps: list[tuple[int, str]], problem: str
+    ):
+        policy = Recorded([[Step(*step) for step in steps]])
+
+        assert order(Engine(schedule=policy)) == "edcba"
+        (deviation,) = policy.deviations
+        assert problem in deviation
+        assert deviation.endswith("it ran in PyTorch's order")
+
+    def test_a_graph_that_runs_again_has_the_turns_of_its_pass(self):
+        """Not those of the pass before, if the new one is not followed."""
+        log: list[str] = []
+        root = tree(log)
+        steps = [Step(rank, "Pass") for rank in (5, 2, 0, 4, 1, 3)]
+        engine = Engine(schedule=Recorded([steps]))
+
+        for _ in range(2):
+            engine.execute([(root, 0)], [1], keep_graph=True)
+
+        assert "".join(log) == "caebd" + "edcba"
+
+    def test_what_has_no_turn_goes_first_by_its_priority(self):
+        schedule = Recorded([]).schedule()
+        work = new_graph_task()
+        older, newer = (
+            NodeTask(work, node, [None], node.sequence_nr) for node in (Pass(), Pass())
+        )
+
+        for task in (older, newer):
+            schedule.push(task)
+
+        assert [schedule.pop(), schedule.pop()] == [newer, older]
+
+    def test_a_node_waits_for_its_turn_unless_its_pass_has_failed(self):
+        """R3: else the queue of a failed pass would never be empty."""
+        first, second = Pass(), Pass()
+        policy = Recorded([[Step(0, "Pass"), Step(1, "Pass")]])
+        schedule = policy.schedule()
+        work = new_graph_task()
+        policy.begin(work.id, [(second, 0), (first, 0)])
+        task = NodeTask(work, second, [None], 0)
+
+        schedule.push(task)
+
+        assert (len(schedule), list(schedule)) == (1, [task])
+        with pytest.raises(IndexError, match="it is nobody's turn"):
+            schedule.pop()
+        work.set_error(ValueError(), None)
+        assert schedule.pop() is task
+        assert (len(schedule), list(schedule)) == (0, [])
+
+    def test_each_queue_has_turns_of_its_own(self):
+        """Nodes of several devices do not wait for each other."""
+        here, there = Pass(), Pass()
+        policy = Recorded([[Step(0, "Pass"), Step(1, "Pass")]])
+        policy.begin(0, [(here, 0), (there, 1)])
+        schedule, work = policy.schedule(), new_graph_task()
+        task = NodeTask(work, there, [None], 0)
+
+        schedule.push(task)
+
+        assert schedule.pop() is task
+
+
+@pytest.mark.parametrize("name", ["pytorch", "fifo", "random:1"])
+def test_a_schedule_counts_and_lists_what_waits(name: str):
+    schedule: Schedule = policy_named(name).schedule()
+    work = new_graph_task()
+    tasks = [NodeTask(work, Pass(), [None], number) for number in range(3)]
+    tasks.append(WakeUp(work, ends_pass=True))
+
+    for task in tasks:
+        schedule.push(task)
+
+    assert len(schedule) == 4
+    assert set(schedule) == set(tasks)

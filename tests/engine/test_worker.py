@@ -5,6 +5,8 @@ import gc
 import itertools
 import threading
 import weakref
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,10 @@ import pytest
 
 from gradviz.engine import AccumulateGrad, Engine, Node, execution, graph_task
 from gradviz.errors import EngineError
+from gradviz.testing import Scheduler, Scripted, sleep
+from gradviz.testing.noted_device import Notebook
 from gradviz.trace import probe
+from tests.engine.accelerator import NOTED_1, Work, gradient
 from tests.engine.nodes import (
     PLACES,
     SIM_0,
@@ -618,3 +623,101 @@ def test_pushes_and_pops_are_in_the_order_of_one_priority_queue(engine: Engine):
         elif method == "task_popped":
             assert waiting.pop(fields["node"]) >= max(waiting.values(), default=0)
     assert waiting == {}
+
+
+def test_how_long_a_thread_slept_is_reported():
+    """Q7: the caller has nothing to do while a device works."""
+    listener = Listener()
+
+    def work(grad: Any) -> Any:
+        sleep(2)
+        return (grad,)
+
+    with Scheduler(Scripted({})) as scheduler, probe.installed(listener):
+        engine, root = Engine(sync=scheduler), Call(work, Sink(), device=SIM_0)
+        scheduler.run(caller=lambda: engine.execute([(root, 0)], [1]))
+        scheduler.run(stop=engine.stop)
+
+    (caller,) = {
+        queue
+        for queue, device in listener.of("queue_defined", "queue", "device")
+        if device == -1
+    }
+    waits = listener.of("queue_waited", "queue", "waited_ns")
+    assert [ns for queue, ns in waits if queue == caller] == [2_000_000_000]
+
+
+class TestTheMutex:
+    """N4: who changes what threads share holds the pass's mutex, and tells so."""
+
+    @pytest.fixture
+    def told(self, engine: Engine) -> Iterator[dict[str, set[bool]]]:
+        """What was told of a pass -> whether its mutex was held, on each occasion."""
+        told: dict[str, set[bool]] = defaultdict(set)
+
+        class Watching(probe.Probe):
+            pass
+
+        def watch(method: str) -> Any:
+            def told_of(self: probe.Probe, task: int, *args: Any) -> None:
+                (mutex,) = (
+                    one.mutex for one in engine._passes.under_way() if one.id == task
+                )
+                told[method].add(mutex.locked())  # type: ignore[attr-defined]
+
+            return told_of
+
+        for method in (
+            *("task_pushed", "gradient_buffered", "capture_taken"),
+            *("task_failed", "task_completed", "node_completed"),
+        ):
+            setattr(Watching, method, watch(method))
+        with probe.installed(Watching()):
+            yield told
+
+    def test_is_held_where_gradients_arrive(
+        self, engine: Engine, told: dict[str, set[bool]]
+    ):
+        out = Sink()
+
+        engine.execute(
+            [(Pass(out, device=SIM_0), 0)],
+            [1],
+            outputs=[(out, 0)],
+            accumulate_grad=False,
+        )
+
+        assert told == {
+            "task_pushed": {True},
+            "gradient_buffered": {True},
+            "capture_taken": {True},
+            "node_completed": {False},
+            "task_completed": {True},
+        }
+
+    def test_is_held_where_streams_are_known(
+        self, engine: Engine, notebook: Notebook, told: dict[str, set[bool]]
+    ):
+        root = Work(Work(), Work(device=NOTED_1))
+
+        engine.execute([(root, 0)], [gradient(notebook)])
+
+        assert told["gradient_buffered"] == told["task_pushed"] == {True}
+
+    def test_is_held_where_an_error_wakes_the_caller(
+        self, engine: Engine, told: dict[str, set[bool]]
+    ):
+        """M5."""
+        node = Call(raiser(ValueError("mine")), device=SIM_0)
+
+        with pytest.raises(ValueError, match="mine"):
+            engine.execute([(node, 0)], [1])
+
+        assert told == {"task_pushed": {True}, "task_failed": {True}}
+
+    def test_is_held_where_a_private_pass_begins(
+        self, engine: Engine, told: dict[str, set[bool]]
+    ):
+        engine.execute([(Sink(), 0)], [1])
+
+        assert told["task_pushed"] == {True}

@@ -22,6 +22,7 @@ from gradviz.backends.stream import (
 from gradviz.engine import AccumulateGrad, Edge, Engine, Node, stream_mismatch
 from gradviz.engine.engine import MAX_DEPTH
 from gradviz.engine.grad_mode import MULTITHREADING_ENABLED
+from gradviz.engine.pass_streams import PassStreams
 from gradviz.testing.noted_device import Notebook
 from gradviz.trace import probe
 from tests.engine.accelerator import (
@@ -688,6 +689,45 @@ class TestFailures:
         backward(engine, root, notebook)
         use(leaf.leaf.grad)
         assert leaf.leaf.grad.value == 1
+
+    @pytest.mark.parametrize(
+        "step",
+        [
+            "current_for",
+            "receive",
+            "handed_on",
+            "prepare_sum",
+            "summed",
+            "leave",
+            "join",
+        ],
+    )
+    def test_a_backend_that_fails_at_any_step_is_an_error_like_any_other(
+        self, engine, notebook, monkeypatch, step
+    ):
+        """R6: it strikes no code of the engine's own, so nothing is thrown away."""
+        error, streams = ValueError("lost"), (Stream(NOTED_0), Stream(NOTED_0))
+        last = work_on(streams[0])
+        root = Work(work_on(streams[1], last), work_on(streams[0], last))
+        backward(engine, root, notebook)
+        queue = engine._states.get().ready_queue
+
+        with monkeypatch.context() as patch:
+            whole = getattr(PassStreams, step)
+
+            def fail(self: PassStreams, *args: Any, **settings: Any) -> Any:
+                # What the caller gives the root is no task yet.
+                if step == "handed_on" and args[0] is None:
+                    return whole(self, *args, **settings)
+                raise error
+
+            patch.setattr(PassStreams, step, fail)
+            with pytest.raises(ValueError, match="lost") as caught:
+                backward(engine, root, notebook)
+
+        assert caught.value is error
+        assert engine._states.get().ready_queue is queue
+        backward(engine, root, notebook)
 
     def test_a_node_that_fails_has_others_wait_for_nothing(self, engine, notebook):
         side = Stream(NOTED_0)

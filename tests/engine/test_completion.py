@@ -1,17 +1,31 @@
-"""How a pass ends: final callbacks, and errors in them."""
+"""How a pass ends: final callbacks, errors in them, and who is told."""
 
 from typing import Any
 
 import pytest
 
-from gradviz.engine import Engine
+from gradviz.engine import Engine, PyTorchSchedule
+from gradviz.engine.completion import (
+    mark_as_completed_and_run_post_processing,
+    push_wake_up,
+    tear,
+)
+from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
+from gradviz.engine.passes import Passes
+from gradviz.engine.sync import THREADS
+from gradviz.engine.thread_state import ThreadState
+from gradviz.errors import EngineError
+from gradviz.trace.probe import Push
 from tests.engine.nodes import (
     PLACES,
     SIM_0,
     Call,
+    Listener,
     Pass,
     Sink,
+    new_graph_task,
     raiser,
     run_at,
 )
@@ -196,3 +210,196 @@ def test_a_callback_sees_the_results_of_the_whole_pass(engine: Engine):
     engine.execute([(root, 0)], [7])
 
     assert seen == [(7,)]
+
+
+class Scene:
+    """Two devices, and a thread that works for the first of them."""
+
+    def __init__(self) -> None:
+        self.queues = DeviceQueues(THREADS, PyTorchSchedule)
+        for _ in range(2):
+            self.queues.add(self.queues.new_device_queue())
+        self.queue, self.other = self.queues
+        self.state = ThreadState()
+        self.state.serve(self.queue, 0)
+
+    def ends(self, task: GraphTask) -> None:
+        mark_as_completed_and_run_post_processing(self.state, self.queues, task)
+
+
+class TestTheOwner:
+    """M5, P1: who is to leave is told, or finds out by itself."""
+
+    def test_finds_out_by_itself_if_it_counted_the_last_task(self):
+        scene, task = Scene(), new_graph_task(owner=0)
+
+        scene.ends(task)
+
+        assert (task.is_done, task.is_complete, task.is_ended) == (True, True, True)
+        assert scene.queue.is_empty()
+        assert task.cpu_ready_queue.is_empty()
+
+    @pytest.mark.parametrize("owner", [CPU_DEVICE, 1])
+    def test_is_woken_by_any_other_thread(self, owner: int):
+        scene, task = Scene(), new_graph_task(owner=owner)
+        queue = task.cpu_ready_queue if owner == CPU_DEVICE else scene.other
+
+        scene.ends(task)
+
+        assert (task.is_done, task.is_complete, task.is_told) == (False, True, True)
+        wake_up = queue.pop(timeout=0.0)
+        assert (wake_up.graph_task, wake_up.ends_pass) == (task, True)
+        assert task.outstanding_tasks == 0
+        assert scene.queue.is_empty()
+
+    def test_is_not_told_twice_of_a_pass_that_was_given_up(self):
+        scene, task = Scene(), new_graph_task(owner=CPU_DEVICE)
+        task.claim_end()
+
+        scene.ends(task)
+
+        assert (task.is_done, task.is_told) == (False, False)
+        assert task.cpu_ready_queue.is_empty()
+
+    def test_of_a_failed_pass_is_woken_and_no_callback_runs(self):
+        scene, task = Scene(), new_graph_task(owner=CPU_DEVICE)
+        task.final_callbacks.append(raiser(AssertionError()))
+        error = ValueError("mine")
+        task.set_error(error, None)
+
+        scene.ends(task)
+
+        assert (task.error, task.is_complete, task.is_told) == (error, False, True)
+
+    def test_hears_of_an_error_of_a_callback(self):
+        """P4: and the engine's own code goes on in its own name."""
+        scene, error = Scene(), ValueError("mine")
+        task = new_graph_task(owner=CPU_DEVICE)
+        task.final_callbacks.append(raiser(error))
+
+        scene.ends(task)
+
+        assert (task.error, task.is_complete, task.is_told) == (error, False, True)
+        assert not scene.state.in_user_code
+        assert scene.state.graph_task is None
+
+    def test_hears_nothing_while_an_interrupt_is_on_its_way_down(self):
+        """Note [Interrupted engine code]: a callback's backward was struck."""
+        scene, error = Scene(), KeyboardInterrupt()
+        task = new_graph_task(owner=CPU_DEVICE)
+
+        def callback() -> None:
+            scene.state.is_interrupted = True
+            raise error
+
+        task.final_callbacks.append(callback)
+
+        with pytest.raises(KeyboardInterrupt):
+            scene.ends(task)
+
+        assert task.error is None
+        assert not task.is_ended
+
+    def test_of_a_pass_with_gradients_missing_hears_of_that(self):
+        """X9: and nothing keeps those that have come."""
+        scene, node = Scene(), Sink()
+        task = new_graph_task(owner=0)
+        task.dependencies[node] = 1
+        task.not_ready[node] = [1]
+
+        scene.ends(task)
+
+        assert "could not compute gradients" in str(task.error)
+        assert task.not_ready == {}
+
+
+@pytest.mark.parametrize("ends_pass", [True, False])
+def test_a_wake_up_of_a_failed_pass_counts_and_that_of_an_ended_one_does_not(
+    ends_pass: bool,
+):
+    """M5: so that it cannot be left behind in the queue."""
+    listener, scene = Listener(), Scene()
+    task = new_graph_task(owner=1, probe=listener, reentrant_depth=2)
+    task.outstanding_tasks = 3
+    scene.other.push_own(NodeTask(task, Sink(), [], 0))
+
+    push_wake_up(scene.queues, task, ends_pass=ends_pass)
+
+    count = 3 if ends_pass else 4
+    assert task.outstanding_tasks == count
+    assert task.is_told is ends_pass
+    (told,) = (fields for _, _, fields in listener.calls)
+    del told["self"]
+    assert told == {
+        "task": task.id,
+        "node": -1,
+        "queue": scene.other.id,
+        "reentrant_depth": 2,
+        "sequence_nr": 0,
+        "queue_length": 2,
+        "outstanding": count,
+        "pushed_by": -1,
+        "what": Push.WAKE_UP,
+    }
+
+
+def test_who_was_told_of_the_end_stays_told():
+    scene, task = Scene(), new_graph_task()
+
+    push_wake_up(scene.queues, task, ends_pass=True)
+    push_wake_up(scene.queues, task, ends_pass=False)
+
+    assert task.is_told
+
+
+class TestTorn:
+    """F11: an error struck the engine's own code on a device's thread."""
+
+    def torn(self, **settings: Any) -> tuple[Scene, GraphTask, BaseException]:
+        scene, error, passes = Scene(), MemoryError(), Passes(THREADS)
+        task = new_graph_task(owner=settings.pop("owner", CPU_DEVICE))
+        task.begin_help(scene.state)
+        for name, value in settings.items():
+            setattr(task, name, value)
+        passes.begin(task)
+        scene.queue.push_own(NodeTask(task, Sink(), [], 0))
+        scene.queue.push(NodeTask(task, Sink(), [], 0))
+        scene.state.current_depth = 3
+        tear(scene.state, scene.queues, scene.queue, passes, error)
+        return scene, task, error
+
+    @pytest.mark.parametrize(
+        "settings", [{"devices": frozenset({0, 1})}, {"owner": 0}], ids=str
+    )
+    def test_a_pass_that_has_work_for_the_device_fails(self, settings: dict[str, Any]):
+        _, task, error = self.torn(**settings)
+
+        assert isinstance(task.error, EngineError)
+        assert task.error.__cause__ is error
+        assert str(task.error) == (
+            "the thread of device 0 was struck by MemoryError in the engine's own "
+            "code; the pass cannot go on"
+        )
+        assert task.is_torn.value
+        assert task.is_told
+        assert task.helpers == []
+
+    def test_one_that_has_none_does_not(self):
+        _, task, _ = self.torn(devices=frozenset({1}))
+
+        assert (task.error, task.is_torn.value, task.is_told) == (None, False, False)
+        assert task.helpers == []
+
+    @pytest.mark.parametrize("name", ["is_told", "is_done"])
+    def test_an_owner_that_knows_of_the_end_is_not_told_again(self, name: str):
+        _, task, _ = self.torn(devices=frozenset({0}), **{name: True})
+
+        assert task.error is not None
+        assert task.cpu_ready_queue.is_empty()
+
+    def test_the_thread_begins_anew_with_an_empty_queue(self):
+        scene, _, _ = self.torn()
+
+        assert scene.queue.is_empty()
+        assert scene.state.ready_queue is scene.queue
+        assert (scene.state.worker_device, scene.state.current_depth) == (0, 0)

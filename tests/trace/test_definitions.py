@@ -1,7 +1,10 @@
+import inspect
+
 import msgspec
 import numpy as np
 import pytest
 
+from gradviz.trace import clock, definitions, model
 from gradviz.trace.clock import ClockPair
 from gradviz.trace.definitions import (
     Definitions,
@@ -22,6 +25,42 @@ EVERYTHING = Definitions(
     inputs=[InputRow(0, (2, 3), 0, 7)],
     nodes=[NodeRow(5, 0, 4, 3, 7, [2, 0, -1, 0], [0, -1])],
 )
+
+
+STRUCTS = [
+    one
+    for module in (clock, definitions, model)
+    for one in vars(module).values()
+    if isinstance(one, type) and issubclass(one, msgspec.Struct)
+]
+
+
+@pytest.mark.parametrize("kind", STRUCTS, ids=lambda kind: kind.__name__)
+def test_what_a_trace_consists_of_never_changes(kind):
+    assert kind.__struct_config__.frozen
+
+
+@pytest.mark.parametrize(
+    "kind", [ClockPair, model.Header, model.Losses, model.NodeDefinition]
+)
+def test_what_has_many_fields_is_made_by_their_names(kind):
+    parameters = inspect.signature(kind).parameters.values()
+
+    assert {one.kind for one in parameters} == {inspect.Parameter.KEYWORD_ONLY}
+
+
+@pytest.mark.parametrize(
+    ("index", "is_one"), [(-1, False), (0, True), (2**31 - 1, True), (2**31, False)]
+)
+def test_an_index_has_31_bits(index, is_one):
+    """So that what it is counted with fits into any column."""
+    payload = b'{"strings":[[%d,"a"]]}' % index
+
+    if is_one:
+        assert decode_json(payload, Definitions).strings == [(index, "a")]
+    else:
+        with pytest.raises(DamageError):
+            decode_json(payload, Definitions)
 
 
 def test_definitions_survive():

@@ -1,3 +1,5 @@
+import inspect
+
 import msgspec
 import pytest
 
@@ -63,6 +65,16 @@ def test_own_columns_are_the_fields_that_not_every_event_has(kind):
 
     names = tuple(column.name for column in own_columns(kind))
     assert common + names == kind.__struct_fields__
+
+
+@pytest.mark.parametrize(
+    "kind", [Event, *KINDS.values()], ids=lambda kind: kind.__name__
+)
+def test_an_event_is_made_by_names_and_never_changes(kind):
+    parameters = inspect.signature(kind).parameters.values()
+
+    assert kind.__struct_config__.frozen
+    assert {one.kind for one in parameters} == {inspect.Parameter.KEYWORD_ONLY}
 
 
 def test_an_event_survives_as_json():

@@ -151,3 +151,24 @@ def test_many_small_bombs_exhaust_the_budget():
 
     with pytest.raises(DamageError, match="far more"):
         unpack(payload, budget)
+
+
+@pytest.mark.parametrize(
+    ("take", "small", "per_byte"),
+    [
+        (Budget.unpack, 64 << 20, 16),
+        (lambda budget, size: budget.decode(0, size), 64 << 20, 48),
+        (lambda budget, num_rows: budget.decode(num_rows, 0), 1 << 20, 1 / 2),
+        (Budget.define, 1 << 19, 1 / 4),
+        (Budget.keep, 64 << 20, 13),
+    ],
+)
+@pytest.mark.parametrize("file_size", [0, 1_000])
+def test_a_file_costs_its_reader_so_much_and_no_more(take, small, per_byte, file_size):
+    """See docs/trace-format.md; all that it takes counts together."""
+    budget, limit = Budget(file_size), small + int(per_byte * file_size)
+    take(budget, limit - 5)
+    take(budget, 5)
+
+    with pytest.raises(DamageError, match="than a recorder"):
+        take(budget, 1)

@@ -1,0 +1,151 @@
+"""Definitions of nodes, kept as columns."""
+
+import numpy as np
+import pytest
+
+from gradviz.trace import nodes as module
+from gradviz.trace.assembly import Texts
+from gradviz.trace.definitions import InputRow, NodeRow
+from gradviz.trace.events import MAX_SEQUENCE_NR
+from gradviz.trace.frames import Budget
+from gradviz.trace.model import LOST_TEXT, InputDefinition
+from gradviz.trace.nodes import GatheredNodes, _Index
+from gradviz.trace.table import Table
+
+CREATED = Table(
+    {"node": np.array([4, 9, 4], np.int8), "location": np.array([0, 1, 2], np.int8)}
+)
+TEXTS = Texts({0: "Mul", 1: "cpu", 2: "f.py:3", 5: "layer", 6: "Mul"})
+
+
+def row(node, name=0, **fields):
+    """A node without edges and inputs, unless it says otherwise."""
+    single = {"sequence_nr": 3, "topological_nr": 2, "device": 1} | fields
+    lists = {one: single.pop(one, []) for one in ("edges", "inputs")}
+    return NodeRow(id=node, name=name, **single, **lists)
+
+
+def gathered(*rows, inputs=()):
+    found = GatheredNodes()
+    found.add(list(rows), Budget(0))
+    return found.nodes({one.index: one for one in inputs}, TEXTS, CREATED)
+
+
+def test_a_node_is_made_of_all_its_columns():
+    inputs = [InputRow(0, (2, 3), 0, 1)]
+    nodes = gathered(
+        row(8),
+        row(9, edges=[8, 0, -1, 5], inputs=[0, -1, 7], module=5, topological_nr=6),
+        row(4, sequence_nr=-1, edges=[9, 1], inputs=[-1]),
+        inputs=inputs,
+    )
+
+    assert list(nodes) == [4, 8, 9]
+    assert len(nodes) == 3
+    nine, four = nodes[9], nodes[4]
+    assert (nine.id, nine.name, nine.device) == (9, "Mul", "cpu")
+    assert (nine.sequence_nr, nine.topological_nr) == (3, 6)
+    assert nine.edges == ((8, 0), (-1, 5))
+    assert nine.inputs == (
+        InputDefinition((2, 3), "Mul", "cpu"),
+        None,
+        InputDefinition((), LOST_TEXT, LOST_TEXT),
+    )
+    assert (nine.module, nine.location) == ("layer", "cpu")
+    assert (four.edges, four.inputs) == (((9, 1),), (None,))
+    assert (four.sequence_nr, four.module) == (MAX_SEQUENCE_NR, "")
+    assert four.location == "f.py:3"  # where it was made last
+    assert (nodes[8].edges, nodes[8].inputs, nodes[8].location) == ((), (), "")
+
+
+def test_of_several_definitions_the_last_counts():
+    nodes = gathered(row(1), row(2), row(1, name=5))
+
+    assert nodes[1].name == "layer"
+    assert len(nodes) == 2
+
+
+@pytest.mark.parametrize("node", [-1, 0, 2, 77])
+def test_a_node_that_is_not_there_is_none(node):
+    nodes = gathered(row(1), row(3))
+
+    assert node not in nodes
+    with pytest.raises(KeyError):
+        nodes[node]
+
+
+def test_what_is_no_number_is_no_node():
+    assert "1" not in gathered(row(1))
+    assert 1 in gathered(row(1))
+
+
+def test_names_are_told_of_many_nodes_at_once():
+    nodes = gathered(row(1), row(2, name=5), row(3, name=6))
+
+    names, places = nodes.names(np.array([3, 1, 77, 2, 0, 1]))
+
+    assert [names[place] for place in places] == [
+        "Mul",
+        "Mul",
+        "?",
+        "layer",
+        "?",
+        "Mul",
+    ]
+    assert len(names) == 3
+
+
+def test_without_definitions_no_node_has_a_name():
+    names, places = gathered().names(np.array([3, 1]))
+
+    assert [names[place] for place in places] == ["?", "?"]
+
+
+def test_a_made_definition_is_remembered_within_limits(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_MADE", 25)
+    nodes = gathered(*(row(node) for node in range(3)))
+
+    first = nodes[0]
+    assert nodes[1] is nodes[1]
+    assert nodes[0] is first
+    assert nodes[2].id == 2  # 30 by now: all are forgotten but the last
+    assert nodes[0] is not first
+    assert nodes[0] == first
+
+
+def test_rows_become_columns_when_many_wait(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_WAITING", 2)
+    found = GatheredNodes()
+    for node in range(5):
+        found.add([row(node, edges=[node, 1])], Budget(0))
+        assert len(found._waiting) == (node + 1) % 2
+
+    nodes = found.nodes({}, TEXTS, CREATED)
+
+    assert found.num_rows == 5
+    assert [nodes[node].edges for node in range(5)] == [((n, 1),) for n in range(5)]
+
+
+@pytest.mark.parametrize("lists", [{}, {"edges": [1, 0], "inputs": [-1]}])
+def test_rows_are_taken_from_what_the_file_may_cost(lists):
+    kept = []
+
+    class Watching(Budget):
+        def keep(self, size):
+            kept.append(size)
+
+    GatheredNodes().add([row(1, **lists), row(2)], Watching(0))
+
+    assert kept == [2 * 64 + 8 * (3 if lists else 0)]
+
+
+@pytest.mark.parametrize("column", [[], [5], [5, 3, 5, -2, 3]])
+def test_an_index_finds_where_each_number_stands_last(column):
+    index = _Index(np.array(column, np.int8))
+    asked = [-3, -2, 0, 3, 4, 5, 100]
+    last = {number: place for place, number in enumerate(column)}
+    expected = [last.get(number, -1) for number in asked]
+
+    assert [index.find(number) for number in asked] == expected
+    assert index.find_all(np.array(asked)).tolist() == expected
+    assert index.numbers.tolist() == sorted(last)

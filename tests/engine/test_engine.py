@@ -1,5 +1,6 @@
 """One call of `execute`: its arguments, its roots, its results, its surroundings."""
 
+import contextlib
 import contextvars
 import gc
 import warnings
@@ -20,7 +21,9 @@ from gradviz.engine import (
 from gradviz.engine.engine import MAX_DEPTH
 from gradviz.engine.grad_mode import GRAD_ENABLED, MULTITHREADING_ENABLED
 from gradviz.engine.node import NodeHooks
+from gradviz.engine.sync import Threads
 from gradviz.errors import EngineError
+from gradviz.testing import Scheduler, Scripted, sleep
 from gradviz.trace import probe
 from tests.engine.nodes import (
     PATIENCE_SECONDS,
@@ -677,3 +680,91 @@ class TestStopped:
         engine.execute([(sink, 0)], [2])
 
         assert sink.received == [(2,)]
+
+    @pytest.mark.parametrize(
+        ("limit", "seconds"), [(None, 10.0), ("0.5", 0.5), ("100", 60.0)]
+    )
+    def test_passes_under_way_are_waited_for_ten_seconds_unless_it_is_said_otherwise(
+        self, monkeypatch: pytest.MonkeyPatch, limit: str | None, seconds: float
+    ):
+        """L7: on the clock of a scheduler."""
+        monkeypatch.delenv("GRADVIZ_SHUTDOWN_WAIT_LIMIT", raising=False)
+        if limit is not None:
+            monkeypatch.setenv("GRADVIZ_SHUTDOWN_WAIT_LIMIT", limit)
+        stopped: list[float] = []
+
+        def stop() -> None:
+            engine.stop()
+            stopped.append(scheduler.fibers.now_ns / 1e9)
+
+        node = Call(lambda grad: sleep(60) or ())
+        with Scheduler(Scripted({})) as scheduler:
+            engine = Engine(sync=scheduler)
+            scheduler.run(call=lambda: engine.execute([(node, 0)], [1]), stop=stop)
+
+        assert stopped == [seconds]
+
+    def test_a_watch_ends_with_the_next_one_and_with_the_engine(self):
+        """RE8: a watchdog that went on would never leave the scheduler alone."""
+
+        def program() -> None:
+            for _ in range(2):
+                engine.watch(5, print)
+            sleep(12)
+            engine.stop()
+
+        with Scheduler(Scripted({})) as scheduler:
+            engine = Engine(sync=scheduler)
+            scheduler.run(program=program)
+            assert not scheduler.fibers.alive
+
+
+class TestForked:
+    """L9: a fork copies none of the threads that work for an engine."""
+
+    @pytest.mark.parametrize(
+        ("place", "is_refused"), [("caller", False), ("device", True), ("pool", True)]
+    )
+    def test_a_child_is_refused_if_there_were_threads(
+        self, place: str, is_refused: bool
+    ):
+        process_id = 1
+
+        class Forking(Threads):
+            def process_id(self) -> int:
+                return process_id
+
+        engine, sink = Engine(sync=Forking()), Sink()
+        run_at(engine, place, lambda grad: ())
+        engine.execute([(sink, 0)], [1])
+
+        process_id = 2
+
+        if is_refused:
+            with pytest.raises(RuntimeError, match="Unable to handle autograd"):
+                engine.execute([(sink, 0)], [2])
+        else:
+            engine.execute([(sink, 0)], [2])
+        process_id = 1
+        engine.execute([(sink, 0)], [3])
+        engine.stop()
+        assert sink.received == ([(1,), (3,)] if is_refused else [(1,), (2,), (3,)])
+
+
+@pytest.mark.parametrize(
+    ("root", "error"),
+    [
+        (lambda: Call(raiser(ValueError("mine"))), ValueError),
+        (lambda: Pass(Sink(device=Device("sim", 99))), RuntimeError),
+        (Sink, None),
+    ],
+    ids=["fails", "cannot begin", "goes well"],
+)
+def test_a_pass_that_is_over_is_no_longer_under_way(
+    engine: Engine, root: Any, error: type[Exception] | None
+):
+    """RE8, L7."""
+    with pytest.raises(error) if error else contextlib.nullcontext():
+        engine.execute([(root(), 0)], [1])
+
+    assert engine._passes.under_way() == ()

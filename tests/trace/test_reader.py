@@ -214,6 +214,14 @@ def test_definitions_that_are_missing_whole_are_noticed_in_older_traces_too():
     )
 
 
+def test_bytes_between_frames_are_counted_and_told_where():
+    head, tail = header_frame(), events_frame(started(1))
+    losses = parse_trace(head + b"strange" + tail + CLOSED).losses
+
+    assert losses.damaged_bytes == 7
+    assert losses.problems[0] == f"7 bytes from byte {len(head)} on are damaged"
+
+
 def test_many_problems_are_counted_and_the_first_hundred_told():
     unknown = b"".join(encode_frame(99, b"") for _ in range(250))
 

@@ -144,10 +144,6 @@ class Local(Generic[T]):
             own = self._local.own = self._factory()
         return own
 
-    def set(self, own: T) -> None:
-        """Replace the calling thread's own."""
-        self._local.own = own
-
 
 class Sync(Protocol):
     """Where the engine takes its concurrency from."""

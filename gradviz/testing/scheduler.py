@@ -237,7 +237,3 @@ class ScheduledLocal(Local[T]):
         if fiber not in self._own:
             self._own[fiber] = self._make()
         return self._own[fiber]
-
-    def set(self, own: T) -> None:
-        """Replace the calling thread's own."""
-        self._own[self._fibers.current] = own

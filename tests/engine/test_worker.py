@@ -412,6 +412,23 @@ class TestNothingIsLeft:
         assert after - before < 50
 
 
+def test_what_a_skipped_node_was_given_is_dropped_as_in_user_code(engine: Engine):
+    """R3, F22: its finaliser may call backward."""
+    found: list[bool] = []
+
+    class Dying:
+        def __del__(self) -> None:
+            found.append(engine._states.get().in_user_code)
+
+    older = Sink()
+    newer = Call(raiser(ValueError("mine")))
+    with pytest.raises(ValueError, match="mine"):
+        engine.execute([(Call(lambda grad: (1, Dying()), newer, older), 0)], [1])
+
+    assert found == [True]
+    assert engine._states.get().in_user_code
+
+
 class Interrupt(BaseException):
     """Stands for a KeyboardInterrupt, which would end the tests if one got through."""
 

@@ -5,6 +5,7 @@ import pytest
 
 from gradviz.trace.frames import FrameType
 from gradviz.trace.reader import parse_trace
+from gradviz.trace.recorder import Recorder
 from gradviz.trace.sink import MemorySink
 
 
@@ -68,6 +69,21 @@ def test_clocks_are_read_again_after_a_while(make_bench, frames_of, monkeypatch)
     assert 1 < counts[FrameType.ANCHOR] < counts[FrameType.EVENTS]
 
 
+def test_clocks_are_read_at_the_first_round_after_their_time(frames_of, monkeypatch):
+    monkeypatch.setattr("gradviz.trace.writer._ANCHOR_EVERY_NS", 1_000)
+    sink, times, anchors = MemorySink(), [0], []
+    recorder = Recorder(sink, clock=lambda: times[-1], flush_every_s=None)
+    for now in (900, 1_100, 2_000, 2_200, 3_000, 5_000, 5_900):
+        times.append(now)
+        recorder.flush()
+        anchors.append(types(frames_of(sink.contents())).count(FrameType.ANCHOR))
+    recorder.close()
+
+    assert anchors == [0, 1, 1, 2, 2, 3, 3]
+    last = types(frames_of(sink.contents()))[-2:]
+    assert last == [FrameType.ANCHOR, FrameType.CLOSED]
+
+
 def test_an_event_takes_few_bytes(bench):
     for task in range(40):
         bench.engine.backward(task, length=50, first_id=50 * task)
@@ -118,3 +134,23 @@ def test_a_writer_that_has_given_up_lets_threads_keep_nothing(bench):
 
     (taken,) = recorder._buffers.take()
     assert (taken.rows, taken.num_dropped) == ({}, 10)
+
+
+def test_only_who_holds_the_lock_writes_frames(bench, monkeypatch):
+    """Or the frames of two rounds would mix."""
+    writer, held = bench.recorder._writer, []
+    write = bench.sink.write
+
+    def asked(data):
+        held.append(writer._lock._is_owned())
+        write(data)
+
+    monkeypatch.setattr(bench.sink, "write", asked)
+    bench.engine.backward()
+    bench.recorder.flush()
+    bench.engine.backward(1, first_id=10)
+    bench.recorder.close()
+
+    assert len(held) > 4
+    assert all(held)
+    assert not writer._lock._is_owned()

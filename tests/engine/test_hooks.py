@@ -389,10 +389,12 @@ class TestWrongReturns:
             "post": (hook,),
         }
 
+        node = hooked(Pass(sink), **{kind: hooks[kind]})
         with pytest.raises(ValueError, match="mine") as caught:
-            run(engine, hooked(Pass(sink), **{kind: hooks[kind]}))
+            run(engine, node)
 
         assert caught.value is error
+        assert error.__notes__ == [f"in {kind} hook 0 of {node!r}"]
         assert sink.received == []
         run(engine, Pass(sink), 2.0)
         assert sink.received == [(2.0,)]

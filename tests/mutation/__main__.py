@@ -124,8 +124,9 @@ def _rounds(mutant: Mutant) -> Iterator[tuple[str, ...]]:
 
 
 def _fails(place: Path, tests: tuple[str, ...]) -> bool:
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    command += ["-o", f"faulthandler_timeout={HANG_SECONDS}", "-m", "not stress"]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not stress"]
+    command += ["-p", "no:cacheprovider", "-p", "no:randomly"]
+    command += ["-o", f"faulthandler_timeout={HANG_SECONDS}"]
     surroundings = {
         **os.environ,
         "PYTHONPATH": str(place),

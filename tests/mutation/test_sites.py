@@ -52,7 +52,7 @@ def test_texts_are_left_alone():
 
 
 def test_every_change_is_python_and_another_program():
-    source = (Path(__file__).parents[2] / "gradviz/trace/frames.py").read_text()
+    source = (Path(__file__).parents[2] / "gradviz/engine/ready_queue.py").read_text()
     plain = ast.unparse(ast.parse(source))
 
     found = sites(source)
@@ -60,5 +60,5 @@ def test_every_change_is_python_and_another_program():
     assert len(found) > 20
     for site in found:
         text = changed(source, site)
-        compile(text, "frames.py", "exec")
+        compile(text, "ready_queue.py", "exec")
         assert text != plain

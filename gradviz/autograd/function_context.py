@@ -4,7 +4,11 @@ import warnings
 from typing import Any, NoReturn
 
 from gradviz.engine.node import Node
-from gradviz.ops.recording.saved_variable import SECOND_BACKWARD, SavedVariable
+from gradviz.ops.recording.saved_variable import (
+    SECOND_BACKWARD,
+    SavedVariable,
+    checked_hooks,
+)
 from gradviz.ops.recording.variable import Value, Variable
 
 
@@ -106,13 +110,14 @@ class SavedNone:
     def release(self) -> None:
         """Nothing to let go of."""
 
-    def register_hooks(self, pack: object, unpack: object) -> NoReturn:
+    def register_hooks(self, *hooks: object) -> NoReturn:
         """There is nothing to put through hooks.
 
         Raises:
-            RuntimeError: Always.
+            RuntimeError: Always, if there are two hooks.
+            TypeError: There are not.
         """
-        del pack, unpack
+        checked_hooks(*hooks)
         raise RuntimeError(
             "Calling register_hooks on a saved tensor with value None is forbidden"
         )

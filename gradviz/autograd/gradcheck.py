@@ -331,14 +331,26 @@ def _check_undefined_gradients(
         try:
             results = grad(outputs, wanted, zeros, allow_unused=True)
         except RuntimeError as error:
+            _warn_that_this_is_checked()
             raise GradcheckError(
                 "Expected backward function to handle undefined output grads."
             ) from error
         if any(one is not None and np.any(one.array != 0) for one in results):
+            _warn_that_this_is_checked()
             raise GradcheckError(
                 "Expected all input grads to be undefined or zero when all output "
                 "grads are undefined or zero."
             )
+
+
+def _warn_that_this_is_checked() -> None:
+    warnings.warn(
+        "Backwards compatibility: New undefined gradient support checking feature is "
+        "enabled by default, but it may break existing callers of this function. If "
+        "this is true for you, you can call this function with "
+        '"check_undefined_grad=False" to disable the feature',
+        stacklevel=5,
+    )
 
 
 # --- by backward ----------------------------------------------------------------------

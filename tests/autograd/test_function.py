@@ -437,6 +437,9 @@ def test_what_it_saves_may_get_hooks_but_none_may_not(x):
 
     with pytest.raises(RuntimeError, match="with value None is forbidden"):
         none.register_hooks(print, print)
+    for saved in (tensor, none):
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            saved.register_hooks(print)
     y.sum().backward()
     assert x.grad.tolist() == [10.0, 20.0]
 

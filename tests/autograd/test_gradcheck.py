@@ -40,6 +40,53 @@ def test_a_missing_gradient_is_found():
         gradcheck(lambda x: x.detach() * x, [leaf(3)])
 
 
+def refused_if_undefined(x):
+    y = x.clone()
+
+    def hook(grad):
+        if grad is None:
+            raise RuntimeError("undefined")
+
+    y.register_hook(hook)
+    return y
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+def test_gradients_that_are_not_there_are_tried_and_it_is_said_how_to_do_without(
+    fast_mode,
+):
+    x = leaf(1)
+
+    with (
+        pytest.warns(UserWarning, match="New undefined gradient support") as told,
+        pytest.raises(GradcheckError, match="to handle undefined output grads"),
+    ):
+        gradcheck(refused_if_undefined, [x], fast_mode=fast_mode)
+
+    assert told[0].filename == __file__
+    assert gradcheck(
+        refused_if_undefined, [x], fast_mode=fast_mode, check_undefined_grad=False
+    )
+
+
+def test_gradients_made_of_nothing_are_found():
+    class MadeOfNothing(gv.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            return gv.ones(1, dtype=gv.float64) if grad is None else grad
+
+    with (
+        pytest.warns(UserWarning, match="New undefined gradient support"),
+        pytest.raises(GradcheckError, match="to be undefined or zero"),
+    ):
+        gradcheck(MadeOfNothing.apply, [leaf(1)])
+
+
 def test_inputs_without_gradients_are_left_alone():
     assert gradcheck(lambda x, n: x * n, [leaf(2), gv.tensor([2, 3])])
 

@@ -78,7 +78,6 @@ def leave_no_block(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module, name in (
         (creation_hooks, "num_hooks"),
         (inference, "num_blocks"),
-        (saved_variable, "num_hooks"),
     ):
         monkeypatch.setattr(module, name, getattr(module, name))
     yield

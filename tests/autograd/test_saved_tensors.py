@@ -6,6 +6,7 @@ from gradviz.autograd.graph import (
     save_on_cpu,
     saved_tensors_hooks,
 )
+from gradviz.ops.recording import saved_variable
 
 
 @pytest.fixture
@@ -96,6 +97,51 @@ def test_a_block_may_not_be_left_more_often_than_entered():
 
     with pytest.raises(RuntimeError, match="more often than entered"):
         hooks.__exit__(None, None, None)
+
+
+class TestABlockLeftInABackward:
+    """The caller gets its hooks back, so it has them still."""
+
+    @pytest.fixture
+    def packed(self):
+        return []
+
+    @pytest.fixture
+    def block(self, packed):
+        """A block that what unpacks in it leaves."""
+
+        def unpack(tensor):
+            block.__exit__(None, None, None)
+            return tensor
+
+        block = saved_tensors_hooks(
+            lambda tensor: packed.append(tensor) or tensor, unpack
+        )
+        return block
+
+    def test_has_its_hooks_until_the_caller_leaves_it(self, x, block, packed):
+        with block:
+            x.sin().sum().backward()
+            x.exp()
+            assert len(packed) == 2
+        x.exp()
+        assert len(packed) == 2
+
+    def test_does_not_switch_off_those_that_come_later(self, x, block, packed):
+        with block:
+            x.sin().sum().backward()
+        del packed[:]
+
+        with saved_tensors_hooks(packed.append, lambda none: none):
+            x.exp()
+
+        assert len(packed) == 1
+
+    def test_costs_those_outside_nothing(self, x, block):
+        with block:
+            x.sin().sum().backward()
+
+        assert not saved_variable.entered
 
 
 def test_what_nodes_keep_has_a_class_of_which_nobody_makes_one(x):

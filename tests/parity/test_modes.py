@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradviz.ops.recording import inference, saved_variable
+from gradviz.ops.recording import inference
 from tests.parity.outcomes import same_in_both
 
 pytestmark = pytest.mark.parity
@@ -34,7 +34,6 @@ def leave_on_a_thread_of_no_consequence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[None]:
     monkeypatch.setattr(inference, "num_blocks", inference.num_blocks)
-    monkeypatch.setattr(saved_variable, "num_hooks", saved_variable.num_hooks)
     yield
     thread = threading.Thread(target=KEPT.clear)
     thread.start()

@@ -80,7 +80,7 @@ def change(x: V, op: Op, *args: Value, **kwargs: Value) -> V:
         _check_overlap(x.array)
     records = GRAD_ENABLED.get()
     old = _stand_in(x)
-    if records and (op not in DOORS or saved_variable.num_hooks):
+    if records and (op not in DOORS or saved_variable.entered):
         # Whatever it consists of may save views of it, and a pack hook may keep it.
         old.array = old.array.copy()
     result = op(old, *args, **kwargs)

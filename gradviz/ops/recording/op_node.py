@@ -47,7 +47,7 @@ class OpNode(Hookable, Node):
         self._initialise(edges, (metadata,), device, SEQUENCE.next())
         self.plan = plan
         self.saved: tuple[Any, ...] | None = saved
-        if probe.current is not None or saved_variable.num_hooks:
+        if probe.current is not None or saved_variable.entered:
             self._announce_saved(saved)
         if creation_hooks.num_hooks:
             creation_hooks.call(self, (data,))

@@ -179,7 +179,7 @@ def keeper(indices: Sequence[int], origins: Sequence[int], has_tensors: bool) ->
         kept = take(values)
         for value in kept:
             if isinstance(value, Variable) and (
-                saved_variable.num_hooks or (value.version and value.version.value)
+                saved_variable.entered or (value.version and value.version.value)
             ):
                 return _saved(kept, origins)
         return kept
@@ -187,7 +187,7 @@ def keeper(indices: Sequence[int], origins: Sequence[int], has_tensors: bool) ->
     def keep_only(values: Sequence[Any]) -> tuple[Any, ...]:
         value = values[only]
         if isinstance(value, Variable) and (
-            saved_variable.num_hooks or (value.version and value.version.value)
+            saved_variable.entered or (value.version and value.version.value)
         ):
             return _saved((value,), origins)
         return (value,)

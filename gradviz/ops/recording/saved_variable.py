@@ -66,23 +66,43 @@ class Hooks(NamedTuple):
     unpack: UnpackHook
 
 
+#: The pairs that any context has, by id: ops ask no further while there are none.
+entered: Final[set[int]] = set()
+
+
+class _Entry:
+    """A pair of hooks that a block was entered with, inside of the blocks of `outer`.
+
+    It counts as entered as long as a context has it. Counting how often blocks are
+    entered and left would not do: a backward gives its caller back what its nodes took
+    away, and takes away what they left behind.
+    """
+
+    __slots__ = ("hooks", "outer")
+
+    def __init__(self, hooks: Hooks, outer: "_Entry | None") -> None:
+        self.hooks = hooks
+        self.outer = outer
+        entered.add(id(self))
+
+    def __del__(self, leave: Callable[[int], None] = entered.discard) -> None:
+        leave(id(self))
+
+
 class _Saving(NamedTuple):
     """How this context saves.
 
     Attributes:
-        hooks: The innermost pair comes last, and is used.
+        innermost: The pair of hooks that is used.
         refusal: What to answer to who wants to add hooks; None lets them.
     """
 
-    hooks: tuple[Hooks, ...] = ()
+    innermost: _Entry | None = None
     refusal: str | None = None
 
 
 #: The threads of a backward inherit it.
 _SAVING: Final = Mode("gradviz.saving", default=_Saving())
-
-#: How many pairs there are in all contexts: ops ask no further while it is 0.
-num_hooks = 0
 
 
 def push_hooks(pack: PackHook, unpack: UnpackHook) -> None:
@@ -91,12 +111,10 @@ def push_hooks(pack: PackHook, unpack: UnpackHook) -> None:
     Raises:
         RuntimeError: Hooks are disabled.
     """
-    global num_hooks
-    saving = _SAVING.get()
-    if saving.refusal is not None:
-        raise RuntimeError(saving.refusal)
-    num_hooks += 1
-    _SAVING.set(saving._replace(hooks=(*saving.hooks, Hooks(pack, unpack))))
+    innermost, refusal = _SAVING.get()
+    if refusal is not None:
+        raise RuntimeError(refusal)
+    _SAVING.set(_Saving(_Entry(Hooks(pack, unpack), innermost)))
 
 
 def pop_hooks() -> None:
@@ -105,28 +123,24 @@ def pop_hooks() -> None:
     Raises:
         RuntimeError: There is none.
     """
-    global num_hooks
-    saving = _SAVING.get()
-    if not saving.hooks:
+    innermost, refusal = _SAVING.get()
+    if innermost is None:
         raise RuntimeError(
             "saved_tensors_hooks: there are no hooks here to take away: the block was "
             "left more often than entered, or entered in a backward, which takes them "
             "away when its node has run"
         )
-    num_hooks -= 1
-    _SAVING.set(saving._replace(hooks=saving.hooks[:-1]))
+    _SAVING.set(_Saving(innermost.outer, refusal))
 
 
 @contextlib.contextmanager
 def hooks_on_saving(pack: PackHook, unpack: UnpackHook) -> Iterator[None]:
     """A block for which `push_hooks` holds."""
-    global num_hooks
     outer = _SAVING.get()
     push_hooks(pack, unpack)
     try:
         yield
     finally:
-        num_hooks -= 1
         _SAVING.set(outer)
 
 
@@ -141,7 +155,7 @@ def no_hooks_on_saving(refusal: str) -> Iterator[None]:
         RuntimeError: There are hooks already.
     """
     saving = _SAVING.get()
-    if saving.hooks:
+    if saving.innermost is not None:
         raise RuntimeError(refusal)
     _SAVING.set(_Saving(refusal=refusal))
     try:
@@ -152,8 +166,8 @@ def no_hooks_on_saving(refusal: str) -> Iterator[None]:
 
 def current_hooks() -> Hooks | None:
     """The hooks that what is saved here goes through."""
-    hooks = _SAVING.get().hooks
-    return hooks[-1] if hooks else None
+    innermost = _SAVING.get().innermost
+    return None if innermost is None else innermost.hooks
 
 
 def save(x: Variable, *, output_nr: int | None = None) -> "Variable | SavedVariable":
@@ -163,7 +177,7 @@ def save(x: Variable, *, output_nr: int | None = None) -> "Variable | SavedVaria
         x: An input, or a result outside the graph.
         output_nr: Which result; None for an input.
     """
-    if not num_hooks and (x.version is None or not x.version.value):
+    if not entered and (x.version is None or not x.version.value):
         return x
     return SavedVariable(x, output_nr=output_nr)
 
@@ -211,7 +225,7 @@ class SavedVariable:
         self._was_leaf = output_nr is None and x.is_leaf
         self._hooks: Hooks | None = None
         self._packed: object = None
-        if output_nr is None and num_hooks and (hooks := current_hooks()) is not None:
+        if output_nr is None and entered and (hooks := current_hooks()) is not None:
             self._pack(hooks, x, like=x)
 
     def pack_result(self, node: Node) -> None:
@@ -221,13 +235,17 @@ class SavedVariable:
             x = self._attached(self._data, node)
             self._pack(hooks, x, like=self._data)
 
-    def register_hooks(self, pack: PackHook, unpack: UnpackHook) -> None:
-        """Put what was saved through `pack` now, and through `unpack` in backward.
+    def register_hooks(self, *hooks: object) -> None:
+        """Put what was saved through a pack hook now, an unpack hook in backward.
+
+        Args:
+            *hooks: These two.
 
         Raises:
             RuntimeError: It was freed, or has hooks.
-            TypeError: A hook cannot be called.
+            TypeError: There are not two, or one cannot be called.
         """
+        pair = checked_hooks(*hooks)
         if self._hooks is not None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor whose hooks have already "
@@ -235,13 +253,7 @@ class SavedVariable:
             )
         if self._data is None:
             raise RuntimeError(FREED)
-        for hook in (pack, unpack):
-            if not callable(hook):
-                raise TypeError(
-                    f"register_hooks(): incompatible function arguments: expected two "
-                    f"functions, got {type(hook).__name__}"
-                )
-        self._pack(Hooks(pack, unpack), detached(self._data), like=self._data)
+        self._pack(pair, detached(self._data), like=self._data)
 
     def unpack(self, node: Node | None = None) -> Value:
         """The variable, in its place in the graph.
@@ -315,6 +327,21 @@ class SavedVariable:
             x.needs_grad = True
             x._accumulator = self._leaf.accumulator()
         return x
+
+
+def checked_hooks(*hooks: Any) -> Hooks:  # noqa: ANN401 - that is the question
+    """The hooks to be registered on something saved.
+
+    Raises:
+        TypeError: There are not two, or one cannot be called.
+    """
+    if len(hooks) != 2 or not all(map(callable, hooks)):
+        given = ", ".join(type(hook).__name__ for hook in hooks)
+        raise TypeError(
+            f"register_hooks(): incompatible function arguments. Expected two "
+            f"functions (pack_hook, unpack_hook), got ({given})"
+        )
+    return Hooks(*hooks)
 
 
 def attached(data: Variable, node: Node | None, output_nr: int | None) -> Value:

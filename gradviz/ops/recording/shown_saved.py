@@ -10,9 +10,8 @@ from gradviz.ops.recording.op_node import OpNode, output_nr_of
 from gradviz.ops.recording.saved_variable import (
     FREED,
     SECOND_BACKWARD,
-    PackHook,
     SavedVariable,
-    UnpackHook,
+    checked_hooks,
 )
 from gradviz.ops.recording.variable import Variable, variable
 
@@ -40,15 +39,17 @@ class RawSaved:
         self._node = node
         self._index = index
 
-    def register_hooks(self, pack_hook: PackHook, unpack_hook: UnpackHook) -> None:
+    def register_hooks(self, *hooks: object) -> None:
         """See `SavedVariable.register_hooks`.
 
         Raises:
             RuntimeError: Nothing is kept any more: a backward pass has freed it.
+            TypeError: There are not two hooks, or one cannot be called.
         """
+        checked_hooks(*hooks)
         if self._node.saved is None:
             raise RuntimeError(FREED)
-        self._node.saved[self._index].register_hooks(pack_hook, unpack_hook)
+        self._node.saved[self._index].register_hooks(*hooks)
 
     def unpack(self) -> Any:  # noqa: ANN401 - of the class of tensors
         """What is kept, as a variable in its place in the graph.

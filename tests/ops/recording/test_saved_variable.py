@@ -200,6 +200,16 @@ class TestRawSaved:
         with pytest.raises(RuntimeError, match="hooks have already been set"):
             saved.register_hooks(lambda v: v, lambda p: p)
 
+    @pytest.mark.parametrize("hooks", [(), (abs,), (1, 1), (abs, 1), (abs, abs, abs)])
+    def test_both_of_them_whatever_is_kept(self, x, hooks):
+        words = "register_hooks.*incompatible function arguments"
+        by_itself, exponential = (x * x).grad_fn, x.exp().grad_fn
+
+        with pytest.raises(TypeError, match=words):
+            by_itself._raw_saved_self.register_hooks(*hooks)
+        with pytest.raises(TypeError, match=words):
+            exponential._raw_saved_result.register_hooks(*hooks)
+
     def test_and_not_when_it_was_freed(self, x):
         y = x.exp()
         saved = y.grad_fn._raw_saved_result

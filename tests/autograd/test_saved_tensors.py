@@ -99,6 +99,15 @@ def test_a_block_may_not_be_left_more_often_than_entered():
         hooks.__exit__(None, None, None)
 
 
+def test_what_is_not_differentiable_comes_to_the_hooks_as_such(x):
+    packed = []
+
+    with saved_tensors_hooks(lambda tensor: packed.append(tensor) or tensor, abs):
+        x.max(0)
+
+    assert [(one.dtype, one.requires_grad) for one in packed] == [(gv.int64, False)]
+
+
 class TestABlockLeftInABackward:
     """The caller gets its hooks back, so it has them still."""
 

@@ -421,7 +421,10 @@ def _with_results(form: _Form, node_class: type[SeveralNode], several: _Several)
             plan = plans[wanted]
             kept: Sequence[Value] = parts if are_named else [None]
             if plan.saves_results:
-                kept = [kept_result(part) for part in parts]
+                kept = [
+                    kept_result(part, needs_grad=i not in plain)
+                    for i, part in enumerate(parts)
+                ]
                 for one, own in zip(results, kept, strict=True):
                     one.version = own.version
             values = (*args, *kept, *[read(arrays[i]) for i, read in properties])

@@ -91,10 +91,10 @@ def recorded(
     return variable(data, _new_tuple(Edge, (node, 0)))
 
 
-def kept_result(data: Array) -> Variable:
+def kept_result(data: Array, *, needs_grad: bool = True) -> Variable:
     """What to save of a result: a variable without its edge; see Note [Saving]."""
     kept: Variable = variable(data)
-    kept.needs_grad = True
+    kept.needs_grad = needs_grad
     kept.version = Version()
     return kept
 

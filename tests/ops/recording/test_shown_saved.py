@@ -30,11 +30,19 @@ def test_what_is_saved_has_pytorchs_names(x, compute, names):
     assert all(f"_raw_saved_{name}" in dir(node) for name in names)
 
 
-def test_two_names_show_the_same(x):
+def test_each_thing_saved_has_one_name(x):
     node = (x @ x.T).grad_fn
 
-    assert node._saved_self is node._saved_x
-    assert node._saved_mat2.tolist() == node._saved_other.tolist()
+    shown = sorted(name for name in dir(node) if name.startswith("_saved_"))
+
+    assert shown == ["_saved_mat2", "_saved_self"]
+
+
+def test_whole_dimensions_among_indices_are_none(x):
+    rows, columns = x[:, gv.tensor([0, 1])].grad_fn._saved_indices
+
+    assert rows is None
+    assert columns.tolist() == [0, 1]
 
 
 def test_what_no_wanted_gradient_needs_is_none(x):

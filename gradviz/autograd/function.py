@@ -48,12 +48,17 @@ class Function:
     Forward runs with gradient mode off. Backward runs on the thread of the outputs'
     device, with gradient mode on if the pass is to be differentiated again.
 
+    With ``boxed_grads_call = True`` backward gets the gradients as one list, which it
+    may empty. With ``clear_saved_tensors_on_access = True`` it can read
+    ``ctx.saved_tensors`` only once: from then on nobody but it keeps them.
+
     Differs: there is no vmap and no forward-mode differentiation; ``vmap``,
     ``generate_vmap_rule`` and ``jvp`` may be defined and are never called.
     """
 
     generate_vmap_rule = False
     boxed_grads_call = False
+    clear_saved_tensors_on_access = False
 
     _backward_cls: ClassVar[type["BackwardCFunction"]]
 
@@ -170,6 +175,27 @@ class BackwardCFunction(FunctionNode):
     """The node of a `Function`: its class is named for the function's."""
 
     _forward_cls: ClassVar[type[Function]] = Function
+    _is_cleared = False
+
+    @property
+    def saved_tensors(self) -> tuple[Value, ...]:
+        """As that of `FunctionCtx`.
+
+        Raises:
+            RuntimeError: As there; or the function clears them, and they were read.
+        """
+        if not self._forward_cls.clear_saved_tensors_on_access:
+            return super().saved_tensors
+        if self._is_cleared:
+            raise RuntimeError(
+                "saved_tensors can only be accessed once when "
+                "clear_saved_tensors_on_access=True is set on the autograd.Function. "
+                "Either access saved_tensors only once, or set "
+                "clear_saved_tensors_on_access=False."
+            )
+        tensors = super().saved_tensors
+        self._saved, self._is_cleared = (), True
+        return tensors
 
     def apply(self, *grads: Value) -> Any:  # noqa: ANN401 - the user's
         """What the user's ``backward`` returns.

@@ -3,6 +3,7 @@
 Left out is what PyTorch only has for vmap and for forward-mode differentiation.
 """
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -154,6 +155,55 @@ def boxed_gradients(lib):
     function = custom(lib, doubled, backward, boxed_grads_call=True)
     function.apply(x).sum().backward()
     return x.grad
+
+
+@program
+def saved_tensors_that_can_be_read_once(lib):
+    seen = []
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x, None)
+        return x * 2
+
+    def backward(ctx, grad):
+        seen.append(ctx.saved_tensors)
+        seen.append(len(ctx._raw_saved_tensors))
+        with pytest.raises(RuntimeError) as refused:
+            _ = ctx.saved_tensors
+        seen.append(str(refused.value))
+        return grad
+
+    function = custom(lib, forward, backward, clear_saved_tensors_on_access=True)
+    y = function.apply(leaf(lib)).sum()
+    y.backward()
+    y = function.apply(leaf(lib))
+    seen.append(y.grad_fn.saved_tensors)
+    return seen
+
+
+@program
+def what_was_saved_and_can_be_read_once_is_freed_by_who_read_it(lib):
+    seen = []
+
+    def forward(ctx, x):
+        y = x * 3
+        seen.append(weakref.ref(y))
+        ctx.save_for_backward(y)
+        return x * 2
+
+    def backward(ctx, grad):
+        (y,) = ctx.saved_tensors
+        del y
+        seen.append(seen.pop()() is None)
+        return grad
+
+    function = custom(lib, forward, backward, clear_saved_tensors_on_access=True)
+    function.apply(leaf(lib)).sum().backward()
+    return (
+        seen,
+        function.clear_saved_tensors_on_access,
+        (lib.autograd.Function.clear_saved_tensors_on_access),
+    )
 
 
 @program

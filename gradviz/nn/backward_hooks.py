@@ -9,17 +9,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from gradviz.autograd.function import Function
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import Edge, Node
+from gradviz.engine.node import Node
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.variable import (
-    Variable,
-    device_of,
-    gradient_edge,
-    metadata_of,
-    raw,
-    variable,
-)
+from gradviz.ops.recording.variable import Variable, raw, variable
 
 #: Takes the module, the gradients of its arguments, and those of its results.
 BackwardHook = Callable[[Any, tuple[Gradient, ...], tuple[Gradient, ...]], Any]
@@ -35,17 +29,26 @@ _NO_INPUTS: Final = (
 )
 
 
-class BackwardHookFunctionBackward(Node):
-    """Hands each gradient on as it is.
+class BackwardHookFunction(Function):
+    """Hands tensors on as they are, and their gradients.
+
+    What it hands on are views that may not be changed in place, and whose memory may
+    not be changed otherwise: the hooks would see the gradient of something else.
 
     Source: torch/nn/modules/_functions.py, BackwardHookFunction.
     """
 
-    __slots__ = ()
+    @staticmethod
+    def forward(ctx: Any, *args: Variable) -> tuple[Variable, ...]:
+        """The tensors themselves."""
+        ctx.mark_non_differentiable(*[one for one in args if not one.requires_grad])
+        return args
 
-    def apply(self, *grads: Gradient) -> Sequence[Gradient]:
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Gradient) -> tuple[Gradient, ...]:
         """The gradients themselves."""
-        return grads
+        del ctx
+        return grad_outputs
 
 
 class PassThrough:
@@ -152,16 +155,11 @@ def _pass_through(
     tensors: list[Variable] = [values[place] for place in places]
     if not (GRAD_ENABLED.get() and any(one.needs_grad for one in tensors)):
         return tuple(values), None, ()
-    node = BackwardHookFunctionBackward(
-        [gradient_edge(one) for one in tensors],
-        [metadata_of(one.array) for one in tensors],
-        device_of(tensors[0].array),
-    )
+    outputs = BackwardHookFunction.apply(*tensors)
     passed = list(values)
-    for number, (place, one) in enumerate(zip(places, tensors, strict=True)):
-        passed[place] = variable(
-            one.array, Edge(node, number) if one.needs_grad else None
-        )
+    for place, one in zip(places, outputs, strict=True):
+        passed[place] = one
+    node = next(one.grad_fn for one in outputs if one.needs_grad)
     return tuple(passed), node, places
 
 

@@ -135,3 +135,24 @@ def test_under_no_grad_hooks_are_silent(leaves):
     with gv.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("error")
         assert model(leaves[0]) is leaves[0]
+
+
+def test_memory_that_a_hook_watches_is_not_changed_unnoticed():
+    """The result of exp is saved, and the layer changes it in place."""
+    x = gv.ones(2, requires_grad=True)
+    layer = nn.ReLU(inplace=True)
+    layer.register_full_backward_hook(lambda *_: None)
+
+    with pytest.raises(RuntimeError, match="is a view and is being modified inplace"):
+        layer(x.exp())
+
+
+def test_an_argument_without_use_has_a_gradient_of_zeros(leaves):
+    x, y = leaves
+    module = Mixed()
+    module.forward = lambda x, factor, y: x * factor
+    module.register_full_backward_hook(lambda *_: None)
+
+    module(x, 3, y).sum().backward()
+
+    assert y.grad.tolist() == [0.0] * len(y)

@@ -70,6 +70,28 @@ class Mode(Generic[T]):
         return True
 
 
+class Entered:
+    """What a block puts into a mode; a base class.
+
+    It is among the `living` ones, by its id, as long as a context has it, so that ops
+    need ask no further while there are none. Counting how often blocks are entered and
+    left would not do: a backward gives its caller back what its nodes took away, and
+    takes away what they left behind.
+
+    Args:
+        living: Those of one mode.
+    """
+
+    __slots__ = ("_leave",)
+
+    def __init__(self, living: set[int]) -> None:
+        self._leave = living.discard
+        living.add(id(self))
+
+    def __del__(self) -> None:
+        self._leave(id(self))
+
+
 def put_back(context: Context) -> int:
     """Give all modes the values that they have in `context`.
 

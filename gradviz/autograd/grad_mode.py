@@ -138,7 +138,7 @@ class inference_mode:  # noqa: N801 - PyTorch's name
         new._before = []
         return new
 
-    _before: list[tuple[bool, bool]]
+    _before: list[tuple[inference.Block | None, bool]]
 
     def __enter__(self) -> Self:
         self._before.append((inference.enter(self.mode), GRAD_ENABLED.get()))
@@ -151,9 +151,9 @@ class inference_mode:  # noqa: N801 - PyTorch's name
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        was_inference, was_enabled = self._before.pop()
+        block, was_enabled = self._before.pop()
         GRAD_ENABLED.set(was_enabled)
-        inference.leave(was_inference)
+        inference.leave(block)
 
     def __call__(self, function: F) -> F:
         """`function`, always running in this mode; a generator or coroutine too."""

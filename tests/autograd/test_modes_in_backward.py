@@ -75,11 +75,7 @@ def state() -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def leave_no_block(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before = state()
-    for module, name in (
-        (creation_hooks, "num_hooks"),
-        (inference, "num_blocks"),
-    ):
-        monkeypatch.setattr(module, name, getattr(module, name))
+    monkeypatch.setattr(creation_hooks, "num_hooks", creation_hooks.num_hooks)
     yield
     copy_context().run(ENTERED.clear)  # which leaves those that are generators
     assert state() == before
@@ -292,3 +288,23 @@ def test_a_users_own_context_variables_are_the_users(x):
     hooked(x, lambda: variable.set(1)).sum().backward()
 
     assert variable.get() == 1
+
+
+def test_a_caller_in_inference_mode_is_in_it_still_when_a_node_left_its_block(x):
+    y = x * 2
+    block = inference_mode()
+    y.register_hook(lambda _: block.__exit__(None, None, None))
+    total = y.sum()
+    before = inference._INNERMOST.get()
+
+    block.__enter__()
+    try:
+        total.backward()
+
+        assert is_inference_mode_enabled()
+        assert gv.ones(2).is_inference()
+    finally:
+        inference.leave(before)
+        gv.set_grad_enabled(True)
+
+    assert not inference.entered

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from gradviz.ops.recording import inference
 from tests.parity.outcomes import same_in_both
 
 pytestmark = pytest.mark.parity
@@ -30,10 +29,7 @@ KEPT: list[Any] = []
 
 
 @pytest.fixture(autouse=True)
-def leave_on_a_thread_of_no_consequence(
-    monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[None]:
-    monkeypatch.setattr(inference, "num_blocks", inference.num_blocks)
+def leave_on_a_thread_of_no_consequence() -> Iterator[None]:
     yield
     thread = threading.Thread(target=KEPT.clear)
     thread.start()

@@ -6,30 +6,40 @@ in `gradviz.autograd.grad_mode`.
 
 from typing import Final
 
-from gradviz.modes import Mode
+from gradviz.modes import Entered, Mode
 
-_IS_ON: Final = Mode("gradviz.inference_mode", default=False)
+#: The blocks that any context is in, by id: nobody asks further while there are none.
+entered: Final[set[int]] = set()
 
-#: How many blocks there are in all contexts: nobody asks further while it is 0.
-num_blocks = 0
+
+class Block(Entered):
+    """A block that turns the mode on or off."""
+
+    __slots__ = ("is_on",)
+
+    def __init__(self, *, is_on: bool) -> None:
+        super().__init__(entered)
+        self.is_on = is_on
+
+
+_INNERMOST: Final[Mode[Block | None]] = Mode("gradviz.inference_mode", default=None)
 
 
 def is_on() -> bool:
     """Whether what ops return in this context are inference tensors."""
-    return num_blocks > 0 and _IS_ON.get()
+    if not entered:
+        return False
+    block = _INNERMOST.get()
+    return block is not None and block.is_on
 
 
-def enter(mode: bool) -> bool:
-    """Turn the mode on or off in this context, until `leave`; returns what it was."""
-    global num_blocks
-    num_blocks += 1
-    before = _IS_ON.get()
-    _IS_ON.set(mode)
+def enter(mode: bool) -> Block | None:
+    """Turn the mode on or off in this context; returns the block that it was in."""
+    before = _INNERMOST.get()
+    _INNERMOST.set(Block(is_on=mode))
     return before
 
 
-def leave(before: bool) -> None:
+def leave(before: Block | None) -> None:
     """Undo an `enter`, which returned `before`."""
-    global num_blocks
-    num_blocks -= 1
-    _IS_ON.set(before)
+    _INNERMOST.set(before)

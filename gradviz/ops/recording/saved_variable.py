@@ -23,7 +23,7 @@ from gradviz.backends.device import CPU
 from gradviz.engine import anomaly
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, Node
-from gradviz.modes import Mode
+from gradviz.modes import Entered, Mode
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.variable import (
     Value,
@@ -70,23 +70,15 @@ class Hooks(NamedTuple):
 entered: Final[set[int]] = set()
 
 
-class _Entry:
-    """A pair of hooks that a block was entered with, inside of the blocks of `outer`.
-
-    It counts as entered as long as a context has it. Counting how often blocks are
-    entered and left would not do: a backward gives its caller back what its nodes took
-    away, and takes away what they left behind.
-    """
+class _Entry(Entered):
+    """A pair of hooks, which a block inside of those of `outer` was entered with."""
 
     __slots__ = ("hooks", "outer")
 
     def __init__(self, hooks: Hooks, outer: "_Entry | None") -> None:
+        super().__init__(entered)
         self.hooks = hooks
         self.outer = outer
-        entered.add(id(self))
-
-    def __del__(self, leave: Callable[[int], None] = entered.discard) -> None:
-        leave(id(self))
 
 
 class _Saving(NamedTuple):

@@ -341,7 +341,7 @@ def variable(array: Array, edge: Edge | None = None) -> Value:
         new.needs_grad = True
         return new
     new.needs_grad = False
-    if inference.num_blocks and inference.is_on():
+    if inference.entered and inference.is_on():
         new.version = INFERENCE
     return new
 

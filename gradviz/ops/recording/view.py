@@ -153,7 +153,7 @@ def view_of(source: Variable, result: Variable, step: Step) -> View | None:
         result.version = INFERENCE
         return None
     creation = _NORMAL
-    if inference.num_blocks and inference.is_on():
+    if inference.entered and inference.is_on():
         creation = Creation.INFERENCE_MODE
     elif not GRAD_ENABLED.get():
         creation = Creation.NO_GRAD_MODE

@@ -92,3 +92,19 @@ def test_a_part_of_pairs_knows_that_they_were_changed():
     real.sum().backward()
 
     assert x.grad.tolist() == [[4.0, 0.0]]
+
+
+def test_a_view_of_the_parts_that_was_transposed_in_place_has_its_gradient():
+    weights = gv.arange(8.0).view(2, 2, 2)
+
+    def gradient(transposed):
+        x = gv.ones(2, 2, dtype=gv.complex64, requires_grad=True)
+        parts = transposed(gv.view_as_real(x.clone()))
+        parts += 1
+        parts.backward(weights)
+        return x.grad.tolist()
+
+    in_place = gradient(lambda parts: parts.transpose_(0, 1))
+
+    assert in_place == gradient(lambda parts: parts.transpose(0, 1))
+    assert in_place == [[1j, 4 + 5j], [2 + 3j, 6 + 7j]]

@@ -1,7 +1,9 @@
 """What holds for every test of gradviz."""
 
 import contextlib
+import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import hypothesis
@@ -29,6 +31,25 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "races: uses memory from two streams in no order on purpose"
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def bytecode_for_children(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Two hundred programs are started anew: what they import is compiled once for all.
+
+    Where bytecode may not lie beside its source it lies in a folder of this run, and so
+    can never be that of another state of the source.
+    """
+    if not sys.dont_write_bytecode:
+        yield
+        return
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # what all workers share
+    with pytest.MonkeyPatch.context() as surroundings:
+        surroundings.setenv("PYTHONPYCACHEPREFIX", str(folder / "bytecode"))
+        surroundings.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        yield
 
 
 @pytest.fixture(autouse=True)

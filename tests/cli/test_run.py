@@ -148,8 +148,9 @@ def test_a_program_with_passes_of_its_own_hears_nothing_of_others(run) -> None:
 
 def test_a_trace_that_outgrew_its_limit_says_what_it_holds(run, tmp_path) -> None:
     source = """
-        import resource, signal
+        import resource, signal, sys
         from gradviz.trace import probe
+        sys.dont_write_bytecode = True  # which would stay, cut short
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         backward()
         (recorder,) = probe._installed

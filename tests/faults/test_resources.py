@@ -72,6 +72,7 @@ def test_without_file_descriptors_recording_and_saving_are_refused(tmp_path):
 def test_a_limit_of_the_size_of_files_costs_the_trace_and_leaves_checkpoints(tmp_path):
     done = run(
         """
+        sys.dont_write_bytecode = True  # which would stay, cut short
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         warnings.simplefilter("ignore", RuntimeWarning)
         gv.save({"w": gv.ones(2)}, "w.safetensors")

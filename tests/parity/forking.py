@@ -1,13 +1,12 @@
 """A process that forks before and after its engine has made threads; see G14.
 
-Run as ``python -m tests.parity.forking WORLD``; prints what became of each child.
+Run as ``python -m tests.parity.forking``; prints what became of each child, first of
+PyTorch's engine and then of ours.
 """
 
 import os
-import sys
 
-from tests.parity import worlds
-from tests.parity.worlds import World
+from tests.parity.worlds import GRADVIZ, TORCH, World
 
 
 def nest(world: World, depth: int) -> None:
@@ -43,11 +42,11 @@ def in_child(world: World) -> str:
 
 
 def main() -> None:
-    world: World = getattr(worlds, sys.argv[1])
-    nest(world, 0)
-    print(in_child(world))  # noqa: T201 - the answer
-    nest(world, 61)
-    print(in_child(world))  # noqa: T201 - the answer
+    for world in (TORCH, GRADVIZ):
+        nest(world, 0)
+        print(in_child(world))  # noqa: T201 - the answer
+        nest(world, 61)
+        print(in_child(world))  # noqa: T201 - the answer
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Each fact is stated, and asked of both: should a later PyTorch change it, the te
 so. Facts about what gradviz does not have, or does otherwise on purpose, are elsewhere.
 """
 
+import os
 import re
 import subprocess
 import sys
@@ -429,18 +430,20 @@ def test_checkpoints_are_valid_only_where_all_passes_are_unrestricted():
 
 def test_a_child_can_run_a_backward_unless_its_parent_had_engine_threads():
     """G14, L9: sixty-one nested backwards make one."""
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.parity.forking", world],
-            cwd=Path(__file__).parents[2],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for world in ("TORCH", "GRADVIZ")
-    ]
-    for child in children:
-        output, _ = child.communicate(timeout=60)
-        before, after = output.splitlines()
+    surroundings = dict(os.environ)
+    surroundings.pop("PYTHONPYCACHEPREFIX", None)  # PyTorch is compiled where it lies
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "tests.parity.forking"],
+        cwd=Path(__file__).parents[2],
+        env=surroundings,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    children = done.stdout.splitlines()
+    assert len(children) == 4  # two of each world
+    for before, after in (children[:2], children[2:]):
         assert before == "fine"
         assert after.startswith(
             "Unable to handle autograd's threading in combination with fork-based "

@@ -6,6 +6,10 @@ import signal
 import sys
 from collections.abc import Iterator
 
+# Tests share the cores: threads of BLAS and of PyTorch would turn in circles, waiting
+# for each other. It counts when NumPy is loaded, here and in programs started here.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import hypothesis
 import pytest
 

@@ -1,6 +1,5 @@
 """Every example runs, from any folder, with nothing but Python, and is traced."""
 
-import os
 import re
 import subprocess
 import sys
@@ -39,7 +38,6 @@ def run(tmp_path):
         output = subprocess.run(
             [sys.executable, *command, EXAMPLES / example / "main.py", *arguments],
             cwd=tmp_path,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},  # tests share the cores
             stdout=subprocess.PIPE,
             text=True,
             timeout=timeout,
@@ -212,7 +210,6 @@ def test_a_wait_that_is_left_out_is_found(tmp_path, flags, code):
             *(EXAMPLES / example / "main.py", *arguments, *flags),
         ],
         cwd=tmp_path,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=100,

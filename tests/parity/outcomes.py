@@ -5,9 +5,11 @@ made plain, so that it can be compared: of a tensor its numbers, whether it need
 gradient, and the name of its node. If it raises, the type and text of the error count.
 """
 
+import importlib.util
 import re
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,7 +66,9 @@ def spelled_alike(message: str) -> str:
 
 
 #: In a stack that is quoted, the lines of PyTorch's own code; gradviz quotes none.
-_OWN_FRAMES = re.compile(r'  File "[^"]*/site-packages/torch/.*\n(?:    .*\n)*')
+_TORCH = importlib.util.find_spec("torch")
+_ITS_FOLDER = re.escape(str(Path(_TORCH.origin).parent)) if _TORCH else "nowhere"
+_OWN_FRAMES = re.compile(rf'  File "{_ITS_FOLDER}/.*\n(?:    .*\n)*')
 
 
 def _rounded(numbers: Any) -> Any:

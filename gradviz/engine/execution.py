@@ -4,6 +4,7 @@ What a pass consists of is found out before, in `gradviz.engine.engine`.
 """
 
 import contextlib
+import sys
 from collections.abc import Callable
 
 from gradviz.engine import anomaly
@@ -20,7 +21,7 @@ from gradviz.engine.worker import thread_main
 from gradviz.trace.probe import Role
 
 
-def execute_with_graph_task(  # noqa: PLR0915 - a call could be interrupted
+def execute_with_graph_task(  # noqa: C901, PLR0912, PLR0915 - a call could be struck
     sync: Sync,
     state: ThreadState,
     queues: DeviceQueues,
@@ -55,9 +56,11 @@ def execute_with_graph_task(  # noqa: PLR0915 - a call could be interrupted
     saved = state.saved()
     outer_mode, outer_node = GRAD_ENABLED.get(), anomaly.EVALUATING.get()
     num_calls = len(state.calls)
+    has_entered = False
     try:
-        _enter(state, graph_task)
         try:
+            _enter(state, graph_task)
+            has_entered = True
             with graph_task.mutex:
                 push(state, queues, graph_task, root, buffer, None)
             if state.current_depth > max_depth:
@@ -88,21 +91,28 @@ def execute_with_graph_task(  # noqa: PLR0915 - a call could be interrupted
         if state.worker_device == NO_DEVICE:
             state.is_interrupted = False
         del state.calls[num_calls:]
-        # An interrupt is noticed when a call has returned, so each of these is done
-        # even if one strikes; `finally` makes sure of the next.
         try:
-            GRAD_ENABLED.set(outer_mode)
-        finally:
+            # An interrupt is noticed when a call has returned, so each of these is
+            # done even if one strikes; `finally` makes sure of the next.
             try:
-                anomaly.EVALUATING.set(outer_node)
+                GRAD_ENABLED.set(outer_mode)
             finally:
                 try:
-                    graph_task.put_back_modes()
-                finally:  # only a comparison, unless it was struck halfway
-                    graph_task.put_back_modes()
-        if graph_task.streams is not None:
-            graph_task.streams.put_back()
-        _report_left(state, graph_task)
+                    anomaly.EVALUATING.set(outer_node)
+                finally:
+                    try:
+                        graph_task.put_back_modes()
+                    finally:  # only a comparison, unless it was struck halfway
+                        graph_task.put_back_modes()
+            if graph_task.streams is not None:
+                graph_task.streams.put_back()
+            if has_entered:  # else nobody was told for sure that it came in
+                _report_left(state, graph_task)
+        except BaseException as error:
+            # Streams may not be put back, nor may anyone know that we have left.
+            if graph_task.parent is not None:
+                graph_task.parent.set_error(error, None)
+            raise
 
 
 def _enter(state: ThreadState, graph_task: GraphTask) -> None:
@@ -152,8 +162,16 @@ def _abandon(
 
 
 def _report_left(state: ThreadState, graph_task: GraphTask) -> None:
-    """Tell a listener that the calling thread has left the pass."""
+    """Tell a listener that the calling thread has left the pass.
+
+    Of a pass without an outcome nobody is told that: a further interrupt has struck
+    while the error of the first one was to become its outcome, so it becomes that now.
+    """
     if graph_task.probe:
+        if not (graph_task.is_complete or graph_task.has_error.value):
+            error = sys.exception()
+            assert error is not None
+            graph_task.set_error(error, None)
         if state.worker_device == NO_DEVICE:
             graph_task.probe.thread_exited(CPU_DEVICE, Role.CALLER)
         else:

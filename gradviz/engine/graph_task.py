@@ -259,15 +259,17 @@ class GraphTask:
         Returns:
             Whether it was the first, and came before the pass was complete.
         """
+        text = describe(error) if self.probe else ""  # anybody's code: not under it
         with self.mutex:
             is_first = not (self.has_error.value or self.is_complete)
             if is_first:
                 self.error = error
-                self.has_error.value = True
+                # Before it holds: what strikes the report comes here with its own.
                 if self.probe:
                     self.probe.task_failed(
-                        self.id, -1 if node is None else node.id, describe(error)
+                        self.id, -1 if node is None else node.id, text
                     )
+                self.has_error.value = True
         return is_first
 
     def claim_end(self) -> bool:
@@ -285,9 +287,12 @@ class GraphTask:
     def complete(self) -> None:
         """Say that the pass has ended well, unless it has failed (P1)."""
         with self.mutex:
-            self.is_complete = not self.has_error.value
-            if self.is_complete and self.probe:
+            if self.has_error.value:
+                return
+            # Before it holds: what strikes the report makes the pass fail.
+            if self.probe:
                 self.probe.task_completed(self.id)
+            self.is_complete = True
 
     def time_left(self, now_ns: int) -> float:
         """How many seconds a failed pass may still wait for its nodes elsewhere.

@@ -141,8 +141,9 @@ class ThreadPool:
             thread_main(self._sync, state, self._queues, graph_task)
         finally:
             state.ready_queue = state.graph_task = state.node = None
-            if listener:
-                listener.thread_exited(graph_task.owner, Role.POOL)
+        # Not of one that was struck: what it is inside of has not failed yet.
+        if listener:
+            listener.thread_exited(graph_task.owner, Role.POOL)
 
     def _tear(
         self, state: ThreadState | None, mine: GraphTask | None, error: BaseException

@@ -23,8 +23,22 @@ and which state follows; an event with a task and a node has to obey both.
 
 Besides, a *thread* does one thing inside another: a node runs inside the loop of a
 worker, a reentrant call inside a node, a nested node inside that. So openings and
-endings on a thread match like parentheses; only what belongs to a failed task may be
-left open, as an interrupt leaves it.
+endings on a thread match like parentheses, but for what an interrupt leaves open.
+
+Note [What an interrupt may leave]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+An interrupt that strikes the engine's own code fails the task, and may strike a report
+too: before it is kept, and then it is missing, or right after it, and then what the
+report was about is not done. So
+
+* what a failed task began may stay open: its nodes, its reentrant calls;
+* so may all inside of a node that fails or of a failed task: a call whose task has
+  completed, struck when it was left, or one that a second interrupt has struck;
+* a task may fail after it has completed or failed, for the interrupt may strike between
+  that report and what makes it hold.
+
+Nothing else is forgiven: no task is left without an outcome, and nothing ends that has
+not begun.
 
 What is on a device has rules of its own: see `device_lifecycle`.
 
@@ -143,8 +157,8 @@ TASK_RULES: Final[dict[type[Event], Rule]] = {
     BufferFreed: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
     CallbackRun: _rule(_T.COUNTED),
     TaskCompleted: _rule(_T.COUNTED, then=_T.COMPLETED),
-    # Completed: an interrupt may strike between the completion and the return.
-    TaskFailed: _rule(_T.BEGUN, _T.COUNTED, _T.COMPLETED, then=_T.FAILED),
+    # After an outcome: see Note [What an interrupt may leave].
+    TaskFailed: _rule(_T.BEGUN, _T.COUNTED, _T.COMPLETED, _T.FAILED, then=_T.FAILED),
 }
 
 #: What it requires of the node.
@@ -372,20 +386,30 @@ class _Checker:
             inside.append(_Opening(kind, event.task, event.node, role))
         elif kind in _ENDINGS:
             opening = _Opening(_ENDINGS[kind], event.task, event.node, role)
-            while inside and inside[-1] != opening and self._is_failed(inside[-1].task):
-                inside.pop()
             if inside and inside[-1] == opening:
                 inside.pop()
             elif opening in inside:
-                last = inside[-1]
-                self._report(
-                    event,
-                    f"its thread is still inside of what {kind_name(last.kind)} "
-                    f"began for node {last.node} of task {last.task}",
-                )
-                del inside[inside.index(opening) :]
+                self._end(event, opening, inside)
             elif kind is not ThreadExited:  # which may be older than the recording
                 self._report(event, "its thread never began that")
+
+    def _end(self, event: AnyEvent, opening: _Opening, inside: list[_Opening]) -> None:
+        """End `opening` with what is open inside of it, if that may be."""
+        place = len(inside) - 1 - inside[::-1].index(opening)
+        open_inside = inside[place + 1 :]
+        del inside[place:]
+        if isinstance(event, NodeFailed) or self._is_failed(opening.task):
+            return  # See Note [What an interrupt may leave].
+        wrong = list(
+            itertools.takewhile(lambda one: not self._is_failed(one.task), open_inside)
+        )
+        if wrong:
+            last = wrong[-1]
+            self._report(
+                event,
+                f"its thread is still inside of what {kind_name(last.kind)} "
+                f"began for node {last.node} of task {last.task}",
+            )
 
     def _check_calls(self, event: AnyEvent) -> None:
         match event:

@@ -1,15 +1,19 @@
 """A program: in each pass one allocation fails, a later one each time (F08).
 
-Run as ``python -m tests.faults.allocations PLACE FIRST STEP``; prints what came of it.
-A program of its own, for the allocation that fails may be anybody's.
+Run as ``python -m tests.faults.allocations PLACE FIRST STEP [RECORDING]``; prints what
+came of it. A program of its own, for the allocation that fails may be anybody's. With
+RECORDING 1 each pass is recorded, and its history must be possible.
 """
 
 import _testcapi  # CPython's own, for such tests
+import contextlib
 import faulthandler
 import gc
 import json
 import sys
 
+from gradviz.capture import Recording, record
+from gradviz.trace.lifecycle import check_lifecycle
 from tests.faults.programs import HANG_SECONDS
 from tests.faults.scene import (
     Scene,
@@ -28,6 +32,7 @@ _EXPECTED = (MemoryError, RuntimeError, SystemError)
 
 def main() -> None:
     place, first, step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    is_recording = sys.argv[4:] == ["1"]
     touched = {"caller": "root", "device": "first", "pool": "reentrant"}[place]
     engine = new_engine()
     assert_works(engine)
@@ -42,22 +47,20 @@ def main() -> None:
         faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
         scene = Scene(engine, touch)
         error: BaseException | None = None
-        try:
-            if place == "caller":
-                _testcapi.set_nomemory(nth, nth + 1)
-                touched = ""
-            scene.run()
-        except BaseException as caught:  # noqa: BLE001 - whatever it is, it is looked at
-            error = caught
-        finally:
-            _testcapi.remove_mem_hooks()
+        with record() if is_recording else contextlib.nullcontext() as recording:
+            try:
+                if place == "caller":
+                    _testcapi.set_nomemory(nth, nth + 1)
+                    touched = ""
+                scene.run()
+            except BaseException as caught:  # noqa: BLE001 - it is looked at
+                error = caught
+            finally:
+                _testcapi.remove_mem_hooks()
         num_failed += error is not None
         num_fine = 0 if error is not None else num_fine + 1
         try:
-            assert error is None or isinstance(error, _EXPECTED), repr(error)
-            assert "allocate lock" not in str(error) or isinstance(error, MemoryError)
-            if error is None:
-                scene.check()
+            _check(scene, error, recording)
             del error
             assert_works_here(engine)
         except Exception as wrong:  # noqa: BLE001 - the campaign goes on
@@ -67,6 +70,18 @@ def main() -> None:
         nth += step
     assert_works(engine)
     json.dump({"failed": num_failed, "failures": failures}, sys.stdout)
+
+
+def _check(
+    scene: Scene, error: BaseException | None, recording: Recording | None
+) -> None:
+    assert error is None or isinstance(error, _EXPECTED), repr(error)
+    assert "allocate lock" not in str(error) or isinstance(error, MemoryError)
+    if error is None:
+        scene.check()
+    if recording is not None:
+        violations = check_lifecycle(recording.trace)
+        assert not violations, f"impossible: {violations[0]}"
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from types import FrameType, TracebackType
 
 from gradviz.capture import record
 from gradviz.engine import Engine, graph_task
+from gradviz.trace.lifecycle import check_lifecycle
 from tests.faults.programs import HANG_SECONDS
 from tests.faults.scene import Scene, assert_works, assert_works_here, new_engine
 
@@ -49,8 +50,10 @@ def main() -> None:
     campaign = {"interrupt": interrupt, "alarms": alarms}[what]
     with record() if is_recording else contextlib.nullcontext() as recording:
         campaign(engine, count, random.Random(seed), report)
-    if recording is not None and recording.trace.losses.problems:
-        report.failures.append(f"trace: {recording.trace.losses.problems}")
+    if recording is not None:
+        losses = recording.trace.losses
+        report.failures += [f"trace: {problem}" for problem in losses.problems]
+        report.failures += map(str, check_lifecycle(recording.trace))
     if not report.failures:
         assert_works(engine)
         engine.stop()

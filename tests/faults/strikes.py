@@ -1,7 +1,7 @@
 """A program: one pass after the other, each struck a little later (F04, F11, F15).
 
-Run as ``python -m tests.faults.strikes WHAT WHERE FIRST STEP``; prints a `Report`.
-WHAT and WHERE are
+Run as ``python -m tests.faults.strikes WHAT WHERE FIRST STEP [RECORDING]``; prints a
+`Report`. WHAT and WHERE are
 
 * ``interrupt small``, ``big`` or ``first``: Ctrl-C strikes the thread that called, in a
   pass on that thread only, in one that uses all there is, or in the first one of an
@@ -10,7 +10,8 @@ WHAT and WHERE are
 * ``throw device``, ``pool`` or ``waiting``: an error is thrown into a thread of the
   engine, or into a device's that waits for one of the pool.
 
-FIRST and STEP say which bytecodes of the engine are struck.
+FIRST and STEP say which bytecodes of the engine are struck. With RECORDING 1 each pass
+is recorded, so that the recorder is struck too, and its history must be possible.
 """
 
 import contextlib
@@ -23,9 +24,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradviz.backends.device import CPU
+from gradviz.capture import Recording, record
 from gradviz.engine import AccumulateGrad, Engine
 from gradviz.engine.graph_task import GraphTask
 from gradviz.errors import EngineError
+from gradviz.trace.lifecycle import check_lifecycle
 from tests.faults.programs import HANG_SECONDS
 from tests.faults.scene import (
     DEVICES,
@@ -76,19 +79,25 @@ class Report:
 
 
 def main() -> None:
-    what, where, first, step = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+    what, where, first, step, *recording = sys.argv[1:]
     campaign = {"interrupt": interrupt, "call": call, "throw": throw}[what]
-    json.dump(vars(campaign(where, range(first, sys.maxsize, step))), sys.stdout)
+    bytecodes = range(int(first), sys.maxsize, int(step))
+    report = campaign(where, bytecodes, is_recording=recording == ["1"])
+    json.dump(vars(report), sys.stdout)
 
 
-def interrupt(where: str, bytecodes: Iterable[int]) -> Report:
+def interrupt(where: str, bytecodes: Iterable[int], *, is_recording: bool) -> Report:
     """Interrupt a pass at each of `bytecodes`, until one ends before it is struck."""
     return _signal_passes(
-        where, bytecodes, lambda engine: signal.default_int_handler, _check_interrupted
+        where,
+        bytecodes,
+        lambda engine: signal.default_int_handler,
+        _check_interrupted,
+        is_recording=is_recording,
     )
 
 
-def call(where: str, bytecodes: Iterable[int]) -> Report:
+def call(where: str, bytecodes: Iterable[int], *, is_recording: bool) -> Report:
     """Likewise, with a handler that calls backward, on a device, and returns."""
 
     def calling_back(engine: Engine) -> Any:
@@ -103,7 +112,9 @@ def call(where: str, bytecodes: Iterable[int]) -> Report:
 
         return handler
 
-    return _signal_passes(where, bytecodes, calling_back, _check_finished)
+    return _signal_passes(
+        where, bytecodes, calling_back, _check_finished, is_recording=is_recording
+    )
 
 
 def _signal_passes(
@@ -111,6 +122,8 @@ def _signal_passes(
     bytecodes: Iterable[int],
     handler_for: Callable[[Engine], Any],
     check: Callable[[Engine, Scene, BaseException | None], None],
+    *,
+    is_recording: bool,
 ) -> Report:
     report = Report()
     engine = new_engine()
@@ -119,12 +132,14 @@ def _signal_passes(
         signal.signal(signal.SIGINT, handler_for(engine))
         scene = Scene(engine, is_small=where == "small")
         strike = Strike(nth, interrupting)
-        error = _signalled(strike, scene)
+        with _recorded(is_recording) as recording:
+            error = _signalled(strike, scene)
         if not strike.place:
             break
         report.num_strikes += 1
         report.num_raised += error is not None
         report.check(nth, strike, check, engine, scene, error)
+        report.check(nth, strike, _check_history, recording)
         if where == "first":
             engine.stop()
             engine = new_engine()
@@ -132,6 +147,20 @@ def _signal_passes(
         assert_works(engine)
         engine.stop()
     return report
+
+
+def _recorded(
+    is_recording: bool,
+) -> contextlib.AbstractContextManager[Recording | None]:
+    return record() if is_recording else contextlib.nullcontext()
+
+
+def _check_history(recording: Recording | None) -> None:
+    """What was recorded of a pass that was struck follows the rules of `lifecycle`."""
+    if recording is not None:
+        assert recording.trace.losses.is_complete, recording.trace.losses
+        violations = check_lifecycle(recording.trace)
+        assert not violations, f"impossible: {violations[0]}"
 
 
 def _signalled(strike: Strike, scene: Scene) -> BaseException | None:
@@ -160,7 +189,7 @@ def _check_finished(engine: Engine, scene: Scene, error: BaseException | None) -
     assert_works_here(engine)
 
 
-def throw(where: str, bytecodes: Iterable[int]) -> Report:
+def throw(where: str, bytecodes: Iterable[int], *, is_recording: bool) -> Report:
     """Throw an error into an engine thread at each of these bytecodes of its own.
 
     Stops at the pass that ends without its thread having been struck.
@@ -170,13 +199,15 @@ def throw(where: str, bytecodes: Iterable[int]) -> Report:
     for nth in bytecodes:
         faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
         strike = Strike(nth, lambda: asynchronous(Struck))
-        outcome = _struck(engine, where, strike)
+        with _recorded(is_recording) as recording:
+            outcome = _struck(engine, where, strike)
         if not strike.place:
             _settle(engine, where, strike)
             break
         report.num_strikes += 1
         report.num_raised += outcome.error is not None
         report.check(nth, strike, _check_struck, engine, where, strike, outcome)
+        report.check(nth, strike, _check_history, recording)
     if not report.failures:
         assert_works(engine)
         engine.stop()

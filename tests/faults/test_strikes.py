@@ -29,6 +29,19 @@ def test_an_error_anywhere_in_an_engine_thread_fails_the_pass_and_nothing_else(
     assert report["num_strikes"] > 50
 
 
+@pytest.mark.parametrize(
+    ("what", "where", "step"), [("interrupt", "big", 401), ("throw", "pool", 301)]
+)
+def test_what_is_recorded_of_a_pass_that_is_struck_is_possible(
+    what: str, where: str, step: int
+):
+    """F04, F11: in the engine's code, and in the recorder's."""
+    report = run_campaign("strikes", what, where, 1, step, 1)
+
+    assert report["failures"] == []
+    assert report["num_strikes"] > 15
+
+
 @pytest.mark.parametrize("where", ["small", "big", "first"])
 def test_a_handler_may_call_backward_anywhere_or_is_refused(where: str):
     """F15: the pass that it interrupts goes on as if nothing had happened."""

@@ -13,12 +13,13 @@ pytestmark = pytest.mark.stress
 @pytest.mark.skipif(
     sys.version_info >= (3, 12), reason="from then on Python itself crashes of some"
 )
+@pytest.mark.parametrize("recording", [0, 1])
 @pytest.mark.parametrize("place", ["caller", "device", "pool"])
-def test_every_allocation_of_a_pass_fails_once(place: str):
-    """F08."""
+def test_every_allocation_of_a_pass_fails_once(place: str, recording: int):
+    """F08: what is recorded of it is possible."""
     pytest.importorskip("_testcapi", reason="the interpreter cannot be made to fail")
 
-    report = run_campaign("allocations", place, 1, 1)
+    report = run_campaign("allocations", place, 1, 1, recording)
 
     assert report["failures"] == []
     assert report["failed"] > 100

@@ -26,10 +26,16 @@ def test_interrupts_at_random_moments(seed: int):
 
 
 @pytest.mark.parametrize("first", range(1, 5))
+@pytest.mark.parametrize("recording", [0, 1])
 @pytest.mark.parametrize("where", ["small", "big", "first"])
-def test_an_interrupt_at_every_bytecode_of_the_calling_thread(where: str, first: int):
-    """F04: not one bytecode of the call, the loop, the queue is left out."""
-    report = run_campaign("strikes", "interrupt", where, first, 4)
+def test_an_interrupt_at_every_bytecode_of_the_calling_thread(
+    where: str, recording: int, first: int
+):
+    """F04: not one bytecode of the call, the loop, the queue is left out.
+
+    With a recording, nor is one of the recorder, and what it tells is possible.
+    """
+    report = run_campaign("strikes", "interrupt", where, first, 4, recording)
 
     assert report["failures"] == []
     assert report["num_strikes"] > 1_000
@@ -44,10 +50,11 @@ def test_an_interrupt_at_every_bytecode_of_ops_and_passes_of_tensors(first: int)
     assert report["num_strikes"] > 5_000
 
 
+@pytest.mark.parametrize("recording", [0, 1])
 @pytest.mark.parametrize("place", ["device", "pool", "waiting"])
-def test_an_error_at_every_bytecode_of_an_engine_thread(place: str):
-    """F11."""
-    report = run_campaign("strikes", "throw", place, 1, 1)
+def test_an_error_at_every_bytecode_of_an_engine_thread(place: str, recording: int):
+    """F11: with a recording, what it tells is possible."""
+    report = run_campaign("strikes", "throw", place, 1, 1, recording)
 
     assert report["failures"] == []
     assert report["num_strikes"] > 1_500

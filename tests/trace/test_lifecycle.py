@@ -248,6 +248,67 @@ def test_what_an_interrupt_left_open_is_forgiven(bench):
     assert reasons(bench.events()) == []
 
 
+def begin_nested(recorder):
+    """Node 1 of task 0 has called for task 1, which is complete and never left."""
+    begin(recorder)
+    recorder.thread_started(-1, Role.CALLER)
+    recorder.task_pushed(0, 1, 0, 0, 0, 1, 1, -1, Push.ROOT)
+    recorder.task_popped(0, 1, 0, 0)
+    recorder.node_started(0, 1)
+    begin(recorder, 1, parent=0, depth=1)
+    recorder.reentrant_entered(1, 1)
+    recorder.task_completed(1)
+
+
+def test_a_call_inside_of_a_node_that_fails_may_be_left_open(bench):
+    """An interrupt struck as it was left."""
+    begin_nested(bench.recorder)
+    bench.recorder.node_failed(0, 1, "KeyboardInterrupt")
+
+    assert reasons(bench.events()) == []
+
+
+def test_a_call_inside_of_a_task_that_has_failed_may_be_left_open(bench):
+    begin_nested(bench.recorder)
+    bench.recorder.task_failed(0, -1, "KeyboardInterrupt")
+    bench.recorder.thread_exited(-1, Role.CALLER)
+
+    assert reasons(bench.events()) == []
+
+
+def test_a_call_inside_of_a_node_that_completes_is_left_before(bench):
+    begin_nested(bench.recorder)
+    bench.recorder.node_completed(0, 1)
+
+    (reason,) = reasons(bench.events())
+    assert reason == (
+        "its thread is still inside of what reentrant_entered began for node -1 of "
+        "task 1"
+    )
+
+
+@pytest.mark.parametrize("outcome", ["task_completed", "task_failed"])
+def test_an_interrupt_may_strike_right_after_an_outcome(bench, outcome):
+    begin(bench.recorder)
+    bench.recorder.thread_started(-1, Role.CALLER)
+    arguments = (-1, "boom") if outcome == "task_failed" else ()
+    getattr(bench.recorder, outcome)(0, *arguments)
+    bench.recorder.task_failed(0, -1, "KeyboardInterrupt")
+    bench.recorder.thread_exited(-1, Role.CALLER)
+
+    assert reasons(bench.events()) == []
+
+
+def test_a_task_that_was_left_does_not_fail_any_more(bench):
+    begin(bench.recorder)
+    bench.recorder.thread_started(-1, Role.CALLER)
+    bench.recorder.task_completed(0)
+    bench.recorder.thread_exited(-1, Role.CALLER)
+    bench.recorder.task_failed(0, -1, "KeyboardInterrupt")
+
+    assert reasons(bench.events()) == ["its task is left"]
+
+
 def test_a_device_thread_older_than_the_recording_may_exit(bench):
     bench.recorder.thread_exited(0, Role.DEVICE)
 

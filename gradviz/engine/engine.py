@@ -31,7 +31,7 @@ from gradviz.engine.passes import Passes
 from gradviz.engine.policies import Policy, PyTorchOrder, policy_named
 from gradviz.engine.prediction import Position, predicted_order
 from gradviz.engine.protocols import Gradient
-from gradviz.engine.sync import THREADS, Local, Sync
+from gradviz.engine.sync import THREADS, Local, Sync, is_end_of_program
 from gradviz.engine.thread_pool import ThreadPool
 from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.tracebacks import shorten
@@ -143,6 +143,8 @@ class Engine:
                 process was forked while engine threads were running.
             EngineError: The engine was stopped, or the call comes from a signal
                 handler or finaliser that interrupted the engine.
+            SystemExit: The program ends, and has stopped the engine; see
+                Note [Daemon threads at exit].
             BaseException: Whatever a node, hook or callback raised: the same object.
 
         Source: torch/csrc/autograd/engine.cpp, Engine::execute (X1-X11).
@@ -175,11 +177,15 @@ class Engine:
                 root,
                 buffer,
             )
+            if graph_task.error is not None:
+                raise _taken_error(graph_task)
+        except (EngineError, RuntimeError) as error:
+            if graph_task.parent is None and is_end_of_program(error):
+                raise SystemExit from error
+            raise
         finally:
             self._passes.forget(graph_task.id, None)
             self._passes.tell_idle()
-        if graph_task.error is not None:
-            raise _taken_error(graph_task)
         return tuple(graph_task.captured_gradients)
 
     def queue_callback(self, callback: Callable[[], None]) -> None:

@@ -24,6 +24,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, Generic, Protocol, TypeVar
 
+from gradviz.errors import EngineError
+
 T = TypeVar("T")
 
 
@@ -83,6 +85,30 @@ def out_of_memory(error: RuntimeError) -> BaseException:
     if str(error) == "can't allocate lock":
         return MemoryError(str(error))
     return error
+
+
+#: What Python says to who starts a thread too late.
+_TOO_LATE: Final = "can't create new thread at interpreter shutdown"
+
+
+def is_end_of_program(error: BaseException) -> bool:
+    """Whether `error` only says that the program ends, to a thread nobody waits for.
+
+    Note [Daemon threads at exit]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    When the main thread has ended, and all threads that are waited for, exit handlers
+    run, and one of them stops the engine. Daemon threads still run then. One that calls
+    backward is refused, which is right, but nothing of its own doing: `threading` would
+    print the error after an otherwise silent program. So it is given a `SystemExit`,
+    which unwinds it like any error, locks and all, and which `threading` says nothing
+    about. The main thread, which runs the handlers, and threads that are waited for are
+    told as ever.
+    """
+    return (
+        (isinstance(error, EngineError) or str(error) == _TOO_LATE)
+        and not threading.main_thread().is_alive()
+        and threading.current_thread().daemon
+    )
 
 
 def current_thread() -> tuple[str, int]:
@@ -230,7 +256,7 @@ class Threads:
         """A daemon thread: it never keeps the process alive."""
         if sys.is_finalizing():
             # Before 3.12, `Thread.start` would wait for ever for it to run.
-            raise RuntimeError("can't create new thread at interpreter shutdown")
+            raise RuntimeError(_TOO_LATE)
         try:
             threading.Thread(target=target, name=name, daemon=True).start()
         except RuntimeError as error:

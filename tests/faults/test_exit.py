@@ -5,6 +5,7 @@ import textwrap
 
 import pytest
 
+from tests.faults.exiting import LOOPS, assert_whole, looping
 from tests.faults.programs import Ended, run_program
 
 _PROGRAMS = {
@@ -75,6 +76,47 @@ _PROGRAMS = {
         assert_works(engine)
     """,
 }
+
+
+@pytest.mark.parametrize("is_recording", [False, True])
+def test_daemon_threads_in_backwards_end_in_silence(tmp_path, is_recording):
+    """F14: the engine refuses their next pass, which nobody needs to hear of."""
+    path = tmp_path / "exit.gvt" if is_recording else None
+    waits = "[one.join(20) or one.is_alive() and print('alive') for one in threads]"
+    program = looping(*LOOPS.values(), at_exit=waits, path=path)
+
+    assert run_program(program) == Ended(0, "", "")
+    if path is not None:
+        assert_whole(path)
+
+
+def test_a_daemon_thread_lets_go_of_the_lock_that_an_exit_handler_wants():
+    """F14."""
+    program = looping(
+        "with lock: run_at(engine, 'device', nothing)",
+        at_exit="lock.acquire(timeout=20) or print('the lock is held')",
+    )
+
+    assert run_program(program) == Ended(0, "", "")
+
+
+def test_a_thread_that_is_waited_for_hears_that_the_engine_was_stopped():
+    """Only a daemon thread, at exit, is not told."""
+    ended = run_program(
+        """
+        engine = new_engine()
+        engine.stop()
+        def work():
+            threading.main_thread().join()
+            try:
+                run(engine, Call(nothing))
+            except EngineError:
+                print("told")
+        threading.Thread(target=work).start()
+        """
+    )
+
+    assert ended == Ended(0, "told", "")
 
 
 @pytest.mark.parametrize("how", _PROGRAMS)

@@ -1,11 +1,13 @@
 """The faults of `tests/faults`, over and over."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
+from tests.faults.exiting import LOOPS, assert_whole, looping
 from tests.faults.leaking import NOISE
-from tests.faults.programs import run_campaign, run_program
+from tests.faults.programs import Ended, run_campaign, run_program
 
 pytestmark = pytest.mark.stress
 
@@ -38,6 +40,20 @@ def test_twenty_thousand_passes_leave_nothing_behind():
 
     assert (ended.exit_code, ended.errors) == (0, "")
     assert int(ended.output) <= NOISE
+
+
+@pytest.mark.parametrize("is_recording", [False, True])
+@pytest.mark.parametrize("where", LOOPS)
+def test_twenty_programs_end_in_silence_whatever_their_daemon_threads_do(
+    where: str, is_recording: bool, tmp_path: Path
+):
+    """F14: the interpreter goes away wherever they happen to be."""
+    for number in range(20):
+        path = tmp_path / f"{number}.gvt" if is_recording else None
+        program = looping(LOOPS[where], LOOPS[where], at_exit="None", path=path)
+        assert run_program(program) == Ended(0, "", "")
+        if path is not None:
+            assert_whole(path)
 
 
 @pytest.mark.parametrize("batch", range(10))

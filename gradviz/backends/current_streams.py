@@ -12,7 +12,7 @@ from gradviz.backends.device import Device, current_index, set_current_index
 from gradviz.backends.stream import (
     CHOSEN,
     Stream,
-    current_stream,
+    make_current_again,
     stream_at,
 )
 
@@ -71,7 +71,7 @@ def on_streams(streams: tuple[Stream, ...], *, alone: bool = False) -> Iterator[
     finally:
         CHOSEN.set(outer)
         for stream in streams:
-            accelerator_of(stream.device).make_current(current_stream(stream.device))
+            make_current_again(stream.device)
 
 
 def chosen_streams() -> Mapping[Device, Stream]:
@@ -86,7 +86,7 @@ def restore_streams(chosen: Mapping[Device, Stream]) -> None:
         return
     CHOSEN.set(chosen)
     for device in {**changed, **chosen}:
-        accelerator_of(device).make_current(current_stream(device))
+        make_current_again(device)
 
 
 @contextmanager

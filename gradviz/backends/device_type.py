@@ -12,12 +12,13 @@ from gradviz.backends.base import (
     current_accelerator,
     find_accelerator,
 )
-from gradviz.backends.device import Device, current_index
+from gradviz.backends.device import Device, current_index, set_current_index
 from gradviz.backends.stream import (
     Event,
     Stream,
     current_stream,
     default_stream,
+    make_current_again,
     set_stream,
     synchronize,
 )
@@ -121,8 +122,9 @@ class DeviceType:
         self.set_device(device)
         try:
             yield
-        finally:
-            self.set_device(outer)
+        finally:  # even if that was removed meanwhile: whoever uses it is told
+            set_current_index(outer.type, outer.number)
+            make_current_again(outer)
 
     # --- streams --------------------------------------------------------------------
 

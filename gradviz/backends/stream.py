@@ -8,7 +8,7 @@ one, and the reports of who waited for whom.
 
 import itertools
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ClassVar, Final, Self
@@ -104,7 +104,11 @@ class Stream:
         self.wait_event(stream.record_event())
 
     def query(self) -> bool:
-        """Whether all work is done; a yes orders the program as `synchronize` does."""
+        """Whether all work is done; a yes orders the program as `synchronize` does.
+
+        Raises:
+            RuntimeError: It is, and some of it failed; or stream or device are gone.
+        """
         is_idle = accelerator_of(self.device).is_idle(self)
         if is_idle and (listener := probe.current):
             listener.stream_synchronized(str(self))
@@ -137,9 +141,7 @@ class Stream:
         _OUTER.set(tuple(rest))
         _choose(stream)
         set_current_index(stream.device.type, index)
-        # What was current is again, even if the device was removed meanwhile.
-        if _is_there(stream.device):
-            accelerator_of(stream.device).make_current(stream)
+        make_current_again(stream.device)
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -256,7 +258,11 @@ class Event:
             listener.stream_waited(task, node, str(stream), self.id, producer)
 
     def query(self) -> bool:
-        """Whether it has happened; a yes orders the program as `synchronize` does."""
+        """Whether it has happened; a yes orders the program as `synchronize` does.
+
+        Raises:
+            RuntimeError: It has, and work before it failed; or the device is gone.
+        """
         if self.device is None or self._marker is None:
             return True
         has_happened = accelerator_of(self.device).is_done(self._marker)
@@ -374,12 +380,20 @@ def set_stream(stream: Stream) -> None:
     Source: torch.accelerator.set_stream.
 
     Raises:
-        RuntimeError: The device is gone. What was current still is.
+        RuntimeError: The stream or its device is gone. What was current still is.
     """
-    accelerator = accelerator_of(stream.device)
+    accelerator_of(stream.device).make_current(stream)
     _choose(stream)
     set_current_index(stream.device.type, stream.device.number)
-    accelerator.make_current(stream)
+
+
+def make_current_again(device: Device) -> None:
+    """Tell the backend of a device which of its streams is current, at a block's end.
+
+    What was current is again, even if it is gone by now: whoever uses it is told.
+    """
+    with suppress(RuntimeError):
+        accelerator_of(device).make_current(current_stream(device))
 
 
 def _choose(stream: Stream) -> None:
@@ -387,14 +401,6 @@ def _choose(stream: Stream) -> None:
     if stream.stream_id == 0:  # nothing is kept of a device at its default stream
         del chosen[stream.device]
     CHOSEN.set(chosen)
-
-
-def _is_there(device: Device) -> bool:
-    try:
-        accelerator_of(device)
-    except RuntimeError:
-        return False
-    return True
 
 
 def keep_for(array: Any, stream: Stream) -> None:

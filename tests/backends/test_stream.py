@@ -99,56 +99,6 @@ def test_an_event_that_was_not_recorded_is_not_waited_for():
     assert of_kind(recording, "StreamWaited") == []
 
 
-@pytest.fixture
-def removed():
-    """A stream, an event and a tensor of a device that is there no more."""
-    count = gv.sim.device_count()
-    gv.sim.set_device_count(count + 1)
-    place = f"sim:{count}"
-    stream = gv.Stream(place)
-    x = gv.ones(3, device=place, requires_grad=True)
-    with gv.stream(stream):
-        y = (x * 2).sum()
-    event = stream.record_event()
-    stream.synchronize()
-    gv.sim.set_device_count(count)
-    try:
-        yield stream, event, y
-    finally:
-        gv.sim.set_device_count(count)
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda stream, event, y: stream.__enter__(),
-        lambda stream, event, y: gv.set_stream(stream),
-        lambda stream, event, y: gv.sim.set_device(stream.device.index),
-        lambda stream, event, y: gv.current_stream(stream.device),
-        lambda stream, event, y: gv.synchronize(stream.device),
-        lambda stream, event, y: stream.synchronize(),
-        lambda stream, event, y: stream.query(),
-        lambda stream, event, y: stream.record_event(),
-        lambda stream, event, y: stream.wait_stream(gv.default_stream("sim:0")),
-        lambda stream, event, y: gv.default_stream("sim:0").wait_stream(stream),
-        lambda stream, event, y: gv.default_stream("sim:0").wait_event(event),
-        lambda stream, event, y: event.wait(),
-        lambda stream, event, y: event.query(),
-        lambda stream, event, y: event.synchronize(),
-        lambda stream, event, y: event.record(stream),
-        lambda stream, event, y: gv.ones(2, device="sim:0").record_stream(stream),
-        lambda stream, event, y: y.backward(),
-    ],
-)
-def test_what_is_of_a_removed_device_is_an_error_that_changes_nothing(removed, use):
-    before = gv.current_stream("sim"), gv.sim.current_device()
-
-    with pytest.raises(RuntimeError, match=rf"no device '{removed[0].device}'"):
-        use(*removed)
-
-    assert (gv.current_stream("sim"), gv.sim.current_device()) == before
-
-
 def test_a_block_whose_device_is_removed_leaves_what_was_current():
     count = gv.sim.device_count()
     gv.sim.set_device_count(count + 1)

@@ -12,6 +12,7 @@ from gradviz.backends.pinning import PinnedMemory
 from gradviz.backends.protocols import ArrayTypes, MemoryUse, StreamLike
 from gradviz.backends.simulated import copies
 from gradviz.backends.simulated.array import SimulatedArray
+from gradviz.backends.simulated.kernels import ready
 from gradviz.backends.simulated.machine import machine
 from gradviz.backends.simulated.work import StreamQueue, Work
 from gradviz.errors import UserError
@@ -134,12 +135,25 @@ class SimulatedBackend:
         return machine.device(device).new_stream(priority)
 
     def make_current(self, stream: StreamLike) -> None:
-        """Nothing to do: each launch asks which stream is current."""
+        """See that there is such a stream; each launch asks which one is current.
+
+        Raises:
+            RuntimeError: The device is lost, or was reset after the stream was made.
+        """
+        _queue(stream)
 
     def is_idle(self, stream: StreamLike) -> bool:
-        """Whether all its work is done."""
+        """Whether all its work is done.
+
+        Raises:
+            RuntimeError: It is, and a kernel of the device has failed; or the device is
+                lost.
+        """
         tail = _queue(stream).tail
-        return tail is None or machine.executor.poll(tail)
+        if tail is not None and not machine.executor.poll(tail):
+            return False
+        machine.device(stream.device).check()
+        return True
 
     def synchronize_stream(self, stream: StreamLike) -> None:
         """Wait for all work of a stream.
@@ -178,8 +192,17 @@ class SimulatedBackend:
             queue.put(Work(queue, "", before=marker))
 
     def is_done(self, marker: Work) -> bool:
-        """Whether the work before a marker is done."""
-        return machine.executor.poll(marker)
+        """Whether the work before a marker is done.
+
+        Raises:
+            RuntimeError: It is, and a kernel of the device has failed; or the device is
+                lost.
+        """
+        device = marker.queue.device
+        if not device.lost and not machine.executor.poll(marker):
+            return False
+        device.check()
+        return True
 
     def synchronize_marker(self, marker: Work) -> None:
         """Wait for a marker.
@@ -198,9 +221,7 @@ class SimulatedBackend:
 
     def record_stream(self, array: SimulatedArray, stream: StreamLike) -> None:
         """Keep the memory of an array, once freed, until that stream's work is done."""
-        machine.device(array.device).memory.record_stream(
-            array.allocation, _queue(stream)
-        )
+        ready((array,)).memory.record_stream(array.allocation, _queue(stream))
 
     def memory_use(self, device: Device) -> MemoryUse:
         """How much memory is in use."""

@@ -70,8 +70,8 @@ class SimulatedDevice:
         self.check()
         if stream_id != 0:
             raise RuntimeError(
-                f"stream {self}/{stream_id} is gone: {self} was reset after the stream "
-                f"was made; make another one"
+                f"stream {self}/{stream_id} is gone: {self} was reset or removed after "
+                f"the stream was made; make another one"
             )
         with LOCK:
             return self._make(0)
@@ -208,14 +208,38 @@ class Machine:
         Raises:
             RuntimeError: The process is a fork of the one that has the device.
         """
-        old = self.device(device)
+        self._end(
+            self.device(device),
+            f"an array, stream or event of {device} is of before {device} was reset: "
+            f"make another one",
+        )
+
+    def keep(self, count: int) -> None:
+        """Drop all work of the devices that are not among the first `count`.
+
+        Raises:
+            RuntimeError: The process is a fork of the one that has such a device.
+        """
+        for device in self.devices():
+            if device.device.number >= count:
+                self._end(
+                    device,
+                    f"no device {str(device)!r} any more: gv.sim.set_device_count("
+                    f"{count}) removed it, with its arrays, streams and events; "
+                    f"ask for more devices, and make them anew",
+                )
+
+    def _end(self, old: SimulatedDevice, reason: str) -> None:
+        """Drop all work of a device: whoever names it next gets a new one.
+
+        Raises:
+            RuntimeError: The process is a fork of the one that has the device.
+        """
         if self._is_forked:
             raise RuntimeError(_FORKED)
-        old.lost = old.lost or (
-            f"an array, stream or event of {device} is of before {device} was reset: "
-            f"make another one"
-        )
+        old.lost = old.lost or reason
         old.close()
+        device = old.device
         with LOCK:
             self._num_resets[device] = self._num_resets.get(device, 0) + 1
             self._devices.pop(device, None)

@@ -179,7 +179,7 @@ class Allocator:
             return
         if listener := probe.current:
             listener.memory_freed(allocation.id, queue.text)
-        markers = [user.mark() for user in allocation.used_by]
+        markers = [user.mark() for user in allocation.used_by if not user.device.lost]
         if not all(marker.is_done for marker in markers):
             self._held_back.append((allocation, markers))
         else:

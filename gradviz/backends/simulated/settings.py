@@ -23,13 +23,18 @@ def device_count() -> int:
 def set_device_count(count: int) -> None:
     """Have `count` simulated devices, ``sim:0`` to ``sim:count-1``, from now on.
 
-    Call it before the first backward: the engine starts its device threads then.
+    Call it before the first backward: the engine starts its device threads then. Of
+    devices that there are no more, work is dropped, and arrays, streams and events are
+    errors from now on.
 
     Raises:
         ValueError: `count` is not positive.
+        RuntimeError: There would be fewer, and the process was forked from one that had
+            used them.
     """
     if count < 1:
         raise ValueError(f"got {count} simulated devices, expected at least 1")
+    machine.keep(count)
     backend.set_device_count(count)
 
 

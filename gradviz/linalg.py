@@ -35,7 +35,7 @@ from gradviz.ops.algebra.solving import (
     tensorinv,
     tensorsolve,
 )
-from gradviz.ops.recording.in_place import takes_out
+from gradviz.ops.recording.out import takes_out
 from gradviz.ops.recording.variable import Value
 from gradviz.ops.reductions.norms import vector_norm
 from gradviz.ops.shapes.diagonals import diagonal as _diagonal
@@ -90,4 +90,4 @@ for _name in set(__all__) - {
     "matrix_exp",
     "vander",
 }:
-    globals()[_name] = takes_out(globals()[_name])
+    globals()[_name] = takes_out(globals()[_name], f"linalg_{_name}")

@@ -25,7 +25,7 @@ from gradviz.ops.elementwise.special_functions import entr, logit, xlog1py, xlog
 from gradviz.ops.elementwise.transcendental import exp2, expm1, log1p
 from gradviz.ops.elementwise.trigonometric import sinc
 from gradviz.ops.elementwise.zeta_functions import zeta
-from gradviz.ops.recording.in_place import takes_out
+from gradviz.ops.recording.out import takes_out
 from gradviz.ops.reductions.reduction import logsumexp
 from gradviz.ops.reductions.softmax import log_softmax, softmax
 
@@ -66,4 +66,4 @@ __all__ = [
 
 # All take ``out=``, but for the softmaxes.
 for _name in set(__all__) - {"log_softmax", "softmax"}:
-    globals()[_name] = takes_out(globals()[_name])
+    globals()[_name] = takes_out(globals()[_name], f"special_{_name}")

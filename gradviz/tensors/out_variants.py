@@ -10,7 +10,7 @@ from typing import Any, Final
 from gradviz.backends.device import Device
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.in_place import takes_out
+from gradviz.ops.recording.out import takes_out
 from gradviz.ops.recording.variable import Value
 from gradviz.tensors.tensor import Tensor
 
@@ -32,11 +32,10 @@ _NAMES: Final = """
     matrix_power max maximum mean median min minimum mm mode msort mul multinomial
     multiply mv mvlgamma nan_to_num nanmean nanmedian nanquantile nansum ne neg
     negative nonzero not_equal outer polar polygamma pow prod qr quantile rad2deg
-    reciprocal remainder renorm repeat_interleave round row_stack rsqrt scatter
-    scatter_add scatter_reduce searchsorted sgn sigmoid sign signbit sin sinc sinh
-    slice_scatter softmax sort sqrt square stack std std_mean sub subtract sum svd
-    take take_along_dim tan tanh threshold topk tril triu true_divide trunc var
-    var_mean vdot vstack where xlogy
+    reciprocal remainder renorm round row_stack rsqrt scatter scatter_add
+    scatter_reduce searchsorted sgn sigmoid sign signbit sin sinc sinh slice_scatter
+    softmax sort sqrt square stack std sub subtract sum svd take take_along_dim tan
+    tanh threshold topk tril triu true_divide trunc var vdot vstack where xlogy
 """
 
 #: They make tensors of nothing, in the dtype of ``out`` and where that is.
@@ -50,7 +49,7 @@ def let_take_out(functions: MutableMapping[str, Any]) -> None:
     """Put in place of functions, by name, ones that take ``out=``."""
     for name in _NAMES.split():
         if name in functions:
-            functions[name] = takes_out(functions[name])
+            functions[name] = takes_out(functions[name], name)
     for name in _CREATION.split():
         functions[name] = _fills_out(functions[name])
 

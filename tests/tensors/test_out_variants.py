@@ -54,3 +54,29 @@ def test_several_results_go_to_several_tensors():
 
     assert result.Q is q
     assert gv.allclose(q @ r, gv.eye(2) * 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "out", "words"),
+    [
+        (gv.argmax, gv.zeros(0), "to have dtype long int, but got float instead"),
+        (
+            gv.neg,
+            gv.zeros(0, dtype=gv.float64),
+            "Found dtype Double but expected Float",
+        ),
+        (gv.exp, gv.zeros(0, dtype=gv.int64), "Float can't be cast .* type Long"),
+    ],
+)
+def test_an_out_of_a_dtype_that_does_not_fit_is_refused_and_not_changed(
+    call, out, words
+):
+    with pytest.raises(RuntimeError, match=words):
+        call(gv.tensor([1.0, 2.0]), out=out)
+    assert out.shape == (0,)
+    assert out._version == 0
+
+
+def test_a_sum_is_computed_in_the_dtype_of_its_out():
+    out = gv.zeros(0, dtype=gv.int64)
+    assert gv.sum(gv.tensor([0.5, 1.75]), 0, out=out).item() == 1

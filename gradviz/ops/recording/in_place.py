@@ -12,7 +12,6 @@ Source: torch/csrc/autograd/VariableTypeUtils.h.
 
 import contextlib
 import functools
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
@@ -252,7 +251,7 @@ def check_changeable(
             "See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     if GRAD_ENABLED.get() and (
-        x.requires_grad or _need_grad((*args, *(kwargs or {}).values()))
+        x.requires_grad or need_grad((*args, *(kwargs or {}).values()))
     ):
         _check_history(x)
     for one in args:
@@ -324,11 +323,15 @@ def check_fits(x: Variable, result: Variable) -> None:
         )
 
 
+def is_castable(source: np.dtype[Any], target: np.dtype[Any]) -> bool:
+    """Whether a result keeps its kind: is no less of a number where it is put."""
+    kinds = source.kind, target.kind
+    return set(kinds) <= set("iu") or _KINDS.index(kinds[0]) <= _KINDS.index(kinds[1])
+
+
 def check_castable(source: np.dtype[Any], target: np.dtype[Any]) -> None:
     """Raise PyTorch's error if a result would lose its kind."""
-    if _KINDS.index(source.kind) > _KINDS.index(target.kind) and not (
-        source.kind in "iu" and target.kind in "iu"
-    ):
+    if not is_castable(source, target):
         raise RuntimeError(
             f"result type {scalar_type_name(source)} can't be cast to the desired "
             f"output type {scalar_type_name(target)}"
@@ -339,73 +342,11 @@ def check_castable(source: np.dtype[Any], target: np.dtype[Any]) -> None:
 _KINDS: Final = "buifc"
 
 
-def _need_grad(values: Iterable[Value]) -> bool:
+def need_grad(values: Iterable[Value]) -> bool:
     """Whether a variable that needs gradients is among `values`, or in a list there."""
     return any(
         value.requires_grad
         if isinstance(value, Variable)
-        else isinstance(value, tuple | list) and _need_grad(value)
+        else isinstance(value, tuple | list) and need_grad(value)
         for value in values
     )
-
-
-# --- elsewhere --------------------------------------------------------------------
-
-
-def takes_out(function: Op) -> Op:
-    """Let `function` take ``out=``, where its result is to be put; a decorator."""
-
-    @functools.wraps(function)
-    def call(*args: Value, out: Value = None, **kwargs: Value) -> Value:
-        if out is None:
-            return function(*args, **kwargs)
-        targets = (out,) if isinstance(out, Variable) else tuple(out)
-        if GRAD_ENABLED.get() and _need_grad((*args, *kwargs.values(), *targets)):
-            raise RuntimeError(
-                f"{function.__name__}(): functions with out=... arguments don't "
-                f"support automatic differentiation, but one of the arguments requires "
-                f"grad."
-            )
-        token = GRAD_ENABLED.set(False)
-        try:
-            result = function(*args, **kwargs)
-        finally:
-            GRAD_ENABLED.reset(token)
-        sources = (result,) if isinstance(result, Variable) else tuple(result)
-        if isinstance(out, Variable) is not isinstance(result, Variable):
-            expected = "Tensor" if isinstance(result, Variable) else "tuple of Tensors"
-            raise TypeError(
-                f"{function.__name__}(): argument 'out' must be {expected}, not "
-                f"{type(out).__name__}"
-            )
-        if len(targets) != len(sources):
-            raise TypeError(
-                f"{function.__name__}(): argument 'out' must have {len(sources)} "
-                f"elements, got {len(targets)}"
-            )
-        for target, source in zip(targets, sources, strict=True):
-            check_changeable(target)
-            check_castable(source.array.dtype, target.array.dtype)
-        for target, source in zip(targets, sources, strict=True):
-            _put(target, source)
-        return out if isinstance(out, Variable) else type(result)(*targets)
-
-    return call
-
-
-def _put(target: Variable, source: Variable) -> None:
-    shape = source.array.shape
-    if target.array.shape != shape:
-        if target.array.size:
-            warnings.warn(
-                f"An output with one or more elements was resized since it had shape "
-                f"{list(target.array.shape)}, which does not match the required output "
-                f"shape {list(shape)}. This behavior is deprecated, and in a future "
-                f"PyTorch release outputs will not be resized unless they have zero "
-                f"elements. You can explicitly reuse an out tensor t by resizing it, "
-                f"inplace, to zero elements with t.resize_(0).",
-                UserWarning,
-                stacklevel=4,
-            )
-        target.array = np.empty_like(target.array, shape=shape)
-    write(target, source.array)

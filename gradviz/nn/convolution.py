@@ -1,6 +1,7 @@
 """Layers that slide a kernel over their input."""
 
 import itertools
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from gradviz.backends.device import Device
@@ -226,18 +227,61 @@ class TransposedConvolution(Convolution):
         )
         self.output_padding = self._lengths(output_padding)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Shape ``(N, in_channels, ...)``, or without ``N``."""
+    def forward(
+        self, input: Tensor, output_size: Sequence[int] | None = None
+    ) -> Tensor:
+        """The transpose of the convolution's map.
+
+        Args:
+            input: Shape ``(N, in_channels, ...)``, or without ``N``.
+            output_size: Lengths of the result's last dimensions, or of all; they take
+                the place of `output_padding`.
+
+        Raises:
+            ValueError: No padding gives a result of these lengths.
+        """
+        padding = self.output_padding
+        if output_size is not None:
+            padding = self._output_padding(input, list(output_size))
         return getattr(F, self._function)(
             input,
             self.weight,
             self.bias,
             self.stride,
             self.padding,
-            self.output_padding,
+            padding,
             self.groups,
             self.dilation,
         )
+
+    def _output_padding(self, input: Tensor, sizes: list[int]) -> tuple[int, ...]:
+        num_dims = self._num_dims
+        num_others = 2 if input.ndim == num_dims + 2 else 1
+        given = len(sizes)
+        if given == num_others + num_dims:
+            sizes = sizes[num_others:]
+        if len(sizes) != num_dims:
+            raise ValueError(
+                f"ConvTranspose{num_dims}D: for {input.ndim}D input, output_size must "
+                f"have {num_dims} or {num_others + num_dims} elements (got {given})"
+            )
+        assert not isinstance(self.padding, str)  # no name is taken here
+        least = [
+            (length - 1) * step - 2 * padding + apart * (reach - 1) + 1
+            for (length, step, padding), (apart, reach) in zip(
+                zip(input.shape[num_others:], self.stride, self.padding, strict=True),
+                zip(self.dilation, self.kernel_size, strict=True),
+                strict=True,
+            )
+        ]
+        most = [size + step - 1 for size, step in zip(least, self.stride, strict=True)]
+        for size, low, high in zip(sizes, least, most, strict=True):
+            if not low <= size <= high:
+                raise ValueError(
+                    f"requested an output size of {sizes}, but valid sizes range from "
+                    f"{least} to {most} (for an input of {input.shape[num_others:]})"
+                )
+        return tuple(size - low for size, low in zip(sizes, least, strict=True))
 
 
 class ConvTranspose1d(TransposedConvolution):

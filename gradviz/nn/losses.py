@@ -211,6 +211,10 @@ class PoissonNLLLoss(Loss):
             eps=eps,
         )
 
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
+        """The loss: a single number unless `reduction` is ``none``."""
+        return super().forward(log_input, target)
+
 
 class SoftMarginLoss(Loss):
     """``log(1 + exp(-target * input))``, of targets 1 and -1."""
@@ -317,6 +321,10 @@ class GaussianNLLLoss(LossOfThree):
     ) -> None:
         super().__init__(reduction, full=full, eps=eps)
 
+    def forward(self, input: Tensor, target: Tensor, var: Tensor) -> Tensor:  # type: ignore[override]
+        """The loss: a single number unless `reduction` is ``none``."""
+        return super().forward(input, target, var)
+
 
 class CosineEmbeddingLoss(LossOfThree):
     """How far two vectors are from the same direction, or from any in common."""
@@ -375,6 +383,10 @@ class TripletMarginLoss(LossOfThree):
             swap=swap,
         )
 
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:  # type: ignore[override]
+        """The loss: a single number unless `reduction` is ``none``."""
+        return super().forward(anchor, positive, negative)
+
 
 class TripletMarginWithDistanceLoss(LossOfThree):
     """As `TripletMarginLoss`, with any measure of distance.
@@ -402,6 +414,10 @@ class TripletMarginWithDistanceLoss(LossOfThree):
             margin=margin,
             swap=swap,
         )
+
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:  # type: ignore[override]
+        """The loss: a single number unless `reduction` is ``none``."""
+        return super().forward(anchor, positive, negative)
 
 
 class CTCLoss(Loss):

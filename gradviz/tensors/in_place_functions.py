@@ -1,5 +1,6 @@
 """Functions that change their first argument: ``gv.exp_(x)`` is ``x.exp_()``."""
 
+from gradviz.ops.recording.calling import by_input
 from gradviz.tensors.tensor import Tensor
 
 abs_ = Tensor.abs_
@@ -26,13 +27,13 @@ conj_physical_ = Tensor.conj_physical_
 cos_ = Tensor.cos_
 cosh_ = Tensor.cosh_
 deg2rad_ = Tensor.deg2rad_
-detach_ = Tensor.detach_
+detach_ = by_input(Tensor.detach_)
 erf_ = Tensor.erf_
 erfc_ = Tensor.erfc_
 exp2_ = Tensor.exp2_
 exp_ = Tensor.exp_
 expm1_ = Tensor.expm1_
-fill_ = Tensor.fill_
+fill_ = by_input(Tensor.fill_)
 fix_ = Tensor.fix_
 floor_ = Tensor.floor_
 frac_ = Tensor.frac_
@@ -51,7 +52,7 @@ neg_ = Tensor.neg_
 negative_ = Tensor.negative_
 rad2deg_ = Tensor.rad2deg_
 reciprocal_ = Tensor.reciprocal_
-resize_as_ = Tensor.resize_as_
+resize_as_ = by_input(Tensor.resize_as_)
 round_ = Tensor.round_
 rsqrt_ = Tensor.rsqrt_
 sigmoid_ = Tensor.sigmoid_
@@ -64,4 +65,4 @@ tan_ = Tensor.tan_
 tanh_ = Tensor.tanh_
 trunc_ = Tensor.trunc_
 xlogy_ = Tensor.xlogy_
-zero_ = Tensor.zero_
+zero_ = by_input(Tensor.zero_)

@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from gradviz.ops.recording import promotion
+from gradviz.ops.recording.calling import by_input
 from gradviz.ops.recording.promotion import DTypeLike, result_dtype
 from gradviz.tensors.dtypes import DType, dtype_of
 from gradviz.tensors.tensor import Tensor
@@ -20,11 +21,11 @@ nan: Final = math.nan
 newaxis: Final = None
 
 
-is_nonzero = Tensor.is_nonzero
-is_same_size = Tensor.is_same_size
-is_signed = Tensor.is_signed
-is_conj = Tensor.is_conj
-is_neg = Tensor.is_neg
+is_nonzero = by_input(Tensor.is_nonzero)
+is_same_size = by_input(Tensor.is_same_size)
+is_signed = by_input(Tensor.is_signed)
+is_conj = by_input(Tensor.is_conj)
+is_neg = by_input(Tensor.is_neg)
 
 
 def is_tensor(obj: object) -> bool:

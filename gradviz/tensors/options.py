@@ -95,6 +95,14 @@ def check_options(
             )
 
 
+def _is_length(value: object) -> bool:
+    try:
+        operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
 def shape_of(
     function: str, lengths: tuple[Size, ...], size: Size = None
 ) -> tuple[int, ...]:
@@ -118,7 +126,7 @@ def shape_of(
     except TypeError:
         wrong = size
         if isinstance(size, (tuple, list)):
-            wrong = next(one for one in size if not hasattr(one, "__index__"))
+            wrong = next(one for one in size if not _is_length(one))
         raise TypeError(
             f"{function}(): argument 'size' (position 1) must be tuple of ints, not "
             f"{type(wrong).__name__}"

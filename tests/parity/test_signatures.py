@@ -120,3 +120,68 @@ def test_what_is_in_python_takes_what_pytorchs_takes(module: str):
 
     assert names
     assert different == {}
+
+
+def modules() -> list[str]:
+    """The modules that both have and that do something when called."""
+    names = (set(dir(torch.nn)) & set(dir(gv.nn))) - {"Module", "RNNBase"}
+    found = [name for name in names if hasattr(getattr(torch.nn, name), "forward")]
+    is_ours = torch.nn.Module.forward
+    return sorted(
+        name for name in found if getattr(torch.nn, name).forward is not is_ours
+    )
+
+
+@pytest.mark.parametrize("name", modules())
+def test_modules_are_called_with_the_names_of_pytorchs_arguments(name):
+    expected, got = (
+        [
+            (one.name, one.kind, one.default is one.empty)
+            for one in inspect.signature(getattr(lib, name).forward).parameters.values()
+        ]
+        for lib in (torch.nn, gv.nn)
+    )
+    assert got == expected
+
+
+@pytest.mark.parametrize("sizes", [[7], [8], [6], [9], [2, 3, 8], [2, 3]])
+def test_a_transposed_convolution_has_the_size_that_is_asked_for(sizes):
+    def outcome(lib: Any) -> Any:
+        module = lib.nn.ConvTranspose1d(2, 3, 3, stride=2, padding=1)
+        try:
+            return tuple(module(lib.ones(2, 2, 4), sizes).shape)
+        except ValueError as error:
+            return str(error).replace(lib.__name__, "")
+
+    assert outcome(gv) == outcome(torch)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib, x: lib.fill_(input=x, value=3),
+        lambda lib, x: lib.zero_(input=x),
+        lambda lib, x: lib.detach_(input=x),
+        lambda lib, x: lib.resize_as_(input=x, the_template=x),
+        lambda lib, x: lib.is_conj(input=x),
+        lambda lib, x: lib.is_neg(input=x),
+        lambda lib, x: lib.is_signed(input=x),
+        lambda lib, x: lib.is_same_size(input=x, other=x),
+        lambda lib, x: lib.is_nonzero(input=x[0, 0]),
+        lambda lib, x: x.hsplit(1, 2),
+        lambda lib, x: x.vsplit(1, 2),
+        lambda lib, x: x.hsplit(2),
+        lambda lib, x: lib.ones(x),
+    ],
+)
+def test_a_function_takes_what_pytorchs_takes(call):
+    def outcome(lib: Any) -> str:
+        try:
+            found = call(lib, lib.ones(2, 2))
+        except TypeError as error:
+            return str(error)
+        if not isinstance(found, tuple):
+            found = (found,)
+        return str([one if isinstance(one, bool) else one.tolist() for one in found])
+
+    assert outcome(gv) == outcome(torch)

@@ -2,10 +2,20 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def by_input(method: Callable[..., R]) -> Callable[..., R]:
+    """A method as a function whose first argument may be given as ``input``."""
+
+    @wraps(method)
+    def call(input: Any, *args: Any, **kwargs: Any) -> R:  # noqa: ANN401 - whatever `method` takes
+        return method(input, *args, **kwargs)
+
+    return call
 
 
 def numpy_names(function: Callable[P, R]) -> Callable[P, R]:

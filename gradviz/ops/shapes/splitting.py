@@ -1,6 +1,8 @@
 """One tensor taken apart along a dimension: views of it, all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from gradviz.ops.shapes.joining import cat, stack
 from gradviz.ops.shapes.slicing import slice_part
 
 Parts = tuple[Array, ...]
+Splitting: TypeAlias = Callable[..., tuple[Value, ...]]
 
 
 def _joined(grads: Sequence[Gradient], dim: int) -> Gradient:
@@ -223,6 +226,16 @@ def tensor_split(
         slice_part(input, dim, _within(start, end, length))
         for start, end in zip(starts, ends, strict=True)
     )
+
+
+def splitting_method(function: Splitting) -> Splitting:
+    """`hsplit` and its like as methods, which take indices one by one, too."""
+
+    @wraps(function)
+    def method(self: Value, *parts: Value, **named: Value) -> tuple[Value, ...]:
+        return function(self, *((parts,) if len(parts) > 1 else parts), **named)
+
+    return method
 
 
 def _only(function: str, *alternatives: Value) -> Value:

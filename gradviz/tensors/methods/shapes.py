@@ -96,8 +96,8 @@ class Shapes(Variable):
     rot90 = movement.rot90
 
     chunk = splitting.chunk
-    dsplit = splitting.dsplit
-    hsplit = splitting.hsplit
+    dsplit = splitting.splitting_method(splitting.dsplit)
+    hsplit = splitting.splitting_method(splitting.hsplit)
     split = splitting.split
     split_with_sizes = splitting.split_with_sizes
     tensor_split = splitting.tensor_split
@@ -105,7 +105,7 @@ class Shapes(Variable):
     unsafe_chunk = splitting.unsafe_chunk
     unsafe_split = splitting.unsafe_split
     unsafe_split_with_sizes = splitting.unsafe_split_with_sizes
-    vsplit = splitting.vsplit
+    vsplit = splitting.splitting_method(splitting.vsplit)
 
     repeat_interleave = tiling.repeat_interleave
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import in_one_kernel
+from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches, matmul
 from gradviz.ops.elementwise.arithmetic import neg
@@ -65,23 +66,47 @@ class InverseAndInfo(NamedTuple):
     x=lambda grad, result: neg(matmul(adjoint(result), matmul(grad, adjoint(result)))),
 )
 def _inv(x: Array, name: str) -> Array:
-    del name  # for the message
+    """The inverses; see Note [Singular matrices in a backward].
+
+    Args:
+        x: The matrices.
+        name: What to say that failed; empty where nothing may, for NaNs instead.
+    """
+    if not name:
+        return in_one_kernel("inv", _inverse_or_nan, x)
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:
         raise _singular("linalg.inv", x) from None
 
 
+def _inverse_or_nan(x: Array) -> Array:
+    try:
+        return np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        return np.full_like(x, np.nan)
+
+
 @differentiable(
     "LinalgSolveExBackward0",
     a=lambda grad, a, result: _solve_matrix_gradient(grad, a, result),
-    b=lambda grad, a: _solve(adjoint(a), grad),
+    b=lambda grad, a: _solve(adjoint(a), grad, False),
 )
-def _solve(a: Array, b: Array) -> Array:
-    return _solved(a, b)
+def _solve(a: Array, b: Array, is_checked: bool) -> Array:
+    return _solved(a, b, is_checked)
 
 
-def _solved(a: Array, b: Array) -> Array:
+def _solved(a: Array, b: Array, is_checked: bool) -> Array:
+    """The X of ``A @ X == B``.
+
+    Note [Singular matrices in a backward]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    A forward raises where a matrix is singular, and so has to wait for a device. A
+    backward has the matrices of a forward that went well, or is to give infinities and
+    NaNs, as PyTorch's does: it does not look, and launches.
+    """
+    if not is_checked:
+        return in_one_kernel("solve", _solution_or_nan, a, b)
     try:
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
@@ -92,8 +117,15 @@ def _solved(a: Array, b: Array) -> Array:
         ) from None
 
 
+def _solution_or_nan(a: Array, b: Array) -> Array:
+    try:
+        return np.linalg.solve(a, b)
+    except np.linalg.LinAlgError:
+        return np.full_like(np.matmul(a, b), np.nan)
+
+
 def _solve_matrix_gradient(grad: Gradient, a: Gradient, x: Gradient) -> Gradient:
-    return neg(matmul(_solve(adjoint(a), grad), adjoint(x)))
+    return neg(matmul(_solve(adjoint(a), grad, False), adjoint(x)))
 
 
 @differentiable(
@@ -101,22 +133,23 @@ def _solve_matrix_gradient(grad: Gradient, a: Gradient, x: Gradient) -> Gradient
     a=lambda grad, a, result: _solve_matrix_gradient(
         unsqueeze(grad, -1), a, unsqueeze(result, -1)
     ),
-    b=lambda grad, a: _solve_vector(adjoint(a), grad),
+    b=lambda grad, a: _solve_vector(adjoint(a), grad, False),
 )
-def _solve_vector(a: Array, b: Array) -> Array:
-    return np.squeeze(_solved(a, np.expand_dims(b, -1)), -1)
+def _solve_vector(a: Array, b: Array, is_checked: bool) -> Array:
+    return np.squeeze(_solved(a, np.expand_dims(b, -1), is_checked), -1)
 
 
 @differentiable(
     "LinalgSolveExBackward0",
     a=lambda grad, a, result: neg(
-        matmul(adjoint(result), _solve_right(adjoint(a), grad))
+        matmul(adjoint(result), _solve_right(adjoint(a), grad, False))
     ),
-    b=lambda grad, a: _solve_right(adjoint(a), grad),
+    b=lambda grad, a: _solve_right(adjoint(a), grad, False),
 )
-def _solve_right(a: Array, b: Array) -> Array:
+def _solve_right(a: Array, b: Array, is_checked: bool) -> Array:
     """The X of ``X @ A == B``."""
-    return np.swapaxes(_solved(np.swapaxes(a, -2, -1), np.swapaxes(b, -2, -1)), -2, -1)
+    a, b = np.swapaxes(a, -2, -1), np.swapaxes(b, -2, -1)
+    return np.swapaxes(_solved(a, b, is_checked), -2, -1)
 
 
 @differentiable(
@@ -217,7 +250,11 @@ def _cholesky_solve_factor(
     ),
 )
 def _cholesky_inverse(factor: Array, upper: bool) -> Array:
-    inverse = np.linalg.inv(np.triu(factor) if upper else np.tril(factor))
+    triangle = np.triu(factor) if upper else np.tril(factor)
+    try:
+        inverse = np.linalg.inv(triangle)
+    except np.linalg.LinAlgError:
+        raise _singular("cholesky_inverse", triangle) from None
     back = np.conj(np.swapaxes(inverse, -2, -1))
     return np.matmul(inverse, back) if upper else np.matmul(back, inverse)
 
@@ -241,23 +278,29 @@ def _det_gradient(grad: Gradient, x: Gradient, result: Gradient) -> Gradient:
     """The gradient of a determinant: its cofactors.
 
     Where a matrix is singular they cannot come from its inverse, and are taken from its
-    singular values instead; only once, as that is not differentiated.
+    singular values instead; only once, as that is not differentiated. So a gradient
+    that is to be differentiated waits for a device, to know: so does PyTorch's.
     """
-    scale = (grad * conj(result))[..., None, None]
     array = raw(x)
     if not array.size:
         return x * 0
-    if bool(np.all(np.abs(raw(result)) > 0)):
-        return scale * adjoint(_inv(x, "linalg.det"))
-    u, s, vh = np.linalg.svd(array)
+    if GRAD_ENABLED.get() and bool(np.all(np.abs(raw(result)) > 0)):
+        scale = (grad * conj(result))[..., None, None]
+        return scale * adjoint(_inv(x, ""))
+    cofactors = in_one_kernel("det: cofactors", _cofactors, array, raw(result))
+    return grad[..., None, None] * cofactors
+
+
+def _cofactors(x: Array, det: Array) -> Array:
+    if bool(np.all(np.abs(det) > 0)):
+        inverse = np.swapaxes(np.linalg.inv(x), -2, -1)
+        return np.conj(det[..., None, None] * inverse)
+    u, s, vh = np.linalg.svd(x)
     others = np.ones_like(s)
     for i in range(s.shape[-1]):
         others[..., i] = np.prod(np.delete(s, i, axis=-1), axis=-1)
     signs = np.linalg.det(u) * np.linalg.det(vh)
-    cofactors = (
-        np.matmul(u * others[..., None, :], vh) * np.conj(signs)[..., None, None]
-    )
-    return grad[..., None, None] * cofactors
+    return np.matmul(u * others[..., None, :], vh) * np.conj(signs)[..., None, None]
 
 
 @differentiable(
@@ -282,7 +325,7 @@ def _slogdet_gradient(
     if is_complex and grad_sign is not None:
         turn = 1j * imag(conj(grad_sign) * sign)
         scale = -turn if grad_log is None else grad_log - turn
-    return scale[..., None, None] * adjoint(_inv(x, "linalg.slogdet"))
+    return scale[..., None, None] * adjoint(_inv(x, ""))
 
 
 # --- what users call ----------------------------------------------------------------
@@ -316,16 +359,11 @@ def inv_ex(A: Value, *, check_errors: bool = False) -> InverseAndInfo:  # noqa: 
         LinAlgError: A matrix is singular, and errors are wanted.
         RuntimeError: Shape or dtype does not fit.
     """
-    array = raw(A)
-    info = np.zeros_like(array, np.int32, shape=array.shape[:-2])
-    try:
-        return InverseAndInfo(inv(A), variable(info))
-    except LinAlgError:
-        if check_errors:
-            raise
-    number, pivot = _first_singular(array)
-    np.reshape(info, -1)[number] = pivot
-    return InverseAndInfo(variable(array * np.nan), variable(info))
+    check_square("linalg.inv", raw(A))
+    check_floating("linalg.inv", raw(A))
+    inverse = _inv(A, "linalg.inv" if check_errors else "")
+    info = in_one_kernel("inv_ex: info", _failures, raw(A))
+    return InverseAndInfo(inverse, variable(info))
 
 
 def cholesky_solve(input: Value, input2: Value, upper: bool = False) -> Value:
@@ -364,9 +402,9 @@ def solve(A: Value, B: Value, *, left: bool = True) -> Value:  # noqa: N803 - Py
     is_vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
     if is_vector:
         _check_fits("linalg.solve", a.shape, (*b.shape, 1), left=left)
-        return _solve_vector(A, B)
+        return _solve_vector(A, B, True)
     _check_fits("linalg.solve", a.shape, b.shape, left=left)
-    return _solve(A, B) if left else _solve_right(A, B)
+    return _solve(A, B, True) if left else _solve_right(A, B, True)
 
 
 def solve_triangular(
@@ -489,7 +527,7 @@ def tensorsolve(
             f"== prod(self.shape[:other.ndim]), but got {columns} != {rows}"
         )
     right = B if ndim == 1 else reshape(B, (rows,))
-    flat = _solve_vector(reshape(A, (rows, columns)), right)
+    flat = _solve_vector(reshape(A, (rows, columns)), right, True)
     return reshape(flat, shape[ndim:])
 
 
@@ -522,6 +560,17 @@ def _singular(name: str, x: Array) -> LinAlgError:
         f"zero, the inversion could not be completed because the input matrix is "
         f"singular."
     )
+
+
+def _failures(x: Array) -> Array:
+    """For each matrix 0; for the first that is singular, the number of its pivot."""
+    info = np.zeros_like(x, np.int32, shape=x.shape[:-2])
+    try:
+        np.linalg.inv(x)
+    except np.linalg.LinAlgError:
+        number, pivot = _first_singular(x)
+        np.reshape(info, -1)[number] = pivot
+    return info
 
 
 def _first_singular(x: Array) -> tuple[int, int]:

@@ -131,3 +131,31 @@ def test_a_chain_of_products_takes_the_cheapest_order():
         "AccumulateGrad",
         None,
     ]
+
+
+@pytest.mark.parametrize("device", ["cpu", "sim:0"])
+def test_a_backward_at_a_singular_matrix_gives_no_numbers_and_no_error(device):
+    x = gv.tensor([[1.0, 2.0], [2.0, 4.0]], device=device, requires_grad=True)
+
+    gv.linalg.slogdet(x).logabsdet.backward()
+
+    assert not gv.isfinite(x.grad).any().item()
+
+
+@pytest.mark.parametrize("device", ["cpu", "sim:0"])
+def test_inv_ex_says_which_pivot_is_zero(device):
+    x = gv.tensor([[[1.0, 2.0], [2.0, 4.0]], [[2.0, 0.0], [0.0, 2.0]]], device=device)
+
+    assert gv.linalg.inv_ex(x).info.tolist() == [2, 0]
+    assert gv.linalg.inv_ex(x[1]).inverse.tolist() == [[0.5, 0.0], [0.0, 0.5]]
+    with pytest.raises(gv.linalg.LinAlgError, match="diagonal element 2 is zero"):
+        gv.linalg.inv_ex(x, check_errors=True)
+
+
+def test_the_inverse_by_a_singular_factor_names_the_pivot():
+    with pytest.raises(gv.linalg.LinAlgError) as caught:
+        gv.cholesky_inverse(gv.tensor([[1.0, 0.0], [2.0, 0.0]]))
+    assert (
+        str(caught.value) == "cholesky_inverse: The diagonal element 2 is zero, the "
+        "inversion could not be completed because the input matrix is singular."
+    )

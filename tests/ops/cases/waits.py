@@ -53,27 +53,24 @@ WAITS: Final = (
     ),
     Wait(
         "Elements may be refused by an exception that programs catch",
-        "waits as well, but for `cholesky_inverse`, `linalg.inv_ex` and in backwards",
+        "waits as well, but for `cholesky_inverse` and in backwards",
         (
             *("cholesky", "cholesky_inverse", "inverse", "gaussian_nll_loss"),
             *("linalg.cholesky", "linalg.cond", "linalg.eigh", "linalg.eigvals"),
-            *("linalg.eigvalsh", "linalg.inv", "linalg.inv_ex", "linalg.lstsq"),
+            *("linalg.eigvalsh", "linalg.inv", "linalg.lstsq"),
             *("linalg.matrix_norm", "linalg.matrix_power", "linalg.matrix_rank"),
             *("linalg.pinv", "linalg.solve", "linalg.svd", "linalg.svdvals"),
             "linalg.tensorsolve",
         ),
-        (
-            *("linalg.eigvals", "linalg.lstsq", "linalg.slogdet", "linalg.solve"),
-            *("linalg.tensorsolve", "logdet"),
-        ),
+        ("linalg.eigvals", "linalg.lstsq"),
     ),
     Wait(
         "Elements decide how it is computed: whether a factor is 0, how large they are",
-        "waits as well (in `linalg.det`, for gradients of gradients)",
+        "waits as well",
         ("linalg.matrix_exp",),
         (
-            *("cumprod", "index_reduce", "linalg.det", "linalg.matrix_exp"),
-            *("linalg.vander", "prod", "scatter_reduce"),
+            *("cumprod", "index_reduce", "linalg.matrix_exp", "linalg.vander"),
+            *("prod", "scatter_reduce"),
         ),
     ),
     Wait(

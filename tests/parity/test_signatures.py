@@ -172,6 +172,11 @@ def test_a_transposed_convolution_has_the_size_that_is_asked_for(sizes):
         lambda lib, x: x.vsplit(1, 2),
         lambda lib, x: x.hsplit(2),
         lambda lib, x: lib.ones(x),
+        lambda lib, x: lib.atleast_1d(x, 1),
+        lambda lib, x: lib.block_diag(x, 1),
+        lambda lib, x: lib.broadcast_tensors(x, 1),
+        lambda lib, x: lib.meshgrid(x[0], 1),
+        lambda lib, x: lib.cartesian_prod(x[0], 1),
     ],
 )
 def test_a_function_takes_what_pytorchs_takes(call):

@@ -1,6 +1,6 @@
 """What an op says to operands that it does not take, in PyTorch's words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradviz.ops.recording.dtype_names import scalar_type_name
@@ -40,6 +40,20 @@ def check_tensors(op: str, **operands: Any) -> None:  # noqa: ANN401 - whatever 
             raise TypeError(
                 f"{op}(): argument '{name}' (position {position}) must be Tensor, "
                 f"not {type(value).__name__}"
+            )
+
+
+def check_list(tensors: Sequence[Any]) -> None:
+    """See that all of several operands are tensors or arrays.
+
+    Raises:
+        TypeError: One is something else.
+    """
+    for i, tensor in enumerate(tensors):
+        if not hasattr(tensor, "dtype"):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got "
+                f"{type(tensor).__name__}"
             )
 
 

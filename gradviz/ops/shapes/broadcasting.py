@@ -9,6 +9,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.layout import in_c_order
+from gradviz.ops.recording.refusal import check_list
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.shape import reshape, view
 
@@ -67,6 +68,7 @@ def broadcast_tensors(*tensors: Value) -> tuple[Value, ...]:
     """
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
+    check_list(tensors)
     shape: Shape = ()
     for one in tensors:
         shape = common_shape(shape, raw(one).shape)

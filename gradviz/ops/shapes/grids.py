@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from gradviz.ops.recording.refusal import check_list
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.gathering import masked_select
@@ -26,6 +27,7 @@ def meshgrid(*tensors: Value, indexing: str = "ij") -> tuple[Value, ...]:
         tensors = tuple(tensors[0])
     if not tensors:
         raise ValueError("meshgrid expects a non-empty TensorList")
+    check_list(tensors)
     for one in tensors:
         if raw(one).ndim > 1:
             raise RuntimeError(
@@ -58,6 +60,7 @@ def cartesian_prod(*tensors: Value) -> Value:
     Raises:
         RuntimeError: One is no vector.
     """
+    check_list(tensors)
     for one in tensors:
         if raw(one).ndim != 1:
             raise RuntimeError(

@@ -11,6 +11,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
 from gradviz.ops.recording.layout import has_channels_last, in_c_order
 from gradviz.ops.recording.promotion import result_dtype
+from gradviz.ops.recording.refusal import check_list
 from gradviz.ops.recording.result import record
 from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.shape import reshape
@@ -139,6 +140,7 @@ def block_diag(*tensors: Value) -> Value:
     Raises:
         RuntimeError: One has more than two dimensions.
     """
+    check_list(tensors)
     for i, tensor in enumerate(tensors):
         if raw(tensor).ndim > 2:
             raise RuntimeError(
@@ -176,12 +178,7 @@ def _arrays(name: str, tensors: Sequence[Value]) -> list[Array]:
             f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
             f"Tensor"
         )
-    for i, tensor in enumerate(tensors):
-        if not hasattr(tensor, "dtype"):
-            raise TypeError(
-                f"expected Tensor as element {i} in argument 0, but got "
-                f"{type(tensor).__name__}"
-            )
+    check_list(tensors)
     return [raw(tensor) for tensor in tensors]
 
 

@@ -13,6 +13,7 @@ from gradviz.ops.recording.dimensions import (
     wrap_dim,
     wrap_dims,
 )
+from gradviz.ops.recording.refusal import check_list
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.shape import reshape
 
@@ -123,4 +124,5 @@ def _each(tensors: tuple[Value, ...], function: Callable[[Value], Value]) -> Val
         return function(tensors[0])
     if len(tensors) == 1:
         tensors = tuple(tensors[0])
+    check_list(tensors)
     return tuple(function(one) for one in tensors)

@@ -26,12 +26,8 @@ from gradviz.analysis.happens_before import HappensBefore
 from gradviz.analysis.races import Findings, NodeOrigin, Race, StreamOrigin
 from gradviz.backends.stream import made_at
 from gradviz.errors import StreamRaceError
-from gradviz.stream_names import (
-    has_variable,
-    name_of_stream,
-    name_of_tensor,
-    users_frame,
-)
+from gradviz.silent_locks import has_silent_lock
+from gradviz.stream_names import name_of_stream, name_of_tensor
 from gradviz.trace import probe
 from gradviz.trace.location import Locations
 from gradviz.trace.probe import Guard, NodeLike, Probe, Role
@@ -81,8 +77,7 @@ class StreamCheck(Probe):
     def start(self) -> None:
         """Listen to all that begins from now on."""
         # What was made before hands over unheard; then threads cannot be told apart.
-        frame = users_frame(sys._getframe(1))
-        if frame and has_variable(thread_handovers.is_silent, frame):
+        if has_silent_lock(sys._getframe(1)):
             self._machine.tells_threads_apart = False
         self._note(self._machine.thread_begun, self._thread())
         thread_handovers.listen(self)

@@ -53,24 +53,9 @@ def name_of_tensor(memory: int, frame: FrameType | None) -> str:
     return _name(is_it, frame)
 
 
-def users_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost frame of the program, from one on."""
-    while frame is not None and not _is_users(frame):
-        frame = frame.f_back
-    return frame
-
-
 def _is_users(frame: FrameType) -> bool:
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return package not in _NOT_THE_USERS
-
-
-def has_variable(is_it: Test, frame: FrameType) -> bool:
-    """Whether a function or its module has such a value, likewise."""
-    variables = frame.f_locals
-    found = _name_in(variables, is_it) or _name_in(frame.f_globals, is_it)
-    _let_go_of(variables, frame)
-    return bool(found)
 
 
 def _name(is_it: Test, frame: FrameType | None) -> str:

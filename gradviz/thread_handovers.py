@@ -12,7 +12,7 @@ replaced by ones that say so and then do the same:
   conditions, semaphores, barriers, queues, futures. That holds for what there is.
 * Locks and simple queues are written in C, where nothing can be replaced. The names in
   `threading` and `queue` make ones that tell, for a program and not for the library. A
-  lock that a program has made before anybody listened is not seen: see `is_silent`.
+  lock that a program has made before anybody listened is not seen: see `silent_locks`.
 
 To hand over is reported before it is done, to take over afterwards. What is not seen: a
 variable that a thread looks at until another one has set it; pipes and sockets.
@@ -81,10 +81,17 @@ def unlisten(listener: Listener) -> None:
 #: What hands over in C, as it was made before it was replaced.
 _SILENT: Final = (type(threading.Lock()), type(threading.RLock()), queue.SimpleQueue)
 
+#: What makes them, likewise.
+_MAKERS: Final = (threading.Lock, threading.RLock, queue.SimpleQueue)
+
 
 def is_silent(thing: object) -> bool:
-    """Whether threads may hand over by it, and nobody would hear of it."""
-    return type(thing) in _SILENT
+    """Whether threads may hand over by it, or by what it makes, and nobody would hear.
+
+    What makes locks is replaced where it is looked up in `threading` and `queue`, and
+    not where a program has it under a name of its own.
+    """
+    return type(thing) in _SILENT or any(thing is one for one in _MAKERS)
 
 
 # --- what is replaced ---------------------------------------------------------------

@@ -15,9 +15,11 @@ class again, and nobody has read anything; whatever else comes out is a plain ar
 What NumPy does in C with such an array, it does not tell: ``plain[:] = array``,
 ``np.array(array)``, ``np.asarray(array)``, `memoryview`. But who asks for
 ``tensor.numpy()`` wants to look at it. So what was handed to a program (`handed_out`),
-and is dropped without any access that was seen, counts as read as it is dropped.
+and is dropped without any access that was seen, counts as read as it is dropped;
+unless it was asked for its shape and the like, and nobody kept it for more.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -28,12 +30,15 @@ from gradviz.backends.numpy_functions import FILLS, IN_PLACE, METADATA
 from gradviz.backends.reports import layout_at, memory_ids
 from gradviz.trace import probe
 
+#: Attributes that look at none.
+_SHAPE: Final = ("dtype", "itemsize", "nbytes", "ndim", "shape", "size", "strides")
+
 #: Methods that look at elements, or make a view if they can.
 _READING: Final = (
     *("all", "any", "argmax", "argmin", "argpartition", "argsort", "astype", "choose"),
     *("clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "dot"),
     *("dump", "dumps", "flatten", "max", "mean", "min", "nonzero", "prod", "ravel"),
-    *("repeat", "reshape", "round", "searchsorted", "std", "sum", "take", "tobytes"),
+    *("repeat", "reshape", "round", "searchsorted", "std", "sum", "tobytes"),
     *("tofile", "tolist", "trace", "var", "__bool__", "__complex__", "__copy__"),
     *("__deepcopy__", "__dlpack__", "__float__", "__format__", "__index__"),
     *("__int__", "__reduce__", "__reduce_ex__", "__repr__", "__str__"),
@@ -41,6 +46,10 @@ _READING: Final = (
 
 #: Methods that change elements.
 _WRITING: Final = ("byteswap", "fill", "partition", "put", "setfield", "sort")
+
+
+#: What an index names in more parts than that is taken for all from first to last.
+_MANY_PARTS: Final = 64
 
 
 class HostMemory:
@@ -114,6 +123,8 @@ class PinnedArray(np.ndarray):
         if func in METADATA or func in FILLS:
             self._is_untouched = False
             return func(*map(_plain, args), **_plain_values(kwargs))
+        if func is np.take and args and isinstance(args[0], PinnedArray):
+            return args[0].take(*args[1:], **kwargs)
         return _called(func, args, kwargs, args[:1] if func in IN_PLACE else ())
 
     def __getitem__(self, index: Any) -> Any:
@@ -121,27 +132,39 @@ class PinnedArray(np.ndarray):
         for array in _pinned_in((index,)):
             _report(array, writes=False)
         if not isinstance(found, PinnedArray):
-            _report(self._element(index), writes=False)
+            self._report_at(index, writes=False)
         elif found._memory is None:  # a copy, or nothing
-            _report(self, writes=False)
+            self._report_at(index, writes=False)
             return found.view(np.ndarray)
         return found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        index_given, index = index, _plain(index)
-        _plain(self)[index] = _plain(value)
-        for array in _pinned_in((index_given, value)):
+        _plain(self)[_plain(index)] = _plain(value)
+        for array in _pinned_in((index, value)):
             _report(array, writes=False)
-        _report(self._element(index), writes=True)
+        self._report_at(index, writes=True)
 
     def item(self, *args: Any) -> Any:
         """An element as a Python number; the only one if none is named."""
         found = self.view(np.ndarray).item(*args)
-        element = self
-        if args and not isinstance(args[0], tuple):
-            at = np.unravel_index(args[0], self.shape) if len(args) == 1 else args
-            element = self._element(at)
-        _report(element, writes=False)
+        at = args[0] if len(args) == 1 else args
+        if isinstance(at, int | np.integer):
+            at = np.unravel_index(at, self.shape)
+        self._report_at(at, writes=False)
+        return found
+
+    def take(
+        self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise"
+    ) -> Any:
+        """See `numpy.ndarray.take`."""
+        options = {"axis": axis, "out": out, "mode": mode}
+        found = _called(np.ndarray.take, (_plain(self), indices), options)
+        whole = self if axis is not None else self.reshape(-1)
+        before = (slice(None),) * (axis % self.ndim if axis else 0)
+        if mode == "raise" and isinstance(whole, PinnedArray):
+            whole._report_at((*before, indices), writes=False)
+        else:
+            _report(self, writes=False)
         return found
 
     @property
@@ -150,15 +173,12 @@ class PinnedArray(np.ndarray):
         _report(self, writes=True)
         return self.view(np.ndarray).flat
 
-    def _element(self, index: Any) -> "PinnedArray":
-        """What an index names: a view, or all where it takes more than one to say."""
-        index = index if isinstance(index, tuple) else (index,)
-        if not any(one is Ellipsis for one in index):
-            index = (*index, Ellipsis)
-        found = super().__getitem__(index)
-        assert isinstance(found, PinnedArray)
+    def _report_at(self, index: Any, *, writes: bool) -> None:
+        """Say that what an index names is read, or written; of arrays just that."""
         self._is_untouched = False
-        return self if found._memory is None and found.size else found
+        if probe.current and self._memory is not None:
+            for part in _parts(self, _plain(index)):
+                _report(part, writes=writes)
 
 
 def pinned_array(
@@ -185,9 +205,50 @@ def handed_out(array: np.ndarray) -> np.ndarray:
     return view
 
 
+def read_at_once(array: np.ndarray) -> np.ndarray:
+    """An array of the host that goes to NumPy, which takes its elements."""
+    if isinstance(array, PinnedArray):
+        _report(array, writes=False)
+    return array
+
+
 def reads(array: PinnedArray) -> None:
     """Say that all elements are read, by what does not say so itself."""
     _report(array, writes=False)
+
+
+def _parts(array: Any, index: Any) -> list[PinnedArray]:
+    """Views of what an index names."""
+    index = index if isinstance(index, tuple) else (index,)
+    if not any(one is Ellipsis for one in index):
+        index = (*index, Ellipsis)  # a view, of an element too
+    take: Any = np.ndarray.__getitem__
+    found = take(array, index)
+    if not found.size or found._memory is not None:
+        return [found]
+    named: Any = np.zeros(array.shape, bool)
+    named[index] = True
+    if named.all():
+        return [array]
+    if array.flags.c_contiguous:
+        array, named = array.reshape(-1), named.reshape(-1)
+    else:  # rows of which something is named
+        named = named.reshape(len(array), -1).any(1)
+    places = np.flatnonzero(named)
+    breaks = np.flatnonzero(np.diff(places) != 1) + 1
+    runs = [places] if len(breaks) >= _MANY_PARTS else np.split(places, breaks)
+    return [take(array, slice(run[0], run[-1] + 1)) for run in runs]
+
+
+def assign(target: Any, index: Any, values: Any) -> None:
+    """``target[index] = values``, for arrays of any library that an op has made.
+
+    NumPy asks the array on the left only, which does not tell what is read.
+    """
+    target[index] = values
+    if type(target) is np.ndarray:
+        for array in _pinned_in((index, values)):
+            reads(array)
 
 
 def _called(
@@ -291,6 +352,37 @@ def _method(name: str, *, writes: bool) -> Callable[..., Any]:
     return call
 
 
+def _attribute(name: str) -> Any:
+    own = getattr(np.ndarray, name)
+
+    def look(self: PinnedArray) -> Any:
+        if self._is_untouched and sys.getrefcount(self) <= _REFERENCES_IF_DROPPED:
+            self._is_untouched = False
+        return own.__get__(self)
+
+    return property(look, own.__set__, doc=f"See `numpy.ndarray.{name}`.")
+
+
+class _Counted:
+    """Knows how many references there are to what is asked for an attribute."""
+
+    @property
+    def references(self) -> int:
+        """With those that asking takes."""
+        return sys.getrefcount(self)
+
+
+def _references_if_dropped() -> int:
+    """How many there are if nobody keeps it; 0 where that cannot be told apart."""
+    kept = _Counted()
+    dropped = _Counted().references
+    return dropped if dropped < kept.references else 0
+
+
+_REFERENCES_IF_DROPPED: Final = _references_if_dropped()
+
+for _name in _SHAPE:
+    setattr(PinnedArray, _name, _attribute(_name))
 for _name in _READING:
     setattr(PinnedArray, _name, _method(_name, writes=False))
 for _name in _WRITING:

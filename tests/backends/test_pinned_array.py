@@ -5,8 +5,14 @@ import pickle
 import numpy as np
 import pytest
 
+import gradviz as gv
 from gradviz.backends.device import CPU
-from gradviz.backends.pinned_array import PinnedArray, handed_out, pinned_array
+from gradviz.backends.pinned_array import (
+    PinnedArray,
+    assign,
+    handed_out,
+    pinned_array,
+)
 from gradviz.backends.pinning import PinnedMemory, is_pinned
 from gradviz.trace import probe
 
@@ -116,7 +122,7 @@ WRITES = {
     "sort": lambda a: a.sort(),
     "put": lambda a: np.put(a, [0], [2.0]),
     "at": lambda a: np.add.at(a, (0, 0), 2.0),
-    "arrays": lambda a: operator.setitem(a, ([0, 1], [0, 1]), 2.0),
+    "arrays": lambda a: operator.setitem(a, [0, 1], 2.0),
 }
 
 
@@ -125,6 +131,48 @@ def test_what_changes_elements_writes(array, write):
     heard, _ = accesses(lambda: write(array))
 
     assert (WHOLE, True) in heard
+
+
+NAMED = {
+    "places": (([0, 1], [0, 1]), {("0;1;8;8"), "32;1;8;8"}),
+    "a row": ([1], {"24;3;8;8"}),
+    "mask": (np.arange(6).reshape(2, 3) >= 4, {"32;2;8;8"}),
+    "mask of rows": (np.array([False, True]), {"24;3;8;8"}),
+    "all": ([1, 0], {WHOLE}),
+}
+
+
+@pytest.mark.parametrize(("index", "parts"), NAMED.values(), ids=NAMED)
+def test_an_index_of_arrays_accesses_what_it_names(array, index, parts):
+    assert set(accesses(lambda: array[index])[0]) == {(one, False) for one in parts}
+    written, _ = accesses(lambda: operator.setitem(array, index, 1.0))
+    assert set(written) == {(one, True) for one in parts}
+
+
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda a: a.take([1], axis=0),
+        lambda a: np.take(a, [1], axis=0),
+        lambda a: a.take([3, 4, 5]),
+        lambda a: np.take(a, np.array([1]), 0),
+    ],
+)
+def test_what_is_taken_is_read(array, take):
+    heard, taken = accesses(lambda: take(array))
+    assert heard == [("24;3;8;8", False)]
+    assert taken.ravel().tolist() == [3.0, 4.0, 5.0]
+
+
+def test_an_index_of_arrays_into_what_has_gaps_accesses_rows(array):
+    heard, _ = accesses(lambda: array[:, :2][[1], [0]])
+    assert heard == [("24;1,2;24,8;8", False)]
+
+
+def test_many_parts_are_taken_for_all_between():
+    array = pinned_array(PinnedMemory(8000), (1000,), np.dtype(np.float64))
+    heard, _ = accesses(lambda: array[np.arange(2, 1000, 2)])
+    assert heard == [("16;997;8;8", False)]
 
 
 def test_an_element_is_read_and_written_by_itself(array):
@@ -209,6 +257,27 @@ def test_what_was_handed_out_and_used_is_not_read_again_as_it_goes(array):
         mine[0, 0] = 7.0
 
     assert accesses(use)[0] == [("0;;;8", True)]
+
+
+@pytest.mark.parametrize("name", ["shape", "dtype", "nbytes", "strides"])
+def test_what_was_handed_out_to_be_asked_for_its_shape_was_not_read(array, name):
+    assert not accesses(lambda: getattr(handed_out(array), name))[0]
+
+
+def test_an_assignment_of_an_op_says_what_it_has_read(array):
+    target = np.zeros((4, 3))
+    heard, _ = accesses(lambda: assign(target, slice(1, 3), array))
+    assert heard == [(WHOLE, False)]
+    assert target.sum() == 15
+
+
+def test_an_array_of_a_tensor_has_been_read_when_it_is_made():
+    tensor = gv.ones(2).pin_memory("sim")
+    ear = Ear()
+    with probe.installed(ear):
+        array = np.asarray(tensor)
+        assert ear.heard == [("0;2;4;4", False)]
+    assert array.sum() == 2
 
 
 def test_other_arrays_are_handed_out_as_they_are():

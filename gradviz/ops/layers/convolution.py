@@ -26,6 +26,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
@@ -181,7 +182,7 @@ def _padded(x: Array, padding: Shape) -> Array:
     if not any(padding):
         return x
     result, inner = _room_for(x, x.shape[:2], x.shape[2:], padding)
-    result[inner] = x
+    assign(result, inner, x)
     return result
 
 

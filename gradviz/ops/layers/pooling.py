@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
@@ -95,7 +96,7 @@ def padded(x: Array, window: Window, value: float) -> tuple[Array, Any]:
             for length, (before, _) in zip(lengths, margins, strict=True)
         ),
     )
-    result[inner] = x
+    assign(result, inner, x)
     return result, inner
 
 
@@ -190,7 +191,7 @@ def choice(name: str, find: Callable[[Array, Any], tuple[Array, Array]]) -> Op:
         if windows.overlaps:
             np.add.at(result, places, np.reshape(x, -1))
         else:
-            result[places] = np.reshape(x, -1)
+            assign(result, places, np.reshape(x, -1))
         return np.reshape(result, shape)
 
     def taken(x: Array, indices: Array, windows: Windows) -> Array:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
@@ -26,9 +27,8 @@ def _unpooling(name: str) -> Op:
         planes, size = prod(x.shape[: -len(lengths)]), prod(lengths)
         result: Array = np.zeros_like(x, shape=(planes * size,))
         starts = beside(x, np.arange(planes)[:, None] * size)
-        result[np.reshape(np.reshape(indices, (planes, -1)) + starts, -1)] = np.reshape(
-            x, -1
-        )
+        places = np.reshape(np.reshape(indices, (planes, -1)) + starts, -1)
+        assign(result, places, np.reshape(x, -1))
         return np.reshape(result, (*x.shape[: -len(lengths)], *lengths))
 
     def take(x: Array, indices: Array, lengths: Shape) -> Array:

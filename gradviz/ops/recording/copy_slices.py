@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, Node, next_sequence_nr
 from gradviz.engine.protocols import Gradient
@@ -222,5 +223,5 @@ def _taken(
 def _replaced(x: Array, part: Array, positions: np.ndarray) -> Array:
     """`x` with `part` at `positions`."""
     row = _row(x).copy()
-    row[positions] = _row(part)
+    assign(row, positions, _row(part))
     return _shaped(row, x.shape, x.dtype)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.selection import where
@@ -37,7 +38,7 @@ def _put(x: Array, index: Array, source: Array, accumulate: bool) -> Array:
     if accumulate:
         np.add.at(flat, index, values)
     else:
-        flat[index] = values
+        assign(flat, index, values)
     return result
 
 
@@ -103,7 +104,7 @@ def _masked_copy(x: Array, mask: Array, source: Array) -> Array:
     count = int(np.count_nonzero(wide))
     if count > source.size:
         raise RuntimeError("Number of elements of source < number of ones in mask")
-    result[wide] = source.reshape(-1)[:count]
+    assign(result, wide, source.reshape(-1)[:count])
     return result
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
@@ -37,7 +38,7 @@ from gradviz.ops.shapes.gathering import (
 def scatter_at(x: Array, dim: int, index: Array, source: Array) -> Array:
     """`scatter` of a tensor, without its checks."""
     result = np.copy(x)
-    result[mesh(index, dim, x.ndim)] = _beginning(source, index)
+    assign(result, mesh(index, dim, x.ndim), _beginning(source, index))
     return result
 
 
@@ -48,7 +49,7 @@ def scatter_at(x: Array, dim: int, index: Array, source: Array) -> Array:
 )
 def _scatter_number(x: Array, dim: int, index: Array, value: Scalar) -> Array:
     result = np.copy(x)
-    result[mesh(index, dim, x.ndim)] = value
+    assign(result, mesh(index, dim, x.ndim), value)
     return result
 
 
@@ -85,7 +86,7 @@ def _gathered(grad: Gradient, dim: int, index: Array, shape: Shape) -> Gradient:
 def padded(x: Array, shape: Shape) -> Array:
     """`x` at the beginning of zeros of `shape`."""
     result = np.zeros_like(x, shape=shape)
-    result[tuple(map(slice, x.shape))] = x
+    assign(result, tuple(map(slice, x.shape)), x)
     return result
 
 

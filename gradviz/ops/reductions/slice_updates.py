@@ -3,6 +3,7 @@
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
@@ -48,7 +49,9 @@ def _index_add(x: Array, dim: int, index: Array, source: Array, alpha: Scalar) -
 )
 def _index_copy(x: Array, dim: int, index: Array, source: Array) -> Array:
     result = np.copy(x)
-    result[slices_at(x.ndim, dim, index)] = source.reshape(_fitting(x, dim, index))
+    assign(
+        result, slices_at(x.ndim, dim, index), source.reshape(_fitting(x, dim, index))
+    )
     return result
 
 
@@ -59,7 +62,7 @@ def _index_copy(x: Array, dim: int, index: Array, source: Array) -> Array:
 )
 def _index_fill(x: Array, dim: int, index: Array, value: Scalar) -> Array:
     result = np.copy(x)
-    result[slices_at(x.ndim, dim, index)] = value
+    assign(result, slices_at(x.ndim, dim, index), value)
     return result
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.variable import Value, raw
@@ -45,7 +46,7 @@ def _part(x: Array, index: int) -> Array:
 @differentiable("SelectBackwardBackward0", x=lambda grad, index: _part(grad, index))
 def _padded(x: Array, index: int) -> Array:
     pair = np.zeros_like(x, shape=(*x.shape, 2))
-    pair[..., index] = x
+    assign(pair, (..., index), x)
     return pair
 
 

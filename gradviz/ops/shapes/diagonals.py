@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
 from gradviz.ops.recording.variable import Value, raw
@@ -40,7 +41,7 @@ def _diagonal_backward(
     result = np.zeros_like(x, shape=shape)
     matrices = np.moveaxis(result, (dim1, dim2), (-2, -1))
     steps = np.arange(x.shape[-1])
-    matrices[..., steps + max(-offset, 0), steps + max(offset, 0)] = x
+    assign(matrices, (..., steps + max(-offset, 0), steps + max(offset, 0)), x)
     return result
 
 
@@ -56,7 +57,7 @@ def _diag_embed(x: Array, offset: int, dim1: int, dim2: int) -> Array:
     result = np.zeros_like(x, shape=tuple(shape))
     matrices = np.moveaxis(result, (dim1, dim2), (-2, -1))
     steps = np.arange(x.shape[-1])
-    matrices[..., steps + max(-offset, 0), steps + max(offset, 0)] = x
+    assign(matrices, (..., steps + max(-offset, 0), steps + max(offset, 0)), x)
     return result
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
@@ -263,7 +264,7 @@ def spread_by_mask(x: Array, shape: Shape, mask: Array) -> Array:
     """Zeros, with the elements of `x` where `mask` is true."""
     shape = np.broadcast_shapes(shape, mask.shape)
     result = np.zeros_like(x, shape=shape)
-    result[np.broadcast_to(mask, shape)] = x
+    assign(result, np.broadcast_to(mask, shape), x)
     return result
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
@@ -46,7 +47,7 @@ def index_at(x: Array, indices: Indices) -> Array:
 def _index_backward(x: Array, shape: Shape, indices: Indices) -> Array:
     result: Array = np.zeros_like(x, shape=shape, order="C")  # for `add_rows`
     if _never_twice(indices):
-        result[indices] = x
+        assign(result, indices, x)
     elif len(indices) == 1 and len(shape) > 1:
         add_rows(result, indices[0], x)
     else:
@@ -76,7 +77,7 @@ def _index_put(x: Array, indices: Indices, value: Array, accumulate: bool) -> Ar
         if accumulate:
             np.add.at(result, indices, value)
         else:
-            result[indices] = value
+            assign(result, indices, value)
     except IndexError as error:
         raise misfit(x.shape, indices) from error
     return result

@@ -7,6 +7,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.backends.mixing import MixedDevicesError
+from gradviz.backends.pinned_array import assign
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
 from gradviz.ops.recording.layout import has_channels_last, in_c_order
@@ -158,7 +159,7 @@ def block_diag(*tensors: Value) -> Value:
             slice(row, row + block.shape[0]),
             slice(column, column + block.shape[1]),
         )
-        data[place] = block
+        assign(data, place, block)
         formulas.append(partial(_block, place=place, shape=array.shape))
         row, column = place[0].stop, place[1].stop
     return record("BlockDiagBackward0", data, tensors, formulas)

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import Shape, at
 from gradviz.ops.recording.layout import as_images
@@ -38,7 +39,7 @@ def _pad_constant(x: Array, widths: Widths, value: float) -> Array:
     result = as_images(np.full_like(x, value, shape=lengths, order="C"), x)
     starts = [max(before, 0) for before, _ in widths]
     middle = zip(starts, inner.shape, strict=True)
-    result[tuple([slice(start, start + size) for start, size in middle])] = inner
+    assign(result, tuple([slice(start, start + size) for start, size in middle]), inner)
     return result
 
 
@@ -123,7 +124,7 @@ def _folded(x: Array, widths: Widths, mode: str, shape: Shape) -> Array:
                 max(before, 0), max(before, 0) + size - max(-after, 0) - max(-before, 0)
             )
             folded = np.zeros_like(x, shape=lengths)
-            folded[at(dim, source[inner])] = x[at(dim, inner)]
+            assign(folded, at(dim, source[inner]), x[at(dim, inner)])
             for position in (*range(inner.start), *range(inner.stop, len(source))):
                 # A border is a few slices, each of which is added at once.
                 folded[at(dim, source[position])] += x[at(dim, position)]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
 from gradviz.ops.recording.variable import Value, raw
@@ -34,7 +35,7 @@ def slice_part(x: Array, dim: int, part: slice) -> Array:
 def select_backward(x: Array, shape: Shape, dim: int, index: int) -> Array:
     """Zeros of `shape`, with `x` as one entry of a dimension."""
     result: Array = np.zeros_like(x, shape=shape)
-    result[at(dim, index)] = x
+    assign(result, at(dim, index), x)
     return result
 
 
@@ -44,7 +45,7 @@ def select_backward(x: Array, shape: Shape, dim: int, index: int) -> Array:
 def slice_backward(x: Array, shape: Shape, dim: int, part: slice) -> Array:
     """Zeros of `shape`, with `x` as some entries of a dimension."""
     result: Array = np.zeros_like(x, shape=shape)
-    result[at(dim, part)] = x
+    assign(result, at(dim, part), x)
     return result
 
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording import inference
 from gradviz.ops.recording.differentiable import Op
 from gradviz.ops.recording.dimensions import Shape
@@ -40,7 +41,7 @@ def resize(x: V, shape: Shape) -> V:
     size = math.prod(shape)
     if size > flat.size:
         flat = np.zeros_like(flat, shape=size)
-        flat[: x.array.size] = x.array.reshape(-1)
+        assign(flat, slice(x.array.size), x.array.reshape(-1))
     x.array = flat[:size].reshape(shape)
     count_change(x)
     return x

@@ -3,6 +3,7 @@
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
 from gradviz.ops.recording.variable import Value, raw
@@ -17,7 +18,7 @@ from gradviz.ops.shapes.slicing import select_entry, slice_part
 )
 def _replace_entry(x: Array, source: Array, dim: int, index: int) -> Array:
     result = np.copy(x)
-    result[at(dim, index)] = source
+    assign(result, at(dim, index), source)
     return result
 
 
@@ -28,7 +29,7 @@ def _replace_entry(x: Array, source: Array, dim: int, index: int) -> Array:
 )
 def _replace_slice(x: Array, source: Array, dim: int, part: slice) -> Array:
     result = np.copy(x)
-    result[at(dim, part)] = source
+    assign(result, at(dim, part), source)
     return result
 
 
@@ -45,7 +46,7 @@ def _replace_diagonal(
     first_row, first_column = max(-offset, 0), max(offset, 0)
     rows, columns = matrices.shape[-2:]
     steps = np.arange(max(min(rows - first_row, columns - first_column), 0))
-    matrices[..., steps + first_row, steps + first_column] = source
+    assign(matrices, (..., steps + first_row, steps + first_column), source)
     return result
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from gradviz.backends.pinned_array import read_at_once
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.variable import Value, Variable, variable
@@ -100,7 +101,7 @@ class NumpyProtocol(Conversion):
     __slots__ = ()
 
     def __array__(self, dtype: DTypeLike = None, *, copy: Value = None) -> np.ndarray:
-        array = self.numpy()
+        array = read_at_once(self.numpy())
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
         return array.copy() if copy else array

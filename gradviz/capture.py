@@ -11,10 +11,14 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Final, Self
 
+from gradviz import thread_handovers
+from gradviz.backends.stream import made_at
 from gradviz.errors import TraceError, UserError
+from gradviz.silent_locks import has_silent_lock
+from gradviz.stream_names import name_of_stream
 from gradviz.trace import probe
 from gradviz.trace.events import AnyEvent
 from gradviz.trace.model import Trace
@@ -57,14 +61,19 @@ class Recording:
         self.path = None if path is None else Path(path)
         self._memory = MemorySink()
         self._recorder = (
-            Recorder(self._memory)
+            Recorder(self._memory, describe_stream=_described)
             if self.path is None
             else _record_into(self.path, force=force)
         )
         self._num_steps = 0
         self._is_closed = False
+        self._hears_handovers = False
         self._trace: Trace | None = None
         try:
+            self._hears_handovers = not has_silent_lock(sys._getframe(1))
+            if self._hears_handovers:
+                thread_handovers.listen()
+                self._recorder.handovers_heard()
             probe.install(self._recorder)
         except BaseException:  # an interrupt: nobody would ever close this
             self.close()
@@ -79,6 +88,8 @@ class Recording:
             return
         self._is_closed = True
         probe.uninstall(self._recorder)
+        if self._hears_handovers:
+            thread_handovers.unlisten()
         self._recorder.close()
         for call in tuple(after_close):
             call(self)
@@ -179,10 +190,14 @@ def record(
     return Recording(path, force=force)
 
 
+def _described(stream: str, frame: FrameType) -> tuple[str, str]:
+    return name_of_stream(stream, frame), made_at(stream)
+
+
 def _record_into(path: Path, *, force: bool) -> Recorder:
     sink = FileSink(path, force=force)
     try:
-        return Recorder(sink)
+        return Recorder(sink, describe_stream=_described)
     except OSError as error:  # a full disk takes an empty file, but no header
         with contextlib.suppress(OSError):
             sink.close()

@@ -15,11 +15,10 @@ on it, feeds the machine; others go on, and so does a report out of that very lo
 import itertools
 import sys
 import threading
-from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, Final, Self
-from weakref import WeakKeyDictionary
 
 from gradviz import thread_handovers
 from gradviz.analysis.happens_before import HappensBefore
@@ -55,11 +54,7 @@ class StreamCheck(Probe):
     def __init__(self, *, raise_error: bool = True) -> None:
         self._raise_error = raise_error
         self._threads = _Threads()
-        #: Of each thread the passes that it has called and is inside of.
-        self._called: defaultdict[int, list[int]] = defaultdict(list)
-        self._machine = HappensBefore(
-            self._origin, self._stream_origin, tells_threads_apart=True
-        )
+        self._machine = HappensBefore(self._origin, self._stream_origin)
         #: What the program calls its streams, and at which lines that was looked for.
         self._names: dict[str, str] = {}
         self._looked_at: set[tuple[str, str]] = set()
@@ -77,16 +72,16 @@ class StreamCheck(Probe):
     def start(self) -> None:
         """Listen to all that begins from now on."""
         # What was made before hands over unheard; then threads cannot be told apart.
-        if has_silent_lock(sys._getframe(1)):
-            self._machine.tells_threads_apart = False
-        self._note(self._machine.thread_begun, self._thread())
-        thread_handovers.listen(self)
+        if not has_silent_lock(sys._getframe(1)):
+            self._note(self._machine.handovers_heard, self._thread())
+        thread_handovers.listen()
         probe.install(self._guard)
 
     def stop(self) -> None:
         """Listen no more."""
         probe.uninstall(self._guard)
-        thread_handovers.unlisten(self)
+        if not self._is_over:
+            thread_handovers.unlisten()
         self._is_over = True
 
     @property
@@ -156,23 +151,17 @@ class StreamCheck(Probe):
     def thread_exited(self, device: int, role: Role) -> None:
         """See `Probe.thread_exited`."""
         del device
-        thread = self._thread()
-        self._note(self._machine.thread_exited, thread)
-        if role is Role.CALLER:
-            for task in self._called.pop(thread, ()):
-                self._note(self._machine.task_left, thread, task)
+        self._note(self._machine.thread_exited, self._thread(), role)
 
     def task_begun(self, task: int, **what: object) -> None:
         """See `Probe.task_begun`."""
         del what
-        thread = self._thread()
-        self._called[thread].append(task)
         location = self._locations.of_caller(1)
-        self._note(self._machine.task_begun, thread, task, location)
+        self._note(self._machine.task_begun, self._thread(), task, location)
 
     def task_completed(self, task: int) -> None:
         """See `Probe.task_completed`."""
-        self._note(self._machine.handed_over, self._thread(), (task, "task"))
+        self._note(self._machine.task_completed, self._thread(), task)
 
     def reentrant_left(self, task: int, depth: int) -> None:
         """See `Probe.reentrant_left`."""
@@ -181,22 +170,24 @@ class StreamCheck(Probe):
 
     # --- how threads hand over ------------------------------------------------------
 
-    def thread_begun(self, thread: threading.Thread) -> None:
-        """See `thread_handovers.Listener.thread_begun`."""
-        number = self._threads.number_of(thread)
-        self._note(self._machine.thread_begun, number, self._thread())
+    def program_thread_begun(self, key: int) -> None:
+        """See `Probe.program_thread_begun`."""
+        self._note(self._machine.program_thread_begun, self._thread(), key)
 
-    def thread_joined(self, thread: threading.Thread) -> None:
-        """See `thread_handovers.Listener.thread_joined`."""
-        number = self._threads.number_of(thread)
-        self._note(self._machine.thread_joined, number, self._thread())
+    def program_thread_entered(self, key: int) -> None:
+        """See `Probe.program_thread_entered`."""
+        self._note(self._machine.program_thread_entered, self._thread(), key)
 
-    def handed_over(self, key: Hashable) -> None:
-        """See `thread_handovers.Listener.handed_over`."""
+    def program_thread_left(self, key: int) -> None:
+        """See `Probe.program_thread_left`."""
+        self._note(self._machine.program_thread_left, self._thread(), key)
+
+    def handed_over(self, key: int) -> None:
+        """See `Probe.handed_over`."""
         self._note(self._machine.handed_over, self._thread(), key)
 
-    def taken_over(self, key: Hashable) -> None:
-        """See `thread_handovers.Listener.taken_over`."""
+    def taken_over(self, key: int) -> None:
+        """See `Probe.taken_over`."""
         self._note(self._machine.taken_over, self._thread(), key)
 
     # --- what a probe hears of devices ----------------------------------------------
@@ -291,7 +282,7 @@ class StreamCheck(Probe):
     # --- how --------------------------------------------------------------------------
 
     def _thread(self) -> int:
-        return self._threads.number()
+        return self._threads.number
 
     def _note(self, report: Callable[..., None], *fields: object) -> None:
         """Keep a report for the machine. See Note [Noting reports]."""
@@ -324,32 +315,22 @@ class StreamCheck(Probe):
         return self._origins.get(node, NodeOrigin())
 
 
-#: Of all threads that any check has asked for.
-_numbers: Final[WeakKeyDictionary[threading.Thread, int]] = WeakKeyDictionary()
 _next_number: Final = itertools.count()
 
 
 class _Threads(threading.local):
-    """Numbers of threads, none of which is used twice."""
+    """What a thread has of its own.
+
+    Attributes:
+        number: That no other thread has, not after it has ended either.
+        line: Where the latest kernel was launched,
+        num_accesses: and how many accesses it has so far.
+    """
 
     def __init__(self) -> None:
-        self._number = -1
-        #: Where the latest kernel was launched, and how many accesses it has so far.
+        self.number = next(_next_number)
         self.line = ""
         self.num_accesses = 0
-
-    def number(self) -> int:
-        """That of the calling thread."""
-        if self._number < 0:
-            self._number = self.number_of(threading.current_thread())
-        return self._number
-
-    def number_of(self, thread: threading.Thread) -> int:
-        """That of a thread."""
-        number = _numbers.get(thread)
-        if number is None:
-            number = _numbers.setdefault(thread, next(_next_number))
-        return number
 
 
 def check_streams(*, raise_error: bool = True) -> StreamCheck:

@@ -19,63 +19,47 @@ variable that a thread looks at until another one has set it; pipes and sockets.
 """
 
 import functools
+import itertools
 import queue
 import sys
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import thread as pools
 from types import FrameType
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
-
-class Listener(Protocol):
-    """Hears of hand-overs, on the thread that does it. Does not raise."""
-
-    def thread_begun(self, thread: threading.Thread) -> None:
-        """The calling thread is about to start another one."""
-
-    def thread_joined(self, thread: threading.Thread) -> None:
-        """The calling thread knows that another one has ended."""
-
-    def handed_over(self, key: Hashable) -> None:
-        """The calling thread is about to leave something there."""
-
-    def taken_over(self, key: Hashable) -> None:
-        """The calling thread has taken what was left there."""
-
+from gradviz.trace import probe
 
 #: Methods by their class and their name.
 _Methods: TypeAlias = tuple[tuple[type, str], ...]
 
-#: Replaced as a whole, never mutated.
-_listeners: tuple[Listener, ...] = ()
-
-#: What was replaced, and what was there. Guarded by `_replacing`, as is the change.
+#: How many listen, and what was replaced, with what was there. Guarded by `_replacing`.
+_num_listeners = 0
 _replaced: Final[list[tuple[Any, str, Any]]] = []
 _replacing: Final = threading.Lock()
 
+#: What threads are called, from 1.
+_keys: Final = itertools.count(1)
 
-def listen(listener: Listener) -> None:
-    """Tell `listener` of all hand-overs from now on."""
-    global _listeners
+
+def listen() -> None:
+    """Report all hand-overs from now on, to whoever is installed; see `Probe`."""
+    global _num_listeners
     with _replacing:
-        if not _listeners:
+        if not _num_listeners:
             _replace_all()
-        _listeners = (*_listeners, listener)
+        _num_listeners += 1
 
 
-def unlisten(listener: Listener) -> None:
-    """Tell it no more; does nothing if it is told of none."""
-    global _listeners
+def unlisten() -> None:
+    """End what a call of `listen` began."""
+    global _num_listeners
     with _replacing:
-        if listener not in _listeners:
-            return
-        _listeners = tuple(one for one in _listeners if one is not listener)
-        if not _listeners:
-            while _replaced:
-                owner, name, original = _replaced.pop()
-                setattr(owner, name, original)
+        _num_listeners = max(_num_listeners - 1, 0)
+        while _replaced and not _num_listeners:
+            owner, name, original = _replaced.pop()
+            setattr(owner, name, original)
 
 
 #: What hands over in C, as it was made before it was replaced.
@@ -205,12 +189,40 @@ def _taking_first(original: Callable[..., Any]) -> Callable[..., Any]:
 def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def start(self: threading.Thread) -> None:
-        if not _is_ours(sys._getframe(1)):  # the engine's report what they do
-            for one in _listeners:
-                one.thread_begun(self)
-        original(self)
+        listener = probe.current
+        # The engine's threads report what they do.
+        if listener is None or self.ident is not None or _is_ours(sys._getframe(1)):
+            original(self)
+            return
+        own = vars(self)
+        key = own["_gradviz_key"] = next(_keys)
+        listener.program_thread_begun(key)
+        own["run"] = _running(self, key, self.run)
+        try:
+            original(self)
+        except BaseException:
+            own.pop("run", None)
+            raise
 
     return start
+
+
+def _running(
+    thread: threading.Thread, key: int, original: Callable[[], None]
+) -> Callable[[], None]:
+    """What a thread does in place of its `run`."""
+
+    def run() -> None:
+        vars(thread).pop("run", None)
+        if listener := probe.current:
+            listener.program_thread_entered(key)
+        try:
+            original()
+        finally:
+            if listener := probe.current:
+                listener.program_thread_left(key)
+
+    return run
 
 
 def _joining(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -226,9 +238,8 @@ def _asking(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def is_alive(self: threading.Thread) -> bool:
         is_alive = bool(original(self))
-        if not is_alive and self.ident is not None:
-            for one in _listeners:
-                one.thread_joined(self)
+        if not is_alive and (key := vars(self).get("_gradviz_key")) is not None:
+            _tell_taken(key)
         return is_alive
 
     return is_alive
@@ -297,15 +308,18 @@ def _making_queues(original: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _left_in(thing: object) -> None:
-    if not _is_threadings(sys._getframe(2)):
-        for one in _listeners:
-            one.handed_over(id(thing))
+    if (listener := probe.current) and not _is_threadings(sys._getframe(2)):
+        listener.handed_over(id(thing))
 
 
 def _taken_from(thing: object) -> None:
     if not _is_threadings(sys._getframe(2)):
-        for one in _listeners:
-            one.taken_over(id(thing))
+        _tell_taken(id(thing))
+
+
+def _tell_taken(key: int) -> None:
+    if listener := probe.current:
+        listener.taken_over(key)
 
 
 def _is_threadings(frame: FrameType) -> bool:

@@ -621,6 +621,47 @@ def test_an_access_of_the_host_is_found_in_a_recording_too(side, request):
     assert found.second.stream == "host"
 
 
+@pytest.mark.races
+def test_a_recording_says_what_the_program_calls_its_streams_and_where_it_made_them():
+    with gv.sim.stepped(), gv.record() as recording:
+        x = gv.ones(8, device="sim:0")
+        mine = gv.Stream("sim:0")
+        line = sys._getframe().f_lineno - 1
+        with mine:
+            2 * x
+        gv.synchronize("sim:0")
+
+    ((found, _),) = stream_order(recording.trace).races
+    assert found.second.stream_origin.name == "mine"
+    assert found.second.stream_origin.location == f"{__file__}:{line}"
+
+
+@pytest.mark.races
+def test_a_recording_tells_threads_apart():
+    x = gv.ones(8, device="sim:0")
+    gv.synchronize("sim:0")
+    is_done = []
+
+    def work(before):
+        until(before)
+        with gv.Stream("sim:0") as own:
+            x.add_(1)
+        own.synchronize()
+        is_done.append(True)
+
+    with gv.record() as recording:
+        threads = [
+            threading.Thread(target=work, args=(before,))
+            for before in (lambda: True, lambda: is_done)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert len(stream_order(recording.trace).races) == 1
+
+
 # --- what a race says of the program --------------------------------------------------
 
 

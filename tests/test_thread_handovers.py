@@ -204,9 +204,6 @@ def test_all_is_as_it_was_when_nobody_listens():
     def found():
         return [getattr(owner, name) for owner, name in replaced]
 
-    class Nobody:
-        """Hears nothing."""
-
     replaced = [
         (threading, "Lock"),
         (threading, "RLock"),
@@ -215,15 +212,32 @@ def test_all_is_as_it_was_when_nobody_listens():
         (threading.Thread, "start"),
         (threading.Thread, "join"),
     ]
-    before, one, other = found(), Nobody(), Nobody()
-    thread_handovers.listen(one)
-    thread_handovers.listen(other)
-    thread_handovers.unlisten(one)
+    before = found()
+    thread_handovers.listen()
+    thread_handovers.listen()
+    thread_handovers.unlisten()
     assert all(new is not old for new, old in zip(found(), before, strict=True))
 
-    thread_handovers.unlisten(other)
-    thread_handovers.unlisten(other)
+    thread_handovers.unlisten()
+    thread_handovers.unlisten()
     assert found() == before
+
+
+def test_a_thread_runs_its_own_run_once():
+    class Own(threading.Thread):
+        """Has a method of its own."""
+
+        def run(self):
+            ran.append("run" in vars(self))
+
+    ran = []
+    with gv.check_streams():
+        thread = Own()
+        thread.start()
+        thread.join()
+        with pytest.raises(RuntimeError, match="once"):
+            thread.start()
+    assert ran == [False]
 
 
 def test_a_lock_that_tells_is_a_lock():

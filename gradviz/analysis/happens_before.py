@@ -17,10 +17,10 @@ remembered that a later one can still be in conflict with: see `memory_accesses`
 Note [Threads of the host]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~
 What one thread has waited for, another one does not know, unless it was told: by a
-queue, a lock, an event, by being started or by joining. Who watches those hand-overs
-(`handed_over`) can tell threads apart. A trace has none, and the threads in it count as
-one: what any of them has waited for is done before whatever any of them launches later.
-That hides races, and makes none up.
+queue, a lock, an event, by being started or by joining. Where those hand-overs are
+heard (`handovers_heard`), threads are told apart. Else they count as one: what any of
+them has waited for is done before whatever any of them launches later. That hides
+races, and makes none up.
 
 A backward pass hands over, too: its nodes run after it has begun, and after each other,
 and whoever has called it goes on after all of them. That is so for each task by itself,
@@ -49,6 +49,7 @@ from gradviz.analysis.races import (
     missing_sync,
 )
 from gradviz.analysis.stream_clocks import HOST, StreamClocks
+from gradviz.trace.probe import Role
 
 #: A kernel's accesses are reported right after its launch, other threads' between.
 _MAX_KERNELS: Final = 1 << 12
@@ -66,26 +67,26 @@ class HappensBefore:
     Args:
         origin: What is known of a node; asked when a race is found.
         stream_origin: What is known of a stream; likewise.
-        tells_threads_apart: Whether it hears how threads hand over to each other; see
-            Note [Threads of the host]. May be changed until the first report.
     """
 
     def __init__(
         self,
         origin: Callable[[int], NodeOrigin],
         stream_origin: Callable[[str], StreamOrigin] = lambda _: StreamOrigin(),
-        *,
-        tells_threads_apart: bool = False,
     ) -> None:
         self._origin = origin
         self._stream_origin = stream_origin
         #: Where the backward passes were called, that are not long gone.
         self._tasks: dict[int, str] = {}
-        self.tells_threads_apart = tells_threads_apart
+        #: Of each thread the passes that it has called and is inside of.
+        self._called: dict[Hashable, list[int]] = {}
+        #: Whether it hears how threads hand over; see Note [Threads of the host].
+        self.tells_threads_apart = False
+        #: Threads that were begun and have not entered yet, by their keys.
+        self._begun: dict[int, str] = {}
         #: What threads are called in clocks.
         self._threads: dict[Hashable, str] = {}
-        #: Those that have ended, as somebody knows.
-        self._joined: set[str] = set()
+        self._num_threads = 0
         #: Threads of the engine, while they are inside of nodes.
         self._workers: set[str] = set()
         self._clocks = StreamClocks()
@@ -137,36 +138,52 @@ class HappensBefore:
                 self._workers.discard(name)
                 self._clocks.end_thread(name)
 
-    def thread_exited(self, thread: Hashable) -> None:
-        """The thread evaluates nothing any more."""
+    def thread_exited(self, thread: Hashable, role: Role = Role.DEVICE) -> None:
+        """The thread evaluates nothing any more; if it is a caller, it goes on."""
         self._inside.pop(thread, None)
+        if role is Role.CALLER:
+            for task in self._called.pop(thread, ()):
+                self.task_left(thread, task)
 
     def task_begun(self, thread: Hashable, task: int, location: str) -> None:
         """See `Probe.task_begun`."""
         self._tasks[task] = location
         if len(self._tasks) > _MAX_KERNELS:
             del self._tasks[next(iter(self._tasks))]
+        if self.tells_threads_apart:
+            self._called.setdefault(thread, []).append(task)
+            self.handed_over(thread, (task, "task"))
+
+    def task_completed(self, thread: Hashable, task: int) -> None:
+        """See `Probe.task_completed`."""
         self.handed_over(thread, (task, "task"))
 
     def task_left(self, thread: Hashable, task: int) -> None:
         """The thread that has called the pass goes on."""
         self.taken_over(thread, (task, "task"))
 
-    def thread_begun(self, thread: Hashable, by: Hashable = None) -> None:
-        """A thread begins, started by another one, or before all others."""
-        if self.tells_threads_apart:
-            starter = None if by is None else self._name(by)
-            self._clocks.begin_thread(self._name(thread), starter)
+    def handovers_heard(self, thread: Hashable) -> None:
+        """See `Probe.handovers_heard`."""
+        self.tells_threads_apart = True
+        name = self._name(thread)
+        self._clocks.begin_thread(name, name)  # which goes on
 
-    def thread_joined(self, thread: Hashable, by: Hashable) -> None:
-        """`by` has waited for the end of a thread."""
+    def program_thread_begun(self, thread: Hashable, key: int) -> None:
+        """See `Probe.program_thread_begun`; it knows what who begins it knows."""
         if self.tells_threads_apart:
-            ended = self._name(thread)
-            if ended not in self._joined:
-                self._joined.add(ended)
-                self._clocks.hand_over(ended, ended)
-                self._clocks.end_thread(ended)
-            self._clocks.take_over(self._name(by), ended)
+            name = self._begun[key] = self._new_name()
+            self._clocks.begin_thread(name, self._name(thread))
+
+    def program_thread_entered(self, thread: Hashable, key: int) -> None:
+        """See `Probe.program_thread_entered`."""
+        if key in self._begun:
+            self._threads[thread] = self._begun.pop(key)
+
+    def program_thread_left(self, thread: Hashable, key: int) -> None:
+        """See `Probe.program_thread_left`."""
+        if self.tells_threads_apart:
+            self.handed_over(thread, key)
+            self._clocks.end_thread(self._name(thread))
 
     def handed_over(self, thread: Hashable, key: Hashable) -> None:
         """Whoever takes something over there later comes after what `thread` did."""
@@ -183,9 +200,13 @@ class HappensBefore:
             return HOST
         name = self._threads.get(thread)
         if name is None:
-            number = len(self._threads)
-            name = self._threads[thread] = f"{HOST} ({number})" if number else HOST
+            name = self._threads[thread] = self._new_name()
         return name
+
+    def _new_name(self) -> str:
+        number = self._num_threads
+        self._num_threads += 1
+        return f"{HOST} ({number})" if number else HOST
 
     # --- who waits ------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from gradviz.analysis.happens_before import HappensBefore
-from gradviz.analysis.races import Findings, NodeOrigin
+from gradviz.analysis.races import Findings, NodeOrigin, StreamOrigin
 from gradviz.trace.events import (
     AnyEvent,
     ArrayAccessed,
@@ -15,6 +15,8 @@ from gradviz.trace.events import (
     Event,
     EventRecorded,
     EventSynchronized,
+    HandedOver,
+    HandoversHeard,
     HostAccessed,
     KernelLaunched,
     MemoryAllocated,
@@ -23,9 +25,16 @@ from gradviz.trace.events import (
     NodeCompleted,
     NodeFailed,
     NodeStarted,
+    ProgramThreadBegun,
+    ProgramThreadEntered,
+    ProgramThreadLeft,
+    ReentrantLeft,
+    StreamNamed,
     StreamSynchronized,
     StreamWaited,
+    TakenOver,
     TaskBegun,
+    TaskCompleted,
     ThreadExited,
     kind_name,
 )
@@ -38,21 +47,32 @@ MAX_S: Final = 2.0
 #: What is known of a stream at an event takes memory. So many pairs of both are kept.
 MAX_KNOWN: Final = 1_000_000
 
+#: The names of so many streams are looked at.
+MAX_NAMED: Final = 10_000
+
 #: Of each kind of event: whom it is reported to, and which of its fields.
 _REPORTS: Final[Mapping[type[Event], tuple[Callable[..., None], tuple[str, ...]]]] = {
     NodeStarted: (HappensBefore.node_started, ("thread", "task", "node")),
     NodeCompleted: (HappensBefore.node_ended, ("thread", "task", "node")),
     NodeFailed: (HappensBefore.node_ended, ("thread", "task", "node")),
     TaskBegun: (HappensBefore.task_begun, ("thread", "task", "location")),
-    ThreadExited: (HappensBefore.thread_exited, ("thread",)),
-    EventRecorded: (HappensBefore.event_recorded, ("stream", "event")),
+    TaskCompleted: (HappensBefore.task_completed, ("thread", "task")),
+    ReentrantLeft: (HappensBefore.task_left, ("thread", "task")),
+    ThreadExited: (HappensBefore.thread_exited, ("thread", "role")),
+    HandoversHeard: (HappensBefore.handovers_heard, ("thread",)),
+    ProgramThreadBegun: (HappensBefore.program_thread_begun, ("thread", "key")),
+    ProgramThreadEntered: (HappensBefore.program_thread_entered, ("thread", "key")),
+    ProgramThreadLeft: (HappensBefore.program_thread_left, ("thread", "key")),
+    HandedOver: (HappensBefore.handed_over, ("thread", "key")),
+    TakenOver: (HappensBefore.taken_over, ("thread", "key")),
+    EventRecorded: (HappensBefore.event_recorded, ("stream", "event", "thread")),
     StreamWaited: (
         HappensBefore.stream_waited,
-        ("task", "node", "stream", "event", "location"),
+        ("task", "node", "stream", "event", "location", "thread"),
     ),
-    EventSynchronized: (HappensBefore.event_synchronized, ("event",)),
-    StreamSynchronized: (HappensBefore.stream_synchronized, ("stream",)),
-    DeviceSynchronized: (HappensBefore.device_synchronized, ("device",)),
+    EventSynchronized: (HappensBefore.event_synchronized, ("event", "thread")),
+    StreamSynchronized: (HappensBefore.stream_synchronized, ("stream", "thread")),
+    DeviceSynchronized: (HappensBefore.device_synchronized, ("device", "thread")),
     KernelLaunched: (
         HappensBefore.kernel_launched,
         ("thread", "kernel", "stream", "name", "location"),
@@ -67,7 +87,7 @@ _REPORTS: Final[Mapping[type[Event], tuple[Callable[..., None], tuple[str, ...]]
     ),
     MemoryAllocated: (
         HappensBefore.memory_allocated,
-        ("memory", "stream", "size_bytes"),
+        ("memory", "stream", "size_bytes", "thread"),
     ),
     MemoryShared: (HappensBefore.memory_shared, ("memory", "stream")),
     MemoryFreed: (HappensBefore.memory_freed, ("memory", "stream")),
@@ -94,9 +114,18 @@ def stream_order(
             return NodeOrigin()
         return NodeOrigin(name=known.name, location=known.location, module=known.module)
 
+    streams_named: dict[str, StreamOrigin] = {}
+    for named in trace.events_of({"stream_named": trace.columns["stream_named"]}):
+        assert isinstance(named, StreamNamed)
+        if len(streams_named) < MAX_NAMED:
+            origin_of = StreamOrigin(name=named.name, location=named.location)
+            streams_named[named.stream] = origin_of
+
     names = {kind_name(kind) for kind in _REPORTS}
     tables = {name: table for name, table in trace.columns.items() if name in names}
-    machine = HappensBefore(origin)
+    machine = HappensBefore(
+        origin, lambda stream: streams_named.get(stream, StreamOrigin())
+    )
     until, streams, num_known, num_seen = clock() + MAX_S, set(), 0, 0
     for event in trace.events_of(tables):
         streams.add(getattr(event, "stream", ""))

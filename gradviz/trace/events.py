@@ -282,6 +282,14 @@ class HostAccessed(Event, tag="host_accessed", frozen=True, kw_only=True):
     location: str = ""
 
 
+class StreamNamed(Event, tag="stream_named", frozen=True, kw_only=True):
+    """What the program calls a stream, and the line that made it, or empty texts."""
+
+    stream: str
+    name: str
+    location: str
+
+
 class KernelRan(Event, tag="kernel_ran", frozen=True, kw_only=True):
     """When the device did a kernel, in nanoseconds on the clock of `t_ns`."""
 
@@ -328,6 +336,42 @@ class PoolThreadSpawned(Event, tag="pool_thread_spawned", frozen=True, kw_only=T
 # --- user ---------------------------------------------------------------------
 
 
+class HandoversHeard(Event, tag="handovers_heard", frozen=True, kw_only=True):
+    """From here on it is recorded how threads of the program hand over."""
+
+
+class ProgramThreadBegun(Event, tag="program_thread_begun", frozen=True, kw_only=True):
+    """The program is about to start a thread, called `key`."""
+
+    key: int
+
+
+class ProgramThreadEntered(
+    Event, tag="program_thread_entered", frozen=True, kw_only=True
+):
+    """This is the thread that was started as `key`, and it begins."""
+
+    key: int
+
+
+class ProgramThreadLeft(Event, tag="program_thread_left", frozen=True, kw_only=True):
+    """This thread, which was started as `key`, is done."""
+
+    key: int
+
+
+class HandedOver(Event, tag="handed_over", frozen=True, kw_only=True):
+    """The program is about to leave something for other threads: in a queue, a lock."""
+
+    key: int
+
+
+class TakenOver(Event, tag="taken_over", frozen=True, kw_only=True):
+    """The program has taken what was left there: `key` is the same."""
+
+    key: int
+
+
 class Mark(Event, tag="mark", frozen=True, kw_only=True):
     """The user's program said where it is."""
 
@@ -364,6 +408,7 @@ KINDS: Final[dict[int, type[Event]]] = {
     45: MemoryAllocated,
     46: MemoryShared,
     47: MemoryFreed,
+    49: StreamNamed,
     50: EventRecorded,
     51: StreamWaited,
     52: LeafStreamSynced,
@@ -379,6 +424,12 @@ KINDS: Final[dict[int, type[Event]]] = {
     62: ReentrantEntered,
     63: ReentrantLeft,
     64: PoolThreadSpawned,
+    70: HandoversHeard,
+    71: ProgramThreadBegun,
+    72: ProgramThreadEntered,
+    73: ProgramThreadLeft,
+    74: HandedOver,
+    75: TakenOver,
     80: Mark,
     81: StepBegun,
 }
@@ -407,6 +458,7 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     MemoryAllocated,
     MemoryShared,
     MemoryFreed,
+    StreamNamed,
     EventRecorded,
     StreamWaited,
     LeafStreamSynced,
@@ -422,6 +474,12 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     ReentrantEntered,
     ReentrantLeft,
     PoolThreadSpawned,
+    HandoversHeard,
+    ProgramThreadBegun,
+    ProgramThreadEntered,
+    ProgramThreadLeft,
+    HandedOver,
+    TakenOver,
     Mark,
     StepBegun,
 ]

@@ -368,6 +368,12 @@ class Probe:
         `memory_freed` names an empty one.
         """
 
+    def stream_named(self, stream: str, name: str, location: str) -> None:
+        """What the program calls a stream, and the line that made it; empty: unknown.
+
+        Found out by who records, when the stream is used.
+        """
+
     def kernel_ran(self, kernel: int, began_ns: int, ended_ns: int) -> None:
         """When the device did it, on the recording's clock; reported afterwards."""
 
@@ -399,6 +405,29 @@ class Probe:
 
     def queue_defined(self, queue: int, name: str, device: int) -> None:
         """A ready queue exists, for the device of this index (-1: a caller's)."""
+
+    # --- the program's threads ---------------------------------------------------
+    #
+    # What they leave for each other has a key: a thread, or the object it is left in.
+    # To leave is reported before it is done, to take afterwards.
+
+    def handovers_heard(self) -> None:
+        """From now on all below is reported, and nothing of it is missed."""
+
+    def program_thread_begun(self, key: int) -> None:
+        """The calling thread is about to start another one."""
+
+    def program_thread_entered(self, key: int) -> None:
+        """The calling thread is that one, and begins."""
+
+    def program_thread_left(self, key: int) -> None:
+        """The calling thread is that one, and is done."""
+
+    def handed_over(self, key: int) -> None:
+        """The calling thread is about to leave something there."""
+
+    def taken_over(self, key: int) -> None:
+        """The calling thread has taken what was left there, a thread's end too."""
 
     # --- several of the above at once --------------------------------------------
     #

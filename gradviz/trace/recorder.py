@@ -9,10 +9,12 @@ reads the clock and appends one row of integers to a list of the calling thread 
 
 import atexit
 import os
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Iterable
+from types import FrameType
 from typing import Final
 
 from gradviz.trace import probe
@@ -30,6 +32,8 @@ from gradviz.trace.events import (
     EventSynchronized,
     GradientAccumulated,
     GradientBuffered,
+    HandedOver,
+    HandoversHeard,
     HookCalled,
     HostAccessed,
     KernelLaunched,
@@ -45,12 +49,17 @@ from gradviz.trace.events import (
     NodeSkipped,
     NodeStarted,
     PoolThreadSpawned,
+    ProgramThreadBegun,
+    ProgramThreadEntered,
+    ProgramThreadLeft,
     QueueWaited,
     ReentrantEntered,
     ReentrantLeft,
     StepBegun,
+    StreamNamed,
     StreamSynchronized,
     StreamWaited,
+    TakenOver,
     TaskBegun,
     TaskCompleted,
     TaskFailed,
@@ -85,6 +94,15 @@ _FLUSH_EVERY_S: Final = 0.05
 _CLOSE_TIMEOUT_S: Final = 5.0
 
 
+#: A name of a stream is looked for at so many lines.
+_MAX_TRIES: Final = 8
+
+
+def _nameless(stream: str, frame: FrameType) -> tuple[str, str]:
+    del stream, frame
+    return "", ""
+
+
 class Recorder(Probe):
     """Records into a sink until it is closed. Install it with `probe.install`.
 
@@ -95,6 +113,8 @@ class Recorder(Probe):
         thread_name: The name of the calling thread.
         flush_every_s: After how many seconds at most an event is in the sink. None
             starts no writer thread: everything is written by `flush` and `close`.
+        describe_stream: What a stream is called in a frame that uses it, and the line
+            that made it; empty where that is not known.
 
     Raises:
         Exception: Whatever the sink raises when the header is written.
@@ -108,6 +128,7 @@ class Recorder(Probe):
         local: type[threading.local] = threading.local,
         thread_name: Callable[[], str] = lambda: threading.current_thread().name,
         flush_every_s: float | None = _FLUSH_EVERY_S,
+        describe_stream: Callable[[str, FrameType], tuple[str, str]] = _nameless,
     ) -> None:
         self._clock = event_clock(clock)
         self._buffers = Buffers(local=local, thread_name=thread_name)
@@ -115,6 +136,12 @@ class Recorder(Probe):
         self._strings = Strings()
         self._locations = Locations(self._strings.intern)
         self._graph = PendingGraph(self._strings)
+        self._describe = describe_stream
+        #: Streams whose names are known, or given up; where others were looked for.
+        self._named: set[str] = set()
+        self._tried: dict[str, set[int]] = {}
+        #: The thread that has yet to say that hand-overs are heard, 0 for none.
+        self._heard_by = 0
         self._is_closed = False
         self._writer = Writer(
             self._buffers,
@@ -341,8 +368,12 @@ class Recorder(Probe):
         )
 
     def kernel_launched(self, kernel: int, stream: str, name: str) -> None:
+        if self._heard_by:
+            self._say_heard()
         now, intern = self._clock(), self._strings.intern
         location = self._locations.of_caller(1)
+        if stream not in self._named:
+            self._name(stream, location)
         rows = self._local.rows[KernelLaunched]
         rows.extend((now, -1, -1, kernel, intern(stream), intern(name), location))
         if len(rows) > MANY:
@@ -371,6 +402,12 @@ class Recorder(Probe):
         )
         if len(rows) > MANY:
             self._call_writer(rows)
+
+    def stream_named(self, stream: str, name: str, location: str) -> None:
+        intern = self._strings.intern
+        self._local.rows[StreamNamed].extend(
+            (self._clock(), -1, -1, intern(stream), intern(name), intern(location))
+        )
 
     def kernel_ran(self, kernel: int, began_ns: int, ended_ns: int) -> None:
         self._local.rows[KernelRan].extend(
@@ -434,6 +471,37 @@ class Recorder(Probe):
         if not self._is_closed:
             self._graph.define_queue(queue, name, device)
 
+    def handovers_heard(self) -> None:
+        """Said where it matters: not in a recording without devices and threads."""
+        self._heard_by = threading.get_ident()
+
+    def program_thread_begun(self, key: int) -> None:
+        if self._heard_by:
+            self._say_heard()
+        self._local.rows[ProgramThreadBegun].extend((self._clock(), -1, -1, key))
+
+    def program_thread_entered(self, key: int) -> None:
+        self._local.rows[ProgramThreadEntered].extend((self._clock(), -1, -1, key))
+
+    def program_thread_left(self, key: int) -> None:
+        self._local.rows[ProgramThreadLeft].extend((self._clock(), -1, -1, key))
+
+    def handed_over(self, key: int) -> None:
+        if self._heard_by:
+            self._say_heard()
+        rows = self._local.rows[HandedOver]
+        rows.extend((self._clock(), -1, -1, key))
+        if len(rows) > MANY:
+            self._call_writer(rows)
+
+    def taken_over(self, key: int) -> None:
+        if self._heard_by:
+            self._say_heard()
+        rows = self._local.rows[TakenOver]
+        rows.extend((self._clock(), -1, -1, key))
+        if len(rows) > MANY:
+            self._call_writer(rows)
+
     def mark(self, text: str) -> None:
         rows = self._local.rows[Mark]
         rows.extend((self._clock(), -1, -1, self._strings.intern(text)))
@@ -444,6 +512,24 @@ class Recorder(Probe):
         self._local.rows[StepBegun].extend((self._clock(), -1, -1, step))
 
     # --- end of the hot part -------------------------------------------------------
+
+    def _say_heard(self) -> None:
+        """Once, by the thread that began to listen; others count as told of all."""
+        if self._heard_by == threading.get_ident():
+            self._heard_by = 0
+            self._local.rows[HandoversHeard].extend((self._clock(), -1, -1))
+
+    def _name(self, stream: str, location: int) -> None:
+        """Find out what the program calls a stream, once a line, until it is known."""
+        tried = self._tried.setdefault(stream, set())
+        if location in tried:
+            return
+        tried.add(location)
+        name, made_at = self._describe(stream, sys._getframe(2))
+        if name or (made_at and len(tried) == 1):
+            self.stream_named(stream, name, made_at)
+        if name or len(tried) >= _MAX_TRIES:
+            self._named.add(stream)
 
     def _call_writer(self, rows: Rows) -> None:
         """Have a long list written soon, and stop a list that is too long.

@@ -582,9 +582,10 @@ def test_a_node_that_an_interrupt_left_open_ends_with_its_thread(program):
 def threads():
     """A program of two threads, who are told apart."""
     program = Program()
-    program.machine = HappensBefore(program.origin, tells_threads_apart=True)
-    program.machine.thread_begun(MAIN)
-    program.machine.thread_begun(WORKER, by=MAIN)
+    program.machine = HappensBefore(program.origin)
+    program.machine.handovers_heard(MAIN)
+    program.machine.program_thread_begun(MAIN, 1)
+    program.machine.program_thread_entered(WORKER, 1)
     return program
 
 
@@ -619,7 +620,8 @@ def test_what_comes_after_a_handover_is_not(threads):
 def test_a_thread_begins_with_what_its_starter_knows(threads):
     threads.launch(A, writes=[1], thread=MAIN)
     threads.machine.stream_synchronized(A, MAIN)
-    threads.machine.thread_begun("third", by=MAIN)
+    threads.machine.program_thread_begun(MAIN, 2)
+    threads.machine.program_thread_entered("third", 2)
     threads.launch(B, reads=[1], thread="third")
     assert threads.races() == []
 
@@ -630,7 +632,8 @@ def test_a_thread_begins_with_what_its_starter_knows(threads):
 def test_who_joins_a_thread_knows_what_it_did(threads):
     threads.launch(A, writes=[1], thread=WORKER)
     threads.machine.stream_synchronized(A, WORKER)
-    threads.machine.thread_joined(WORKER, by=MAIN)
+    threads.machine.program_thread_left(WORKER, 1)
+    threads.machine.taken_over(MAIN, 1)
     threads.launch(B, reads=[1], thread=MAIN)
 
     assert threads.races() == []

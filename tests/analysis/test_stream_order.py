@@ -1,10 +1,12 @@
 import itertools
 import sys
+import threading
 
 import msgspec
 import pytest
 
 from gradviz.analysis.check import check_document, check_trace
+from gradviz.analysis.races import StreamOrigin
 from gradviz.analysis.stream_order import (
     _REPORTS,
     MAX_S,
@@ -252,9 +254,51 @@ def test_the_text_lists_races_and_the_programs_needless_waits(written):
 
 
 def test_every_report_on_streams_and_memory_is_used_but_those_for_people():
-    of_devices = {code: kind for code, kind in KINDS.items() if 45 <= code < 60}
+    of_devices = {
+        code: kind for code, kind in KINDS.items() if 45 <= code < 60 or 70 <= code < 80
+    }
     unused = {kind_name(k) for k in of_devices.values() if k not in _REPORTS}
-    assert unused == {"leaf_stream_synced", "kernel_ran"}
+    assert unused == {"leaf_stream_synced", "kernel_ran", "stream_named"}
+
+
+def test_a_race_has_the_names_of_streams_that_were_recorded(written):
+    written.recorder.stream_named(A, "", "train.py:3")
+    written.recorder.stream_named(A, "self.copies", "train.py:3")
+    race(written)
+
+    ((found, _),) = stream_order(written.trace()).races
+    assert found.first.stream_origin == StreamOrigin(
+        name="self.copies", location="train.py:3"
+    )
+    assert found.remedy.endswith("s1.wait_stream(self.copies)")
+
+
+def work_of_two_threads(written, *, handover):
+    """Another thread writes, and waits; then this one writes."""
+    listener = written.recorder
+    listener.handovers_heard()
+    listener.program_thread_begun(1)
+
+    def work():
+        listener.program_thread_entered(1)
+        written.launch(1, A, 1, writes=True)
+        listener.stream_synchronized(A)
+        if handover:
+            listener.handed_over(100)
+        listener.program_thread_left(1)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if handover:
+        listener.taken_over(100)
+    written.launch(2, B, 1, writes=True)
+
+
+@pytest.mark.parametrize("handover", [False, True])
+def test_threads_are_told_apart_where_their_handovers_are_recorded(written, handover):
+    work_of_two_threads(written, handover=handover)
+    assert written.races() == ([] if handover else RACE)
 
 
 def test_what_takes_too_long_is_left_out_and_counted(written):

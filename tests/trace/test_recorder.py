@@ -88,6 +88,15 @@ CALLS = {
         (5, 6, "0;2,3;24,8;8", True),
         {"kernel": 5, "memory": 6, "layout": "0;2,3;24,8;8", "writes": True},
     ),
+    "stream_named": (
+        ("sim:0/1", "side", "a.py:3"),
+        {"stream": "sim:0/1", "name": "side", "location": "a.py:3"},
+    ),
+    "program_thread_begun": ((7,), {"key": 7}),
+    "program_thread_entered": ((7,), {"key": 7}),
+    "program_thread_left": ((7,), {"key": 7}),
+    "handed_over": ((7,), {"key": 7}),
+    "taken_over": ((7,), {"key": 7}),
     "kernel_ran": ((5, 60, 70), {"kernel": 5, "began_ns": 60, "ended_ns": 70}),
     "memory_allocated": (
         (6, "sim:0/1", 80),
@@ -179,7 +188,7 @@ def test_every_method_of_a_probe_is_recorded():
     definitions = {"nodes_defined", "queue_defined"}
     others = {
         *("task_begun", "node_created", "kernel_launched", "stream_waited"),
-        "host_accessed",
+        *("host_accessed", "handovers_heard"),
     }
 
     assert set(METHODS) == set(CALLS) | definitions | others
@@ -187,6 +196,39 @@ def test_every_method_of_a_probe_is_recorded():
     assert all(
         getattr(Recorder, one) is not getattr(probe.Probe, one) for one in METHODS
     )
+
+
+def test_that_handovers_are_heard_is_said_by_who_listens_and_where_it_matters(bench):
+    bench.recorder.handovers_heard()
+    bench.recorder.mark("nothing")
+    other = threading.Thread(target=bench.recorder.handed_over, args=(7,))
+    other.start()
+    other.join()
+    bench.recorder.kernel_launched(1, "sim:0/0", "add")
+    bench.recorder.taken_over(7)
+
+    assert [(kind_name(type(one)), one.thread) for one in bench.events()] == [
+        ("mark", 0),
+        ("handed_over", 1),
+        ("handovers_heard", 0),
+        ("kernel_launched", 0),
+        ("taken_over", 0),
+    ]
+
+
+def test_a_stream_is_named_once_and_its_line_before_that():
+    sink, names = MemorySink(), iter(["", "", "side"])
+    recorder = Recorder(
+        sink, flush_every_s=None, describe_stream=lambda *_: (next(names), "a.py:3")
+    )
+    recorder.kernel_launched(1, "sim:0/1", "add")
+    recorder.kernel_launched(2, "sim:0/1", "add")
+    for kernel in range(3, 6):
+        recorder.kernel_launched(kernel, "sim:0/1", "add")
+    recorder.close()
+
+    table = parse_trace(sink.contents()).columns["stream_named"]
+    assert table.num_rows == 2
 
 
 def test_the_largest_sequence_number_survives(bench, make_node):

@@ -44,7 +44,8 @@ from gradviz.trace.model import Trace
 #: many accesses to one allocation can take the square of its length.
 MAX_S: Final = 2.0
 
-#: What is known of a stream at an event takes memory. So many pairs of both are kept.
+#: What is known of a stream, or a thread, at an event takes memory. So many pairs of
+#: both are kept.
 MAX_KNOWN: Final = 1_000_000
 
 #: The names of so many streams are looked at.
@@ -126,10 +127,15 @@ def stream_order(
     machine = HappensBefore(
         origin, lambda stream: streams_named.get(stream, StreamOrigin())
     )
-    until, streams, num_known, num_seen = clock() + MAX_S, set(), 0, 0
+    until, num_known, num_seen = clock() + MAX_S, 0, 0
+    streams: set[str] = set()
+    threads: set[int] = set()
     for event in trace.events_of(tables):
         streams.add(getattr(event, "stream", ""))
         num_known += len(streams)
+        if isinstance(event, HandedOver | TakenOver | HostAccessed):
+            threads.add(event.thread)
+            num_known += len(threads)
         if num_known > MAX_KNOWN or clock() > until:
             break
         num_seen += 1

@@ -312,6 +312,18 @@ def test_what_takes_too_long_is_left_out_and_counted(written):
     assert (found.num_kernels, found.num_unseen) == (16, 14)
 
 
+def test_what_threads_know_of_each_other_is_bounded(written, monkeypatch):
+    monkeypatch.setattr("gradviz.analysis.stream_order.MAX_KNOWN", 55)
+    written.recorder.kernel_launched(1, A, "mul")
+    for _ in range(30):
+        thread = threading.Thread(target=written.recorder.handed_over, args=(1,))
+        thread.start()
+        thread.join()
+
+    # Of two streams, A and none, and of one thread more each time.
+    assert stream_order(written.trace()).num_unseen == 22
+
+
 def test_what_is_known_of_many_streams_is_bounded(written, monkeypatch):
     monkeypatch.setattr("gradviz.analysis.stream_order.MAX_KNOWN", 55)
     for number in range(30):

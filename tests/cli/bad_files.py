@@ -239,6 +239,43 @@ def accesses() -> bytes:
     )
 
 
+def extents() -> bytes:
+    """A stream reads hundreds of thousands of columns, another writes between them."""
+    layouts = [f"{16 * one};2;{1 << 26};8" for one in range(300_000)]
+    others = [f"{16 * one + 8};3;{1 << 24};8" for one in range(1_000)]
+    texts = [(0, "sim:0/0"), (1, "sim:0/1"), *enumerate(layouts + others, 2)]
+    launched = [(0, -1, -1, 0, 0, 0, 0), (400_000, -1, -1, 1, 1, 0, 0)]
+    used = [(1 + i, -1, -1, 0, 7, 2 + i, 0) for i in range(300_000)]
+    used += [(400_001 + i, -1, -1, 1, 7, 300_002 + i, 1) for i in range(1_000)]
+    return b"".join(
+        (
+            HEADER,
+            definitions(strings=texts),
+            rows("kernel_launched", launched),
+            rows("array_accessed", used),
+            CLOSED,
+        )
+    )
+
+
+def handovers() -> bytes:
+    """Thousands of threads that use memory of the host and tell each other all."""
+    number = 4_000
+    parts = [HEADER, definitions(strings=[(0, "sim:0/0"), (1, "0;8;8;8")])]
+    parts += [
+        rows("handovers_heard", [(0, -1, -1)]),
+        rows("kernel_launched", [(1, -1, -1, 0, 0, 0, 0)]),
+    ]
+    for one in range(number):
+        when = 10 + 10 * one
+        parts += [
+            rows("taken_over", [(when, -1, -1, one - 1)], thread=one),
+            rows("host_accessed", [(when + 1, -1, -1, one, 1, 1, 0)], thread=one),
+            rows("handed_over", [(when + 2, -1, -1, one)], thread=one),
+        ]
+    return b"".join((*parts, CLOSED))
+
+
 def extreme_numbers() -> bytes:
     low, high = -(2**63), 2**63 - 1
     frames = [
@@ -299,6 +336,8 @@ BUILDERS: tuple[Callable[[], bytes], ...] = (
     nested,
     streams,
     accesses,
+    extents,
+    handovers,
     extreme_numbers,
     tiny_frames,
     empty_frames,

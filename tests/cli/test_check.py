@@ -53,7 +53,7 @@ def test_events_out_of_place_are_told_and_exit_with_one(call, tmp_path):
     lines = done.stdout.splitlines()
     assert done.exit_code == 1
     assert lines[0] == "122 events out of place:"
-    assert lines[1] == "- event 1, kernel_launched: its kernel has begun before"
+    assert lines[1] == "- event 2, kernel_launched: its kernel has begun before"
     assert lines[101] == "- and 22 more"
 
 

@@ -166,4 +166,5 @@ def sum_to(gradient: Gradient, shape: tuple[int, ...]) -> Gradient:
         for axis, size in enumerate(shape)
         if size == 1 and gradient.shape[axis + num_added] != 1
     )
-    return gradient.sum(axis=axes, keepdims=True).reshape(shape)
+    summed = gradient.sum(axis=axes, keepdims=True)
+    return summed.reshape(shape) if num_added else summed

@@ -17,7 +17,8 @@ import pytest
 
 GOLDEN = Path(__file__).with_name("graphs_of_pytorch.json")
 
-#: Braces stand for each of the alternatives in them.
+#: Braces stand for each of the alternatives in them. ``grads`` makes the gradients of
+#: all leaves with ``create_graph``, from ones that require gradients themselves.
 FORMS = """
 nn.{RNN|GRU|LSTM}(3,2,{|bias=False|num_layers=2|bidirectional=True})({x|c}(2,2,3))
 nn.{RNN|GRU|LSTM}(3,2,num_layers=2,bidirectional=True,batch_first=True)(x(2,2,3))
@@ -96,6 +97,38 @@ torch.einsum('b h i d, b h j d -> b h i j',*by_heads(x(1,3,12))[:2])
 slope(nn.Sequential(nn.Linear(2,3),nn.{Tanh|ReLU|LeakyReLU|Sigmoid|Softplus|SiLU|GELU|ELU}(),nn.Linear(3,1)),x(2,2))
 slope(nn.Sequential(nn.Conv2d(1,2,2),nn.{Tanh|LeakyReLU|SiLU}(),nn.Conv2d(2,1,2)),x(1,1,3,3)).norm(2,dim=1)**2
 torch.{tensordot(x(2,3,4),x(4,2),dims=1)|diff(x(4))}
+grads(x({3,4|4,3).t(})@x({4,5|5,4).t(}))
+grads(torch.{addmm(x(3,5),x(3,4),x(5,4).t(),beta=2,alpha=3)|addmv(x(3),x(3,4),x(4))|addr(x(3,4),x(3),x(4))})
+grads(torch.{bmm(x(2,3,4),x(2,4,5))|baddbmm(x(2,3,5),x(2,3,4),x(2,4,5))|addbmm(x(3,5),x(2,3,4),x(2,4,5))})
+grads(x(2,3,4)@x(4{|,5}))
+grads(F.linear({x(3,4)|x(2,3,4)|c(2,3,4)|x(4)},x(5,4),{x(5)|None}))
+grads(nn.Linear(4,3)(nn.Linear(4,4)(c(2,4)).relu()))
+grads(nn.Conv2d(2,4,2,{|bias=False,|groups=2,|stride=2,}padding=1)({x|c}({2,|}2,3,3)))
+grads(nn.ConvTranspose2d(2,4,2,{|bias=False})({x|c}(2,2,3,3)))
+grads(nn.Conv{1d(2,4,2)(x(2,2,3))|3d(2,2,2)(x(1,2,3,3,3))})
+grads(nn.BatchNorm2d(2,{|affine=False}){|.eval()}(x(2,2,3,3)))
+grads(nn.BatchNorm1d(2)(x(3,2)))
+grads(nn.InstanceNorm2d(2)(x(2,2,3,3)))
+grads(nn.LayerNorm(4,{|bias=False|elementwise_affine=False})(x(2,4)))
+grads(nn.{Max|Avg|AdaptiveAvg|AdaptiveMax}Pool{1d(2)(x(1,2,4))|2d(2)(x(1,2,4,4))})
+grads(nn.{Upsample(scale_factor=2)|Upsample(scale_factor=2,mode='bilinear')|PixelShuffle(2)|Unfold(2)|ReflectionPad2d(1)}(x(1,4,4,4)))
+grads(nn.{ReLU|Sigmoid|Tanh|SiLU|Mish|Hardswish|SELU|LogSigmoid|ELU|GELU|Softshrink|LeakyReLU|Softplus|Hardtanh|PReLU|GLU}()(x(2,4)))
+grads(nn.{Softmax|LogSoftmax}(dim=1)(x(2,3)))
+grads(nn.CosineSimilarity()(x(2,4),x(2,4)))
+grads(nn.{L1|MSE|SmoothL1|Huber|KLDiv}Loss(reduction={'mean'|'sum'})(x(2,3),x(2,3).abs()))
+grads(nn.{BCE|BCEWithLogits|SoftMargin}Loss()(x(2,3).sigmoid(),c(2,3).sigmoid()))
+grads(nn.CrossEntropyLoss({|label_smoothing=0.1})({x(2,2),i(2)|x(2,2,3),i(2,3)}%2))
+grads(nn.Embedding(5,3)(i(2,2)))
+grads(nn.{RNN|LSTM}({3,2)(x(2,2,3)|3,2,num_layers=2)(x(2,2,3)}))
+grads(x(3,4).{sum(0)|mean()|mean(0)|norm()|norm(2,dim=1)|norm(3)|var()|std(1)|max()|max(0)|amax(0)|logsumexp(1)|sort(1)|median()})
+grads(x(3,4).abs().{sqrt|rsqrt|log|log1p|reciprocal}())
+grads(x(3,4).{exp|sin|tan|asinh|erf|expm1}())
+grads(x(3,4).{unsqueeze(0)|repeat_interleave(2,0)|gather(1,i(3,2))|index_select(0,i(2))|masked_select(c(3,4)>0)})
+grads(x(3,4)[{i(2)|c(3,4)>0|None,:,0}])
+grads(x(3,4){+|-|*|/}x(4))
+grads({2|x(3,4).abs()}{/|**}x(3,4))
+grads(torch.{where(c(3,4)>0,x(3,4),x(4))|maximum(x(3,4),x(3,4))|lerp(x(3,4),x(3,4),x(3,4))|addcmul(x(3,4),x(3,4),x(3,4),value=2)|addcdiv(x(3,4),x(3,4),x(3,4),value=2)})
+grads(F.normalize(x(3,4)))
 """.strip().splitlines()
 
 
@@ -152,10 +185,17 @@ def results_of(lib, program):
     def slope(model, x):
         return lib.autograd.grad(model(x).sum(), x, create_graph=True)[0]
 
+    def grads(results):
+        results = [one for one in tensors_in(results) if one.requires_grad]
+        weights = [leaf(*one.shape) for one in results]
+        return lib.autograd.grad(
+            results, leaves_of(results), weights, create_graph=True
+        )
+
     names = {
         "torch": lib, "nn": lib.nn, "F": lib.nn.functional, "pack": pack, "x": leaf,
         "c": constant, "i": integers, "by_heads": by_heads, "itself": itself,
-        "pair": pair, "slope": slope,
+        "pair": pair, "slope": slope, "grads": grads,
     }  # fmt: skip
     before = lib.get_default_dtype()
     lib.set_default_dtype(lib.float64)
@@ -171,6 +211,17 @@ def tensors_in(result):
     if isinstance(result, (tuple, list)):
         return [tensor for one in result for tensor in tensors_in(one)]
     return [] if result is None else [result]
+
+
+def leaves_of(results):
+    """Leaves that gradients of the results reach, as they are met on the way there."""
+    found, waiting = {}, [one.grad_fn for one in reversed(results)]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in found:
+            found[node] = None
+            waiting.extend(reversed([one for one, _ in node.next_functions]))
+    return [node.variable for node in found if name(node) == LEAF]
 
 
 def described(results):

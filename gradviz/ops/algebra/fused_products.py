@@ -12,7 +12,8 @@ from gradviz.ops.algebra.products import (
     adjoints,
     bmm,
     check_batches,
-    mm,
+    gradient_of_left,
+    gradient_of_right,
     multiplied,
     mv,
     outer_product,
@@ -24,7 +25,8 @@ from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.variable import Value
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.complex_parts import conj
-from gradviz.ops.shapes.permutation import transpose
+from gradviz.ops.shapes.permutation import t
+from gradviz.ops.shapes.unit_dimensions import unsqueeze
 
 Scalar = bool | int | float | complex
 
@@ -36,9 +38,13 @@ def _scaled(grad: Gradient, factor: Scalar) -> Gradient:
 
 @differentiable(
     "AddmmBackward0",
+    x=lambda grad, y, alpha, x_columnwise: _scaled(
+        gradient_of_left(grad, y, x_columnwise), alpha
+    ),
+    y=lambda grad, x, alpha, y_columnwise: _scaled(
+        gradient_of_right(grad, x, y_columnwise), alpha
+    ),
     input=lambda grad, beta: _scaled(grad, beta),
-    x=lambda grad, y, alpha: _scaled(mm(grad, adjoint(y)), alpha),
-    y=lambda grad, x, alpha: _scaled(mm(adjoint(x), grad), alpha),
 )
 def _addmm(input: Array, x: Array, y: Array, beta: Scalar, alpha: Scalar) -> Array:
     for name, array in (("mat1", x), ("mat2", y)):
@@ -62,8 +68,8 @@ def _addmm(input: Array, x: Array, y: Array, beta: Scalar, alpha: Scalar) -> Arr
 
 @differentiable(
     "AddmvBackward0",
-    input=lambda grad, beta: _scaled(grad, beta),
     x=lambda grad, y, alpha: _scaled(outer_product(grad, conj(y)), alpha),
+    input=lambda grad, beta: _scaled(grad, beta),
     y=lambda grad, x, alpha: _scaled(mv(adjoint(x), grad), alpha),
 )
 def _addmv(input: Array, x: Array, y: Array, beta: Scalar, alpha: Scalar) -> Array:
@@ -89,7 +95,7 @@ def _addmv(input: Array, x: Array, y: Array, beta: Scalar, alpha: Scalar) -> Arr
     "AddrBackward0",
     input=lambda grad, beta: _scaled(grad, beta),
     x=lambda grad, y, alpha: _scaled(mv(grad, conj(y)), alpha),
-    y=lambda grad, x, alpha: _scaled(mv(transpose(grad, 0, 1), conj(x)), alpha),
+    y=lambda grad, x, alpha: _scaled(mv(t(grad), conj(x)), alpha),
 )
 def _addr(input: Array, x: Array, y: Array, beta: Scalar, alpha: Scalar) -> Array:
     for name, array in (("vec1", x), ("vec2", y)):
@@ -103,9 +109,9 @@ def _addr(input: Array, x: Array, y: Array, beta: Scalar, alpha: Scalar) -> Arra
 
 @differentiable(
     "AddbmmBackward0",
-    input=lambda grad, beta: _scaled(grad, beta),
     x=lambda grad, y, alpha: _scaled(bmm(_repeated(grad, y), adjoints(y)), alpha),
     y=lambda grad, x, alpha: _scaled(bmm(adjoints(x), _repeated(grad, x)), alpha),
+    input=lambda grad, beta: _scaled(grad, beta),
 )
 def _addbmm(input: Array, x: Array, y: Array, beta: Scalar, alpha: Scalar) -> Array:
     _check_shape(input, (x.shape[-2], y.shape[-1]))
@@ -115,9 +121,9 @@ def _addbmm(input: Array, x: Array, y: Array, beta: Scalar, alpha: Scalar) -> Ar
 
 @differentiable(
     "BaddbmmBackward0",
-    input=lambda grad, beta: _scaled(grad, beta),
     x=lambda grad, y, alpha: _scaled(bmm(grad, adjoints(y)), alpha),
     y=lambda grad, x, alpha: _scaled(bmm(adjoints(x), grad), alpha),
+    input=lambda grad, beta: _scaled(grad, beta),
 )
 def _baddbmm(input: Array, x: Array, y: Array, beta: Scalar, alpha: Scalar) -> Array:
     _check_shape(input, (x.shape[0], x.shape[-2], y.shape[-1]))
@@ -127,7 +133,7 @@ def _baddbmm(input: Array, x: Array, y: Array, beta: Scalar, alpha: Scalar) -> A
 
 def _repeated(grad: Gradient, batch: Gradient) -> Gradient:
     """The gradient of a sum of matrices, for each of them."""
-    return broadcast_to(grad, (batch.shape[0], *grad.shape))
+    return broadcast_to(unsqueeze(grad, 0), (batch.shape[0], *grad.shape))
 
 
 def _added(input: Array, product: Array, beta: Scalar, alpha: Scalar) -> Array:

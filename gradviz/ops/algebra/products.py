@@ -73,8 +73,8 @@ def _mv(x: Array, y: Array) -> Array:
 
 @differentiable(
     "MmBackward0",
-    x=lambda grad, y: _mm(grad, adjoint(y)),
-    y=lambda grad, x: _mm(adjoint(x), grad),
+    y=lambda grad, x, y_columnwise: gradient_of_right(grad, x, y_columnwise),
+    x=lambda grad, y, x_columnwise: gradient_of_left(grad, y, x_columnwise),
 )
 def _mm(x: Array, y: Array) -> Array:
     if x.ndim != 2 or y.ndim != 2:
@@ -92,8 +92,8 @@ def _mm(x: Array, y: Array) -> Array:
 
 @differentiable(
     "BmmBackward0",
-    x=lambda grad, y: _bmm(grad, adjoints(y)),
     y=lambda grad, x: _bmm(adjoints(x), grad),
+    x=lambda grad, y: _bmm(grad, adjoints(y)),
 )
 def _bmm(x: Array, y: Array) -> Array:
     check_batches(x, y)
@@ -260,6 +260,32 @@ def matmul(input: Value, other: Value) -> Value:
             return _folded(input, other)
         case _:
             return _batched(input, other)
+
+
+def gradient_of_left(grad: Value, y: Value, columnwise: bool) -> Value:
+    """The gradient of `x` in ``x @ y``, by column if `x` lies so in memory.
+
+    Source: torch/csrc/autograd/FunctionsManual.cpp, mm_mat1_backward.
+    """
+    if not columnwise:
+        return _mm(grad, adjoint(y))
+    if type(grad) is np.ndarray and grad.dtype.kind != "c":
+        return multiplied(y, grad.T).T
+    return t(_mm(conj(y), t(grad)))
+
+
+def gradient_of_right(grad: Value, x: Value, columnwise: bool) -> Value:
+    """The gradient of `y` in ``x @ y``, by column if `y` lies so in memory.
+
+    So that of a layer's weight, which is transposed for the product, is in C order.
+
+    Source: torch/csrc/autograd/FunctionsManual.cpp, mm_mat2_backward.
+    """
+    if not columnwise:
+        return _mm(adjoint(x), grad)
+    if type(grad) is np.ndarray and grad.dtype.kind != "c":
+        return multiplied(grad.T, x).T
+    return t(_mm(t(grad), conj(x)))
 
 
 def adjoint(x: Value) -> Value:

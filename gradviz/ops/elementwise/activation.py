@@ -7,11 +7,12 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
+from gradviz.ops.elementwise.arithmetic import taken_from
 from gradviz.ops.elementwise.error_functions import erf
-from gradviz.ops.elementwise.numbers import plus, taken_from
+from gradviz.ops.elementwise.numbers import plus
 from gradviz.ops.elementwise.rounding import abs
 from gradviz.ops.elementwise.selection import threshold_backward, where
-from gradviz.ops.elementwise.transcendental import exp
+from gradviz.ops.elementwise.transcendental import exp, log1p
 from gradviz.ops.elementwise.trigonometric import tanh
 from gradviz.ops.recording.choosing import choose
 from gradviz.ops.recording.constants import zeros_like
@@ -152,7 +153,38 @@ def _hardshrink(x: Array, limit: float) -> Array:
 
 
 @differentiable(
+    "PreluKernelBackwardBackward0",
+    results=("of_x", "of_weight"),
+    grad=lambda grads, x, weight: _where_negative(
+        x, grads[0], _sum_of_both(grads[0], weight, grads[1], x)
+    ),
+    x=lambda grads, grad, x: _where_negative(x, 0.0, _product(grads[1], grad)),
+    weight=lambda grads, grad, x: _where_negative(x, 0.0, _product(grads[0], grad)),
+)
+def _prelu_gradients(grad: Array, x: Array, weight: Array) -> tuple[Array, Array]:
+    zero = x.dtype.type(0)
+    return choose(x > 0, grad, weight * grad), choose(x > 0, zero, x * grad)
+
+
+def _where_negative(x: Gradient, above: Gradient, below: Gradient) -> Gradient:
+    """`above` where `x` is positive, `below` elsewhere; None stands for zeros."""
+    if below is None:
+        return None if above is None else where(raw(x) > 0, above, 0.0)
+    return where(raw(x) > 0, 0.0 if above is None else above, below)
+
+
+def _sum_of_both(*factors: Gradient) -> Gradient:
+    one, other = _product(*factors[:2]), _product(*factors[2:])
+    return other if one is None else one if other is None else one + other
+
+
+def _product(a: Gradient, b: Gradient) -> Gradient:
+    return None if a is None else a * b
+
+
+@differentiable(
     "PreluKernelBackward0",
+    joint=lambda _, grad, x, weight: _prelu_gradients(grad, x, weight),
     x=lambda grad, x, weight: where(raw(x) > 0, grad, weight * grad),
     weight=lambda grad, x: where(raw(x) > 0, 0.0, x * grad),
 )
@@ -397,8 +429,13 @@ def _silu(x: Array) -> Array:
 
 def _mish_slope(x: Gradient) -> Gradient:
     """The derivative of `mish`."""
-    bounded = tanh(softplus(x))
-    return bounded + x * sigmoid(x) * (1 - bounded * bounded)
+    if not isinstance(x, Variable):
+        bounded = tanh(softplus(x))
+        return bounded + x * sigmoid(x) * (1 - bounded * bounded)
+    logistic = sigmoid(x)
+    bounded = tanh(log1p(exp(x)))
+    rest = 1 - bounded * bounded
+    return bounded + x * logistic * rest
 
 
 @differentiable("MishBackward0", x=lambda grad, x: grad * _mish_slope(x))

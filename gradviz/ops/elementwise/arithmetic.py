@@ -6,9 +6,12 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import check_elements
+from gradviz.engine.protocols import Gradient
+from gradviz.ops.elementwise import numbers
 from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import binary, differentiable, unary
 from gradviz.ops.recording.dtype_names import cpp_name
+from gradviz.ops.recording.plan import IN_FORMULA
 from gradviz.ops.recording.promotion import (
     Operand,
     Scalar,
@@ -20,7 +23,7 @@ from gradviz.ops.recording.promotion import (
     result_dtype,
 )
 from gradviz.ops.recording.refusal import check_kinds, check_shapes, without_derivative
-from gradviz.ops.recording.variable import Value, Variable, raw
+from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.shapes.complex_parts import conj
 
 #: How a quotient becomes an integer.
@@ -39,13 +42,38 @@ _TWO_BOOLS: Final = (
 
 
 # What operators call: without the arguments of `add` and `div`, and faster.
-plus = binary("AddBackward0", np.add, x=lambda grad: grad, y=lambda grad: grad)
-_sub = binary("SubBackward0", np.subtract, x=lambda grad: grad, y=lambda grad: -grad)
+plus = binary(
+    "AddBackward0",
+    np.add,
+    x=lambda grad: grad,
+    y=lambda grad: grad,
+    with_number=numbers.plus,
+)
+_sub = binary(
+    "SubBackward0",
+    np.subtract,
+    x=lambda grad: grad,
+    y=lambda grad: -grad,
+    with_number=numbers.minus,
+)
+
+
+def _factor_gradient(grad: Gradient, y: Operand) -> Gradient:
+    # A number is a tensor to PyTorch here, as in the forward.
+    return grad * conj(y) if type(grad) is np.ndarray else _scaled(grad, conj(y))
+
+
 mul = binary(
     "MulBackward0",
     np.multiply,
-    x=lambda grad, y: grad * conj(y),
+    x=_factor_gradient,
     y=lambda grad, x: grad * conj(x),
+    with_number=numbers.times,
+)
+
+
+_scaled = binary(
+    "MulBackward0", np.multiply, x=_factor_gradient, y=lambda grad, x: grad * conj(x)
 )
 
 
@@ -141,7 +169,7 @@ def neg(x: Array) -> Array:
 reciprocal = unary(
     "ReciprocalBackward0",
     np.reciprocal,
-    lambda grad, result: -grad * conj(result * result),
+    lambda grad, result: _times_negative(grad, result * result),
 )
 
 
@@ -171,7 +199,14 @@ def rsub(input: Value, other: Value, *, alpha: Scalar = 1) -> Value:
         other = operand(other)
     if hasattr(other, "dtype"):
         return _subtract_from(input, other, alpha)
+    if IN_FORMULA.get():
+        return taken_from(input, other)
     return _subtract_from_number(input, other, alpha)
+
+
+def taken_from(x: Value, number: Scalar) -> Value:
+    """``number - x`` as PyTorch's composite functions record it."""
+    return _sub(variable(np.full_like(raw(x), number, shape=())), x)
 
 
 def positive(input: Value) -> Value:
@@ -203,7 +238,7 @@ def _addcmul(x: Array, y: Array, z: Array, value: Scalar) -> Array:
     "AddcdivBackward0",
     x=lambda grad: grad,
     y=lambda grad, z, value: grad * conj(value / z),
-    z=lambda grad, y, z, value: -grad * conj(value * y / (z * z)),
+    z=lambda grad, y, z, value: _times_negative(grad, _over_square(y, z, value)),
 )
 def _addcdiv(x: Array, y: Array, z: Array, value: Scalar) -> Array:
     if y.dtype.kind not in "fc" and z.dtype.kind not in "fc":
@@ -218,6 +253,11 @@ def _addcdiv(x: Array, y: Array, z: Array, value: Scalar) -> Array:
         )
     x, y, z = promote_all(x, y, z)
     return x + value * y / z
+
+
+def _over_square(x: Gradient, y: Gradient, value: Scalar) -> Gradient:
+    square = y * y  # first, as in PyTorch
+    return value * x / square
 
 
 def addcmul(
@@ -247,8 +287,8 @@ def _between(x: Array, y: Array, weight: Operand) -> Array:
 
 @differentiable(
     "LerpBackward0",
-    x=lambda grad, weight: grad * conj(1 - weight),
     y=lambda grad, weight: grad * conj(weight),
+    x=lambda grad, weight: grad * conj(1 - weight),
 )
 def _lerp_number(x: Array, y: Array, weight: Scalar) -> Array:
     _check_same_dtypes(x, y)
@@ -257,8 +297,8 @@ def _lerp_number(x: Array, y: Array, weight: Scalar) -> Array:
 
 @differentiable(
     "LerpBackward1",
-    x=lambda grad, weight: grad * conj(1 - weight),
     y=lambda grad, weight: grad * conj(weight),
+    x=lambda grad, weight: grad * conj(1 - weight),
     weight=lambda grad, x, y: grad * conj(y - x),
 )
 def _lerp_tensor(x: Array, y: Array, weight: Array) -> Array:
@@ -291,12 +331,30 @@ def _true_divide(x: Array, y: Array) -> Array:
     return np.true_divide(as_floating(x), as_floating(y))
 
 
+def _dividend_gradient(grad: Gradient, y: Operand) -> Gradient:
+    return grad / conj(y) if type(grad) is np.ndarray else _divided(grad, conj(y))
+
+
 quotient = binary(
     "DivBackward0",
     _true_divide,
-    x=lambda grad, y: grad / conj(y),
-    y=lambda grad, x, y: -grad * conj((x / y) / y),
+    x=_dividend_gradient,
+    y=lambda grad, x, y: _times_negative(grad, (x / y) / y),
+    with_number=numbers.over,
 )
+
+
+_divided = binary(
+    "DivBackward0",
+    _true_divide,
+    x=_dividend_gradient,
+    y=lambda grad, x, y: _times_negative(grad, (x / y) / y),
+)
+
+
+def _times_negative(grad: Gradient, slope: Gradient) -> Gradient:
+    """``-grad * conj(slope)``; in PyTorch's C++ the slope is computed first."""
+    return -grad * conj(slope)
 
 
 @differentiable(
@@ -350,6 +408,8 @@ def div(input: Value, other: Value, *, rounding_mode: RoundingMode = None) -> Va
 
 def reflected_div(input: Value, other: Value) -> Value:
     """``other / input``: PyTorch's reflected operator scales a reciprocal."""
+    if IN_FORMULA.get() and not hasattr(other, "dtype"):
+        return quotient(variable(np.full_like(raw(input), other, shape=())), input)
     return mul(reciprocal(input), other)
 
 

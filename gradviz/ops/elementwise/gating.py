@@ -18,7 +18,32 @@ def _halves(x: Gradient, dim: int) -> tuple[Gradient, Gradient]:
     return x[(*before, slice(0, half))], x[(*before, slice(half, None))]
 
 
-@differentiable("GluBackward0", x=lambda grad, x, dim: _slopes(grad, x, dim))
+@differentiable(
+    "GluBackwardBackward0",
+    grad=lambda change, x, dim: _by_grad(change, x, dim),
+    x=lambda change, grad, x, dim: _by_input(change, grad, x, dim),
+)
+def _glu_gradient(grad: Array, x: Array, dim: int) -> Array:
+    return _slopes(grad, x, dim)
+
+
+def _by_grad(changes: Gradient, x: Gradient, dim: int) -> Gradient:
+    passed, gate = _halves(x, dim)
+    of_passed, of_gate = _halves(changes, dim)
+    opened = sigmoid(gate)
+    return of_passed * opened + of_gate * passed * opened * (1 - opened)
+
+
+def _by_input(changes: Gradient, grad: Gradient, x: Gradient, dim: int) -> Gradient:
+    passed, gate = _halves(x, dim)
+    of_passed, of_gate = _halves(changes, dim)
+    opened = sigmoid(gate)
+    slope = grad * opened * (1 - opened)
+    bend = of_passed + of_gate * passed * (1 - 2 * opened)
+    return cat([of_gate * slope, bend * slope], dim)
+
+
+@differentiable("GluBackward0", x=lambda grad, x, dim: _glu_gradient(grad, x, dim))
 def _glu(x: Array, dim: int) -> Array:
     check_kinds("glu_cpu", "f", x)
     passed, gate = _halves(x, dim)

@@ -1,16 +1,15 @@
 """Arithmetic with a number as PyTorch's composite functions record it.
 
 ``x * 2`` in Python is a node MulBackward0, the same in C++ is MulBackward1. Losses and
-their like are written in C++ there; here they use these.
+their like are written in C++ there; here they use these. Formulas need not: there
+``x * 2`` becomes `times`, see Note [Formulas in a graph].
 """
 
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.elementwise.arithmetic import sub
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.promotion import as_floating
-from gradviz.ops.recording.variable import Value, raw, variable
 
 Number = bool | int | float | complex
 
@@ -42,11 +41,6 @@ def over(x: Array, number: Number) -> Array:
 def _beside(x: Array, number: Number) -> Array:
     """`x` in the dtype of the result: beside a float, integers become floats."""
     return as_floating(x) if isinstance(number, float) else x
-
-
-def taken_from(x: Value, number: Number) -> Value:
-    """``number - x``."""
-    return sub(variable(np.full_like(raw(x), number, shape=())), x)
 
 
 @differentiable("CloneBackward0", x=lambda grad: grad)

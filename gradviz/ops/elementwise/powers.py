@@ -53,7 +53,16 @@ def _by_exponent(
     base = x if is_nowhere else where(at_zero, 1.0, x)
     if raw(result).dtype.kind == "c":  # a negative base has a logarithm then
         base = _as(base, raw(result).dtype)
-    return where(at_zero, 0.0, grad * conj(result * log(base)))
+    return grad * conj(where(at_zero, 0.0, result * log(base)))
+
+
+def _by_base(grad: Gradient, x: Gradient, exponent: Gradient) -> Gradient:
+    """The gradient of a base. Where the exponent is 0 so is this, for x = 0 too."""
+    is_flat = raw(exponent) == 0
+    is_nowhere = not isinstance(is_flat, WrappedArray) and not np.any(is_flat)
+    less = exponent - 1
+    power = exponent * pow(x, less if is_nowhere else where(is_flat, 1.0, less))
+    return where(is_flat, 0.0, grad * conj(power))
 
 
 def _power_of_array(x: Array, exponent: Array) -> Array:
@@ -74,9 +83,7 @@ _power = binary(
     "PowBackward1",
     _power_of_array,
     # Where y is 0 the gradient is 0, for x = 0 too.
-    x=lambda grad, x, y: (
-        grad * conj(where(raw(y) == 0, 0.0, y * pow(x, where(raw(y) == 0, 1.0, y - 1))))
-    ),
+    x=lambda grad, x, y: _by_base(grad, x, y),
     y=lambda grad, x, y, result: _by_exponent(grad, x, y, result),
 )
 

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.differentiable import Op, differentiable
+from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
 from gradviz.ops.recording.layout import as_images
 from gradviz.ops.recording.placing import beside
 
@@ -17,15 +17,28 @@ from gradviz.ops.recording.placing import beside
 Table: TypeAlias = np.ndarray
 
 
-def resampling(name: str) -> Op:
+def resampling(name: str, *, saves_input: bool = False) -> Op:
     """The op that applies a `Table` to each of the last dimensions of its input.
 
     Args:
         name: PyTorch's name of the forward.
+        saves_input: Whether the gradient has an edge to the input, as PyTorch's has.
     """
+    if saves_input:
+        back = differentiable(
+            f"{name}BackwardBackward0",
+            x=lambda grad, tables: resample(grad, tables),
+            of=without_gradient,
+        )(_applied_transposed)
+        resample = differentiable(
+            f"{name}Backward0",
+            joint=lambda _, grad, x, tables: (back(grad, x, tables),),
+            x=lambda grad, tables: back(grad, None, tables),
+        )(apply_tables)
+        return resample
     back = differentiable(
         f"{name}BackwardBackward0", x=lambda grad, tables: resample(grad, tables)
-    )(_applied_transposed)
+    )(lambda x, tables: _applied_transposed(x, None, tables))
     resample = differentiable(
         f"{name}Backward0", x=lambda grad, tables: back(grad, tables)
     )(apply_tables)
@@ -48,5 +61,6 @@ def apply_tables(x: Array, tables: tuple[Table, ...]) -> Array:
     return as_images(result.astype(x.dtype, copy=False), x)
 
 
-def _applied_transposed(x: Array, tables: tuple[Table, ...]) -> Array:
+def _applied_transposed(x: Array, of: Array, tables: tuple[Table, ...]) -> Array:
+    del of
     return apply_tables(x, tuple(table.T for table in tables))

@@ -26,8 +26,8 @@ from gradviz.ops.recording.variable import Value, raw, variable
 @differentiable(
     "WhereBackward0",
     arrays=("condition",),
-    x=lambda grad, condition: _where(condition, grad, 0.0),
     y=lambda grad, condition: _where(condition, 0.0, grad),
+    x=lambda grad, condition: _where(condition, grad, 0.0),
 )
 def _where(condition: Array, x: Operand, y: Operand) -> Array:
     x, y = promote_all(x, y)

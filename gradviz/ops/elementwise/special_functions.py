@@ -8,7 +8,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.powers import pow
-from gradviz.ops.elementwise.selection import where
+from gradviz.ops.elementwise.selection import masked_fill, where
 from gradviz.ops.elementwise.transcendental import log
 from gradviz.ops.recording.differentiable import Op, binary, differentiable, unary
 from gradviz.ops.recording.promotion import (
@@ -40,7 +40,7 @@ def _xlog1py_values(x: Array, y: Array) -> Array:
 
 def _limited(slope: Gradient, x: Gradient, outside: Array) -> Gradient:
     """A derivative by the factor, 0 where it is that of the limit at 0."""
-    return where((raw(x) == 0) & outside, 0.0, slope)
+    return masked_fill(slope, (raw(x) == 0) & outside, 0)
 
 
 _xlogy = binary(

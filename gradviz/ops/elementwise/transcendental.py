@@ -8,6 +8,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import Op, binary, unary
 from gradviz.ops.recording.refusal import check_kinds, check_tensors
+from gradviz.ops.recording.variable import Value
 from gradviz.ops.shapes.complex_parts import conj
 
 _LN2: Final = log_of(2)
@@ -33,10 +34,17 @@ def _rsqrt(x: Array) -> Array:
     return np.reciprocal(np.sqrt(x))
 
 
+def _rsqrt_gradient(grad: Value, result: Value) -> Value:
+    if type(result) is np.ndarray:
+        return -0.5 * grad * conj(result * result * result)
+    cube = conj(result**3)  # first, and one node, as in PyTorch
+    return -0.5 * grad * cube
+
+
 rsqrt: Op = unary(
     "RsqrtBackward0",
     _rsqrt,
-    lambda grad, result: -0.5 * grad * conj(result * result * result),
+    lambda grad, result: _rsqrt_gradient(grad, result),
 )
 
 

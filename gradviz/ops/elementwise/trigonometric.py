@@ -21,21 +21,19 @@ _DEGREES: Final = 180 / pi
 
 sin: Op = unary("SinBackward0", np.sin, lambda grad, x: grad * conj(cos(x)))
 cos: Op = unary("CosBackward0", np.cos, lambda grad, x: grad * -conj(sin(x)))
-tan: Op = unary(
-    "TanBackward0", np.tan, lambda grad, result: grad * conj(1 + result * result)
-)
+tan: Op = unary("TanBackward0", np.tan, lambda grad, result: grad * conj(result**2 + 1))
 asin: Op = unary(
-    "AsinBackward0", np.arcsin, lambda grad, x: grad * conj(rsqrt(1 - x * x))
+    "AsinBackward0", np.arcsin, lambda grad, x: grad * conj(rsqrt(-x * x + 1))
 )
 acos: Op = unary(
-    "AcosBackward0", np.arccos, lambda grad, x: grad * -conj(rsqrt(1 - x * x))
+    "AcosBackward0", np.arccos, lambda grad, x: grad * -conj(rsqrt(-x * x + 1))
 )
 atan: Op = unary("AtanBackward0", np.arctan, lambda grad, x: grad / conj(x * x + 1))
 
 sinh: Op = unary("SinhBackward0", np.sinh, lambda grad, x: grad * conj(cosh(x)))
 cosh: Op = unary("CoshBackward0", np.cosh, lambda grad, x: grad * conj(sinh(x)))
 asinh: Op = unary(
-    "AsinhBackward0", np.arcsinh, lambda grad, x: grad * conj(rsqrt(x * x + 1))
+    "AsinhBackward0", np.arcsinh, lambda grad, x: grad * conj(rsqrt(x**2 + 1))
 )
 acosh: Op = unary("AcoshBackward0", np.arccosh, lambda grad, x: grad * _acosh_slope(x))
 atanh: Op = unary("AtanhBackward0", np.arctanh, lambda grad, x: grad / conj(1 - x * x))
@@ -96,8 +94,8 @@ def _hypot(x: Array, y: Array) -> Array:
 hypot: Op = binary(
     "HypotBackward0",
     _hypot,
-    x=lambda grad, x, result: grad * (x / result),
-    y=lambda grad, y, result: grad * (y / result),
+    x=lambda grad, x, result: grad * x / result,
+    y=lambda grad, y, result: grad * y / result,
 )
 
 

@@ -104,8 +104,8 @@ def _averages(bins: Bins) -> tuple[Table, ...]:
 
 _max_pool2d = choice("AdaptiveMaxPool2D", _largest)
 _max_pool3d = choice("AdaptiveMaxPool3D", _largest)
-_avg_pool2d = resampling("AdaptiveAvgPool2D")
-_avg_pool3d = resampling("AdaptiveAvgPool3D")
+_avg_pool2d = resampling("AdaptiveAvgPool2D", saves_input=True)
+_avg_pool3d = resampling("AdaptiveAvgPool3D", saves_input=True)
 
 
 @differentiable("AsStridedBackward1", view=True, x=lambda grad: grad)

@@ -27,9 +27,8 @@ from gradviz.ops.layers.loss_reduction import (
     old_names,
     reduced,
     reduced_array,
-    share,
 )
-from gradviz.ops.recording.differentiable import Op, differentiable
+from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import python_number
@@ -70,6 +69,7 @@ def _nll_values(
 
 def _nll_spread(
     x: Array,
+    of: Array,
     shape: Shape,
     target: Array,
     weight: Array,
@@ -77,6 +77,7 @@ def _nll_spread(
     reduction: str,
 ) -> Array:
     """The gradient of `_nll`, given that of the loss, `x`."""
+    del of
     return in_one_kernel(
         "nll_loss_backward",
         _nll_gradient,
@@ -161,8 +162,11 @@ def _nll_op(name: str) -> Op:
     loss = differentiable(
         f"{name}Backward0",
         arrays=("target", "weight"),
+        joint=lambda _, grad, x, target, weight, ignore_index, reduction: (
+            spread(grad, x, raw(x).shape, target, weight, ignore_index, reduction),
+        ),
         x=lambda grad, x_shape, target, weight, ignore_index, reduction: spread(
-            grad, x_shape, target, weight, ignore_index, reduction
+            grad, None, x_shape, target, weight, ignore_index, reduction
         ),
     )(_nll)
     spread = differentiable(
@@ -171,6 +175,7 @@ def _nll_op(name: str) -> Op:
         x=lambda grad, target, weight, ignore_index, reduction: loss(
             grad, target, weight, ignore_index, reduction
         ),
+        of=without_gradient,
     )(_nll_spread)
     return loss
 
@@ -182,11 +187,39 @@ _nll_loss2d = _nll_op("NllLoss2D")
 # --- two classes --------------------------------------------------------------------
 
 
+def _over_variance(x: Gradient) -> Gradient:
+    """``1 / (x (1 - x))``, of at most 1e12."""
+    return 1 / clamp((1 - x) * x, min=1e-12)
+
+
+@differentiable(
+    "BinaryCrossEntropyBackwardBackward0",
+    arrays=("weight",),
+    g=lambda grad, x, y, weight, reduction: _scaled(
+        grad * ((x - y) * _over_variance(x)), weight, reduction, raw(x).size
+    ),
+    x=lambda grad, g, x, y, weight, reduction: _scaled(
+        grad
+        * (g * _over_variance(x))
+        * (1 - (x - y) * (1 - 2 * x) * _over_variance(x)),
+        weight,
+        reduction,
+        raw(x).size,
+    ),
+    y=lambda grad, g, x, weight, reduction: _scaled(
+        -grad * (g * _over_variance(x)), weight, reduction, raw(x).size
+    ),
+)
+def _bce_gradient(g: Array, x: Array, y: Array, weight: Array, reduction: str) -> Array:
+    slope = g * (x - y) / clamp((1 - x) * x, min=1e-12)
+    return _scaled(slope, weight, reduction, raw(x).size)
+
+
 @differentiable(
     "BinaryCrossEntropyBackward0",
     arrays=("weight",),
-    x=lambda grad, x, y, weight, reduction: _scaled(
-        grad * (x - y) / clamp((1 - x) * x, min=1e-12), weight, reduction, raw(x).size
+    x=lambda grad, x, y, weight, reduction: _bce_gradient(
+        grad, x, y, weight, reduction
     ),
     y=lambda grad, x, weight, reduction: _scaled(
         grad * (clamp(log1p(-x), min=-100) - clamp(log(x), min=-100)),
@@ -218,7 +251,7 @@ def _bce_values(x: Array, y: Array, weight: Array, reduction: str) -> Array:
     "BinaryCrossEntropyWithLogitsBackward0",
     arrays=("weight", "pos_weight"),
     x=lambda grad, x, y, weight, pos_weight, reduction: _scaled(
-        grad * _bce_logits_slope(x, y, pos_weight), weight, reduction, raw(x).size
+        _bce_logits_slope(x, y, pos_weight) * grad, weight, reduction, raw(x).size
     ),
     y=lambda grad, x, weight, pos_weight, reduction: _scaled(
         grad * _bce_target_slope(x, pos_weight), weight, reduction, raw(x).size
@@ -251,8 +284,7 @@ def _bce_target_slope(x: Gradient, pos_weight: Gradient) -> Gradient:
 
 def _scaled(grad: Gradient, weight: Gradient, reduction: str, size: int) -> Gradient:
     grad = grad if weight is None else grad * weight
-    part = share(reduction, size)
-    return grad if part == 1 else grad * part
+    return grad / size if reduction == "mean" and size else grad
 
 
 # --- what users call ----------------------------------------------------------------

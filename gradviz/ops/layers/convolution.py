@@ -28,6 +28,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from gradviz.backends.base import Array
 from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import in_one_kernel
+from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
@@ -35,7 +36,9 @@ from gradviz.ops.recording.layout import as_images, in_c_order
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
+from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.complex_parts import conj
+from gradviz.ops.shapes.shape import reshape
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 
 #: What a device calls `_inputs`.
@@ -208,11 +211,14 @@ def _widened(x: Array) -> Array:
 
 @differentiable(
     "ConvolutionBackward0",
-    x=lambda grad, x, weight, geometry: _input_gradient(
-        conj(weight), grad, raw(x).shape[2:], geometry, x
+    joint=lambda wanted, grad, x, weight, geometry: _gradients(
+        grad, x, weight, geometry, False, wanted
     ),
-    weight=lambda grad, x, weight, geometry: _weight_gradient(
-        conj(x), grad, raw(weight).shape[2:], geometry, weight
+    x=lambda grad, weight, x_shape, geometry: _to_input(
+        conj(weight), grad, x_shape[2:], geometry
+    ),
+    weight=lambda grad, x, weight_shape, geometry: _to_weight(
+        conj(x), grad, weight_shape[2:], geometry
     ),
     bias=lambda grad: _bias_gradient(grad),
 )
@@ -223,10 +229,13 @@ def _convolution(x: Array, weight: Array, bias: Array, geometry: Geometry) -> Ar
 
 @differentiable(
     "ConvolutionBackward0",
-    x=lambda grad, weight, x_shape, geometry: _convolution_backward(
+    joint=lambda wanted, grad, x, weight, geometry: _gradients(
+        grad, x, weight, geometry, True, wanted
+    ),
+    x=lambda grad, weight, x_shape, geometry: _to_output(
         grad, conj(weight), x_shape[2:], geometry
     ),
-    weight=lambda grad, x, weight_shape, geometry: _weight_gradient(
+    weight=lambda grad, x, weight_shape, geometry: _to_weight(
         grad, conj(x), weight_shape[2:], geometry
     ),
     bias=lambda grad: _bias_gradient(grad),
@@ -238,60 +247,127 @@ def _transposed_convolution(
     return as_images(_with_bias(outputs, bias), x)
 
 
+# The three kernels as ops, each differentiable by way of the others. What is linear in
+# `grads` below is computed by them.
+
+
 @differentiable(
-    "ConvolutionBackwardBackward0",
-    x=lambda grad, weight, x_shape, geometry: _input_gradient(
+    "ConvolutionBackward0",
+    x=lambda grad, weight, x_shape, geometry: _to_input(
         conj(weight), grad, x_shape[2:], geometry
     ),
-    weight=lambda grad, x, weight_shape, geometry: _weight_gradient(
+    weight=lambda grad, x, weight_shape, geometry: _to_weight(
         conj(x), grad, weight_shape[2:], geometry
     ),
 )
-def _convolution_backward(
-    x: Array, weight: Array, outputs: Shape, geometry: Geometry
-) -> Array:
+def _to_output(x: Array, weight: Array, outputs: Shape, geometry: Geometry) -> Array:
     return in_one_kernel("convolution", _outputs, x, weight, geometry, outputs)
 
 
-# A gradient does not depend on what it is the gradient of; but there is an edge to it,
-# as PyTorch has one node for all gradients of a convolution.
-
-
 @differentiable(
-    "ConvolutionBackwardBackward0",
-    y=lambda grad, weight, y_shape, geometry: _convolution_backward(
-        grad, conj(weight), y_shape[2:], geometry
-    ),
-    of=lambda grad: None,  # noqa: ARG005 - formulas take a gradient
-    weight=lambda grad, y, weight_shape, geometry: _weight_gradient(
+    "ConvolutionBackward0",
+    weight=lambda grad, y, weight_shape, geometry: _to_weight(
         grad, conj(y), weight_shape[2:], geometry
     ),
+    y=lambda grad, weight, y_shape, geometry: _to_output(
+        grad, conj(weight), y_shape[2:], geometry
+    ),
 )
-def _input_gradient(
-    weight: Array, y: Array, lengths: Shape, geometry: Geometry, of: Array = None
-) -> Array:
-    del of
+def _to_input(weight: Array, y: Array, lengths: Shape, geometry: Geometry) -> Array:
     gradient = in_one_kernel(_BACK_TO_INPUT, _inputs, weight, y, lengths, geometry)
     return in_c_order(gradient)
 
 
 @differentiable(
-    "ConvolutionBackwardBackward0",
-    y=lambda grad, x, y_shape, geometry: _convolution_backward(
-        conj(x), grad, y_shape[2:], geometry
-    ),
-    x=lambda grad, y, x_shape, geometry: _input_gradient(
+    "ConvolutionBackward0",
+    x=lambda grad, y, x_shape, geometry: _to_input(
         grad, conj(y), x_shape[2:], geometry
     ),
-    of=lambda grad: None,  # noqa: ARG005 - formulas take a gradient
+    y=lambda grad, x, y_shape, geometry: _to_output(
+        conj(x), grad, y_shape[2:], geometry
+    ),
 )
-def _weight_gradient(
-    x: Array, y: Array, kernel: Shape, geometry: Geometry, of: Array = None
-) -> Array:
-    del of
+def _to_weight(x: Array, y: Array, kernel: Shape, geometry: Geometry) -> Array:
     return in_one_kernel(
         "convolution_backward_weight", _weights, x, y, kernel, geometry
     )
+
+
+# --- all gradients of a convolution as one op, as in PyTorch ------------------------
+
+
+@differentiable(
+    "ConvolutionBackwardBackward0",
+    results=("of_x", "of_weight", "of_bias"),
+    grad=lambda grads, x, weight, grad_shape, geometry, transposed: _grad_gradient(
+        grads, x, weight, grad_shape[2:], geometry, transposed
+    ),
+    x=lambda grads, grad, x_shape, geometry, transposed: (
+        None
+        if grads[1] is None
+        else _to_output(grad, conj(grads[1]), x_shape[2:], geometry)
+        if transposed
+        else _to_input(conj(grads[1]), grad, x_shape[2:], geometry)
+    ),
+    weight=lambda grads, grad, weight_shape, geometry, transposed: (
+        None
+        if grads[0] is None
+        else _to_weight(grad, conj(grads[0]), weight_shape[2:], geometry)
+        if transposed
+        else _to_weight(conj(grads[0]), grad, weight_shape[2:], geometry)
+    ),
+)
+def _gradients(
+    grad: Array,
+    x: Array,
+    weight: Array,
+    geometry: Geometry,
+    transposed: bool,
+    wanted: Sequence[bool],
+) -> tuple[Array, Array, Array]:
+    """The gradients of input, weight and bias; what is not wanted is empty.
+
+    Source: aten/src/ATen/native/Convolution.cpp, convolution_backward.
+    """
+    lengths, kernel = x.shape[2:], weight.shape[2:]
+    none = np.zeros_like(grad, shape=(0,))
+    of_x = of_weight = none
+    if wanted[0] and transposed:
+        of_x = _to_output(grad, conj(weight), lengths, geometry)
+    elif wanted[0]:
+        of_x = _to_input(conj(weight), grad, lengths, geometry)
+    if wanted[1]:
+        pair = (grad, conj(x)) if transposed else (conj(x), grad)
+        of_weight = _to_weight(*pair, kernel, geometry)
+    return of_x, of_weight, _bias_gradient(grad) if wanted[2] else none
+
+
+def _grad_gradient(
+    grads: Sequence[Gradient],
+    x: Gradient,
+    weight: Gradient,
+    lengths: Shape,
+    geometry: Geometry,
+    transposed: bool,
+) -> Gradient:
+    """The gradient of the gradient that `_gradients` were computed from.
+
+    Source: aten/src/ATen/native/Convolution.cpp, _convolution_double_backward.
+    """
+    of_x, of_weight, of_bias = grads
+    total = None
+    for left, right in ((of_x, weight), (x, of_weight)):
+        if left is not None and right is not None:
+            pair = (right, left) if transposed else (left, right)
+            part = (_to_input if transposed else _to_output)(*pair, lengths, geometry)
+            total = part if total is None else total + part
+    if of_bias is not None:
+        shape = (1, -1, *(1,) * len(lengths))
+        level = broadcast_to(
+            reshape(of_bias, shape), (len(raw(x)), raw(of_bias).size, *lengths)
+        )
+        total = level if total is None else total + level
+    return total
 
 
 @differentiable(

@@ -28,7 +28,7 @@ from gradviz.ops.layers.loss_reduction import (
     reduced_array,
     share,
 )
-from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import promote
 from gradviz.ops.recording.variable import Value, raw
@@ -60,7 +60,7 @@ def _mse_gradient(g: Array, x: Array, y: Array, reduction: str) -> Array:
 @differentiable(
     "MseLossBackward0",
     x=lambda grad, x, y, reduction: _mse_gradient(grad, x, y, reduction),
-    y=lambda grad, x, y, reduction: -_mse_gradient(grad, x, y, reduction),
+    y=lambda grad, x, y, reduction: _mse_gradient(grad, y, x, reduction),
 )
 def _mse_loss(x: Array, y: Array, reduction: str) -> Array:
     difference = np.subtract(*promote(x, y))
@@ -71,19 +71,54 @@ def _mse_loss(x: Array, y: Array, reduction: str) -> Array:
     return reduced_array(np.square(difference), reduction)
 
 
-def _huber_gradient(
-    grad: Gradient, x: Gradient, y: Gradient, reduction: str, delta: float
-) -> Gradient:
-    return clamp(x - y, -delta, delta) * (grad * share(reduction, raw(x).size))
+def _gradient_up_to(name: str) -> Op:
+    """The gradient of a loss that is quadratic up to a threshold, then linear.
+
+    Args:
+        name: Of its node, which is PyTorch's for the loss.
+    """
+
+    def gradient(
+        g: Array, x: Array, y: Array, reduction: str, limit: float, slope: float
+    ) -> Array:
+        part = share(reduction, x.size) * slope
+        return np.clip(x - y, -limit, limit) * (g * part)
+
+    def bend(
+        grad: Gradient,
+        g: Gradient,
+        x: Gradient,
+        y: Gradient,
+        reduction: str,
+        limit: float,
+        slope: float,
+    ) -> Gradient:
+        near = np.abs(raw(x) - raw(y)) < limit
+        return grad * (g * (share(reduction, near.size) * slope)) * near
+
+    return differentiable(
+        name,
+        g=lambda grad, x, y, reduction, limit, slope: (
+            grad * clamp(x - y, -limit, limit) * (share(reduction, raw(x).size) * slope)
+        ),
+        x=bend,
+        y=lambda grad, g, x, y, reduction, limit, slope: (
+            -bend(grad, g, x, y, reduction, limit, slope)
+        ),
+    )(gradient)
+
+
+_huber_gradient = _gradient_up_to("HuberLossBackwardBackward0")
+_smooth_l1_gradient = _gradient_up_to("SmoothL1LossBackwardBackward0")
 
 
 @differentiable(
     "HuberLossBackward0",
     x=lambda grad, x, y, reduction, delta: _huber_gradient(
-        grad, x, y, reduction, delta
+        grad, x, y, reduction, delta, 1.0
     ),
-    y=lambda grad, x, y, reduction, delta: (
-        -_huber_gradient(grad, x, y, reduction, delta)
+    y=lambda grad, x, y, reduction, delta: _huber_gradient(
+        grad, y, x, reduction, delta, 1.0
     ),
 )
 def _huber_loss(x: Array, y: Array, reduction: str, delta: float) -> Array:
@@ -94,11 +129,11 @@ def _huber_loss(x: Array, y: Array, reduction: str, delta: float) -> Array:
 
 @differentiable(
     "SmoothL1LossBackward0",
-    x=lambda grad, x, y, reduction, beta: (
-        _huber_gradient(grad, x, y, reduction, beta) / beta
+    x=lambda grad, x, y, reduction, beta: _smooth_l1_gradient(
+        grad, x, y, reduction, beta, 1 / beta
     ),
-    y=lambda grad, x, y, reduction, beta: (
-        -_huber_gradient(grad, x, y, reduction, beta) / beta
+    y=lambda grad, x, y, reduction, beta: _smooth_l1_gradient(
+        grad, y, x, reduction, beta, 1 / beta
     ),
 )
 def _smooth_l1_loss(x: Array, y: Array, reduction: str, beta: float) -> Array:
@@ -108,11 +143,25 @@ def _smooth_l1_loss(x: Array, y: Array, reduction: str, beta: float) -> Array:
 
 
 @differentiable(
+    "SoftMarginLossBackwardBackward0",
+    arrays=("y",),
+    g=lambda grad, x, y, reduction: (
+        grad * (sigmoid(x * -y) * (-y * share(reduction, raw(x).size)))
+    ),
+    x=lambda grad, g, x, y, reduction: (
+        grad
+        * (g * (y * y * share(reduction, raw(x).size)))
+        * (sigmoid(x * y) * sigmoid(x * -y))
+    ),
+)
+def _soft_margin_gradient(g: Array, x: Array, y: Array, reduction: str) -> Array:
+    return -y * sigmoid(x * -y) * (g * share(reduction, x.size))
+
+
+@differentiable(
     "SoftMarginLossBackward0",
     arrays=("y",),
-    x=lambda grad, x, y, reduction: (
-        -y * sigmoid(x * -y) * (grad * share(reduction, raw(x).size))
-    ),
+    x=lambda grad, x, y, reduction: _soft_margin_gradient(grad, x, y, reduction),
 )
 def _soft_margin_loss(x: Array, y: Array, reduction: str) -> Array:
     broadcast_batches(x.shape, y.shape)

@@ -4,9 +4,12 @@ Note [Normalising]
 ~~~~~~~~~~~~~~~~~~
 Layer, batch and group normalisation differ only in which elements share a mean. Each is
 one op with three results: what it returns, the means, and the inverse standard
-deviations. The gradient is written with the latter two, and as they are results, they
-are variables in a backward with ``create_graph``: a gradient that reaches *them* goes
-on to the input in the last lines of `_input_gradient`. So one formula serves any order.
+deviations. The gradient is written with the latter two.
+
+With ``create_graph`` all gradients of a layer or batch normalisation are one op, as in
+PyTorch, whose gradients are in `gradviz.ops.layers.normalization_gradients`. Elsewhere
+the latter two results are variables in such a backward: a gradient that reaches *them*
+goes on to the input in the last lines of `_input_gradient`.
 """
 
 from collections.abc import Sequence
@@ -21,6 +24,11 @@ from gradviz.ops.elementwise.arithmetic import mul
 from gradviz.ops.elementwise.numbers import plus
 from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.elementwise.transcendental import rsqrt
+from gradviz.ops.layers.normalization_gradients import (
+    Normal,
+    batch_norm_gradients,
+    layer_norm_gradients,
+)
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
@@ -152,6 +160,17 @@ def _layer_axes(shape: Shape, normalized: Shape) -> Shape:
 @differentiable(
     "NativeLayerNormBackward0",
     results=("result", "mean", "rstd"),
+    joint=lambda wanted, grads, x, normalized, weight, bias, mean, rstd, eps: (
+        _layer_gradients(
+            grads,
+            x,
+            weight,
+            bias,
+            mean,
+            rstd,
+            Normal(_layer_axes(raw(x).shape, normalized), eps, True, tuple(wanted)),
+        )
+    ),
     x=lambda grads, x, weight, normalized, mean, rstd: _input_gradient(
         grads, x, weight, mean, rstd, _layer_axes(raw(x).shape, normalized)
     ),
@@ -167,6 +186,27 @@ def native_layer_norm(
     axes = _layer_axes(x.shape, normalized)
     result, mean, rstd = _normalized(in_c_order(x), axes, eps)
     return _affine(result, weight, bias).astype(x.dtype, copy=False), mean, rstd
+
+
+def _layer_gradients(
+    grads: Sequence[Gradient],
+    x: Gradient,
+    weight: Gradient,
+    bias: Gradient,
+    mean: Gradient,
+    rstd: Gradient,
+    how: Normal,
+) -> Sequence[Gradient]:
+    """All gradients of a layer normalisation, in a graph."""
+    grad, *others = grads
+    if grad is None or any(one is not None for one in others):
+        normalized = raw(x).shape[-len(how.axes) :]
+        return (
+            _input_gradient(grads, x, weight, mean, rstd, how.axes),
+            _layer_weight(grad, x, normalized, mean, rstd),
+            _sum_before(grad, normalized),
+        )
+    return layer_norm_gradients(grad, x, raw(mean), raw(rstd), weight, bias, how)
 
 
 def _layer_weight(
@@ -210,15 +250,16 @@ def _by_channel(value: Gradient, x: Gradient) -> Gradient:
     "NativeBatchNormBackward0",
     arrays=("running_mean", "running_var"),
     results=("result", "mean", "rstd"),
+    joint=lambda wanted, grads, x, weight, training, eps, mean, rstd: _batch_gradients(
+        grads,
+        x,
+        weight,
+        mean,
+        rstd,
+        Normal(_batch_axes(x), eps, training, tuple(wanted)),
+    ),
     x=lambda grads, x, weight, running_var, training, eps, mean, rstd: (
-        _input_gradient(
-            (grads[0], _by_channel(grads[1], x), _by_channel(grads[2], x)),
-            x,
-            _by_channel(weight, x),
-            _by_channel(mean, x),
-            _by_channel(rstd, x),
-            _batch_axes(x),
-        )
+        _batch_input(grads, x, weight, mean, rstd)
         if training
         else _scaled_by_running(grads[0], x, weight, running_var, eps)
     ),
@@ -247,6 +288,45 @@ def native_batch_norm(
         result = (x - _by_channel(mean, x)) * _by_channel(rstd, x)
     _affine(result, _by_channel(weight, x), _by_channel(bias, x))
     return as_images(result.astype(x.dtype, copy=False), x), mean, rstd
+
+
+def _batch_input(
+    grads: Sequence[Gradient],
+    x: Gradient,
+    weight: Gradient,
+    mean: Gradient,
+    rstd: Gradient,
+) -> Gradient:
+    """The gradient of a batch that was normalised by its own statistics."""
+    return _input_gradient(
+        (grads[0], _by_channel(grads[1], x), _by_channel(grads[2], x)),
+        x,
+        _by_channel(weight, x),
+        _by_channel(mean, x),
+        _by_channel(rstd, x),
+        _batch_axes(x),
+    )
+
+
+def _batch_gradients(
+    grads: Sequence[Gradient],
+    x: Gradient,
+    weight: Gradient,
+    mean: Gradient,
+    rstd: Gradient,
+    how: Normal,
+) -> Sequence[Gradient]:
+    """All gradients of a batch normalisation, in a graph."""
+    grad, *others = grads
+    if grad is None or any(one is not None for one in others):
+        if not how.by_itself:
+            return None, None, None
+        return (
+            _batch_input(grads, x, weight, mean, rstd),
+            _channel_weight(grad, x, mean, rstd),
+            None if grad is None else sum_of(grad, _batch_axes(grad)),
+        )
+    return batch_norm_gradients(grad, x, weight, raw(mean), raw(rstd), how)
 
 
 def _update(

@@ -15,7 +15,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import in_one_kernel
-from gradviz.ops.recording.differentiable import Op, differentiable
+from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.layout import as_images, in_c_order
 from gradviz.ops.recording.placing import beside
@@ -181,7 +181,10 @@ def choice(name: str, find: Callable[[Array, Any], tuple[Array, Array]]) -> Op:
         values, indices = find(x, windows)
         return as_images(values, x), as_images(indices, x)
 
-    def scattered(x: Array, indices: Array, shape: Shape, windows: Windows) -> Array:
+    def scattered(
+        x: Array, of: Array, indices: Array, shape: Shape, windows: Windows
+    ) -> Array:
+        del of
         spatial = windows.spatial
         planes, size = prod(shape[:-spatial]), prod(shape[-spatial:])
         result: Array = np.zeros_like(x, shape=(planes * size,))
@@ -205,20 +208,24 @@ def choice(name: str, find: Callable[[Array, Any], tuple[Array, Array]]) -> Op:
         f"{name}BackwardBackward0",
         arrays=("indices",),
         x=lambda grad, x_shape, indices, windows: scatter(
-            grad, indices, x_shape, windows
+            grad, None, indices, x_shape, windows
         ),
     )(taken)
     scatter = differentiable(
         f"{name}BackwardBackward0",
         arrays=("indices",),
         x=lambda grad, indices, windows: take(grad, indices, windows),
+        of=without_gradient,
     )(scattered)
     return differentiable(
         f"{name}Backward0",
         results=("values", "indices"),
         plain=("indices",),
+        joint=lambda _, grad, x, indices, windows: (
+            scatter(grad, x, indices, raw(x).shape, windows),
+        ),
         x=lambda grad, x_shape, indices, windows: scatter(
-            grad, indices, x_shape, windows
+            grad, None, indices, x_shape, windows
         ),
     )(forward)
 
@@ -267,7 +274,10 @@ def _average_of(x: Array, window: Window, divisor: Divisor) -> Array:
     return as_images(average, x) if spatial == 2 else in_c_order(average)
 
 
-def _average_spread(x: Array, shape: Shape, window: Window, divisor: Divisor) -> Array:
+def _average_spread(
+    x: Array, of: Array, shape: Shape, window: Window, divisor: Divisor
+) -> Array:
+    del of
     spatial = window.spatial
     share = _divided(x, divisor.of(window, shape[-spatial:]))
     result, inner = padded(np.zeros_like(x, shape=shape), window, 0)
@@ -291,10 +301,16 @@ def _averaging(name: str) -> Op:
     spread = differentiable(
         f"{name}BackwardBackward0",
         x=lambda grad, window, divisor: average(grad, window, divisor),
+        of=without_gradient,
     )(_average_spread)
     average = differentiable(
         f"{name}Backward0",
-        x=lambda grad, x_shape, window, divisor: spread(grad, x_shape, window, divisor),
+        joint=lambda _, grad, x, window, divisor: (
+            spread(grad, x, raw(x).shape, window, divisor),
+        ),
+        x=lambda grad, x_shape, window, divisor: spread(
+            grad, None, x_shape, window, divisor
+        ),
     )(_average_of)
     return average
 

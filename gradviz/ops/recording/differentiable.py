@@ -17,6 +17,7 @@ from gradviz.backends.base import Array
 from gradviz.backends.mixing import MixedDevicesError
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge
+from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.arguments import (
     Completion,
     any_numpy,
@@ -30,6 +31,7 @@ from gradviz.ops.recording.op_node import (
     node_class_of,
 )
 from gradviz.ops.recording.plan import (
+    IN_FORMULA,
     Formula,
     Plan,
     Properties,
@@ -116,6 +118,8 @@ def binary(
     *,
     x: Formula,
     y: Formula,
+    joint: Formula | None = None,
+    with_number: Op | None = None,
 ) -> Op:
     """An op on pairs of elements: broadcasts, and promotes types as PyTorch does.
 
@@ -124,8 +128,12 @@ def binary(
         forward: The function on raw arrays; its parameters are called ``x``, ``y``.
         x: Formula of the first input's gradient.
         y: Formula of the second input's gradient.
+        joint: Computes both in a graph; see Note [Formulas in a graph].
+        with_number: The op that takes the place of this one where a formula gives it a
+            number as `y`.
     """
-    signature = Signature(("x", "y"), {"x": x, "y": y})
+    formulas = {"x": x, "y": y}
+    signature = Signature(("x", "y"), formulas, turns=(1, 0), joint=joint)
     node_class = node_class_of(name)
     shows_saved(node_class, signature.saved_names())
     result_of = recorder(node_class, signature.plans(), (0, 1))
@@ -135,11 +143,12 @@ def binary(
         if isinstance(input, Variable):
             a = input.array
             is_ordered = a.flags.c_contiguous
-            b = (
-                other.array
-                if isinstance(other, Variable)
-                else (other := operand(other))
-            )
+            if isinstance(other, Variable):
+                b = other.array
+            elif with_number is not None and IN_FORMULA.get() and not _is_array(other):
+                return with_number(input, other)
+            else:
+                b = other = operand(other)
         elif isinstance(other, Variable):
             a = input = operand(input)
             is_ordered = True
@@ -173,6 +182,7 @@ def differentiable(
     plain: Sequence[str] = (),
     zeros: bool = False,
     view: bool = False,
+    joint: Formula | None = None,
     **formulas: Formula,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Make an op of a function on raw arrays; a decorator.
@@ -188,20 +198,25 @@ def differentiable(
         zeros: Give formulas zeros for what is undefined among ``grads``.
         view: The result is a view of the first argument. The function must do nothing
             else with it, for it is also used on other arrays of the same shape.
-        **formulas: For each differentiated parameter, in order, that of its gradient;
-            see Note [Formulas say what they need].
+        joint: Computes all gradients in a graph; see Note [Formulas in a graph].
+        **formulas: For each differentiated parameter that of its gradient, in the order
+            in which PyTorch computes them; see Note [Formulas say what they need].
     """
 
     def decorate(forward: Callable[..., Any]) -> Op:
         names = parameters_of(forward)
-        signature = Signature(names, formulas, arrays, results or ("result",), plain)
+        ordered = {one: formulas[one] for one in names if one in formulas}
+        turns = tuple(map(list(ordered).index, formulas))
+        signature = Signature(
+            names, ordered, arrays, results or ("result",), plain, turns, joint
+        )
         form = _Form(
             forward,
             completion_of(forward),
             len(names),
             signature.plans(),
             signature.properties(),
-            tuple(names.index(parameter) for parameter in formulas),
+            tuple(names.index(parameter) for parameter in ordered),
             view,
             places_of_numbers(forward),
         )
@@ -222,7 +237,7 @@ def differentiable(
                 op = _of_view(form, node_class)
             elif has_one:
                 op = _of_one(form, node_class)
-            elif names == tuple(formulas) and len(names) == 2:
+            elif names == tuple(ordered) and len(names) == 2:
                 op = _of_two(form, node_class)
             else:
                 op = _of_several(form, node_class)
@@ -458,6 +473,15 @@ def _computed(forward: Callable[..., Any], arrays: Sequence[Any], word: str) -> 
         raise error.of(word) from None
     finally:
         put(heard)
+
+
+def without_gradient(grad: Gradient) -> Gradient:  # noqa: ARG001 - as all formulas
+    """The formula of an input that PyTorch's node has an edge to, and no gradient."""
+    return None
+
+
+def _is_array(value: Value) -> bool:
+    return hasattr(value, "ndim") and not isinstance(value, np.generic)
 
 
 def _named(op: Op, name: str, forward: Callable[..., Array]) -> Op:

@@ -13,7 +13,7 @@ from gradviz.engine.node import SEQUENCE, Edge, InputMetadata, Node, next_sequen
 from gradviz.engine.protocols import Gradient, size_bytes
 from gradviz.ops.recording import creation_hooks, saved_variable
 from gradviz.ops.recording.node_hooks import Hookable
-from gradviz.ops.recording.plan import CONSTANT, RESULT, Plan
+from gradviz.ops.recording.plan import CONSTANT, IN_FORMULA, RESULT, Plan
 from gradviz.ops.recording.saved_variable import (
     SECOND_BACKWARD,
     SavedVariable,
@@ -73,10 +73,10 @@ class OpNode(Hookable, Node):
         saved = self.saved
         if saved is None:
             raise RuntimeError(SECOND_BACKWARD)
+        if type(grad) is not np.ndarray and GRAD_ENABLED.get():
+            return self._in_graph(grad, [True] * len(steps))
         if self.plan.has_tensors:
-            if GRAD_ENABLED.get():
-                saved = self._in_graph()
-            elif (only := self.plan.only) is not None:  # most nodes are like this
+            if (only := self.plan.only) is not None:  # most nodes are like this
                 value = saved[0]
                 if (
                     isinstance(value, Variable)
@@ -85,9 +85,8 @@ class OpNode(Hookable, Node):
                 ):
                     return (only(grad, value.array),)
                 return (only(grad, self._array(value, 0)),)
-            else:
-                saved = self._arrays(saved)
-        if len(steps) == 1:
+            saved = self._arrays(saved)
+        if len(steps) == 1 and self.plan.joint is None:
             formula = steps[0][0]
             return (formula and formula(grad, *saved),)
         return tuple([step and step(grad, *pick(saved)) for step, pick in steps])
@@ -101,9 +100,10 @@ class OpNode(Hookable, Node):
         saved = self.saved
         if saved is None:
             raise RuntimeError(SECOND_BACKWARD)
+        if type(inputs[0]) is not np.ndarray and GRAD_ENABLED.get():
+            return self._in_graph(inputs[0], wanted)
         if self.plan.has_tensors:
-            in_graph = GRAD_ENABLED.get()
-            saved = self._in_graph() if in_graph else self._arrays(saved)
+            saved = self._arrays(saved)
         return tuple(
             step(inputs[0], *pick(saved)) if is_wanted and step else None
             for (step, pick), is_wanted in zip(self.plan.steps, wanted, strict=True)
@@ -137,8 +137,35 @@ class OpNode(Hookable, Node):
             return value.array
         return value.unpack(self).array if type(value) is SavedVariable else value
 
-    def _in_graph(self) -> tuple[Any, ...]:
+    def _in_graph(self, grad: Gradient, wanted: Sequence[bool]) -> Sequence[Gradient]:
+        """The gradients that are wanted; see Note [Formulas in a graph]."""
+        plan = self.plan
+        saved = self._variables()  # before it looks as if a formula called their hooks
+        found: list[Gradient] = [None] * len(plan.steps)
+        token = IN_FORMULA.set(True)
+        try:
+            if plan.joint is not None:
+                joint, pick = plan.joint
+                ends = zip(plan.steps, wanted, strict=True)
+                needed = [one and step is not None for (step, _), one in ends]
+                computed = joint(needed, grad, *pick(saved))
+                return [
+                    one if is_needed else None
+                    for one, is_needed in zip(computed, needed, strict=True)
+                ]
+            for turn in range(len(found)) if plan.turns is None else plan.turns:
+                step, pick = plan.steps[turn]
+                if step is not None and wanted[turn]:
+                    found[turn] = step(grad, *pick(saved))
+        finally:
+            IN_FORMULA.reset(token)
+        return found
+
+    def _variables(self) -> tuple[Any, ...]:
         """What was saved, as formulas want it under ``create_graph``."""
+        assert self.saved is not None
+        if not self.plan.has_tensors:
+            return self.saved
         return tuple(
             # What is not differentiated is a plain array to formulas.
             raw(self.variable(i)) if origin == CONSTANT else self.variable(i)

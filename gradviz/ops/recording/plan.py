@@ -6,17 +6,34 @@ A formula's first parameter is the gradient: ``grad``, that of the op's only
 differentiable result, or ``grads``, a tuple with one for each, None where none came.
 The names of the others say what the op has to save: a parameter of the forward
 function, ``result`` (or the name of one of several) for what it returned, ``x_shape``,
-``x_dtype`` or ``x_device`` for a property of its parameter ``x``. Only what the
-*wanted* gradients need is saved: ``x * 2`` keeps nothing of `x`. This is the contract
-of PyTorch's derivatives.yaml.
+``x_dtype``, ``x_device`` or ``x_columnwise`` for a property of its parameter ``x``.
+Only what the *wanted* gradients need is saved: ``x * 2`` keeps nothing of `x`. This is
+the contract of PyTorch's derivatives.yaml.
 
 Formulas are written in ops. In a plain backward they get raw arrays; with
 ``create_graph`` they get variables in place of what is differentiated, and so become
 part of the graph. They need not undo broadcasting or casts: the engine sums and casts a
 gradient that is larger or wider than its receiver expects (V3, V5).
+
+Note [Formulas in a graph]
+~~~~~~~~~~~~~~~~~~~~~~~~~~
+With ``create_graph`` the nodes that formulas record are to be PyTorch's, in its order.
+A plain backward asks for none of this, and pays for none of it:
+
+- PyTorch computes an op's gradients in the alphabetical order of its names for the
+  inputs, ``other`` before ``self``. So `binary` begins with that of ``y``, and
+  `differentiable` computes them in the order in which its formulas are written. Edges
+  have that of the parameters.
+- Where PyTorch has one function for all gradients of an op, which may record one node
+  for them, there is a formula ``joint``: it takes which gradients are wanted, then what
+  the others take, and returns all of them.
+- Arithmetic with a number is another node in C++ than in Python, see
+  `gradviz.ops.elementwise.numbers`; formulas are C++ there. `IN_FORMULA` tells ops that
+  a formula calls them.
 """
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -32,6 +49,9 @@ Formula: TypeAlias = Callable[..., Gradient]
 
 #: Takes some items of a sequence.
 Picker: TypeAlias = Callable[[Sequence[Any]], tuple[Any, ...]]
+
+#: Whether a formula is at work that records nodes; see Note [Formulas in a graph].
+IN_FORMULA: Final = ContextVar("gradviz.in_formula", default=False)
 
 #: The origin of saved values that are not differentiated; see `Plan`.
 CONSTANT: Final = -1
@@ -54,6 +74,9 @@ class Plan:
         has_tensors: Whether something saved is a tensor, to be freed after use.
         saves_results: Whether a result is among them.
         only: The formula, if there is but one edge, and but one tensor is saved.
+        turns: Indices of `steps`, in the order for a graph; the given one if None.
+        joint: What computes all gradients at once in a graph, and what takes its
+            arguments; see Note [Formulas in a graph].
     """
 
     keep: Picker
@@ -63,6 +86,8 @@ class Plan:
     has_tensors: bool
     saves_results: bool
     only: Formula | None = None
+    turns: tuple[int, ...] | None = None
+    joint: tuple[Formula, Picker] | None = None
 
 
 #: Of which parameter, and how it is read, for each property that formulas name.
@@ -72,7 +97,16 @@ _PROPERTIES: Final[dict[str, Callable[[Array], Any]]] = {
     "_shape": lambda array: getattr(array, "shape", ()),
     "_dtype": lambda array: array.dtype,
     "_device": device_of,
+    "_columnwise": lambda array: _is_columnwise(array),
 }
+
+
+def _is_columnwise(matrix: Array) -> bool:
+    """Whether a matrix lies in memory column by column, without gaps."""
+    if not matrix.flags.f_contiguous or matrix.ndim != 2:
+        return False
+    step, next_column = matrix.strides
+    return bool(step == matrix.itemsize and next_column == step * matrix.shape[0])
 
 
 class Signature(NamedTuple):
@@ -84,6 +118,8 @@ class Signature(NamedTuple):
         arrays: Further parameters that are tensors.
         results: What the forward returns.
         plain: Results that are not differentiable.
+        turns: As those of `Plan`.
+        joint: As that of `Plan`.
     """
 
     parameters: Sequence[str]
@@ -91,6 +127,8 @@ class Signature(NamedTuple):
     arrays: Sequence[str] = ()
     results: Sequence[str] = ("result",)
     plain: Sequence[str] = ()
+    turns: tuple[int, ...] | None = None
+    joint: Formula | None = None
 
     def plans(self) -> list[Plan]:
         """A plan for each set of wanted gradients: bit *i* is that of formula *i*."""
@@ -107,7 +145,8 @@ class Signature(NamedTuple):
 
     def saved_names(self) -> set[str]:
         """All that a node of the op may save."""
-        return {p for formula in self.formulas.values() for p in _needs(formula)}
+        found = {p for formula in self.formulas.values() for p in _needs(formula)}
+        return found.union(self._joint_names())
 
     def _plan(self, wanted: int) -> Plan:
         available = (*self.parameters, *self.results, *self._property_names())
@@ -115,6 +154,8 @@ class Signature(NamedTuple):
         order = list(self.formulas)
         chosen = [name for i, name in enumerate(order) if wanted >> i & 1]
         needed = [p for name in chosen for p in _needs(self.formulas[name])]
+        if chosen:
+            needed += self._joint_names()
         kept = tuple(dict.fromkeys(needed))
         has_tensors = not tensors.isdisjoint(kept)
         origins = tuple(map(self._origin, kept))
@@ -133,7 +174,15 @@ class Signature(NamedTuple):
             only=self.formulas[chosen[0]]
             if len(chosen) == len(order) == len(kept) == 1 and has_tensors
             else None,
+            turns=self.turns,
+            joint=(self.joint, pick(list(map(kept.index, self._joint_names()))))
+            if self.joint is not None and chosen
+            else None,
         )
+
+    def _joint_names(self) -> tuple[str, ...]:
+        """What `joint` needs, after which gradients are wanted and the gradient."""
+        return () if self.joint is None else parameters_of(self.joint)[2:]
 
     def _origin(self, name: str) -> int:
         differentiable = [one for one in self.results if one not in self.plain]

@@ -24,6 +24,8 @@ def shows_saved(cls: type[OpNode], names: Iterable[str]) -> None:
     """
     known_as = _USUAL | _SPECIAL.get(cls.__name__, {})
     for name in names:
+        if name.endswith("_columnwise"):  # in place of PyTorch's strides
+            continue
         for prefix, read in (("_saved_", _show_saved), ("_raw_saved_", _show_raw)):
             reader = property(functools.partial(read, name=name))
             setattr(cls, f"{prefix}{known_as.get(name, name)}", reader)

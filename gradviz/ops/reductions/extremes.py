@@ -7,7 +7,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.elementwise.selection import maximum, minimum
+from gradviz.ops.elementwise.selection import masked_fill, maximum, minimum
 from gradviz.ops.recording import return_types
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
@@ -22,8 +22,9 @@ from gradviz.ops.recording.layout import in_c_order
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.return_types import Extremes, Kind, Range
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.reductions.scatter import scatter_number
 from gradviz.ops.shapes.broadcasting import restored
-from gradviz.ops.shapes.gathering import sum_at
+from gradviz.ops.shapes.gathering import gather_at, mesh
 from gradviz.ops.shapes.shape import reshape
 
 #: What numpy.max and numpy.min do, without what they check first.
@@ -40,18 +41,31 @@ def evenly(grad: Gradient, x: Gradient, result: Gradient, dims: Shape) -> Gradie
     if array.dtype.kind == "f":
         chosen |= np.isnan(array) & np.isnan(extreme)
     count = chosen.sum(axis=dims, keepdims=True)
-    return restored(grad, x.shape, dims) / count.astype(array.dtype) * chosen
+    # Not `restored`: PyTorch has one node here, a view.
+    grad = reshape(grad, kept_shape(x.shape, dims))
+    return grad / count.astype(array.dtype) * chosen
+
+
+def evenly_of_all(grad: Gradient, x: Gradient, result: Gradient) -> Gradient:
+    """`evenly`, of all elements.
+
+    Source: torch/csrc/autograd/FunctionsManual.cpp, evenly_distribute_backward.
+    """
+    array, extreme = raw(x), raw(result)
+    chosen = np.isnan(array) if np.isnan(extreme) else array == extreme
+    share = grad / np.asarray(chosen.sum(), array.dtype)
+    return masked_fill(np.zeros_like(array), chosen, share)
 
 
 @differentiable(
-    "MaxBackward1", x=lambda grad, x, result, dims: evenly(grad, x, result, dims)
+    "MaxBackward1", x=lambda grad, x, result: evenly_of_all(grad, x, result)
 )
 def _max_all(x: Array, dims: Shape) -> Array:
     return _largest(x, axis=dims)
 
 
 @differentiable(
-    "MinBackward1", x=lambda grad, x, result, dims: evenly(grad, x, result, dims)
+    "MinBackward1", x=lambda grad, x, result: evenly_of_all(grad, x, result)
 )
 def _min_all(x: Array, dims: Shape) -> Array:
     return _smallest(x, axis=dims)
@@ -109,8 +123,22 @@ def put_back(grad: Gradient, x_shape: Shape, indices: Gradient, dim: int) -> Gra
     kept = kept_shape(x_shape, (dim,))
     indices = raw(indices)
     if indices.ndim < len(x_shape):
-        grad, indices = reshape(grad, kept), indices.reshape(kept)
-    return sum_at(grad, x_shape, dim, indices)
+        grad, indices = restored(grad, x_shape, (dim,)), indices.reshape(kept)
+    return _put_at(None, grad, x_shape, dim, indices)
+
+
+@differentiable(
+    "ScatterBackward0",
+    arrays=("index",),
+    onto=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
+    x=lambda grad, dim, index: gather_at(grad, dim, index),
+)
+def _put_at(onto: None, x: Array, shape: Shape, dim: int, index: Array) -> Array:
+    """Zeros of `shape`, with the elements of `x` where `gather_at` finds them."""
+    del onto
+    result = np.zeros_like(x, shape=shape)
+    result[mesh(index, dim, len(shape))] = x
+    return result
 
 
 def chosen(kind: Kind, x: Array, indices: Array, dim: int, keepdim: bool) -> Extremes:

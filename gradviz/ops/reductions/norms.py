@@ -12,7 +12,8 @@ from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.elementwise.rounding import abs as absolute
-from gradviz.ops.elementwise.selection import where
+from gradviz.ops.elementwise.rounding import sgn
+from gradviz.ops.elementwise.selection import masked_fill, where
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, wrap_dims
 from gradviz.ops.recording.dtype_names import scalar_type_name
@@ -55,40 +56,40 @@ def _length(x: Array, p: float, dims: Shape | None, keepdim: bool) -> Array:
 
 
 def norm_gradient(
-    grad: Gradient, x: Gradient, result: Gradient, p: float, dims: Shape
+    grad: Gradient, x: Gradient, result: Gradient, p: float, dims: Shape | None
 ) -> Gradient:
     """The gradient of a norm with respect to the vector.
 
     Source: torch/csrc/autograd/FunctionsManual.cpp, norm_backward.
     """
     shape = x.shape
-    grad, norm = restored(grad, shape, dims), restored(result, shape, dims)
+    norm = result
+    if dims is not None:
+        grad, norm = restored(grad, shape, dims), restored(result, shape, dims)
     if p == 0:
         return None
     if p == 1:
-        return _direction(x) * grad
+        return sgn(x) * grad
     if math.isinf(p):
         is_extreme = np.abs(raw(x)) == raw(norm)
         count = np.sum(is_extreme, axis=dims, keepdims=True)
         part: Gradient = is_extreme / count.astype(raw(norm).dtype)
         part = variable(part) if isinstance(x, Variable) else part
-        return _direction(x) * (grad * part)
-    length = where(norm == 0, 1.0, norm)
+        return sgn(x) * (grad * part)
     if p == 2:
-        return x * (grad / length)
+        return grad * _ratio(x, norm)
     if p > 2:
-        return x * pow(absolute(x), p - 2) * (grad / pow(length, p - 1))
+        powers = x * pow(absolute(x), p - 2)
+        return powers * _ratio(grad, pow(norm, p - 1))
+    length = where(norm == 0, 1.0, norm)
     magnitude = absolute(where(x == 0, 1.0, x))
     scale = where(norm == 0, 0.0, grad * pow(length, 1 - p))
-    return _direction(x) * pow(magnitude, p - 1) * scale
+    return sgn(x) * pow(magnitude, p - 1) * scale
 
 
-def _direction(x: Gradient) -> Gradient:
-    """Numbers of magnitude 1 in the direction of `x`, 0 where it is 0."""
-    if raw(x).dtype.kind != "c":
-        signs = np.sign(raw(x))
-        return variable(signs) if isinstance(x, Variable) else signs
-    return x / where(x == 0, 1.0, absolute(x))
+def _ratio(x: Gradient, norm: Gradient) -> Gradient:
+    """``x / norm``, and 0 where the norm is."""
+    return masked_fill(x / norm, raw(norm) == 0, 0)
 
 
 @differentiable(
@@ -96,7 +97,7 @@ def _direction(x: Gradient) -> Gradient:
     x=lambda grad, x, p, dims, result: norm_gradient(grad, x, result, p, dims),
 )
 def _vector_norm(
-    x: Array, p: float, dims: Shape, keepdim: bool, dtype: DTypeLike
+    x: Array, p: float, dims: Shape | None, keepdim: bool, dtype: DTypeLike
 ) -> Array:
     return norm_of(x, p, dims, keepdim, dtype)
 
@@ -112,7 +113,7 @@ def norm_along(x: Array, p: float, dims: Shape, keepdim: bool) -> Array:
 
 @differentiable(
     "NormBackward0",
-    x=lambda grad, x, result: norm_gradient(grad, x, result, 2, tuple(range(x.ndim))),
+    x=lambda grad, x, result: norm_gradient(grad, x, result, 2, None),
 )
 def norm_of_all(x: Array) -> Array:
     """The norm of all elements as PyTorch's composite functions record it."""
@@ -152,7 +153,8 @@ def vector_norm(
     dims = wrap_dims(dim, array.ndim)
     if array.size == 0 and (ord < 0 or ord == math.inf):
         _check_not_empty(array.shape, dims, ord, whole=dim is None)
-    return _vector_norm(x, ord, dims, keepdim, dtype)
+    is_whole = dim is None and not keepdim
+    return _vector_norm(x, ord, None if is_whole else dims, keepdim, dtype)
 
 
 def _check_dtype(known: np.dtype[Any], wanted: np.dtype[Any]) -> None:

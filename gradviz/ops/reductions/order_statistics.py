@@ -15,7 +15,12 @@ from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.return_types import Extremes, Kind
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.equal_elements import at_rank, rearranged
-from gradviz.ops.reductions.extremes import check_length, chosen, evenly, put_back
+from gradviz.ops.reductions.extremes import (
+    check_length,
+    chosen,
+    evenly_of_all,
+    put_back,
+)
 from gradviz.ops.reductions.sorting import order_of, unstable_order_of
 
 # --- by rank ------------------------------------------------------------------------
@@ -53,18 +58,18 @@ def _median_of_all(x: Array, *, ignore_nan: bool) -> Array:
     return np.take_along_axis(flat, index, 0).reshape(())
 
 
-@differentiable("MedianBackward0", x=lambda grad, x, result: _even(grad, x, result))
+@differentiable(
+    "MedianBackward0", x=lambda grad, x, result: evenly_of_all(grad, x, result)
+)
 def _median_all(x: Array) -> Array:
     return _median_of_all(x, ignore_nan=False)
 
 
-@differentiable("NanmedianBackward0", x=lambda grad, x, result: _even(grad, x, result))
+@differentiable(
+    "NanmedianBackward0", x=lambda grad, x, result: evenly_of_all(grad, x, result)
+)
 def _nanmedian_all(x: Array) -> Array:
     return _median_of_all(x, ignore_nan=True)
-
-
-def _even(grad: Value, x: Value, result: Value) -> Value:
-    return evenly(grad, x, result, tuple(range(x.ndim)))
 
 
 @differentiable(

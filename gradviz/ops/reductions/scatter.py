@@ -30,7 +30,7 @@ from gradviz.ops.shapes.gathering import (
 @differentiable(
     "ScatterBackward0",
     arrays=("index",),
-    x=lambda grad, dim, index: _scatter_number(grad, dim, index, 0),
+    x=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
     source=lambda grad, dim, index, source_shape: _gathered(
         grad, dim, index, source_shape
     ),
@@ -45,9 +45,10 @@ def scatter_at(x: Array, dim: int, index: Array, source: Array) -> Array:
 @differentiable(
     "ScatterBackward1",
     arrays=("index",),
-    x=lambda grad, dim, index: _scatter_number(grad, dim, index, 0),
+    x=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
 )
-def _scatter_number(x: Array, dim: int, index: Array, value: Scalar) -> Array:
+def scatter_number(x: Array, dim: int, index: Array, value: Scalar) -> Array:
+    """`scatter` of a number, without its checks."""
     result = np.copy(x)
     assign(result, mesh(index, dim, x.ndim), value)
     return result
@@ -129,7 +130,7 @@ def scatter(
         )
     dim = check_scatter(input, dim, index, source)
     if isinstance(source, (bool, int, float, complex)):
-        return _scatter_number(input, dim, raw(index), source)
+        return scatter_number(input, dim, raw(index), source)
     return scatter_at(input, dim, raw(index), source)
 
 

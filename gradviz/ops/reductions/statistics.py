@@ -7,7 +7,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.elementwise.selection import where
+from gradviz.ops.elementwise.selection import masked_fill, where
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, num_reduced, wrap_dims
@@ -52,19 +52,22 @@ def _moments(x: Array, dims: Shape, correction: float, keepdim: bool) -> Moments
 def _var_backward(
     grad: Gradient, x: Gradient, dims: Shape, correction: float
 ) -> Gradient:
-    grad = restored(grad, x.shape, dims)
+    is_whole = raw(grad).ndim == 0
+    if not is_whole:
+        grad = restored(grad, x.shape, dims)
     freedom = num_reduced(x.shape, dims) - correction
-    deviation = x - mean(x, dims or None, keepdim=True)
+    factor = 2.0 / freedom if freedom > 0 else 0.0
+    deviation = x - (mean(x) if is_whole else mean(x, dims or None, keepdim=True))
     if freedom <= 0:
         return grad * where(raw(deviation) == 0, np.nan, np.inf).astype(raw(x).dtype)
-    return grad * (2.0 / freedom) * deviation
+    return grad * factor * deviation
 
 
 def _std_backward(
     grad: Gradient, x: Gradient, result: Gradient, dims: Shape, correction: float
 ) -> Gradient:
     is_zero = raw(result) == 0
-    slope = where(is_zero, 0, grad / (where(is_zero, 1, result) * 2))
+    slope = masked_fill(grad / (result * 2), is_zero, 0)
     return _var_backward(slope, x, dims, correction)
 
 

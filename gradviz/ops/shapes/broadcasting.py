@@ -10,8 +10,9 @@ from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.layout import in_c_order
 from gradviz.ops.recording.refusal import check_list
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.shape import reshape, view
+from gradviz.ops.shapes.unit_dimensions import unsqueeze
 
 
 @differentiable(
@@ -148,7 +149,13 @@ def sum_to_size(x: Value, shape: Shape) -> Value:
 def restored(reduced: Value, shape: Shape, dims: Shape) -> Value:
     """What a reduction of `dims` made of `shape`, with those it may have lost."""
     wanted = kept_shape(shape, dims)
-    return reduced if raw(reduced).shape == wanted else reshape(reduced, wanted)
+    if raw(reduced).shape == wanted:
+        return reduced
+    if not isinstance(reduced, Variable):
+        return reshape(reduced, wanted)
+    for dim in sorted(dims):
+        reduced = unsqueeze(reduced, dim)
+    return reduced
 
 
 def spread(reduced: Value, shape: Shape, dims: Shape) -> Value:

@@ -1,7 +1,7 @@
 """Elements picked by tensors of integers or booleans, and put back where they were.
 
 `gather_at` and `sum_at`, `select_slices` and `sum_slices`, `take_at` and
-`_take_backward` are each other's gradients. What writes into a given tensor is in
+`_put` are each other's gradients. What writes into a given tensor is in
 `gradviz.ops.reductions.scatter`, and what stands in brackets in
 `gradviz.ops.shapes.indexing`.
 """
@@ -40,19 +40,28 @@ def gather_at(x: Array, dim: int, index: Array) -> Array:
     return x[mesh(index, dim, x.ndim)]
 
 
+# What adds to zeros has an edge for them, as in PyTorch, which leads nowhere.
+
+
 @differentiable(
     "ScatterAddBackward0",
     arrays=("index",),
+    onto=lambda grad: grad,
     x=lambda grad, dim, index: gather_at(grad, dim, index),
 )
-def sum_at(x: Array, shape: Shape, dim: int, index: Array) -> Array:
-    """Zeros of `shape`, with the elements of `x` added where `gather_at` finds them."""
+def _sum_at(onto: None, x: Array, shape: Shape, dim: int, index: Array) -> Array:
+    del onto
     result = np.zeros_like(x, shape=shape)
     if not shape:
         return result + x.sum()
     if index.size:
         np.add.at(result, mesh(index, dim, len(shape)), x)
     return result
+
+
+def sum_at(x: Value, shape: Shape, dim: int, index: Array) -> Value:
+    """Zeros of `shape`, with the elements of `x` added where `gather_at` finds them."""
+    return _sum_at(None, x, shape, dim, index)
 
 
 def mesh(index: Array, dim: int, ndim: int) -> tuple[Array, ...]:
@@ -147,16 +156,22 @@ def select_slices(x: Array, dim: int, index: Array) -> Array:
 @differentiable(
     "IndexAddBackward0",
     arrays=("index",),
+    onto=lambda grad: grad,
     x=lambda grad, dim, index: select_slices(grad, dim, index),
 )
-def sum_slices(x: Array, shape: Shape, dim: int, index: Array) -> Array:
-    """Zeros of `shape`, with slices of `x` added where `select_slices` finds them."""
+def _sum_slices(onto: None, x: Array, shape: Shape, dim: int, index: Array) -> Array:
+    del onto
     result = np.zeros_like(x, shape=shape, order="C")  # for `add_rows`
     if dim == 0 and len(shape) > 1:
         add_rows(result, index, x)
     else:
         np.add.at(result, slices_at(len(shape), dim, index), x)
     return result
+
+
+def sum_slices(x: Value, shape: Shape, dim: int, index: Array) -> Value:
+    """Zeros of `shape`, with slices of `x` added where `select_slices` finds them."""
+    return _sum_slices(None, x, shape, dim, index)
 
 
 def add_rows(target: Array, index: Array, rows: Array) -> None:
@@ -208,7 +223,7 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
 @differentiable(
     "TakeBackward0",
     arrays=("index",),
-    x=lambda grad, x_shape, index: _take_backward(grad, x_shape, index),
+    x=lambda grad, x_shape, index: _put(None, grad, x_shape, index),
 )
 def take_at(x: Array, index: Array) -> Array:
     """`take` without its checks."""
@@ -216,9 +231,13 @@ def take_at(x: Array, index: Array) -> Array:
 
 
 @differentiable(
-    "PutBackward0", arrays=("index",), x=lambda grad, index: take_at(grad, index)
+    "PutBackward0",
+    arrays=("index",),
+    onto=lambda grad: grad,
+    x=lambda grad, index: take_at(grad, index),
 )
-def _take_backward(x: Array, shape: Shape, index: Array) -> Array:
+def _put(onto: None, x: Array, shape: Shape, index: Array) -> Array:
+    del onto
     result = np.zeros_like(x, shape=shape, order="C")  # so that `reshape` is a view
     np.add.at(result.reshape(-1), index, x)
     return result
@@ -258,14 +277,20 @@ def select_by_mask(x: Array, mask: Array) -> Array:
 @differentiable(
     "MaskedScatterBackward0",
     arrays=("mask",),
+    onto=lambda grad: grad,
     x=lambda grad, mask: select_by_mask(grad, mask),
 )
-def spread_by_mask(x: Array, shape: Shape, mask: Array) -> Array:
-    """Zeros, with the elements of `x` where `mask` is true."""
+def _spread_by_mask(onto: None, x: Array, shape: Shape, mask: Array) -> Array:
+    del onto
     shape = np.broadcast_shapes(shape, mask.shape)
     result = np.zeros_like(x, shape=shape)
     assign(result, np.broadcast_to(mask, shape), x)
     return result
+
+
+def spread_by_mask(x: Value, shape: Shape, mask: Array) -> Value:
+    """Zeros, with the elements of `x` where `mask` is true."""
+    return _spread_by_mask(None, x, shape, mask)
 
 
 def masked_select(input: Value, mask: Value) -> Value:

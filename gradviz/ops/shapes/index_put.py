@@ -29,7 +29,7 @@ from gradviz.ops.shapes.shape import reshape
 @differentiable(
     "IndexBackward0",
     arrays=("indices",),
-    x=lambda grad, x_shape, indices: _index_backward(grad, x_shape, indices),
+    x=lambda grad, x_shape, indices: _index_backward(None, grad, x_shape, indices),
 )
 def index_at(x: Array, indices: Indices) -> Array:
     """What ``x[indices]`` takes."""
@@ -40,11 +40,13 @@ def index_at(x: Array, indices: Indices) -> Array:
 
 
 @differentiable(
-    "IndexPutBackward0",
+    "IndexPutImplBackward0",
     arrays=("indices",),
+    onto=lambda grad: grad,
     x=lambda grad, indices: index_at(grad, indices),
 )
-def _index_backward(x: Array, shape: Shape, indices: Indices) -> Array:
+def _index_backward(onto: None, x: Array, shape: Shape, indices: Indices) -> Array:
+    del onto  # an edge that leads nowhere, as in PyTorch
     result: Array = np.zeros_like(x, shape=shape, order="C")  # for `add_rows`
     if _never_twice(indices):
         assign(result, indices, x)

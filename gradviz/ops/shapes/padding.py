@@ -7,7 +7,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.backends.pinned_array import assign
-from gradviz.ops.recording.differentiable import Op, differentiable
+from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
 from gradviz.ops.recording.dimensions import Shape, at
 from gradviz.ops.recording.layout import as_images
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
@@ -137,7 +137,10 @@ def _padding(name: str) -> Op:
 
     @differentiable(
         name,
-        x=lambda grad, x_shape, widths, mode: fold(grad, widths, mode, x_shape),
+        joint=lambda _, grad, x, widths, mode: (
+            fold(grad, x, widths, mode, raw(x).shape),
+        ),
+        x=lambda grad, x_shape, widths, mode: fold(grad, None, widths, mode, x_shape),
     )
     def pad_from_itself(x: Array, widths: Widths, mode: str) -> Array:
         return as_images(_shown(x, widths, mode), x)
@@ -145,8 +148,10 @@ def _padding(name: str) -> Op:
     @differentiable(
         f"{name[:-1]}Backward0",
         x=lambda grad, widths, mode: pad_from_itself(grad, widths, mode),
+        of=without_gradient,
     )
-    def fold(x: Array, widths: Widths, mode: str, shape: Shape) -> Array:
+    def fold(x: Array, of: Array, widths: Widths, mode: str, shape: Shape) -> Array:
+        del of
         return _folded(x, widths, mode, shape)
 
     return pad_from_itself

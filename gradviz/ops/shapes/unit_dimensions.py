@@ -14,7 +14,7 @@ from gradviz.ops.recording.dimensions import (
     wrap_dims,
 )
 from gradviz.ops.recording.refusal import check_list
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.shape import reshape
 
 
@@ -27,7 +27,7 @@ def _squeezing(number: int) -> Op:
     return differentiable(
         f"SqueezeBackward{number}",
         view=True,
-        x=lambda grad, x_shape: reshape(grad, x_shape),
+        x=lambda grad, x_shape: with_unit_dimensions(grad, x_shape),
     )(_squeezed)
 
 
@@ -44,11 +44,25 @@ def _expanded(x: Array, dim: int) -> Array:
 
 
 _unsqueeze = differentiable(
-    "UnsqueezeBackward0", view=True, x=lambda grad, x_shape: reshape(grad, x_shape)
+    "UnsqueezeBackward0", view=True, x=lambda grad, dim: squeeze(grad, dim)
 )(_expanded)
 _unsqueeze_in_place = differentiable(
-    "UnsqueezeBackward1", view=True, x=lambda grad, x_shape: reshape(grad, x_shape)
+    "UnsqueezeBackward1", view=True, x=lambda grad, dim: squeeze(grad, dim)
 )(_expanded)
+
+
+def with_unit_dimensions(x: Value, shape: Shape) -> Value:
+    """`x` with the dimensions of length 1 that `shape` has besides; a node for each.
+
+    A plain array gets its shape at once.
+    """
+    if not isinstance(x, Variable):
+        return reshape(x, shape)
+    for dim, size in enumerate(shape):
+        known = raw(x).shape
+        if size == 1 and (dim >= len(known) or known[dim] != 1):
+            x = _unsqueeze(x, dim)
+    return x
 
 
 def unsqueeze(input: Value, dim: int) -> Value:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from gradviz.ops.elementwise import activation, selection
 from gradviz.ops.elementwise.rectifier import rrelu as random_rectifier
+from gradviz.ops.elementwise.rectifier import rrelu_in_place
 from gradviz.ops.recording.in_place import in_place
 from gradviz.ops.recording.variable import Value
 
@@ -18,7 +19,7 @@ selu_: Final[Function] = in_place(activation.selu_in_place)
 celu_: Final[Function] = in_place(activation.celu_in_place)
 hardtanh_: Final[Function] = in_place(activation.hardtanh)
 threshold_: Final[Function] = in_place(selection.threshold_in_place)
-rrelu_: Final[Function] = in_place(random_rectifier)
+rrelu_: Final[Function] = in_place(rrelu_in_place)
 _relu6_: Final[Function] = in_place(activation.relu6)
 _silu_: Final[Function] = in_place(activation.silu)
 _mish_: Final[Function] = in_place(activation.mish)

@@ -97,6 +97,11 @@ torch.einsum('b h i d, b h j d -> b h i j',*by_heads(x(1,3,12))[:2])
 slope(nn.Sequential(nn.Linear(2,3),nn.{Tanh|ReLU|LeakyReLU|Sigmoid|Softplus|SiLU|GELU|ELU}(),nn.Linear(3,1)),x(2,2))
 slope(nn.Sequential(nn.Conv2d(1,2,2),nn.{Tanh|LeakyReLU|SiLU}(),nn.Conv2d(2,1,2)),x(1,1,3,3)).norm(2,dim=1)**2
 torch.{tensordot(x(2,3,4),x(4,2),dims=1)|diff(x(4))}
+x(4)//{2|x(4)}
+x(2,4,3).mT.{flip(1)|roll(1,1)|cumsum(1)|cumprod(1)|topk(2,1)[0]|scatter(1,i(2,3,4)%3,1.)}.reshape(-1)
+torch.{addcmul(x(2,4,3).mT,x(2,3,4),x(2,3,4))|lerp(x(2,4,3).mT,x(2,3,4),0.3)}.reshape(-1)
+slope(nn.Sequential(nn.Linear(2,3),nn.Tanh(),nn.Linear(3,1)),slope(nn.Sequential(nn.Linear(2,3),nn.Softplus()),x(2,2)))
+nn.RReLU({|inplace=True}){|.eval()}(x(4)*1)
 grads(x({3,4|4,3).t(})@x({4,5|5,4).t(}))
 grads(torch.{addmm(x(3,5),x(3,4),x(5,4).t(),beta=2,alpha=3)|addmv(x(3),x(3,4),x(4))|addr(x(3,4),x(3),x(4))})
 grads(torch.{bmm(x(2,3,4),x(2,4,5))|baddbmm(x(2,3,5),x(2,3,4),x(2,4,5))|addbmm(x(3,5),x(2,3,4),x(2,4,5))})

@@ -296,6 +296,7 @@ _sigmoid_backward: Op = binary(
     lambda x, y: x * conj((1 - y) * y),
     x=lambda grad, y: _sigmoid_backward(grad, conj(y)),
     y=lambda grad, x, y: conj(grad) * x * (1 - 2 * conj(y)),
+    x_first=True,
 )
 sigmoid: Op = unary(
     "SigmoidBackward0", _logistic, lambda grad, result: _sigmoid_backward(grad, result)
@@ -444,14 +445,16 @@ def _mish(x: Array) -> Array:
     return x * np.tanh(np.log1p(np.exp(x)))
 
 
+def _softplus_bend(grad: Gradient, y: Gradient, beta: float, limit: float) -> Gradient:
+    scaled = y * beta
+    bend = _sigmoid_backward(grad, sigmoid(scaled))
+    return bend * (raw(scaled) < limit) * beta
+
+
 @differentiable(
     "SoftplusBackwardBackward0",
     x=lambda grad, y, beta, limit: _softplus_backward(grad, y, beta, limit),
-    y=lambda grad, x, y, beta, limit: where(
-        raw(y) * beta > limit,
-        0.0,
-        grad * x * (sigmoid(y * beta) * (1 - sigmoid(y * beta)) * beta),
-    ),
+    y=lambda grad, x, y, beta, limit: _softplus_bend(grad * x, y, beta, limit),
 )
 def _softplus_backward(x: Array, y: Array, beta: float, limit: float) -> Array:
     return choose(y * beta > limit, x, x * _logistic(y * beta))

@@ -11,6 +11,7 @@ from gradviz.ops.elementwise import numbers
 from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import binary, differentiable, unary
 from gradviz.ops.recording.dtype_names import cpp_name
+from gradviz.ops.recording.layout import laid_out_like
 from gradviz.ops.recording.plan import IN_FORMULA
 from gradviz.ops.recording.promotion import (
     Operand,
@@ -231,7 +232,7 @@ def positive(input: Value) -> Value:
 )
 def _addcmul(x: Array, y: Array, z: Array, value: Scalar) -> Array:
     x, y, z = promote_all(x, y, z)
-    return x + value * y * z
+    return laid_out_like(x + value * y * z, x, y, z)
 
 
 @differentiable(
@@ -252,7 +253,7 @@ def _addcdiv(x: Array, y: Array, z: Array, value: Scalar) -> Array:
             "tensor2), for all dtypes."
         )
     x, y, z = promote_all(x, y, z)
-    return x + value * y / z
+    return laid_out_like(x + value * y / z, x, y, z)
 
 
 def _over_square(x: Gradient, y: Gradient, value: Scalar) -> Gradient:
@@ -282,7 +283,8 @@ def _between(x: Array, y: Array, weight: Operand) -> Array:
     # From the nearer end, so that both ends are met exactly.
     check_shapes(x, y, weight)
     near = np.abs(weight) < 0.5
-    return np.where(near, x + weight * (y - x), y - (y - x) * (1 - weight))
+    result = np.where(near, x + weight * (y - x), y - (y - x) * (1 - weight))
+    return laid_out_like(result, x, y, weight)
 
 
 @differentiable(
@@ -418,13 +420,26 @@ def reflected_div(input: Value, other: Value) -> Value:
     x=without_derivative("floor_divide"),
     y=without_derivative("floor_divide"),
 )
-def floor_divide(x: Array, y: Operand) -> Array:
+def _floors(x: Array, y: Array) -> Array:
+    return np.floor_divide(*_for_rounding("div_floor_cpu", x, y))
+
+
+@differentiable("NotImplemented", x=without_derivative("floor_divide"))
+def _floors_by_number(x: Array, divisor: Scalar) -> Array:
+    return np.floor_divide(*_for_rounding("div_floor_cpu", x, divisor))
+
+
+def floor_divide(input: Value, other: Value) -> Value:
     """Quotients rounded down; they have no gradient, as in PyTorch.
 
     Raises:
         RuntimeError: An integer is divided by 0.
     """
-    return np.floor_divide(*_for_rounding("div_floor_cpu", x, y))
+    if not isinstance(other, Variable):
+        other = operand(other)
+    if isinstance(other, (int, float)):
+        return _floors_by_number(input, other)
+    return _floors(input, other)
 
 
 # --- what division leaves ---------------------------------------------------------

@@ -3,16 +3,21 @@
 import numpy as np
 
 from gradviz.backends.base import Array, copy_to
-from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.generator import default_generator
 from gradviz.ops.recording.variable import Value, device_of, raw
 
 
-@differentiable(
-    "RreluWithNoiseBackward0", arrays=("slopes",), x=lambda grad, slopes: grad * slopes
-)
 def _scaled(x: Array, slopes: Array) -> Array:
     return x * slopes
+
+
+_out_of_place = differentiable(
+    "RreluWithNoiseBackward0", arrays=("slopes",), x=lambda grad, slopes: grad * slopes
+)(_scaled)
+_in_place = differentiable(
+    "RreluWithNoiseBackward1", arrays=("slopes",), x=lambda grad, slopes: grad * slopes
+)(_scaled)
 
 
 def rrelu(
@@ -30,6 +35,19 @@ def rrelu(
     Raises:
         RuntimeError: `lower` is above `upper`.
     """
+    return _rectified(_out_of_place, input, lower, upper, training)
+
+
+def rrelu_in_place(
+    input: Value, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
+) -> Value:
+    """`rrelu` as its form in place records it."""
+    return _rectified(_in_place, input, lower, upper, training)
+
+
+def _rectified(
+    op: Op, input: Value, lower: float, upper: float, training: bool
+) -> Value:
     x = raw(input)
     if lower > upper:
         raise RuntimeError(
@@ -40,4 +58,4 @@ def rrelu(
         slopes = copy_to(np.asarray(drawn), device_of(x)).astype(x.dtype)
     else:
         slopes = x.dtype.type((lower + upper) / 2)
-    return _scaled(input, np.where(x > 0, x.dtype.type(1), slopes))
+    return op(input, np.where(x > 0, x.dtype.type(1), slopes))

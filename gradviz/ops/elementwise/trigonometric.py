@@ -59,6 +59,7 @@ _tanh_backward: Op = binary(
     _tanh_gradient,
     x=lambda grad, y: _tanh_backward(grad, conj(y)),
     y=lambda grad, x, y: conj(grad) * (times(conj(y), -2) * x),
+    x_first=True,
 )
 tanh: Op = unary(
     "TanhBackward0", np.tanh, lambda grad, result: _tanh_backward(grad, result)

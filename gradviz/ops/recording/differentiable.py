@@ -120,6 +120,7 @@ def binary(
     y: Formula,
     joint: Formula | None = None,
     with_number: Op | None = None,
+    x_first: bool = False,
 ) -> Op:
     """An op on pairs of elements: broadcasts, and promotes types as PyTorch does.
 
@@ -131,9 +132,12 @@ def binary(
         joint: Computes both in a graph; see Note [Formulas in a graph].
         with_number: The op that takes the place of this one where a formula gives it a
             number as `y`.
+        x_first: Whether the gradient of `x` is computed first, as where PyTorch calls
+            the two ``grad_output`` and ``output``.
     """
     formulas = {"x": x, "y": y}
-    signature = Signature(("x", "y"), formulas, turns=(1, 0), joint=joint)
+    turns = (0, 1) if x_first else (1, 0)
+    signature = Signature(("x", "y"), formulas, turns=turns, joint=joint)
     node_class = node_class_of(name)
     shows_saved(node_class, signature.saved_names())
     result_of = recorder(node_class, signature.plans(), (0, 1))

@@ -13,6 +13,7 @@ from gradviz.ops.recording import return_types
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import at, wrap_dim
+from gradviz.ops.recording.layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike, as_floating
 from gradviz.ops.recording.return_types import Extremes, Kind
 from gradviz.ops.recording.variable import Value, raw
@@ -27,7 +28,9 @@ from gradviz.ops.shapes.unit_dimensions import unsqueeze
 
 @differentiable("CumsumBackward0", x=lambda grad, dim: _sums_from_the_end(grad, dim))
 def _cumsum(x: Array, dim: int, dtype: DTypeLike) -> Array:
-    return np.cumsum(x, dim, _summed_dtype(x, dtype)) if x.ndim else _cast(x, dtype)
+    if not x.ndim:
+        return _cast(x, dtype)
+    return in_c_order(np.cumsum(x, dim, _summed_dtype(x, dtype)))
 
 
 def _sums_from_the_end(x: Gradient, dim: int) -> Gradient:
@@ -126,7 +129,9 @@ def logcumsumexp(input: Value, dim: int) -> Value:
     x=lambda grad, x, result, dim: _cumprod_backward(grad, x, result, dim),
 )
 def _cumprod(x: Array, dim: int, dtype: DTypeLike) -> Array:
-    return np.cumprod(x, dim, _summed_dtype(x, dtype)) if x.ndim else _cast(x, dtype)
+    if not x.ndim:
+        return _cast(x, dtype)
+    return in_c_order(np.cumprod(x, dim, _summed_dtype(x, dtype)))
 
 
 def _cumprod_backward(

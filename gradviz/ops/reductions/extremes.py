@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.backends.pinned_array import assign
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.selection import masked_fill, maximum, minimum
 from gradviz.ops.recording import return_types
@@ -137,7 +138,7 @@ def _put_at(onto: None, x: Array, shape: Shape, dim: int, index: Array) -> Array
     """Zeros of `shape`, with the elements of `x` where `gather_at` finds them."""
     del onto
     result = np.zeros_like(x, shape=shape)
-    result[mesh(index, dim, len(shape))] = x
+    assign(result, mesh(index, dim, len(shape)), x)
     return result
 
 

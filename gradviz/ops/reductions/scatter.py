@@ -37,7 +37,7 @@ from gradviz.ops.shapes.gathering import (
 )
 def scatter_at(x: Array, dim: int, index: Array, source: Array) -> Array:
     """`scatter` of a tensor, without its checks."""
-    result = np.copy(x)
+    result = np.copy(x, order="C")
     assign(result, mesh(index, dim, x.ndim), _beginning(source, index))
     return result
 
@@ -49,7 +49,7 @@ def scatter_at(x: Array, dim: int, index: Array, source: Array) -> Array:
 )
 def scatter_number(x: Array, dim: int, index: Array, value: Scalar) -> Array:
     """`scatter` of a number, without its checks."""
-    result = np.copy(x)
+    result = np.copy(x, order="C")
     assign(result, mesh(index, dim, x.ndim), value)
     return result
 
@@ -63,7 +63,7 @@ def scatter_number(x: Array, dim: int, index: Array, value: Scalar) -> Array:
     ),
 )
 def _scatter_add(x: Array, dim: int, index: Array, source: Array) -> Array:
-    result = np.copy(x)
+    result = np.copy(x, order="C")
     np.add.at(result, mesh(index, dim, x.ndim), _beginning(source, index))
     return result
 

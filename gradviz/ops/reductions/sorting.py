@@ -8,6 +8,7 @@ from gradviz.ops.recording import return_types
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import wrap_dim
+from gradviz.ops.recording.layout import in_c_order
 from gradviz.ops.recording.return_types import Extremes, Kind
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.equal_elements import SHORT, best, rearranged, sorting
@@ -84,7 +85,8 @@ _unstable_sort = differentiable(
 )
 def _topk(x: Array, k: int, dim: int, largest: bool, in_order: bool) -> Extremes:
     chosen = in_one_kernel("topk", _places_of_best, x, k, dim, largest, in_order)
-    return _picked(return_types.topk, x, chosen, dim)
+    values, indices = _picked(return_types.topk, x, chosen, dim)
+    return return_types.topk(in_c_order(values), in_c_order(indices))
 
 
 def _places_of_best(x: Array, k: int, dim: int, largest: bool, in_order: bool) -> Array:

@@ -7,12 +7,13 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Dims, Shape, several, wrap_dim
+from gradviz.ops.recording.layout import in_c_order, laid_out_like
 from gradviz.ops.recording.variable import Value, raw
 
 
 @differentiable("FlipBackward0", x=lambda grad, dims: _flip(grad, dims))
 def _flip(x: Array, dims: Shape) -> Array:
-    return np.flip(x, dims).copy()
+    return laid_out_like(np.flip(x, dims).copy(), x)
 
 
 @differentiable(
@@ -20,7 +21,7 @@ def _flip(x: Array, dims: Shape) -> Array:
     x=lambda grad, shifts, dims: _roll(grad, tuple(-shift for shift in shifts), dims),
 )
 def _roll(x: Array, shifts: Shape, dims: Shape | None) -> Array:
-    return np.roll(x, shifts if dims else sum(shifts), dims)
+    return in_c_order(np.roll(x, shifts if dims else sum(shifts), dims))
 
 
 @differentiable("Rot90Backward0", x=lambda grad, k, dims: _rot90(grad, -k, dims))

@@ -29,6 +29,10 @@ _ATOMS: Final = frozenset(
     {str, bytes, bytearray, int, float, complex, bool, type(None)}
 )
 
+#: Of whom nothing is the program's: gradviz, and what runs tests on other processes
+#: (execnet has its source executed under this name).
+_OURS: Final = frozenset({"gradviz", "__channelexec__"})
+
 _CONTAINERS: Final = frozenset(
     {dict, list, tuple, set, frozenset, deque, partial, types.CellType}
 )
@@ -89,7 +93,7 @@ def _is_library(module: object) -> bool:
     if type(module) is not str:
         return True
     package = module.partition(".")[0]
-    if package == "gradviz" or package in sys.stdlib_module_names - {"__main__"}:
+    if package in _OURS or package in sys.stdlib_module_names - {"__main__"}:
         return True
     path = getattr(sys.modules.get(package), "__file__", None) or ""
     return "site-packages" in path or "dist-packages" in path

@@ -18,6 +18,9 @@ MAX_PROGRAMS = 200
 #: finds it in any of them; for a wrong number it takes luck.
 MAX_ORDERS = 100
 
+#: In how many at once, before the next program is looked at.
+FIRST_ORDERS = 5
+
 MUTANTS = (
     mutant(
         "a node works on whatever stream is current",
@@ -138,8 +141,13 @@ def test_a_rule_that_is_left_out_is_found(mutant, monkeypatch):
         function = find(path)
         monkeypatch.setattr(function, "__code__", mutated_code(function, edits))
 
-    named = [seed for seed in range(MAX_PROGRAMS) if outcome(seed).races]
+    named = []
+    for seed in range(MAX_PROGRAMS):
+        if outcome(seed).races:
+            named.append(seed)
+            if any(outcome(seed, order).wrong for order in range(FIRST_ORDERS)):
+                return
 
     assert named
-    orders = itertools.product(range(MAX_ORDERS), named)
+    orders = itertools.product(range(FIRST_ORDERS, MAX_ORDERS), named)
     assert any(outcome(seed, order).wrong for order, seed in orders)

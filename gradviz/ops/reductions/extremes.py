@@ -53,9 +53,10 @@ def evenly_of_all(grad: Gradient, x: Gradient, result: Gradient) -> Gradient:
     Source: torch/csrc/autograd/FunctionsManual.cpp, evenly_distribute_backward.
     """
     array, extreme = raw(x), raw(result)
-    chosen = np.isnan(array) if np.isnan(extreme) else array == extreme
-    share = grad / np.asarray(chosen.sum(), array.dtype)
-    return masked_fill(np.zeros_like(array), chosen, share)
+    # Where nobody asks, nobody waits for a device: so no `if` here.
+    chosen = np.where(np.isnan(extreme), np.isnan(array), array == extreme)
+    count = chosen.sum(keepdims=True).reshape(()).astype(array.dtype)
+    return masked_fill(np.zeros_like(array), chosen, grad / count)
 
 
 @differentiable(

@@ -110,7 +110,7 @@ def _shown(x: Array, widths: Widths, mode: str) -> Array:
         if before or after:
             source = _sources(mode, x.shape[dim], before, after)
             x = x[at(dim, source)]
-    return x.copy(order="C")
+    return x.copy()  # in C order
 
 
 def _folded(x: Array, widths: Widths, mode: str, shape: Shape) -> Array:

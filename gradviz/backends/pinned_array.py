@@ -138,6 +138,19 @@ class PinnedArray(np.ndarray):
             return found.view(np.ndarray)
         return found
 
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        """The same memory, as NumPy's method of that name.
+
+        As another dtype by way of a plain array: NumPy 2.5 gives that of a subclass by
+        setting its dtype, and warns of itself.
+        """
+        if kwargs or len(args) != 1 or _is_array_type(args[0]):
+            return super().view(*args, **kwargs)
+        found = super().view(np.ndarray).view(args[0]).view(PinnedArray)
+        found._memory, found._is_untouched = self._memory, self._is_untouched
+        self._is_untouched = False
+        return found
+
     def __setitem__(self, index: Any, value: Any) -> None:
         _plain(self)[_plain(index)] = _plain(value)
         for array in _pinned_in((index, value)):
@@ -203,6 +216,10 @@ def handed_out(array: np.ndarray) -> np.ndarray:
     view = array.view()
     view._is_untouched = True
     return view
+
+
+def _is_array_type(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, np.ndarray)
 
 
 def read_at_once(array: np.ndarray) -> np.ndarray:

@@ -142,8 +142,10 @@ class OpNode(Hookable, Node):
         plan = self.plan
         saved = self._variables()  # before it looks as if a formula called their hooks
         found: list[Gradient] = [None] * len(plan.steps)
-        token = IN_FORMULA.set(True)
+        outside = IN_FORMULA.get()
         try:
+            # In here, and without a token, for an interrupt: see Note [Silence].
+            IN_FORMULA.set(True)
             if plan.joint is not None:
                 joint, pick = plan.joint
                 ends = zip(plan.steps, wanted, strict=True)
@@ -158,7 +160,7 @@ class OpNode(Hookable, Node):
                 if step is not None and wanted[turn]:
                     found[turn] = step(grad, *pick(saved))
         finally:
-            IN_FORMULA.reset(token)
+            IN_FORMULA.set(outside)
         return found
 
     def _variables(self) -> tuple[Any, ...]:

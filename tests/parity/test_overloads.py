@@ -21,8 +21,6 @@ DIFFERENT = {
     "subtract": "PyTorch has alpha by position too",
     "subtract_": "likewise",
     "rsub": "likewise",
-    "hsplit": "PyTorch has indices one by one too",
-    "vsplit": "likewise",
     "group_norm": "PyTorch has cudnn_enabled",
     "layer_norm": "likewise",
     "isin": "PyTorch names one element otherwise",
@@ -32,16 +30,8 @@ DIFFERENT = {
     "rrelu_": "likewise",
     "trace": "gv.trace is the package of traces",
     "uniform_": "from_ is from here, too",
-    "detach_": "self is no keyword of methods here",
-    "fill_": "likewise",
-    "is_conj": "likewise",
-    "is_neg": "likewise",
-    "is_same_size": "likewise",
-    "is_signed": "likewise",
-    "resize_as_": "likewise",
-    "swapaxes_": "likewise",
+    "swapaxes_": "self is no keyword of methods here",
     "threshold_": "likewise",
-    "zero_": "likewise",
 }
 
 #: They change with each call, or answer of the library itself.

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -28,9 +29,11 @@ def limit(what, number):
 """
 
 
-def run(source: str, folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+def run(
+    source: str, folder: Path, *, arguments: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*command, sys.executable, "-c", PREAMBLE + textwrap.dedent(source)],
+        [sys.executable, "-c", PREAMBLE + textwrap.dedent(source), *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -69,33 +72,40 @@ def test_without_file_descriptors_recording_and_saving_are_refused(tmp_path):
     assert rest == "[1.0, 1.0] ['w.safetensors']"
 
 
-def test_a_limit_of_the_size_of_files_costs_the_trace_and_leaves_checkpoints(tmp_path):
-    done = run(
-        """
-        sys.dont_write_bytecode = True  # which would stay, cut short
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        warnings.simplefilter("ignore", RuntimeWarning)
-        gv.save({"w": gv.ones(2)}, "w.safetensors")
-        with gv.record("x.gvt") as recording:
-            limit(resource.RLIMIT_FSIZE, 2_000)
-            for _ in range(50):
-                backward()
-        print(recording.failure)
-        try:
-            gv.save({"w": gv.zeros(2_000)}, "w.safetensors")
-        except OSError as error:
-            print(error)
-        print(gv.load("w.safetensors")["w"].tolist(), sorted(os.listdir()))
-        """,
-        tmp_path,
-    )
+#: Records until no more can be written, then replaces a checkpoint.
+FILLING = """
+sys.dont_write_bytecode = True  # which would stay, cut short
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+warnings.simplefilter("ignore", RuntimeWarning)
+gv.save({"w": gv.ones(2)}, "w.safetensors")
+with gv.record("x.gvt") as recording:
+    if len(sys.argv) > 1:
+        limit(resource.RLIMIT_FSIZE, int(sys.argv[1]))
+    for _ in range(1_000):
+        backward()
+print(recording.failure)
+try:
+    gv.save({"w": gv.zeros(2_000)}, "w.safetensors")
+except OSError as error:
+    print(error)
+print(gv.load("w.safetensors")["w"].tolist(), sorted(os.listdir()))
+"""
 
+
+def assert_kept(done: subprocess.CompletedProcess[str], words: str, trace: Path):
+    """The trace is cut and says why, and the checkpoint is the one that was there."""
     assert (done.returncode, done.stderr) == (0, "")
-    trace, checkpoint, rest = done.stdout.splitlines()
-    assert "File too large" in trace
-    assert "File too large" in checkpoint
+    recording, checkpoint, rest = done.stdout.splitlines()
+    assert words in recording
+    assert words in checkpoint
     assert rest == "[1.0, 1.0] ['w.safetensors', 'x.gvt']"
-    assert not load_trace(tmp_path / "x.gvt").losses.is_complete
+    assert not load_trace(trace).losses.is_complete
+
+
+def test_a_limit_of_the_size_of_files_costs_the_trace_and_leaves_checkpoints(tmp_path):
+    done = run(FILLING, tmp_path, arguments=["2000"])
+
+    assert_kept(done, "File too large", tmp_path / "x.gvt")
 
 
 def test_without_threads_a_trace_is_written_at_the_end_and_devices_say_so(tmp_path):
@@ -134,28 +144,7 @@ def test_a_small_disk_takes_what_fits_and_is_said(tmp_path):
     ):
         pytest.skip("no disk can be mounted here")
     try:
-        done = run(
-            """
-            warnings.simplefilter("ignore", RuntimeWarning)
-            gv.save({"w": gv.ones(2)}, "w.safetensors")
-            with gv.record("x.gvt") as recording:
-                for _ in range(1_000):
-                    backward()
-            print(recording.failure)
-            try:
-                gv.save({"w": gv.zeros(2_000)}, "w.safetensors")
-            except OSError as error:
-                print(error)
-            print(gv.load("w.safetensors")["w"].tolist(), sorted(os.listdir()))
-            """,
-            disk,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        trace, checkpoint, rest = done.stdout.splitlines()
-        assert "No space left" in trace
-        assert "No space left" in checkpoint
-        assert rest == "[1.0, 1.0] ['w.safetensors', 'x.gvt']"
-        assert not load_trace(disk / "x.gvt").losses.is_complete
+        assert_kept(run(FILLING, disk), "No space left", disk / "x.gvt")
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 

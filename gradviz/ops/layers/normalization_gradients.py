@@ -206,10 +206,7 @@ def _second(
     if wanted[0]:
         if projected is not None:
             of_grad = projected if weight is None else projected * weight
-        of_grad = _plus(of_grad, None if u is None else u * centered)
-        of_grad = _plus(of_grad, t)
-        if of_grad is not None and raw(of_grad).shape != raw(x).shape:
-            of_grad = of_grad + x * 0  # of the bias alone
+        of_grad = _and_of_parameters(of_grad, u, centered, t, x)
     if wanted[1]:
         inner = None if u is None else u * grad
         if v is not None:
@@ -240,15 +237,24 @@ def _second_by_running(
     if wanted[0]:
         if v is not None:
             of_grad = v * rstd if weight is None else v * (weight * rstd)
-        of_grad = _plus(of_grad, None if u is None else u * ((x - mean) * rstd))
-        of_grad = _plus(of_grad, t)
-        if of_grad is not None and raw(of_grad).shape != raw(x).shape:
-            of_grad = of_grad + x * 0
+        centered = None if u is None else (x - mean) * rstd
+        of_grad = _and_of_parameters(of_grad, u, centered, t, x)
     if wanted[1] and u is not None:
         of_x = u * grad * rstd
     if wanted[2] and v is not None:
         of_weight = grad * (v * rstd)
     return of_grad, of_x, of_weight
+
+
+def _and_of_parameters(
+    of_grad: Gradient, u: Gradient, centered: Gradient, t: Gradient, x: Gradient
+) -> Gradient:
+    """`of_grad`, and what the gradients of weight and bias add to it."""
+    of_grad = _plus(of_grad, None if u is None else u * centered)
+    of_grad = _plus(of_grad, t)
+    if of_grad is not None and raw(of_grad).shape != raw(x).shape:
+        return of_grad + x * 0  # of the bias alone, which has no shape of its own
+    return of_grad
 
 
 def _as_functions_of(

@@ -21,6 +21,14 @@ reads any more.
 
 A signal handler or a finaliser may report something between the two halves of a
 report (the clock, the append). Its row then stands before an older one; readers sort.
+
+Note [Items without memory]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~
+A recorded program may run out of memory at any allocation, and must end with a
+`MemoryError`, not with a crash. ``for ... in d.items()`` can crash CPython 3.11: the
+iterator makes a pair to reuse, and where there is no memory for that pair it is freed
+before the collector knows of it. So the threads that report, and the writer, go over
+the keys, whose iterator makes no pair.
 """
 
 import itertools
@@ -155,9 +163,8 @@ class Buffer:
         self.number = number
         self._is_alive = weakref.ref(life)
         self._kept: dict[Hashable, list[int]] = {key: [] for key in LAYOUTS}
-        self._dropped = {
-            key: _Dropped(len(layout.parts)) for key, layout in LAYOUTS.items()
-        }
+        # Not over `items()`: see Note [Items without memory].
+        self._dropped = {key: _Dropped(len(LAYOUTS[key].parts)) for key in LAYOUTS}
         self._is_dropping = False
         self._num_told = 0
         self.rows: dict[Hashable, Rows] = dict(self._kept)
@@ -177,8 +184,8 @@ class Buffer:
         """Take what is there, and keep what comes if `keep`. The writer's thread."""
         self.has_called = False
         rows = {}
-        for key, kept in self._kept.items():
-            if kept:
+        for key in self._kept:
+            if kept := self._kept[key]:
                 rows[key] = taken = kept[:]
                 del kept[: len(taken)]  # See Note [Taking rows].
         if keep and self._is_dropping:

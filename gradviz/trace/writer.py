@@ -227,8 +227,8 @@ class Writer:
     def _thread_frames(self, taken: Taken) -> Iterator[bytes]:
         tables = []
         num_dropped = taken.num_dropped
-        for key, numbers in taken.rows.items():
-            layout = LAYOUTS[key]
+        for key in taken.rows:  # see Note [Items without memory]
+            layout, numbers = LAYOUTS[key], taken.rows[key]
             num_rows = len(numbers) // layout.width
             num_events = num_rows * len(layout.parts)
             try:

@@ -34,6 +34,7 @@ def main() -> None:
     place, first, step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     is_recording = sys.argv[4:] == ["1"]
     touched = {"caller": "root", "device": "first", "pool": "reentrant"}[place]
+    faulthandler.enable()  # a crash of the interpreter says where
     engine = new_engine()
     assert_works(engine)
     gc.disable()  # a collection would move the allocations

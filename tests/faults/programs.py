@@ -51,7 +51,7 @@ def run_program(source: str, *arguments: object) -> Ended:
 def run_campaign(module: str, *arguments: object) -> dict[str, Any]:
     """Run a module of the tests that prints a report, and return that."""
     ended = _run("-m", f"tests.faults.{module}", *arguments)
-    assert ended.exit_code == 0, ended.errors
+    assert ended.exit_code == 0, f"exit code {ended.exit_code}\n{ended.errors}"
     report: dict[str, Any] = json.loads(ended.output)
     return report
 

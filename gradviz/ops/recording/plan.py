@@ -90,6 +90,14 @@ class Plan:
     joint: tuple[Formula, Picker] | None = None
 
 
+def _is_columnwise(matrix: Array) -> bool:
+    """Whether a matrix lies in memory column by column, without gaps."""
+    if not matrix.flags.f_contiguous or matrix.ndim != 2:
+        return False
+    step, next_column = matrix.strides
+    return bool(step == matrix.itemsize and next_column == step * matrix.shape[0])
+
+
 #: Of which parameter, and how it is read, for each property that formulas name.
 Properties: TypeAlias = Sequence[tuple[int, Callable[[Array], Any]]]
 
@@ -97,16 +105,8 @@ _PROPERTIES: Final[dict[str, Callable[[Array], Any]]] = {
     "_shape": lambda array: getattr(array, "shape", ()),
     "_dtype": lambda array: array.dtype,
     "_device": device_of,
-    "_columnwise": lambda array: _is_columnwise(array),
+    "_columnwise": _is_columnwise,
 }
-
-
-def _is_columnwise(matrix: Array) -> bool:
-    """Whether a matrix lies in memory column by column, without gaps."""
-    if not matrix.flags.f_contiguous or matrix.ndim != 2:
-        return False
-    step, next_column = matrix.strides
-    return bool(step == matrix.itemsize and next_column == step * matrix.shape[0])
 
 
 class Signature(NamedTuple):

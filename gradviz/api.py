@@ -388,7 +388,7 @@ from gradviz.ops.shapes.view_scatter import (
     select_scatter,
     slice_scatter,
 )
-from gradviz.repetition import recorded
+from gradviz.recorded_schedule import recorded
 from gradviz.stream_check import check_streams
 from gradviz.tensors.creation import (
     arange,

@@ -184,6 +184,12 @@ def copy_to(array: Array, device: Device, *, non_blocking: bool = False) -> Arra
     return target.from_host(source.to_host(array), device)
 
 
+def beside(array: Array, table: Array) -> Array:
+    """`table`, which is the host's, on the device of `array`."""
+    device = device_of(array)
+    return table if device is None or device is CPU else copy_to(table, device)
+
+
 def copy_into_pinned(array: Array, host: Array) -> bool:
     """Have a device copy its array into one of the host's; returns at once.
 
@@ -244,6 +250,7 @@ __all__ = [
     "accelerator_of",
     "backend_of",
     "backends",
+    "beside",
     "copy_into_pinned",
     "copy_to",
     "count_devices",

@@ -37,7 +37,7 @@ from gradviz.ops.elementwise.activation import (
     softsign,
     tanhshrink,
 )
-from gradviz.ops.elementwise.gating import glu
+from gradviz.ops.elementwise.glu import glu
 from gradviz.ops.elementwise.trigonometric import tanh
 from gradviz.ops.layers.adaptive_pooling import (
     adaptive_avg_pool1d,

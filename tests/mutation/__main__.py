@@ -32,7 +32,7 @@ REST: Final = (
     *(
         "tests/test_capture.py",
         "tests/test_stream_check.py",
-        "tests/test_repetition.py",
+        "tests/test_recorded_schedule.py",
     ),
     *("tests/analysis", "tests/testing", "tests/autograd", "tests/tensors"),
     *("tests/checkpointing", "tests/cli", "tests/faults", "tests/integration"),

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from gradviz.ops.layers.packing import pack_padded
+from gradviz.ops.layers.packed_sequence import pack_padded
 from gradviz.tensors.creation import arange, as_tensor, empty_like, full
 from gradviz.tensors.tensor import Tensor
 

@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradviz.backends.base import Array
+from gradviz.backends.base import Array, beside
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import matmul
 from gradviz.ops.algebra.solving import inv
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.reductions.cumulative import cumprod
 from gradviz.ops.shapes.broadcasting import expand

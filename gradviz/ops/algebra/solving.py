@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradviz.backends.base import Array
+from gradviz.backends.base import Array, beside
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.protocols import Gradient
@@ -17,7 +17,6 @@ from gradviz.ops.elementwise.transcendental import log
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.complex_parts import conj, imag
 from gradviz.ops.shapes.diagonals import tril, triu

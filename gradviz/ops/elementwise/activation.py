@@ -9,18 +9,17 @@ from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.arithmetic import taken_from
 from gradviz.ops.elementwise.error_functions import erf
-from gradviz.ops.elementwise.numbers import plus
 from gradviz.ops.elementwise.rounding import abs
+from gradviz.ops.elementwise.scalar_arithmetic import plus
 from gradviz.ops.elementwise.selection import threshold_backward, where
 from gradviz.ops.elementwise.transcendental import exp, log1p
 from gradviz.ops.elementwise.trigonometric import tanh
 from gradviz.ops.recording.choosing import choose
-from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import Op, binary, differentiable, unary
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import Scalar
 from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import Value, Variable, raw
+from gradviz.ops.recording.variable import Value, Variable, raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.shape import reshape
 

@@ -7,8 +7,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import check_elements
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.elementwise import numbers
-from gradviz.ops.recording.constants import zeros_like
+from gradviz.ops.elementwise import scalar_arithmetic
 from gradviz.ops.recording.differentiable import binary, differentiable, unary
 from gradviz.ops.recording.dtype_names import cpp_name
 from gradviz.ops.recording.layout import laid_out_like
@@ -24,7 +23,7 @@ from gradviz.ops.recording.promotion import (
     result_dtype,
 )
 from gradviz.ops.recording.refusal import check_kinds, check_shapes, without_derivative
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.recording.variable import Value, Variable, raw, variable, zeros_like
 from gradviz.ops.shapes.complex_parts import conj
 
 #: How a quotient becomes an integer.
@@ -48,14 +47,14 @@ plus = binary(
     np.add,
     x=lambda grad: grad,
     y=lambda grad: grad,
-    with_number=numbers.plus,
+    with_number=scalar_arithmetic.plus,
 )
 _sub = binary(
     "SubBackward0",
     np.subtract,
     x=lambda grad: grad,
     y=lambda grad: -grad,
-    with_number=numbers.minus,
+    with_number=scalar_arithmetic.minus,
 )
 
 
@@ -69,7 +68,7 @@ mul = binary(
     np.multiply,
     x=_factor_gradient,
     y=lambda grad, x: grad * conj(x),
-    with_number=numbers.times,
+    with_number=scalar_arithmetic.times,
 )
 
 
@@ -342,7 +341,7 @@ quotient = binary(
     _true_divide,
     x=_dividend_gradient,
     y=lambda grad, x, y: _times_negative(grad, (x / y) / y),
-    with_number=numbers.over,
+    with_number=scalar_arithmetic.over,
 )
 
 

@@ -8,15 +8,13 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from gradviz.backends.base import Array, backend_of
+from gradviz.backends.base import Array, backend_of, beside
 from gradviz.backends.wrapped_array import WrappedArray, check_elements
-from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.generator import Generator, default_generator
-from gradviz.ops.recording.placing import beside
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.recording.variable import Value, Variable, raw, variable, zeros_like
 
 #: Draws as many numbers as a shape says.
 Draw: TypeAlias = Callable[[Shape], Any]

@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.elementwise.numbers import plus, times
-from gradviz.ops.elementwise.real_functions import of_reals
+from gradviz.ops.elementwise.real_kernels import of_reals
+from gradviz.ops.elementwise.scalar_arithmetic import plus, times
 from gradviz.ops.elementwise.transcendental import exp
 from gradviz.ops.recording.choosing import choose
 from gradviz.ops.recording.differentiable import Op, unary

@@ -9,7 +9,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import check_elements
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.elementwise.real_functions import of_reals
+from gradviz.ops.elementwise.real_kernels import of_reals
 from gradviz.ops.elementwise.zeta_functions import EULER_MACLAURIN, LARGE, hurwitz
 from gradviz.ops.recording.differentiable import Op, differentiable, unary
 from gradviz.ops.recording.promotion import as_floating, python_number

@@ -8,12 +8,11 @@ from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.rounding import abs, sgn
 from gradviz.ops.elementwise.selection import where
-from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import as_floating, complex_dtype
 from gradviz.ops.recording.refusal import check_tensors
-from gradviz.ops.recording.variable import raw
+from gradviz.ops.recording.variable import raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj, imag, is_complex, real
 
 

@@ -5,13 +5,12 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import WrappedArray, in_one_kernel
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.elementwise.numbers import times
+from gradviz.ops.elementwise.scalar_arithmetic import times
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import log
-from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import binary, differentiable
 from gradviz.ops.recording.promotion import Operand, Scalar, promote
-from gradviz.ops.recording.variable import Value, Variable, device_of, raw
+from gradviz.ops.recording.variable import Value, Variable, device_of, raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.copying import to_copy
 

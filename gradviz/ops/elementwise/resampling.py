@@ -8,10 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gradviz.backends.base import Array
+from gradviz.backends.base import Array, beside
 from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
 from gradviz.ops.recording.layout import as_images
-from gradviz.ops.recording.placing import beside
 
 #: For one axis: shape ``(outputs, inputs)``, float64, on the host.
 Table: TypeAlias = np.ndarray

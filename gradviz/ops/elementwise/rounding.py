@@ -5,11 +5,10 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.selection import where
-from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import Op, binary, differentiable
 from gradviz.ops.recording.promotion import as_floating, promote, python_number
 from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.recording.variable import Value, raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj, is_complex, real
 
 # --- signs ------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.choosing import choose
-from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import Op, binary, differentiable
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
 from gradviz.ops.recording.promotion import (
@@ -18,7 +17,7 @@ from gradviz.ops.recording.promotion import (
     python_number,
 )
 from gradviz.ops.recording.refusal import check_shapes, check_tensors
-from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.ops.recording.variable import Value, raw, variable, zeros_like
 
 # --- by a condition ---------------------------------------------------------------
 

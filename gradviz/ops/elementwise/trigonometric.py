@@ -8,7 +8,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.arithmetic import reciprocal
-from gradviz.ops.elementwise.numbers import times
+from gradviz.ops.elementwise.scalar_arithmetic import times
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import rsqrt
 from gradviz.ops.recording.differentiable import Op, binary, unary

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gradviz.backends.base import Array
+from gradviz.backends.base import Array, beside
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import matmul
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.permutation import transpose
 from gradviz.ops.shapes.shape import reshape

@@ -4,16 +4,15 @@ import math
 
 import numpy as np
 
-from gradviz.backends.base import Array
+from gradviz.backends.base import Array, beside
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import matmul, multiplied
 from gradviz.ops.elementwise.arithmetic import add
-from gradviz.ops.elementwise.numbers import times
+from gradviz.ops.elementwise.scalar_arithmetic import times
 from gradviz.ops.layers.dropout import dropout
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import cpp_name
 from gradviz.ops.recording.layout import in_c_order, laid_out_like
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.permutation import transpose

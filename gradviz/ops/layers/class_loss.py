@@ -18,7 +18,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches
 from gradviz.ops.elementwise.activation import sigmoid
 from gradviz.ops.elementwise.arithmetic import add, div, mul, neg
-from gradviz.ops.elementwise.numbers import over, plus, times
+from gradviz.ops.elementwise.scalar_arithmetic import over, plus, times
 from gradviz.ops.elementwise.selection import clamp, masked_fill
 from gradviz.ops.elementwise.transcendental import log, log1p
 from gradviz.ops.layers.loss_reduction import (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gradviz.backends.base import Array
+from gradviz.backends.base import Array, beside
 from gradviz.backends.wrapped_array import check_elements
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches
@@ -19,7 +19,6 @@ from gradviz.ops.layers.loss_reduction import (
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of

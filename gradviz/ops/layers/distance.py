@@ -4,15 +4,14 @@ from math import inf
 
 import numpy as np
 
-from gradviz.backends.base import Array
+from gradviz.backends.base import Array, beside
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches
 from gradviz.ops.elementwise.arithmetic import div, mul, neg, sub
-from gradviz.ops.elementwise.numbers import floored, plus
+from gradviz.ops.elementwise.scalar_arithmetic import floored, plus
 from gradviz.ops.elementwise.selection import clamp_min
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.norms import norm_along, norm_gradient, norm_of, vector_norm
 from gradviz.ops.reductions.reduction import sum as sum_of

@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gradviz.backends.base import Array
+from gradviz.backends.base import Array, beside
 from gradviz.ops.elementwise.arithmetic import add, mul
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.generator import default_generator
 from gradviz.ops.recording.in_place import in_place
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 

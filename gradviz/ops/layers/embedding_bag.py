@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from gradviz.backends.base import Array, copy_to, device_of
+from gradviz.backends.base import Array, beside, copy_to, device_of
 from gradviz.backends.device import CPU
 from gradviz.backends.wrapped_array import check_elements, in_one_kernel
 from gradviz.engine.protocols import Gradient
@@ -17,7 +17,6 @@ from gradviz.ops.layers.embedding import added_up, check_indices, shorten
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from gradviz.backends.base import beside
 from gradviz.ops.elementwise.arithmetic import add, div, sub
 from gradviz.ops.recording.generator import default_generator
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.softmax import softmax
 

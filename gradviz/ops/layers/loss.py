@@ -14,9 +14,9 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches
 from gradviz.ops.elementwise.activation import sigmoid
 from gradviz.ops.elementwise.arithmetic import add, div, mul, sub
-from gradviz.ops.elementwise.numbers import floored, plus, times
 from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.elementwise.rounding import abs as absolute
+from gradviz.ops.elementwise.scalar_arithmetic import floored, plus, times
 from gradviz.ops.elementwise.selection import clamp, masked_fill
 from gradviz.ops.elementwise.special_functions import xlogy
 from gradviz.ops.elementwise.transcendental import exp, log

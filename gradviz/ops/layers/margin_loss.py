@@ -6,7 +6,7 @@ import numpy as np
 
 from gradviz.ops.algebra.products import broadcast_batches
 from gradviz.ops.elementwise.arithmetic import add, div, mul, neg, sub, taken_from
-from gradviz.ops.elementwise.numbers import minus, plus
+from gradviz.ops.elementwise.scalar_arithmetic import minus, plus
 from gradviz.ops.elementwise.selection import clamp_min, minimum, where
 from gradviz.ops.elementwise.transcendental import sqrt
 from gradviz.ops.layers.distance import pairwise_distance

@@ -21,8 +21,8 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.arithmetic import mul
-from gradviz.ops.elementwise.numbers import plus
 from gradviz.ops.elementwise.powers import pow
+from gradviz.ops.elementwise.scalar_arithmetic import plus
 from gradviz.ops.elementwise.transcendental import rsqrt
 from gradviz.ops.layers.normalization_gradients import (
     Normal,

@@ -18,14 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradviz.backends.base import Array, copy_to
+from gradviz.backends.base import Array, beside, copy_to
 from gradviz.backends.device import CPU
 from gradviz.ops.elementwise.arithmetic import div
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.layers.loss_reduction import check_reduction, reduced
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.refusal import without_derivative
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze

@@ -28,8 +28,8 @@ A plain backward asks for none of this, and pays for none of it:
   for them, there is a formula ``joint``: it takes which gradients are wanted, then what
   the others take, and returns all of them.
 - Arithmetic with a number is another node in C++ than in Python, see
-  `gradviz.ops.elementwise.numbers`; formulas are C++ there. `IN_FORMULA` tells ops that
-  a formula calls them.
+  `gradviz.ops.elementwise.scalar_arithmetic`; formulas are C++ there. `IN_FORMULA`
+  tells ops that a formula calls them.
 """
 
 from collections.abc import Callable, Sequence

@@ -353,6 +353,12 @@ def detached(input: Variable) -> Value:
     return new
 
 
+def zeros_like(x: Value) -> Value:
+    """Zeros of the shape, dtype, device and class of `x`, outside the graph."""
+    zeros = np.zeros_like(raw(x))
+    return variable(zeros) if isinstance(x, Variable) else zeros
+
+
 def raw(value: Value) -> Value:
     """The array of a variable; anything else as it is."""
     return value.array if isinstance(value, Variable) else value

@@ -6,7 +6,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.elementwise.arithmetic import mul, sub
-from gradviz.ops.elementwise.numbers import over, times
+from gradviz.ops.elementwise.scalar_arithmetic import over, times
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.dimensions import Dims, Shape, at, wrap_dim, wrap_dims
 from gradviz.ops.recording.promotion import as_floating, python_number

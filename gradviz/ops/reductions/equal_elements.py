@@ -14,9 +14,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from gradviz.backends.base import Array, copy_to
+from gradviz.backends.base import Array, beside, copy_to
 from gradviz.backends.device import CPU
-from gradviz.ops.recording.placing import beside
 
 #: Takes the ranks of a row, returns the places of those chosen.
 Algorithm: TypeAlias = Callable[[list[int]], list[int]]

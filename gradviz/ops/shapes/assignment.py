@@ -10,12 +10,17 @@ import numpy as np
 from gradviz.backends.base import Array, copy_into_pinned, copy_to
 from gradviz.backends.device import CPU, Device
 from gradviz.backends.wrapped_array import WrappedArray
-from gradviz.ops.recording.constants import zeros_like
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.in_place import change, check_changeable, may_overlap
-from gradviz.ops.recording.variable import Value, Variable, device_of, variable
+from gradviz.ops.recording.variable import (
+    Value,
+    Variable,
+    device_of,
+    variable,
+    zeros_like,
+)
 from gradviz.ops.shapes.broadcasting import broadcast_to, sum_to
 from gradviz.ops.shapes.copying import to_copy
 from gradviz.ops.shapes.index_arrays import Indices

@@ -5,12 +5,11 @@ from math import prod
 
 import numpy as np
 
-from gradviz.backends.base import Array
+from gradviz.backends.base import Array, beside
 from gradviz.backends.wrapped_array import check_elements
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, several, wrap_dim
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.broadcasting import expand

@@ -8,6 +8,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
+from gradviz.backends.base import beside
 from gradviz.ops.elementwise import drawing
 from gradviz.ops.elementwise.drawing import (
     chances_of,
@@ -18,7 +19,6 @@ from gradviz.ops.elementwise.drawing import (
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
 from gradviz.ops.recording.generator import Generator
 from gradviz.ops.recording.in_place import change
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, Variable
 
 

@@ -1,4 +1,4 @@
-"""Gates: one half of the elements decides how much of the other half passes."""
+"""`glu`: one half of the elements decides how much of the other half passes."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Special functions of real numbers, as kernels of ops."""
+"""Functions of real numbers as kernels: what ops of them compute forwards."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""Arithmetic with a number as PyTorch's composite functions record it.
+"""Arithmetic with a number, as PyTorch's composite functions record it.
 
 ``x * 2`` in Python is a node MulBackward0, the same in C++ is MulBackward1. Losses and
 their like are written in C++ there; here they use these. Formulas need not: there

@@ -4,7 +4,7 @@ import gradviz as gv
 from gradviz.analysis.order import execution_order
 from gradviz.backends.device import Device
 from gradviz.engine import Engine, Node
-from gradviz.repetition import recorded
+from gradviz.recorded_schedule import recorded
 
 
 class Op(Node):

@@ -1,10 +1,9 @@
-"""Sequences of different lengths, padded, without the padding."""
+"""Packing a padded batch of sequences: without the padding, time after time."""
 
 import numpy as np
 
-from gradviz.backends.base import Array
+from gradviz.backends.base import Array, beside
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.placing import beside
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.gathering import sum_slices
 from gradviz.ops.shapes.shape import reshape

@@ -11,10 +11,9 @@ from typing import Any, Final
 
 from gradviz.checkpointing.debugging import OpLogs
 from gradviz.checkpointing.frame import Frame, Metadata
-from gradviz.checkpointing.random_state import remembered
 from gradviz.checkpointing.reentrant import CheckpointFunction
+from gradviz.checkpointing.second_run import remembered
 from gradviz.engine.grad_mode import is_grad_enabled
-from gradviz.engine.module_path import here, running
 from gradviz.ops.recording.variable import Value, Variable
 
 #: Makes the surroundings of the first run and those of the second.
@@ -90,12 +89,12 @@ def checkpoint(
         context_fn = logs.contexts
     metadata = _metadata_of(determinism_check)
     surroundings, surroundings_again = context_fn()
-    rewound, place = remembered(preserve), here()
+    as_then = remembered(preserve)
     if not is_grad_enabled():
         return function(*args, **kwargs)
 
     def recompute(*args: object) -> None:
-        with running(place), rewound(), surroundings_again:
+        with as_then(), surroundings_again:
             function(*args, **kwargs)
 
     frame = Frame(

@@ -11,9 +11,8 @@ from typing import Any
 from gradviz.autograd import backward as run_backward
 from gradviz.autograd import enable_grad, no_grad
 from gradviz.autograd.function import Function
-from gradviz.checkpointing.random_state import remembered
+from gradviz.checkpointing.second_run import remembered
 from gradviz.engine import default_engine
-from gradviz.engine.module_path import here, running
 from gradviz.ops.recording.variable import Value, Variable
 
 
@@ -29,7 +28,7 @@ class CheckpointFunction(Function):
     ) -> object:
         _warn_if_useless(args)
         ctx.run_function = run_function
-        ctx.rewound, ctx.place = remembered(preserve_rng_state), here()
+        ctx.as_then = remembered(preserve_rng_state)
         ctx.arguments = [None if isinstance(x, Variable) else x for x in args]
         ctx.places = [i for i, x in enumerate(args) if isinstance(x, Variable)]
         ctx.save_for_backward(*(x for x in args if isinstance(x, Variable)))
@@ -46,7 +45,7 @@ class CheckpointFunction(Function):
                 ".backward() without passing the `inputs` argument."
             )
         inputs = _detached_inputs(ctx)
-        with running(ctx.place), ctx.rewound(), enable_grad():
+        with ctx.as_then(), enable_grad():
             outputs = ctx.run_function(*inputs)
         outputs = (outputs,) if isinstance(outputs, Variable) else outputs
         pairs = [

@@ -1,11 +1,14 @@
 """The engine, usable by itself: nodes over anything that can be added.
 
-Read it bottom up. *The graph*: `protocols`, `node`, `basic_nodes`, `ownership`.
-*Order*: `schedule`, `ready_queue`, `policies`. *State*: `graph_task`, `thread_state`,
-`device_queues`, `passes`. *What is done*: `discovery`, `validation`, `hooks`,
-`input_buffer`, `evaluation`, `completion`. *Who does it*: `worker`, `thread_pool`,
-`device_threads`, `engine`. *Looking at it*: `prediction`, `inspection`, `watchdog`,
-`anomaly`. `sync` is the seam through which all of it takes threads, locks and clocks.
+Read it bottom up: each module needs only those before it. *The ground*: `sync`, the
+seam through which all of it takes threads, locks and clocks; `protocols`, `grad_mode`.
+*The graph*: `removable_handle`, `anomaly`, `node`, `input_buffer`, `basic_nodes`,
+`validation`. *Streams*: `stream_rules`, `stream_mismatch`, `pass_streams`. *Order and
+state*: `schedule`, `ready_queue`, `graph_task`, `thread_state`, `device_queues`,
+`passes`, `policies`. *What is done*: `discovery`, `hooks`, `arrival`,
+`streamed_handover`, `handover`, `evaluation`, `completion`. *Who does it*: `worker`,
+`thread_pool`, `device_threads`, `execution`. *Looking at it*: `prediction`,
+`inspection`, `watchdog`, `tracebacks`. *All of it*: `engine`.
 """
 
 from gradviz.engine.basic_nodes import AccumulateGrad, GraphRoot

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from gradviz.backends.base import device_of
 from gradviz.backends.device import CPU, Device
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, InputMetadata, Node
-from gradviz.engine.ownership import (
+from gradviz.engine.input_buffer import (
     fits,
     is_sole_reference,
     is_writeable,
     owns_its_memory,
 )
+from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, InputMetadata, Node
 from gradviz.engine.protocols import Gradient, Leaf
 from gradviz.engine.sync import LeafLock, out_of_memory
 from gradviz.trace.probe import How

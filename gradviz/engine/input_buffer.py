@@ -1,14 +1,50 @@
-"""Where the gradients of a node gather until all of them are there."""
+"""Where the gradients of a node gather, and which of them may be overwritten."""
 
-from typing import TypeAlias
+import sys
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias
 
-from gradviz.engine.ownership import fits, is_sole_reference, owns_its_memory
+from gradviz.backends.stream import Event, Stream
 from gradviz.engine.protocols import Gradient
 from gradviz.trace.probe import How
 
 #: The gradients that have arrived at a node, a place for each of its inputs; None
 #: where nothing has come. Guarded by the mutex of its GraphTask until the node runs.
 InputBuffer: TypeAlias = list[Gradient]
+
+
+class Ready(NamedTuple):
+    """When a gradient on an accelerator is ready.
+
+    Attributes:
+        stream: When its work is done that was there when the gradient was handed on.
+        event: Says so; None if nobody will have to wait.
+        accumulation: Where others are added to the gradient.
+        producer: The id of the node that made it, -1 for the caller.
+        is_sum: Whether the engine has added it up, and nobody has seen it yet.
+    """
+
+    stream: Stream
+    event: Event | None
+    accumulation: Stream
+    producer: int
+    is_sum: bool = False
+
+
+class StreamBuffer(list[Gradient]):
+    """An input buffer in a pass that knows of streams.
+
+    Attributes:
+        ready: For each gradient when it is ready; None where nothing has come, and for
+            what nobody has to wait for. Guarded like the buffer itself: by the mutex of
+            the GraphTask until the node runs.
+    """
+
+    __slots__ = ("ready",)
+
+    def __init__(self, gradients: Sequence[Gradient]) -> None:
+        super().__init__(gradients)
+        self.ready: list[Ready | None] = [None] * len(gradients)
 
 
 def add(buffer: InputBuffer, index: int, gradient: Gradient, *, copies: bool) -> How:
@@ -35,3 +71,50 @@ def add(buffer: InputBuffer, index: int, gradient: Gradient, *, copies: bool) ->
         return How.IN_PLACE
     buffer[index] = buffer[index] + gradient
     return How.OUT_OF_PLACE
+
+
+# Note [Stealing a gradient]
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~
+# A gradient that nobody else can see may be added to in place, or kept without a copy.
+# Nobody else can see it if the list that holds it has the only reference to it, and
+# if its memory is its own (a view would share it with its base). PyTorch asks
+# `use_count()`; here it is the reference count, always taken of an *element of a list*:
+# evaluating that expression takes one reference on every interpreter, while what a
+# local variable counts for differs between them. Where even that does not hold (an
+# interpreter with deferred counts), `_COUNTS_ARE_EXACT` is False and every gradient is
+# copied: slower, never wrong.
+
+_one_reference: Final = [object()]
+_COUNTS_ARE_EXACT: Final = sys.getrefcount(_one_reference[0]) == 2
+
+
+def is_sole_reference(
+    gradients: list[Gradient], index: int, *, others: int = 0
+) -> bool:
+    """Whether only the list, and `others` places we know of, hold the gradient."""
+    return _COUNTS_ARE_EXACT and sys.getrefcount(gradients[index]) <= 2 + others
+
+
+def owns_its_memory(gradient: Gradient) -> bool:
+    """Whether `gradient` is an array with memory of its own that may be written.
+
+    False for views (which may alias another gradient, or repeat one element through
+    a stride of zero), for read-only arrays, and for whatever is no array.
+    """
+    flags = getattr(gradient, "flags", None)
+    return flags is not None and flags.owndata and getattr(flags, "writeable", True)
+
+
+def is_writeable(gradient: Gradient) -> bool:
+    """Whether nothing forbids writing to `gradient`."""
+    return bool(getattr(getattr(gradient, "flags", None), "writeable", True))
+
+
+def fits(gradient: Gradient, other: Gradient) -> bool:
+    """Whether ``gradient += other`` gives what ``gradient + other`` gives."""
+    shape = getattr(gradient, "shape", None)
+    return (
+        shape is not None
+        and shape == getattr(other, "shape", None)
+        and bool(gradient.dtype == getattr(other, "dtype", None))
+    )

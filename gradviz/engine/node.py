@@ -6,13 +6,13 @@ which node the *i*-th of them goes to. Nodes know nothing of threads or queues.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, ClassVar, Final, NamedTuple
 
 from gradviz.backends.current_streams import stream_for
 from gradviz.backends.device import CPU, Device
 from gradviz.engine import anomaly
-from gradviz.engine.module_path import MODULE_PATH
 from gradviz.engine.protocols import Gradient, name_of
 from gradviz.engine.removable_handle import RemovableHandle, append, named_like
 from gradviz.engine.sync import ThreadLocal
@@ -21,6 +21,15 @@ from gradviz.trace import probe
 #: The sequence_nr of every AccumulateGrad: before everything else that is ready.
 #: Source: torch/csrc/autograd/functions/accumulate_grad.cpp (Q4).
 MAX_SEQUENCE_NR: Final = 2**64 - 1
+
+#: Which part of a model is running, such as ``Model.encoder.0.linear``; empty outside
+#: of all models. Set by whoever runs models.
+MODULE_PATH: Final = ContextVar("gradviz.module_path", default="")
+
+#: id of a module -> its path, for all modules of the model that runs; None outside.
+MODULE_PATHS: Final[ContextVar[Mapping[int, str] | None]] = ContextVar(
+    "gradviz.module_paths", default=None
+)
 
 _next_id: Final = itertools.count().__next__
 

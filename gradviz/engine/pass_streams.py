@@ -20,9 +20,9 @@ from gradviz.backends.device import Device
 from gradviz.backends.stream import Event, Stream, keep_for
 from gradviz.engine import stream_mismatch, stream_rules
 from gradviz.engine.basic_nodes import AccumulateGrad, GraphRoot
+from gradviz.engine.input_buffer import Ready, StreamBuffer
 from gradviz.engine.node import Node
 from gradviz.engine.protocols import Gradient
-from gradviz.engine.stream_buffer import Ready, StreamBuffer
 from gradviz.engine.stream_rules import Addition
 from gradviz.trace.probe import Probe
 

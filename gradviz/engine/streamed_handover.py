@@ -4,10 +4,10 @@ from gradviz.backends.current_streams import on_stream
 from gradviz.engine.arrival import add_up, arrive, arrive_under_mutex
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.graph_task import GraphTask
+from gradviz.engine.input_buffer import Ready, StreamBuffer
 from gradviz.engine.node import Edge, Node
 from gradviz.engine.pass_streams import PassStreams
 from gradviz.engine.protocols import Gradient
-from gradviz.engine.stream_buffer import Ready, StreamBuffer
 from gradviz.engine.thread_state import ThreadState
 from gradviz.trace.probe import How
 

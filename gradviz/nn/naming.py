@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextvars import Token
 from typing import Any, Final, Protocol, TypeVar
 
-from gradviz.engine.module_path import MODULE_PATH, MODULE_PATHS
+from gradviz.engine.node import MODULE_PATH, MODULE_PATHS
 
 
 class Named(Protocol):

@@ -3,8 +3,8 @@
 import pytest
 
 from gradviz.backends.stream import Stream, stream_at
+from gradviz.engine.input_buffer import Ready
 from gradviz.engine.pass_streams import PassStreams
-from gradviz.engine.stream_buffer import Ready
 from tests.engine.accelerator import NOTED_0, NOTED_1
 
 pytestmark = pytest.mark.usefixtures("notebook")

@@ -7,7 +7,7 @@ import pytest
 from gradviz.backends.stream import stream_at
 from gradviz.engine import Edge, PyTorchSchedule
 from gradviz.engine.device_queues import DeviceQueues
-from gradviz.engine.stream_buffer import Ready, StreamBuffer
+from gradviz.engine.input_buffer import Ready, StreamBuffer
 from gradviz.engine.streamed_handover import _arrive_when_ready
 from gradviz.engine.sync import THREADS
 from gradviz.engine.thread_state import ThreadState

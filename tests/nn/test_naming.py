@@ -6,7 +6,7 @@ import pytest
 
 import gradviz as gv
 from gradviz import nn
-from gradviz.engine.module_path import MODULE_PATH
+from gradviz.engine.node import MODULE_PATH
 from gradviz.nn import naming
 
 

@@ -18,8 +18,8 @@ from gradviz.backends.base import Array
 from gradviz.backends.device import CPU, Device
 from gradviz.engine import anomaly, basic_nodes
 from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.input_buffer import fits, is_writeable, owns_its_memory
 from gradviz.engine.node import Edge, InputMetadata, Node, NodeHooks, TensorHooks
-from gradviz.engine.ownership import fits, is_writeable, owns_its_memory
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording import inference
 from gradviz.ops.recording.grad_rules import check_grad, check_grad_dtype

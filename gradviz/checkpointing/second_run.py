@@ -1,0 +1,43 @@
+"""What a second run of a function finds as the first one did."""
+
+import contextlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+
+from gradviz.engine.node import MODULE_PATH, MODULE_PATHS
+from gradviz.ops.recording.generator import default_generator
+
+
+def remembered(preserve_rng_state: bool) -> Callable[[], AbstractContextManager[None]]:
+    """Remember which part of a model is running, and where the generator is.
+
+    Args:
+        preserve_rng_state: Whether to remember the generator.
+
+    Returns:
+        What makes a block that counts as that part of the model, and in which the
+        generator goes on from here; after it, all is as it was before the block.
+    """
+    module = MODULE_PATH.get(), MODULE_PATHS.get()
+    state = default_generator.get_state() if preserve_rng_state else None
+
+    @contextlib.contextmanager
+    def as_then():  # type: ignore[no-untyped-def]  # noqa: ANN202 - see the return type
+        surrounding = MODULE_PATH.get(), MODULE_PATHS.get()
+        surrounding_state = default_generator.get_state()
+        _enter(*module)
+        if state is not None:
+            default_generator.set_state(state)
+        try:
+            yield
+        finally:
+            _enter(*surrounding)
+            if state is not None:
+                default_generator.set_state(surrounding_state)
+
+    return as_then
+
+
+def _enter(path: str, paths: Mapping[int, str] | None) -> None:
+    MODULE_PATH.set(path)
+    MODULE_PATHS.set(paths)

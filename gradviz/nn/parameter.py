@@ -1,9 +1,10 @@
-"""Tensors that a module counts among its own: parameters and buffers."""
+"""Parameters and buffers, the tensors of a module; and parameters as one vector."""
 
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 from typing import Any, Self, TypeVar
 
 from gradviz.ops.recording.variable import Variable
+from gradviz.ops.shapes.joining import cat
 from gradviz.tensors.creation import tensor
 from gradviz.tensors.tensor import Tensor
 
@@ -70,6 +71,28 @@ class Buffer(Tensor):
 
     def __init__(self, data: Tensor | None = None, *, persistent: bool = True) -> None:
         del data, persistent  # __new__ took them
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements of all parameters, one after the other; differentiable."""
+    vector: Tensor = cat([one.reshape(-1) for one in parameters])
+    return vector
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Give parameters the elements of a vector, as `parameters_to_vector` made it.
+
+    Raises:
+        TypeError: `vec` is no tensor.
+    """
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected gradviz.Tensor, but got: {type(vec).__name__}")
+    begin = 0
+    for parameter in parameters:
+        end = begin + parameter.numel()
+        part = vec[begin:end].detach().reshape(parameter.shape)
+        parameter.data = part
+        begin = end
 
 
 def _as(cls: type[T], source: Tensor) -> T:

@@ -1,9 +1,9 @@
 """What is done to many parameters at once, where PyTorch has it."""
 
 from gradviz.nn.gradients import clip_grad_norm_, clip_grad_value_, get_total_norm
+from gradviz.nn.parameter import parameters_to_vector, vector_to_parameters
 from gradviz.nn.utils import rnn
 from gradviz.nn.utils.weight_norm import remove_weight_norm, weight_norm
-from gradviz.nn.vectors import parameters_to_vector, vector_to_parameters
 
 __all__ = [
     "clip_grad_norm_",

@@ -10,7 +10,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise import scalar_arithmetic
 from gradviz.ops.recording.differentiable import binary, differentiable, unary
 from gradviz.ops.recording.dtype_names import cpp_name
-from gradviz.ops.recording.layout import laid_out_like
+from gradviz.ops.recording.memory_layout import laid_out_like
 from gradviz.ops.recording.plan import IN_FORMULA
 from gradviz.ops.recording.promotion import (
     Operand,

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradviz.backends.base import Array, beside
 from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
-from gradviz.ops.recording.layout import as_images
+from gradviz.ops.recording.memory_layout import as_images
 
 #: For one axis: shape ``(outputs, inputs)``, float64, on the host.
 Table: TypeAlias = np.ndarray

@@ -15,7 +15,7 @@ from gradviz.ops.elementwise.resampling import Table, resampling
 from gradviz.ops.layers.pooling import choice
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
-from gradviz.ops.recording.layout import has_channels_last
+from gradviz.ops.recording.memory_layout import has_channels_last
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import mean
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze

@@ -12,7 +12,7 @@ from gradviz.ops.elementwise.scalar_arithmetic import times
 from gradviz.ops.layers.dropout import dropout
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import cpp_name
-from gradviz.ops.recording.layout import in_c_order, laid_out_like
+from gradviz.ops.recording.memory_layout import in_c_order, laid_out_like
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.permutation import transpose

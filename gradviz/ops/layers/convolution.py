@@ -32,7 +32,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
-from gradviz.ops.recording.layout import as_images, in_c_order
+from gradviz.ops.recording.memory_layout import as_images, in_c_order
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of

@@ -15,7 +15,7 @@ from gradviz.ops.layers.adaptive_pooling import (
 )
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
-from gradviz.ops.recording.layout import as_images
+from gradviz.ops.recording.memory_layout import as_images
 from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, raw
 

@@ -32,7 +32,7 @@ from gradviz.ops.layers.normalization_gradients import (
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.layout import as_images, has_channels_last, in_c_order
+from gradviz.ops.recording.memory_layout import as_images, has_channels_last, in_c_order
 from gradviz.ops.recording.promotion import python_number
 from gradviz.ops.recording.variable import Value, Variable, device_of, raw
 from gradviz.ops.reductions.reduction import mean as mean_of

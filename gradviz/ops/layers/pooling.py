@@ -17,7 +17,7 @@ from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
-from gradviz.ops.recording.layout import as_images, in_c_order
+from gradviz.ops.recording.memory_layout import as_images, in_c_order
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 

@@ -24,7 +24,7 @@ from gradviz.ops.recording.arguments import (
     completion_of,
     places_of_numbers,
 )
-from gradviz.ops.recording.layout import laid_out_like
+from gradviz.ops.recording.memory_layout import laid_out_like
 from gradviz.ops.recording.op_node import (
     OpNode,
     SeveralNode,

@@ -1,6 +1,87 @@
-"""How the elements of an array lie in memory."""
+"""How elements lie in memory: those of a result in the order in which PyTorch's do.
+
+Whether a later `reshape` is a view or a copy depends on it, and so do the nodes that it
+makes. NumPy chooses otherwise where operands lie in different orders, after reductions
+and after indexing.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
 
 from gradviz.backends.base import Array
+
+#: From the dimension of the longest steps to that of the shortest.
+Order = Sequence[int]
+
+#: Images and volumes whose channels lie next to each other, as PyTorch calls them.
+_CHANNELS_LAST: Final[dict[int, Order]] = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+
+
+def in_c_order(x: Array) -> Array:
+    """`x`, copied if its elements do not lie in C order."""
+    return x if x.flags.c_contiguous else np.copy(x, order="C")
+
+
+def laid_out(x: Array, order: Order) -> Array:
+    """`x`, copied if its elements do not lie in this order."""
+    turned = np.transpose(x, order)
+    if turned.flags.c_contiguous:
+        return x
+    return np.transpose(np.copy(turned, order="C"), np.argsort(order).tolist())
+
+
+def laid_out_like(x: Array, *operands: Array) -> Array:
+    """`x` in the order that PyTorch gives to what is computed of `operands`."""
+    return laid_out(x, memory_order(x.shape, operands)) if x.ndim > 1 else x
+
+
+def as_images(x: Array, images: Array) -> Array:
+    """`x` with channels last if `images` has them there, else in C order."""
+    if images.flags.c_contiguous or not has_channels_last(images):
+        return in_c_order(x)
+    return laid_out(x, _CHANNELS_LAST[x.ndim])
+
+
+def has_channels_last(x: Array) -> bool:
+    """Whether these are images or volumes whose channels lie next to each other.
+
+    Source: c10/core/MemoryFormat.h, is_channels_last_strides_2d and _3d.
+    """
+    if x.flags.c_contiguous or x.ndim not in _CHANNELS_LAST or not x.strides[1]:
+        return False
+    least = 0
+    for dim in (1, *reversed(_CHANNELS_LAST[x.ndim][1:-1]), 0):
+        size, step = x.shape[dim], x.strides[dim]
+        if size == 1:  # whose step means nothing, and is another one in PyTorch
+            continue
+        if not size or step < least or (dim == 0 and least == x.strides[1]):
+            return False
+        least = step * size
+    return True
+
+
+def memory_order(shape: Sequence[int], operands: Sequence[Array]) -> Order:
+    """The order of dimensions for what is computed of `operands`, which broadcast.
+
+    The first operand that tells two dimensions apart decides; one that takes no steps
+    along a dimension, as it was expanded, does not.
+
+    Source: aten/src/ATen/TensorIterator.cpp, reorder_dimensions.
+    """
+    steps = [_steps(shape, one) for one in operands if hasattr(one, "strides")]
+    dims = list(range(len(shape)))[::-1]
+    for i in range(1, len(dims)):
+        moving = i
+        for before in range(i - 1, -1, -1):
+            compared = _compared(dims[before], dims[moving], shape, steps)
+            if compared > 0:
+                dims[before], dims[moving] = dims[moving], dims[before]
+                moving = before
+            elif compared < 0:
+                break
+    return dims[::-1]
 
 
 def is_dense(array: Array) -> bool:
@@ -31,3 +112,24 @@ def is_laid_out_as(gradient: Array, leaf: Array) -> bool:
             leaf.shape, gradient.strides, leaf.strides, strict=True
         )
     )
+
+
+def _steps(shape: Sequence[int], x: Array) -> list[int]:
+    """How far one step along each dimension is; 0 where `x` is expanded to `shape`."""
+    missing = len(shape) - x.ndim
+    return [0] * missing + [
+        step if size == wanted else 0
+        for step, size, wanted in zip(x.strides, x.shape, shape[missing:], strict=True)
+    ]
+
+
+def _compared(
+    a: int, b: int, shape: Sequence[int], steps: Sequence[Sequence[int]]
+) -> int:
+    for one in steps:
+        if one[a] and one[b]:
+            if one[a] != one[b]:
+                return 1 if one[a] > one[b] else -1
+            if shape[a] > shape[b]:
+                return 1
+    return 0

@@ -13,7 +13,7 @@ from gradviz.ops.recording import return_types
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import at, wrap_dim
-from gradviz.ops.recording.layout import in_c_order
+from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike, as_floating
 from gradviz.ops.recording.return_types import Extremes, Kind
 from gradviz.ops.recording.variable import Value, raw

@@ -19,7 +19,7 @@ from gradviz.ops.recording.dimensions import (
     wrap_dim,
     wrap_dims,
 )
-from gradviz.ops.recording.layout import in_c_order
+from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.return_types import Extremes, Kind, Range
 from gradviz.ops.recording.variable import Value, Variable, raw, variable

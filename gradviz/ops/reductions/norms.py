@@ -17,7 +17,7 @@ from gradviz.ops.elementwise.selection import masked_fill, where
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, wrap_dims
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.layout import in_c_order
+from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.shapes.broadcasting import restored

@@ -20,7 +20,7 @@ from gradviz.ops.recording.dimensions import (
     wrap_dims,
 )
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.layout import in_c_order
+from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike, as_floating
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.cumulative import cumprod

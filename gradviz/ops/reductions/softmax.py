@@ -8,7 +8,7 @@ from gradviz.backends.base import Array
 from gradviz.ops.elementwise.arithmetic import neg
 from gradviz.ops.elementwise.transcendental import exp
 from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.layout import in_c_order
+from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, device_of, raw

@@ -8,7 +8,7 @@ from gradviz.ops.recording import return_types
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import wrap_dim
-from gradviz.ops.recording.layout import in_c_order
+from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.return_types import Extremes, Kind
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.equal_elements import SHORT, best, rearranged, sorting

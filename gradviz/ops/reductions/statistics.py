@@ -11,7 +11,7 @@ from gradviz.ops.elementwise.selection import masked_fill, where
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, num_reduced, wrap_dims
-from gradviz.ops.recording.layout import in_c_order
+from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import mean
 from gradviz.ops.shapes.broadcasting import restored

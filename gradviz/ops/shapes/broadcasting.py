@@ -8,7 +8,7 @@ from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.layout import in_c_order
+from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.refusal import check_list
 from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.shape import reshape, view

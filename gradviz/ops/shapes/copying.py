@@ -10,7 +10,7 @@ from gradviz.backends.device import CPU, Device
 from gradviz.backends.pinning import pinned
 from gradviz.backends.protocols import Accelerator
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.layout import laid_out_like
+from gradviz.ops.recording.memory_layout import laid_out_like
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.variable import Value, raw
 

@@ -11,7 +11,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.layout import in_c_order
+from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.promotion import Scalar
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.broadcasting import sum_to

@@ -10,7 +10,7 @@ from gradviz.backends.mixing import MixedDevicesError
 from gradviz.backends.pinned_array import assign
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
-from gradviz.ops.recording.layout import has_channels_last, in_c_order
+from gradviz.ops.recording.memory_layout import has_channels_last, in_c_order
 from gradviz.ops.recording.promotion import result_dtype
 from gradviz.ops.recording.refusal import check_list
 from gradviz.ops.recording.result import record

@@ -7,7 +7,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Dims, Shape, several, wrap_dim
-from gradviz.ops.recording.layout import in_c_order, laid_out_like
+from gradviz.ops.recording.memory_layout import in_c_order, laid_out_like
 from gradviz.ops.recording.variable import Value, raw
 
 

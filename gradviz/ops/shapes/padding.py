@@ -9,7 +9,7 @@ from gradviz.backends.base import Array
 from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
 from gradviz.ops.recording.dimensions import Shape, at
-from gradviz.ops.recording.layout import as_images
+from gradviz.ops.recording.memory_layout import as_images
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.shapes.assignment import copy_
 from gradviz.ops.shapes.slicing import slice_part

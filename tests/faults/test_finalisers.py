@@ -26,9 +26,13 @@ from tests.faults.scene import (
 
 
 @pytest.fixture(autouse=True)
-def _own_threshold() -> Iterator[None]:
+def _own_collector() -> Iterator[None]:
+    """The test's own threshold, and nothing to look through but what it makes itself."""
     outer = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
     yield
+    gc.unfreeze()
     gc.set_threshold(*outer)
 
 

@@ -65,8 +65,9 @@ def main() -> None:
         places: SimpleQueue[Path] = SimpleQueue()
         for number in range(chosen.workers):
             places.put(place := _copy(Path(folder) / str(number)))
-        if _fails(place, (*(f"tests/{package}" for package in PACKAGES), *REST)):
-            parser.exit(1, "some of these tests fail without any change\n")
+        every = (*(f"tests/{package}" for package in PACKAGES), *REST)
+        if failure := _failure(place, every):
+            parser.exit(1, f"{failure}\nsome tests fail without any change\n")
         with ThreadPoolExecutor(chosen.workers) as pool:
             noticed = list(pool.map(lambda mutant: _try(mutant, places), mutants))
     survivors = [m for m, by in zip(mutants, noticed, strict=True) if not by]
@@ -102,7 +103,7 @@ def _try(mutant: Mutant, places: "SimpleQueue[Path]") -> str:
     source = path.read_text()
     try:
         path.write_text(changed(source, mutant.site))
-        by = next((tests[0] for tests in _rounds(mutant) if _fails(place, tests)), "")
+        by = next((tests[0] for tests in _rounds(mutant) if _failure(place, tests)), "")
     finally:
         path.write_text(source)
         places.put(place)
@@ -120,7 +121,8 @@ def _rounds(mutant: Mutant) -> Iterator[tuple[str, ...]]:
     yield REST
 
 
-def _fails(place: Path, tests: tuple[str, ...]) -> bool:
+def _failure(place: Path, tests: tuple[str, ...]) -> str:
+    """What the tests say, if one of them fails; else nothing."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not stress"]
     command += ["-p", "no:cacheprovider", "-p", "no:randomly"]
     command += ["-o", f"faulthandler_timeout={HANG_SECONDS}"]
@@ -135,13 +137,17 @@ def _fails(place: Path, tests: tuple[str, ...]) -> bool:
             cwd=place,
             env=surroundings,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             timeout=TIMEOUT_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return True
-    return done.returncode != 0
+        return f"not over after {TIMEOUT_SECONDS} s"
+    if not done.returncode:
+        return ""
+    return done.stdout or f"exit code {done.returncode}"
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
-"""Testing what runs on an engine, and the engine itself, one schedule at a time.
+"""Testing a program that runs on an engine, one schedule of its threads at a time.
 
 Read bottom up: `policy` (who runs next), `fiber`, `fibers` (threads that take turns),
 `scheduler` (the engine's seam on top of them), `exploration` (many schedules, and one
-again); `workload`, `event_list`, `event_rules`, `account`, `world` (a watched engine,
-and what must hold), `scenarios` (what it is put through). ``python -m
-gradviz.testing`` runs it by hand.
+again), `event_list` (what the engine reports, kept in memory). ``python -m
+gradviz.testing`` runs a scenario by hand.
 
-Needs greenlet, which comes with ``gradviz[dev]``.
+The scheduler needs greenlet, which comes with ``gradviz[dev]`` only: ``pip install
+greenlet``.
 """
 
+from gradviz.testing.event_list import EventList
 from gradviz.testing.exploration import (
+    Scenario,
     ScheduleFailed,
     explore,
     mixed,
@@ -29,9 +31,11 @@ from gradviz.testing.scheduler import Scheduler, pause, sleep
 __all__ = [
     "Deadlock",
     "DepthFirst",
+    "EventList",
     "Livelock",
     "PriorityChanges",
     "RandomWalk",
+    "Scenario",
     "ScheduleError",
     "ScheduleFailed",
     "Scheduler",

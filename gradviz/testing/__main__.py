@@ -1,13 +1,17 @@
-"""``python -m gradviz.testing [SCENARIO [POLICY]]``: run schedules by hand.
+"""``python -m gradviz.testing MODULE:FUNCTION [POLICY]``: run schedules by hand.
 
-Without arguments it lists the scenarios; with a scenario it explores that one; with a
-policy it repeats one schedule, and if that fails looks for a simpler one that does.
+With a scenario alone it explores that one; with a policy it repeats one schedule, and
+if that fails looks for a simpler one that does.
 """
+
+import importlib
+import operator
 
 import click
 
 from gradviz.errors import UserError
 from gradviz.testing.exploration import (
+    Scenario,
     ScheduleFailed,
     explore,
     mixed,
@@ -15,27 +19,40 @@ from gradviz.testing.exploration import (
     simplify,
 )
 from gradviz.testing.policy import SPECS, parse_policy
-from gradviz.testing.scenarios import SCENARIOS
 
 
 @click.command(epilog=f"POLICY is {SPECS}.")
-@click.argument("scenario", required=False, type=click.Choice(sorted(SCENARIOS)))
+@click.argument("scenario", metavar="MODULE:FUNCTION")
 @click.argument("policy", required=False)
 @click.option("-n", "num_runs", default=1000, show_default=True, help="Schedules.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the first one.")
-def main(scenario: str | None, policy: str | None, num_runs: int, seed: int) -> None:
-    """Run SCENARIO under many schedules, or again under the one of POLICY."""
-    if scenario is None:
-        for name in SCENARIOS:
-            click.echo(name)
-    elif policy is None:
-        _explore(scenario, num_runs, seed)
+def main(scenario: str, policy: str | None, num_runs: int, seed: int) -> None:
+    """Run a scenario under many schedules, or again under the one of POLICY.
+
+    A scenario is a function of a `gradviz.testing.Scheduler`.
+    """
+    found = _find(scenario)
+    if policy is None:
+        _explore(scenario, found, num_runs, seed)
     else:
-        _repeat(scenario, policy)
+        _repeat(scenario, found, policy)
 
 
-def _explore(name: str, num_runs: int, seed: int) -> None:
-    scenario = SCENARIOS[name]
+def _find(name: str) -> Scenario:
+    module, _, function = name.partition(":")
+    try:
+        scenario: Scenario = operator.attrgetter(function)(
+            importlib.import_module(module)
+        )
+    except (ImportError, AttributeError, ValueError) as error:
+        raise click.UsageError(
+            f"{name!r} is no scenario: {error}; expected MODULE:FUNCTION, of a module "
+            "that can be imported from here"
+        ) from None
+    return scenario
+
+
+def _explore(name: str, scenario: Scenario, num_runs: int, seed: int) -> None:
     try:
         explore(scenario, mixed(scenario, num_runs, seed))
     except ScheduleFailed as failed:
@@ -43,8 +60,7 @@ def _explore(name: str, num_runs: int, seed: int) -> None:
     click.echo(f"{name}: {num_runs} schedules, nothing wrong")
 
 
-def _repeat(name: str, spec: str) -> None:
-    scenario = SCENARIOS[name]
+def _repeat(name: str, scenario: Scenario, spec: str) -> None:
     try:
         run = run_once(scenario, parse_policy(spec))
     except UserError as error:

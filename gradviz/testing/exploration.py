@@ -58,7 +58,7 @@ class ScheduleFailed(ScheduleError):  # noqa: N818 - a test fails, it does not e
         failure = run.failure
         super().__init__(
             f"schedule {num_runs} fails: {type(failure).__name__}: {failure}\n"
-            f"repeat: python -m gradviz.testing {name_of(scenario)} {run.policy.spec}"
+            f"repeat: {how_to_repeat(scenario, run.policy)}"
         )
 
 
@@ -131,9 +131,16 @@ def simplify(scenario: Scenario, run: Run, max_runs: int = 5000) -> Run:
     return run
 
 
-def name_of(scenario: Scenario) -> str:
-    """How messages and the command line call a scenario."""
-    return getattr(scenario, "__name__", repr(scenario))
+def how_to_repeat(scenario: Scenario, policy: Policy) -> str:
+    """The line that runs a scenario again under one schedule.
+
+    For a shell, or of Python if it is a function that no other program can import.
+    """
+    module = getattr(scenario, "__module__", "__main__")
+    name = getattr(scenario, "__qualname__", repr(scenario))
+    if module == "__main__" or "<" in name:
+        return f'run_once({name.rpartition(".")[2]}, parse_policy("{policy.spec}"))'
+    return f"python -m gradviz.testing {module}:{name} {policy.spec}"
 
 
 @contextlib.contextmanager

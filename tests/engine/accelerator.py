@@ -1,6 +1,6 @@
 """Two accelerators that take notes, and what a test does with them.
 
-Arrays are single numbers. See `gradviz.testing.noted_device`.
+Arrays are single numbers. See `tests.backends.noted_device`.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from gradviz.backends.base import copy_to
 from gradviz.backends.device import Device
 from gradviz.backends.stream import Stream, current_stream
 from gradviz.engine import Edge, Node
-from gradviz.testing.noted_device import Notebook, NotedBackend
+from tests.backends.noted_device import Notebook, NotedBackend
 from tests.engine.nodes import edge
 
 NOTED_0 = Device("noted", 0)

@@ -7,8 +7,8 @@ import pytest
 from gradviz.backends import base
 from gradviz.backends.current_streams import on_streams
 from gradviz.engine import Engine
-from gradviz.testing.noted_device import Notebook
 from gradviz.trace import probe
+from tests.backends.noted_device import Notebook
 from tests.engine.accelerator import Array, Backend
 from tests.engine.nodes import Listener
 

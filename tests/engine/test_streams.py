@@ -23,8 +23,8 @@ from gradviz.engine import AccumulateGrad, Edge, Engine, Node, stream_mismatch
 from gradviz.engine.engine import MAX_DEPTH
 from gradviz.engine.grad_mode import MULTITHREADING_ENABLED
 from gradviz.engine.pass_streams import PassStreams
-from gradviz.testing.noted_device import Notebook
 from gradviz.trace import probe
+from tests.backends.noted_device import Notebook
 from tests.engine.accelerator import (
     NOTED_0,
     NOTED_1,

@@ -15,8 +15,8 @@ import pytest
 from gradviz.engine import AccumulateGrad, Engine, Node, execution, graph_task
 from gradviz.errors import EngineError
 from gradviz.testing import Scheduler, Scripted, sleep
-from gradviz.testing.noted_device import Notebook
 from gradviz.trace import probe
+from tests.backends.noted_device import Notebook
 from tests.engine.accelerator import NOTED_1, Work, gradient
 from tests.engine.nodes import (
     PLACES,

@@ -34,8 +34,9 @@ REST: Final = (
         "tests/test_stream_check.py",
         "tests/test_recorded_schedule.py",
     ),
-    *("tests/analysis", "tests/testing", "tests/autograd", "tests/tensors"),
-    *("tests/checkpointing", "tests/cli", "tests/faults", "tests/integration"),
+    *("tests/analysis", "tests/testing", "tests/interleavings", "tests/autograd"),
+    *("tests/tensors", "tests/checkpointing", "tests/cli", "tests/faults"),
+    "tests/integration",
     "tests/parity/test_random_graphs.py",
 )
 #: A change may make a test wait for ever: that is noticed, too.

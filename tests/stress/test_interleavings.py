@@ -1,6 +1,6 @@
 """The engine under many schedules: a sample always, campaigns on request.
 
-A failure names its schedule; ``python -m gradviz.testing SCENARIO POLICY`` repeats it.
+A failure prints the line that repeats it under its schedule.
 """
 
 import os
@@ -9,7 +9,7 @@ import pytest
 
 from gradviz.testing.exploration import explore, mixed
 from gradviz.testing.policy import DepthFirst
-from gradviz.testing.scenarios import SCENARIOS
+from tests.interleavings.scenarios import SCENARIOS
 
 #: Schedules in all, spread evenly over the scenarios.
 SAMPLE = 2_000

@@ -15,7 +15,7 @@ import pytest
 
 from gradviz.testing.exploration import ScheduleFailed, explore, mixed
 from gradviz.testing.fiber import ScheduleError
-from gradviz.testing.scenarios import SCENARIOS
+from tests.interleavings.scenarios import SCENARIOS
 
 #: Within how many schedules of its scenario a mutant must be found.
 MAX_SCHEDULES = 2000

@@ -69,8 +69,22 @@ def test_the_message_is_one_line_that_repeats_the_failure():
 
     repeat = str(caught.value).splitlines()[-1]
     *_, name, spec = repeat.split()
-    assert name == "lost_update"
+    assert name == f"{__name__}:lost_update"
     assert all(run_once(lost_update, parse_policy(spec)).failure for _ in range(100))
+
+
+def test_of_a_function_inside_another_one_that_is_a_line_of_python():
+    def wrong(scheduler):
+        scheduler.run(a=pause, b=pause)
+        raise ValueError
+
+    with pytest.raises(ScheduleFailed) as caught:
+        explore(wrong, [Scripted({0: 1})])
+
+    repeat = str(caught.value).splitlines()[-1].removeprefix("repeat: ")
+    assert repeat == 'run_once(wrong, parse_policy("at:0=1"))'
+    names = {"run_once": run_once, "parse_policy": parse_policy, "wrong": wrong}
+    assert isinstance(eval(repeat, names).failure, ValueError)
 
 
 def test_a_campaign_without_failure_says_how_long_it_was():

@@ -1,9 +1,11 @@
+import subprocess
+import sys
+
 import pytest
 from click.testing import CliRunner
 
-from gradviz.testing import __main__ as command
-from gradviz.testing.scenarios import SCENARIOS
-from gradviz.testing.scheduler import pause
+from gradviz.testing import pause
+from gradviz.testing.__main__ import main
 
 
 def crossed_locks(scheduler):
@@ -18,53 +20,65 @@ def crossed_locks(scheduler):
     scheduler.run(a=lambda: take(*locks), b=lambda: take(*reversed(locks)))
 
 
-@pytest.fixture
-def run(monkeypatch):
-    """Run the command; one of its scenarios is wrong."""
-    monkeypatch.setitem(SCENARIOS, "there_and_back", crossed_locks)
-    return lambda *args: CliRunner().invoke(command.main, args)
+def harmless(scheduler):
+    scheduler.run(a=pause, b=pause)
 
 
-def test_without_arguments_it_lists_the_scenarios(run):
-    result = run()
+CROSSED_LOCKS = f"{__name__}:crossed_locks"
+HARMLESS = f"{__name__}:harmless"
+
+
+def run(*args):
+    return CliRunner().invoke(main, args)
+
+
+def test_a_scenario_alone_is_explored():
+    result = run(HARMLESS, "-n", "5")
 
     assert result.exit_code == 0
-    assert result.output.split() == list(SCENARIOS)
+    assert result.output == f"{HARMLESS}: 5 schedules, nothing wrong\n"
 
 
-def test_a_scenario_alone_is_explored(run):
-    result = run("nested", "-n", "5")
+def test_the_line_that_a_failure_names_fails_in_the_same_way():
+    result = run(CROSSED_LOCKS, "-n", "100")
+    (line,) = (line for line in result.output.splitlines() if "repeat: " in line)
+    _, python, *command = line.split()
 
-    assert (result.exit_code, result.output) == (
-        0,
-        "nested: 5 schedules, nothing wrong\n",
+    again = subprocess.run(
+        [sys.executable, *command], capture_output=True, text=True, check=False
     )
 
-
-def test_a_failure_says_how_to_repeat_it(run):
-    result = run("there_and_back", "-n", "100")
-
-    assert result.exit_code == 1
-    assert "repeat: python -m gradviz.testing crossed_locks" in result.output
+    assert (result.exit_code, python, again.returncode) == (1, "python", 1)
+    assert "Deadlock: every thread waits:" in again.stderr
 
 
-def test_a_repeated_failure_is_shown_with_a_simpler_schedule(run):
-    *_, spec = run("there_and_back", "-n", "100").output.split()
+def test_a_repeated_failure_is_shown_with_a_simpler_schedule():
+    *_, spec = run(CROSSED_LOCKS, "-n", "100").output.split()
 
-    result = run("there_and_back", spec)
+    result = run(CROSSED_LOCKS, spec)
 
     assert result.exit_code == 1
     assert "Deadlock: every thread waits:" in result.output
     assert "simpler: at:" in result.output
 
 
-def test_a_schedule_that_goes_well_says_so(run):
-    result = run("nested", "at:")
+def test_a_schedule_that_goes_well_says_so():
+    result = run(HARMLESS, "at:")
 
     assert result.exit_code == 0
     assert "nothing wrong after" in result.output
 
 
-@pytest.mark.parametrize("args", [["nowhere"], ["nested", "fifo:1"]])
-def test_a_mistake_is_an_error_of_usage(run, args):
+@pytest.mark.parametrize(
+    "args",
+    [
+        [],
+        ["nowhere:at_all"],
+        ["nowhere"],
+        [":harmless"],
+        [f"{__name__}:nothing"],
+        [HARMLESS, "fifo:1"],
+    ],
+)
+def test_a_mistake_is_an_error_of_usage(args):
     assert run(*args).exit_code == 2

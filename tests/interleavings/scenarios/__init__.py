@@ -1,11 +1,11 @@
 """Small programs that use an engine in every way in which its threads can meet.
 
-Each runs threads in a `World` and notes what is wrong there; as an entry of `SCENARIOS`
-it is a function of a `Scheduler`, ready for `explore`. All numbers are integers, so
-that sums are exact in any order.
+Each runs threads in a `World` and notes what is wrong there; decorated it is a function
+of a `Scheduler`, ready for `explore`, and an entry of `SCENARIOS`. All numbers are
+integers, so that sums are exact in any order.
 """
 
-from gradviz.testing.scenarios import (
+from tests.interleavings.scenarios import (
     callbacks,
     ending,
     errors,
@@ -14,7 +14,7 @@ from gradviz.testing.scenarios import (
     passes,
     streams,
 )
-from gradviz.testing.scenarios.program import SCENARIOS
+from tests.interleavings.scenarios.program import SCENARIOS
 
 __all__ = [
     "SCENARIOS",

@@ -3,10 +3,10 @@
 import contextlib
 
 from gradviz.errors import EngineError
-from gradviz.testing.scenarios.program import scenario
 from gradviz.testing.scheduler import pause
-from gradviz.testing.workload import Scaling
-from gradviz.testing.world import DEVICES, World
+from tests.interleavings.scenarios.program import scenario
+from tests.interleavings.workload import Scaling
+from tests.interleavings.world import DEVICES, World
 
 SIM0 = DEVICES[0]
 

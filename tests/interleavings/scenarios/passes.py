@@ -1,8 +1,8 @@
 """Callers and devices that work for one pass, or for two at once."""
 
 from gradviz.engine.node import Edge
-from gradviz.testing.scenarios.program import scenario
-from gradviz.testing.world import DEVICES, World
+from tests.interleavings.scenarios.program import scenario
+from tests.interleavings.world import DEVICES, World
 
 SIM0, SIM1 = DEVICES
 

@@ -2,9 +2,9 @@
 
 import functools
 
-from gradviz.testing.scenarios.program import scenario
-from gradviz.testing.workload import Scaling
-from gradviz.testing.world import DEVICES, World
+from tests.interleavings.scenarios.program import scenario
+from tests.interleavings.workload import Scaling
+from tests.interleavings.world import DEVICES, World
 
 SIM0, SIM1 = DEVICES
 

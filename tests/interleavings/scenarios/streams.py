@@ -1,7 +1,7 @@
 """Nodes on several streams, whose gradients meet: who waits for whom."""
 
-from gradviz.testing.scenarios.program import backward_fails, fail, scenario
-from gradviz.testing.world import DEVICES, World, on_stream
+from tests.interleavings.scenarios.program import backward_fails, fail, scenario
+from tests.interleavings.world import DEVICES, World, on_stream
 
 SIM0, SIM1 = DEVICES
 

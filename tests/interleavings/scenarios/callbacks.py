@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from gradviz.testing.scenarios.program import backward_fails, fail, scenario
 from gradviz.testing.scheduler import pause
-from gradviz.testing.world import DEVICES, World
+from tests.interleavings.scenarios.program import backward_fails, fail, scenario
+from tests.interleavings.world import DEVICES, World
 
 SIM0 = DEVICES[0]
 

@@ -3,10 +3,10 @@
 import contextlib
 
 from gradviz.errors import EngineError
-from gradviz.testing.scenarios.nesting import nested_root
-from gradviz.testing.scenarios.program import scenario
-from gradviz.testing.workload import Scaling
-from gradviz.testing.world import DEVICES, World
+from tests.interleavings.scenarios.nesting import nested_root
+from tests.interleavings.scenarios.program import scenario
+from tests.interleavings.workload import Scaling
+from tests.interleavings.world import DEVICES, World
 
 SIM0, SIM1 = DEVICES
 

@@ -3,8 +3,8 @@ import pytest
 from gradviz.engine.node import set_sequence_nr
 from gradviz.testing.policy import Scripted
 from gradviz.testing.scheduler import Scheduler
-from gradviz.testing.workload import serial_gradients
-from gradviz.testing.world import DEVICES, RuleBroken, World
+from tests.interleavings.workload import serial_gradients
+from tests.interleavings.world import DEVICES, RuleBroken, World
 
 
 @pytest.fixture(params=[True, False], ids=["observed", "unobserved"])

@@ -14,9 +14,9 @@ from gradviz.backends.device import CPU, Device
 from gradviz.backends.stream import current_stream
 from gradviz.engine.basic_nodes import AccumulateGrad
 from gradviz.engine.node import Edge, Node
-from gradviz.testing.noted_device import Notebook, NotedBackend
 from gradviz.testing.scheduler import pause
 from gradviz.trace.probe import How
+from tests.backends.noted_device import Notebook, NotedBackend
 
 #: Told of a node for as long as it works.
 Watch: TypeAlias = Callable[[Node], AbstractContextManager[None]]
@@ -195,7 +195,7 @@ class Total(AccumulateGrad):
         work_on(gradient.device, reads=(gradient,))
         return gradient.value
 
-    def copied(self, leaf: Any, gradient: Amount) -> float:  # noqa: ANN401 - a Leaf
+    def copied(self, leaf: Any, gradient: Amount) -> float:
         """The number alone."""
         del leaf
         return self.wrapped(gradient)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from gradviz.engine.graph_task import QUIESCE_NS, GraphTask
 from gradviz.engine.node import Node
 from gradviz.errors import EngineError
-from gradviz.testing.workload import reachable
+from tests.interleavings.workload import reachable
 
 
 class Account:

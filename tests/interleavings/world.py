@@ -27,20 +27,20 @@ from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.graph_task import GraphTask, NodeTask
 from gradviz.engine.node import Edge, Node
 from gradviz.engine.ready_queue import ReadyQueue
-from gradviz.testing.account import Account
 from gradviz.testing.event_list import EventList
-from gradviz.testing.event_rules import broken_rules
 from gradviz.testing.fiber import ScheduleError
-from gradviz.testing.noted_device import Notebook, NotedBackend
 from gradviz.testing.scheduler import Scheduler, pause
-from gradviz.testing.workload import (
+from gradviz.trace import probe
+from tests.backends.noted_device import Notebook, NotedBackend
+from tests.interleavings.account import Account
+from tests.interleavings.event_rules import broken_rules
+from tests.interleavings.workload import (
     Amount,
     Scaling,
     Total,
     serial_gradients,
     work_on,
 )
-from gradviz.trace import probe
 
 #: The devices of scenarios.
 DEVICES: Final = (Device("sim", 0), Device("sim", 1))
@@ -277,7 +277,7 @@ class _WatchedEngine(Engine):
         super().__init__(sync=scheduler, max_depth=max_depth)
         self._begin = begin
 
-    def _new_graph_task(self, *args: Any, **kwargs: Any) -> GraphTask:  # noqa: ANN401 - passed on
+    def _new_graph_task(self, *args: Any, **kwargs: Any) -> GraphTask:
         task = super()._new_graph_task(*args, **kwargs)
         self._begin(task)
         return task

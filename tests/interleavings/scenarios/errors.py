@@ -1,8 +1,8 @@
 """Nodes that raise, or hang, on every kind of thread."""
 
-from gradviz.testing.scenarios.program import backward_fails, fail, scenario
 from gradviz.testing.scheduler import sleep
-from gradviz.testing.world import DEVICES, World
+from tests.interleavings.scenarios.program import backward_fails, fail, scenario
+from tests.interleavings.world import DEVICES, World
 
 SIM0, SIM1 = DEVICES
 

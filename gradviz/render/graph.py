@@ -6,7 +6,7 @@ from gradviz.analysis.graph import Graph
 from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.errors import RenderTimeoutError, UserError
 from gradviz.render import graphviz
-from gradviz.render.dot import dot_source, parse_plain, skeleton_source
+from gradviz.render.dot import digraph, parse_plain, skeleton
 from gradviz.render.layout import Layout, place
 from gradviz.render.scene import ColourBy, Scene, build_scene
 from gradviz.render.svg import svg
@@ -62,11 +62,13 @@ def render_graph(
     """
     scene = build_scene(graph, colour_by)
     if format == "dot":
-        return Rendered(dot_source(scene).encode(), "none", "DOT text has no layout")
+        return Rendered(
+            digraph(scene).source.encode(), "none", "DOT text has no layout"
+        )
     layout, used, note = _layout(scene, engine, timeout_s)
     if format == "svg":
         return Rendered(svg(scene, layout), used, note)
-    data = graphviz.run(dot_source(scene, layout), "nop2", format, timeout_s)
+    data = graphviz.run(digraph(scene, layout).source, "nop2", format, timeout_s)
     return Rendered(data, used, note)
 
 
@@ -105,7 +107,7 @@ def _why_not_dot(scene: Scene) -> str:
 
 
 def _by_dot(scene: Scene, timeout_s: float) -> Layout:
-    text = graphviz.run(skeleton_source(scene), "dot", "plain", timeout_s)
+    text = graphviz.run(skeleton(scene).source, "dot", "plain", timeout_s)
     try:
         return parse_plain(text.decode(), scene)
     except ValueError as error:

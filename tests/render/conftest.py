@@ -17,6 +17,8 @@ HOSTILE = (
     'x" image="/etc/passwd',
     'n0"]; n9 [label="injected',
     "ends with a backslash\\",
+    "<b>all of it is HTML</b>",
+    '\\" URL="http://evil',
     "\\N \\G \\L &amp; &lt;",
     "\x1b[31mred\x1b[0m",
     "\x1b]8;;http://evil\x07link\x1b]8;;\x07",

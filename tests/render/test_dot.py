@@ -1,8 +1,9 @@
 import re
 
 import pytest
+from graphviz.quoting import quote
 
-from gradviz.render.dot import dot_source, parse_plain, quoted, skeleton_source
+from gradviz.render.dot import LEFT, digraph, label, parse_plain, skeleton
 from gradviz.render.layout import place
 from gradviz.render.scene import build_scene
 
@@ -17,15 +18,15 @@ def without_strings(source):
 
 
 def test_nodes_have_our_own_names_and_are_numbered(step):
-    source = dot_source(build_scene(step))
+    source = digraph(build_scene(step)).source
 
-    assert 'n0 [label="0  MulBackward0\\n(32, 10) · main.py:7\\n"' in source
+    assert 'label="0  MulBackward0\\n(32, 10) · main.py:7\\n"' in source
     assert "n0 -> n1" in source
     assert source.count(" -> ") == len(step.edges)
 
 
 def test_hostile_names_stay_inside_their_strings(hostile_graph, step):
-    source = without_strings(dot_source(build_scene(hostile_graph)))
+    source = without_strings(digraph(build_scene(hostile_graph)).source)
 
     assert re.findall(r"n\d+ \[", source) == ["n0 [", "n1 [", "n2 ["]
     for attribute in ("image", "URL", "href", "stylesheet", "shapefile"):
@@ -33,9 +34,14 @@ def test_hostile_names_stay_inside_their_strings(hostile_graph, step):
 
 
 def test_no_hostile_text_reaches_the_layout(hostile_graph):
-    source = skeleton_source(build_scene(hostile_graph))
+    source = skeleton(build_scene(hostile_graph)).source
 
-    assert set(re.findall(r'"(.*?)"', source)) == {"box", "", "none"}
+    assert set(re.findall(r'"(.*?)"', source)) == {""}
+    assert set(re.findall(r"[^\W\d]\w*", source)) == {
+        *("digraph", "graph", "nodesep", "ranksep", "node", "shape", "box", "label"),
+        *("fixedsize", "true", "edge", "arrowhead", "none", "n0", "n1", "n2"),
+        *("width", "height", "weight"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -45,19 +51,27 @@ def test_no_hostile_text_reaches_the_layout(hostile_graph):
         ('say "hi"', r'"say \"hi\"\n"'),
         ("back\\slash", r'"back\\slash\n"'),
         ("ends\\", r'"ends\\\n"'),
+        ('\\"', r'"\\\"\n"'),
+        ("<b>html</b>", r'"<b>html</b>\n"'),
+        ("node", r'"node\n"'),
         ("&lt;", r'"&amp;lt;\n"'),
         ("", '""'),
     ],
 )
-def test_labels_are_quoted(line, string):
-    assert quoted(line) == string
+def test_a_label_is_text_whatever_it_holds(line, string):
+    assert quote(label(line)) == string
+
+
+def test_each_line_of_a_label_has_its_end_but_empty_ones():
+    assert label('"a', "", '"b', end=LEFT) == '"a\\l"b\\l'
+    assert quote(label('"a', "", '"b', end=LEFT)) == r'"\"a\l\"b\l"'
 
 
 def test_a_layout_gives_every_node_and_edge_its_place(step):
     scene = build_scene(step)
     layout = place([(box.width, box.height) for box in scene.boxes], scene.edges)
 
-    source = dot_source(scene, layout)
+    source = digraph(scene, layout).source
 
     assert source.count('pos="e,') == len(step.edges)
     assert source.count("fixedsize=true") == len(step.nodes)

@@ -1,6 +1,7 @@
 """The nodes that the engine itself needs: where a pass begins, and where it ends."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from gradviz.backends.base import device_of
 from gradviz.backends.device import CPU, Device
@@ -88,6 +89,8 @@ class AccumulateGrad(Node):
     def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """Accumulate; there is nothing to hand on."""
         self.accumulate(inputs)
+        if self.hooks is not None:
+            self.call_post_hooks()
         return ()
 
     def accumulate(self, inputs: list[Gradient]) -> How:
@@ -97,23 +100,31 @@ class AccumulateGrad(Node):
         holds it sees the sum; with it on (``create_graph``) it is replaced.
 
         Raises:
-            RuntimeError: The leaf is no leaf any more, or a hook returned something.
+            RuntimeError: The leaf is no leaf any more.
         """
         leaf = self.leaf
         if inputs[0] is not None and leaf is not None and leaf.requires_grad:
             # With post hooks the engine keeps what it gave us, for them to see (E4).
             others = 1 if self.hooks is not None and self.hooks.post else 0
             with self._mutex:
-                how = self._update(leaf, inputs, others)
-        else:
-            how = How.UNDEFINED
-        if self.hooks is not None:  # they run even if no gradient came
-            self._call_post_hooks()
-        return how
+                return self._update(leaf, inputs, others)
+        return How.UNDEFINED
 
-    def _call_post_hooks(self) -> None:
-        """Call all of them before one is blamed."""
-        results = [hook(self.leaf) for hook in self.post_hooks]
+    def call_post_hooks(
+        self, around: Callable[[int], AbstractContextManager[object]] = nullcontext
+    ) -> None:
+        """Call all of them, even if no gradient came, before one is blamed.
+
+        Args:
+            around: The `index`-th of them is called in the block ``around(index)``.
+
+        Raises:
+            RuntimeError: One of them returned something.
+        """
+        results = []
+        for index, hook in enumerate(self.post_hooks):
+            with around(index):
+                results.append(hook(self.leaf))
         if any(result is not None and result is not self.leaf for result in results):
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 

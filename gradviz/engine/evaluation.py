@@ -11,7 +11,12 @@ from gradviz.engine.basic_nodes import AccumulateGrad
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.graph_task import GraphTask
 from gradviz.engine.handover import hand_on, hand_on_and_report
-from gradviz.engine.hooks import call_post_hooks, call_pre_hooks, call_tensor_pre_hooks
+from gradviz.engine.hooks import (
+    call_post_accumulate_grad_hooks,
+    call_post_hooks,
+    call_pre_hooks,
+    call_tensor_pre_hooks,
+)
 from gradviz.engine.input_buffer import InputBuffer
 from gradviz.engine.node import Node
 from gradviz.engine.pass_streams import PassStreams
@@ -162,9 +167,12 @@ def call_function(
     given: Sequence[Gradient] = ()
     if node.hooks is not None and node.hooks.post:
         given = tuple(inputs)
-    if graph_task.probe and isinstance(node, AccumulateGrad):
+    if isinstance(node, AccumulateGrad):
         how = node.accumulate(inputs)
-        graph_task.probe.gradient_accumulated(graph_task.id, node.id, how)
+        if graph_task.probe:
+            graph_task.probe.gradient_accumulated(graph_task.id, node.id, how)
+        if node.hooks is not None:
+            call_post_accumulate_grad_hooks(graph_task, node)
         outputs: Sequence[Gradient] = ()
     elif graph_task.exec_info:
         outputs = node.call_restricted(inputs, _wanted(graph_task, node))

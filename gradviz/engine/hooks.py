@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 
+from gradviz.engine.basic_nodes import AccumulateGrad
 from gradviz.engine.graph_task import GraphTask
 from gradviz.engine.node import Node
 from gradviz.engine.protocols import Gradient
@@ -67,6 +68,15 @@ def call_post_hooks(
             if result is not None:
                 outputs = _checked(hook, outputs, result)
     return outputs
+
+
+def call_post_accumulate_grad_hooks(
+    graph_task: GraphTask, node: AccumulateGrad
+) -> None:
+    """Run the hooks that see a leaf once its ``.grad`` is up to date (C13)."""
+    node.call_post_hooks(
+        lambda index: _calling(graph_task, node, Hook.POST_ACCUMULATE_GRAD, index)
+    )
 
 
 @contextlib.contextmanager

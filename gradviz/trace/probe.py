@@ -28,6 +28,10 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
+# Values of enums are for ever, as codes of events are. No trace holds these, which were
+# kept for what no engine ever did, and none may get another meaning: 3 of Push, 1 and 2
+# of Skip, 5 of Hook.
+
 
 class Push(enum.IntEnum):
     """What kind of task was pushed to a ready queue."""
@@ -35,7 +39,6 @@ class Push(enum.IntEnum):
     NODE = 0
     ROOT = 1
     WAKE_UP = 2
-    SHUTDOWN = 3
 
 
 class How(enum.IntEnum):
@@ -53,8 +56,6 @@ class Skip(enum.IntEnum):
     """Why a node was popped and not executed."""
 
     ERROR = 0
-    NOT_NEEDED = 1
-    EXPIRED = 2
 
 
 class Role(enum.IntEnum):
@@ -66,14 +67,17 @@ class Role(enum.IntEnum):
 
 
 class Hook(enum.IntEnum):
-    """Which of a node's hooks was called."""
+    """Which of a node's hooks was called.
+
+    The first two kinds, which are those of its tensors, are called for a gradient that
+    is captured, too, where the node itself does not run.
+    """
 
     TENSOR_PRE = 0
     RETAINS_GRAD = 1
     PRE = 2
     POST = 3
     POST_ACCUMULATE_GRAD = 4
-    CAPTURE = 5
 
 
 class MetadataLike(Protocol):

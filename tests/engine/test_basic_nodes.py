@@ -155,7 +155,7 @@ class TestNothingToDo:
         node = AccumulateGrad(leaf := Leaf())
         node.post_hooks = (called.append,)
 
-        node.accumulate([None])
+        node.call([None])
 
         assert called == [leaf]
 
@@ -172,7 +172,7 @@ class TestPostHooks:
             lambda leaf: seen.append(("second", leaf.grad)),
         )
 
-        node.accumulate([2.0])
+        node.call([2.0])
 
         assert seen == [("first", 3.0), ("second", 3.0)]
 
@@ -182,7 +182,7 @@ class TestPostHooks:
         node.post_hooks = (lambda leaf: leaf.grad,)
 
         with pytest.raises(RuntimeError) as caught:
-            node.accumulate([2.0])
+            node.call([2.0])
         assert str(caught.value) == (
             "Tensor post accumulate grad hooks should return None."
         )

@@ -375,6 +375,16 @@ class TestWrongReturns:
 
         assert "hook 'Halving' has changed the size" in str(error)
 
+    def test_an_error_of_a_leafs_hook_says_of_which_node(self, engine: Engine):
+        """C13: as the errors of all others."""
+        node, error = AccumulateGrad(Leaf()), ValueError("mine")
+        node.post_hooks = (lambda leaf: None, raiser(error))
+
+        with pytest.raises(ValueError, match="mine"):
+            run(engine, node)
+
+        assert error.__notes__ == [f"in post_accumulate_grad hook 1 of {node!r}"]
+
     @pytest.mark.parametrize("kind", ["tensor_pre", "retains_grad", "pre", "post"])
     def test_an_error_of_a_hook_is_the_error_of_the_pass(
         self, engine: Engine, kind: str

@@ -1,5 +1,6 @@
 """What a recording of a pass holds: events that are well-formed, whatever happens."""
 
+import enum
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,12 +14,14 @@ from gradviz.engine.node import NodeHooks
 from gradviz.testing.event_list import EventList
 from gradviz.trace import events as e
 from gradviz.trace.model import Trace
-from gradviz.trace.probe import How, Push, Role, installed
+from gradviz.trace.probe import Hook, How, Push, Role, Skip, installed
 from tests.engine.nodes import (
     SIM_0,
     SIM_1,
     Call,
     Leaf,
+    Listener,
+    Mailbox,
     Pass,
     Sink,
     raiser,
@@ -198,6 +201,111 @@ def test_callbacks_and_hooks(engine: Engine):
 
     assert_well_formed(trace)
     assert [event.index for event in of(trace, e.CallbackRun)] == [0, 1]
+
+
+def nothing(*values: Any) -> None:
+    """A hook that changes nothing."""
+
+
+def hooked(node: Node) -> Node:
+    """`node` with two hooks of each kind that nodes have, one of `retains_grad`."""
+    hooks = node.hooks_to_add_to()
+    hooks.tensor_pre = ((0, nothing), (0, nothing))
+    hooks.retains_grad = {0: nothing}
+    hooks.pre = hooks.post = (nothing, nothing)
+    if isinstance(node, AccumulateGrad):
+        node.post_hooks = (nothing, nothing)
+    return node
+
+
+def hooks_of(trace: Trace) -> list[tuple[Hook, int]]:
+    return [(event.hook, event.index) for event in of(trace, e.HookCalled)]
+
+
+def test_every_hook_of_a_leaf_is_told_after_what_it_comes_after(engine: Engine):
+    leaf = hooked(AccumulateGrad(Leaf()))
+
+    trace = recorded(lambda: engine.execute([(leaf, 0)], [1]))
+
+    assert_well_formed(trace)
+    before = [(Hook.TENSOR_PRE, 0), (Hook.TENSOR_PRE, 1), (Hook.RETAINS_GRAD, 0)]
+    before += [(Hook.PRE, 0), (Hook.PRE, 1)]
+    after = [
+        (kind, index)
+        for kind in (Hook.POST_ACCUMULATE_GRAD, Hook.POST)
+        for index in (0, 1)
+    ]
+    assert hooks_of(trace) == [*before, *after]
+    (accumulated,) = of(trace, e.GradientAccumulated)
+    seqs = [event.seq for event in of(trace, e.HookCalled)]
+    assert seqs[len(before) - 1] < accumulated.seq < seqs[len(before)]
+
+
+def test_the_hooks_of_what_is_captured_and_does_not_run_are_told(engine: Engine):
+    wanted = hooked(Sink())
+
+    trace = recorded(
+        lambda: engine.execute(
+            [(Pass(wanted), 0)], [1], accumulate_grad=False, outputs=[(wanted, 0)]
+        )
+    )
+
+    assert_well_formed(trace)
+    assert hooks_of(trace) == [
+        *((Hook.TENSOR_PRE, 0), (Hook.TENSOR_PRE, 1), (Hook.RETAINS_GRAD, 0)),
+    ]
+    (captured,) = of(trace, e.CaptureTaken)
+    assert all(event.seq < captured.seq for event in of(trace, e.HookCalled))
+
+
+def all_ways_to_accumulate(engine: Engine) -> None:
+    """Run passes to leaves, so that a ``.grad`` changes in all ways there are."""
+    array, number = AccumulateGrad(Leaf()), AccumulateGrad(Leaf(1.0))
+    engine.execute([(Call(lambda grad: (grad * 2,), array), 0)], [np.ones(2)])  # stolen
+    engine.execute([(array, 0)], [np.ones(2)])  # in place
+    engine.execute([(number, 0)], [1.0])  # out of place
+    engine.execute([(AccumulateGrad(Leaf()), 0)], [np.ones(2)])  # copied
+    engine.execute([(array, 0)], [None])
+
+
+def fail_while_a_device_is_busy(engine: Engine) -> None:
+    """Run a pass that fails while a node waits for the thread of a device."""
+    began, failed = Mailbox(), Mailbox()
+
+    class Watching(Listener):
+        def task_failed(self, *args: Any) -> None:
+            failed.send()
+
+    def work(grad: Any) -> Any:
+        began.send()
+        failed.wait()
+        return ()
+
+    def fail(grad: Any) -> Any:
+        began.wait()
+        raise ValueError("mine")
+
+    waiting, busy = Pass(device=SIM_0), Call(work, device=SIM_0)
+    with installed(Watching()):
+        engine.execute([(Pass(Call(fail), busy, waiting), 0)], [1])
+
+
+def test_every_member_of_every_enum_is_reported(engine: Engine):
+    """What nothing reports is in no trace, and so not in the vocabulary either."""
+    passes = [
+        recorded(lambda: all_ways_to_accumulate(engine)),
+        recorded(lambda: engine.execute([(hooked(AccumulateGrad(Leaf())), 0)], [1])),
+        recorded(lambda: run_at(engine, "pool", lambda grad: ())),
+        recorded(lambda: fail_while_a_device_is_busy(engine), fails=True),
+    ]
+
+    reported: dict[type, set[Any]] = defaultdict(set)
+    for event in (event for trace in passes for event in trace.events()):
+        for column in e.own_columns(type(event)):
+            reported[column.type].add(getattr(event, column.name))
+    enums = {kind for kind in reported if issubclass(kind, enum.Enum)}
+    assert enums == {Push, How, Skip, Role, Hook}
+    assert {kind: reported[kind] for kind in enums} == {one: set(one) for one in enums}
 
 
 def test_many_passes_at_once(engine: Engine):

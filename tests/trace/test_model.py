@@ -50,7 +50,7 @@ def test_tasks_are_in_the_order_in_which_they_began(bench):
 
 def test_columns_say_the_same_as_events(bench):
     bench.engine.backward()
-    bench.recorder.node_skipped(0, 1, Skip.EXPIRED)
+    bench.recorder.node_skipped(0, 1, Skip.ERROR)
     bench.recorder.task_failed(0, 1, "boom")
     trace = bench.trace()
 

@@ -49,8 +49,8 @@ CALLS = {
     "node_completed": ((3, 4), {"task": 3, "node": 4}),
     "node_failed": ((3, 4, "boom"), {"task": 3, "node": 4, "error": "boom"}),
     "node_skipped": (
-        (3, 4, Skip.EXPIRED),
-        {"task": 3, "node": 4, "reason": Skip.EXPIRED},
+        (3, 4, Skip.ERROR),
+        {"task": 3, "node": 4, "reason": Skip.ERROR},
     ),
     "hook_called": (
         (3, 4, Hook.POST, 2),

@@ -222,7 +222,7 @@ def definition(trace: Trace, node: int) -> NodeDefinition:
     return msgspec.structs.replace(known, **dict(zip(_TEXTS, cut, strict=True)))
 
 
-class _Rows(NamedTuple):
+class _PassRows(NamedTuple):
     """The rows of one kind of event that belong to some passes, in order of seq."""
 
     task: Narrow
@@ -232,8 +232,8 @@ class _Rows(NamedTuple):
     t_ns: Narrow
 
 
-def _rows(trace: Trace, kind: str, tasks: Sequence[int] | None) -> _Rows:
-    return _Rows(*map(_of_passes(trace, kind, tasks).narrow, _Rows._fields))
+def _rows(trace: Trace, kind: str, tasks: Sequence[int] | None) -> _PassRows:
+    return _PassRows(*map(_of_passes(trace, kind, tasks).narrow, _PassRows._fields))
 
 
 def _of_passes(trace: Trace, kind: str, tasks: Sequence[int] | None) -> Table:
@@ -246,11 +246,11 @@ def _of_passes(trace: Trace, kind: str, tasks: Sequence[int] | None) -> Table:
 class _Numbers:
     """Gives each pair of task and node that occurs in some rows a number of its own."""
 
-    def __init__(self, *some: _Rows) -> None:
+    def __init__(self, *some: _PassRows) -> None:
         self._tasks = different(np.concatenate([rows.task for rows in some]))
         self._nodes = different(np.concatenate([rows.node for rows in some]))
 
-    def __call__(self, rows: _Rows) -> Column:
+    def __call__(self, rows: _PassRows) -> Column:
         """The number of each row; -1 where it has none."""
         task, node = _places(self._tasks, rows.task), _places(self._nodes, rows.node)
         number = task * len(self._nodes) + node
@@ -276,7 +276,7 @@ def _last(
 ) -> tuple[Column, _Truths]:
     """A number of the last event of a kind of each node, and if there is one."""
     table = _of_passes(trace, kind, tasks)
-    rows = _Rows(*map(table.narrow, _Rows._fields))
+    rows = _PassRows(*map(table.narrow, _PassRows._fields))
     numbers = number(rows)
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]

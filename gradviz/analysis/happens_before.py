@@ -38,7 +38,7 @@ from collections.abc import Callable, Hashable
 from typing import Final
 
 from gradviz.analysis.extent import parse_extent, whole
-from gradviz.analysis.memory_accesses import NOWHERE, MemoryAccesses, Past, Work
+from gradviz.analysis.memory_accesses import NOWHERE, MemoryAccesses, Past, StreamWork
 from gradviz.analysis.races import (
     Access,
     Findings,
@@ -90,7 +90,7 @@ class HappensBefore:
         #: Threads of the engine, while they are inside of nodes.
         self._workers: set[str] = set()
         self._clocks = StreamClocks()
-        self._kernels: dict[int, Work] = {}
+        self._kernels: dict[int, StreamWork] = {}
         self._memories: dict[int, MemoryAccesses] = {}
         self._inside: dict[Hashable, list[tuple[int, int]]] = {}
         self._races: dict[Hashable, tuple[Race, int]] = {}
@@ -265,7 +265,7 @@ class HappensBefore:
         """See `Probe.kernel_launched`."""
         self._num_kernels += 1
         inside = self._inside.get(thread)
-        self._kernels[kernel] = Work(
+        self._kernels[kernel] = StreamWork(
             name,
             self._clocks.launch(stream, self._name(thread)),
             inside[-1] if inside else NOWHERE,
@@ -297,14 +297,14 @@ class HappensBefore:
             return
         point = self._clocks.act(self._name(thread))
         inside = self._inside.get(thread)
-        work = Work(HOST, point, inside[-1] if inside else NOWHERE, location)
+        work = StreamWork(HOST, point, inside[-1] if inside else NOWHERE, location)
         self._access(memory, Past(work, extent, writes))
 
     def memory_allocated(
         self, memory: int, stream: str, size_bytes: int, thread: Hashable = None
     ) -> None:
         """See `Probe.memory_allocated`."""
-        work = Work("allocation", self._clocks.launch(stream, self._name(thread)))
+        work = StreamWork("allocation", self._clocks.launch(stream, self._name(thread)))
         self._memories[memory] = MemoryAccesses()
         self._access(memory, Past(work, whole(size_bytes), True))
 
@@ -318,7 +318,7 @@ class HappensBefore:
         known = self._memories.pop(memory, None)
         if known is None or not stream:
             return
-        free = Work("free", self._clocks.at_free(stream))
+        free = StreamWork("free", self._clocks.at_free(stream))
         for one in known.latest():
             user = one.work.point.stream
             if user not in known.shared and not free.point.is_after(one.work.point):

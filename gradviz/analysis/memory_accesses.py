@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from gradviz.analysis.extent import Extent, covers, overlap
-from gradviz.analysis.stream_clocks import Point, is_thread
+from gradviz.analysis.stream_clocks import StreamPoint, is_thread
 
 #: A task and a node, of work that belongs to none.
 NOWHERE: Final = (-1, -1)
@@ -23,7 +23,7 @@ NOWHERE: Final = (-1, -1)
 _MANY: Final = 64
 
 
-class Work:
+class StreamWork:
     """Something that was put into a stream: where, for which node, by which line."""
 
     __slots__ = ("action", "location", "point", "task_node")
@@ -31,7 +31,7 @@ class Work:
     def __init__(
         self,
         action: str,
-        point: Point,
+        point: StreamPoint,
         task_node: tuple[int, int] = NOWHERE,
         location: str = "",
     ) -> None:
@@ -44,7 +44,7 @@ class Work:
 class Past(NamedTuple):
     """An access that happened; `tensor` is what the program calls the tensor."""
 
-    work: Work
+    work: StreamWork
     extent: Extent
     writes: bool
     tensor: str = ""
@@ -90,7 +90,7 @@ class MemoryAccesses:
                 ):
                     yield one
 
-    def add(self, access: Past, is_known_to_all: Callable[[Point], bool]) -> None:
+    def add(self, access: Past, is_known_to_all: Callable[[StreamPoint], bool]) -> None:
         """Remember an access, and forget what need not be remembered any more."""
         for stream, pasts in tuple(self._by_stream.items()):
             pasts.forget_for(access)
@@ -120,7 +120,7 @@ class _OfStream:
     def latest(self) -> Past:
         return next(reversed(self.accesses.values()))
 
-    def add(self, access: Past, is_known_to_all: Callable[[Point], bool]) -> None:
+    def add(self, access: Past, is_known_to_all: Callable[[StreamPoint], bool]) -> None:
         extent = access.extent
         length = extent.high - extent.low
         self._shortest = min(self._shortest, length) if self.accesses else length

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 #: Stream or thread -> how many of its works are done. Never changed, only replaced.
-Clock: TypeAlias = Mapping[str, int]
+VectorClock: TypeAlias = Mapping[str, int]
 
 #: The thread of a program of which no other is known; names of others begin so.
 HOST: Final = "host"
@@ -28,10 +28,10 @@ _MAX_EVENTS: Final = 1 << 16
 #: Likewise, so many things by which threads hand over.
 _MAX_HANDOVERS: Final = 1 << 14
 
-_NOTHING: Final[Clock] = {}
+_NOTHING: Final[VectorClock] = {}
 
 
-class Point(NamedTuple):
+class StreamPoint(NamedTuple):
     """A point in the work of a stream, or of a thread of the host.
 
     Attributes:
@@ -42,9 +42,9 @@ class Point(NamedTuple):
 
     stream: str
     number: int
-    clock: Clock
+    clock: VectorClock
 
-    def is_after(self, other: "Point") -> bool:
+    def is_after(self, other: "StreamPoint") -> bool:
         """Whether the work that is done here began only when `other` was reached.
 
         `other` was there before this point was.
@@ -70,43 +70,43 @@ class StreamClocks:
     """
 
     def __init__(self) -> None:
-        self._threads: dict[str, Clock] = {}  # of those that were begun
+        self._threads: dict[str, VectorClock] = {}  # of those that were begun
         #: What some thread or other knows.
-        self._known: Clock = _NOTHING
-        self._clocks: dict[str, Clock] = {}  # of streams
+        self._known: VectorClock = _NOTHING
+        self._clocks: dict[str, VectorClock] = {}  # of streams
         #: Of each stream: the clock of a thread that it has taken over last.
-        self._taken: dict[str, Clock] = {}
+        self._taken: dict[str, VectorClock] = {}
         self._numbers: Counter[str] = Counter()
-        self._events: dict[int, Point] = {}
-        self._forgotten: Clock = _NOTHING
-        self._handovers: dict[Hashable, Clock] = {}
-        self._forgotten_handovers: Clock = _NOTHING
+        self._events: dict[int, StreamPoint] = {}
+        self._forgotten: VectorClock = _NOTHING
+        self._handovers: dict[Hashable, VectorClock] = {}
+        self._forgotten_handovers: VectorClock = _NOTHING
 
     # --- work -----------------------------------------------------------------------
 
-    def launch(self, stream: str, thread: str = HOST) -> Point:
+    def launch(self, stream: str, thread: str = HOST) -> StreamPoint:
         """The next work of a stream: the point at which it is done."""
         clock = self._clock(stream, thread)
         self._numbers[stream] = number = self._numbers[stream] + 1
-        return Point(stream, number, clock)
+        return StreamPoint(stream, number, clock)
 
-    def act(self, thread: str = HOST) -> Point:
+    def act(self, thread: str = HOST) -> StreamPoint:
         """The next thing that a thread does itself."""
         before = self._thread(thread)
         self._numbers[thread] = number = self._numbers[thread] + 1
         self._learn(thread, {thread: number})
-        return Point(thread, number, before)
+        return StreamPoint(thread, number, before)
 
-    def at_free(self, stream: str) -> Point:
+    def at_free(self, stream: str) -> StreamPoint:
         """Where all work of a stream is done that it has so far; for a free.
 
         Memory is taken back later than it was let go, by any thread: what one of them
         has waited for may have been waited for by who let go.
         """
         clock = _later(self._clocks.get(stream, _NOTHING), self._known, but=stream)
-        return Point(stream, self._numbers[stream], clock)
+        return StreamPoint(stream, self._numbers[stream], clock)
 
-    def is_known_to_all(self, point: Point) -> bool:
+    def is_known_to_all(self, point: StreamPoint) -> bool:
         """Whether all that is done from now on comes after a point."""
         stream, number, _ = point
         return all(
@@ -123,7 +123,7 @@ class StreamClocks:
             oldest = self._events.pop(next(iter(self._events)))
             self._forgotten = _later(self._forgotten, _done_at(oldest))
 
-    def marked_by(self, event: int) -> Point | None:
+    def marked_by(self, event: int) -> StreamPoint | None:
         """What an event marks, None if that is not known."""
         return self._events.get(event)
 
@@ -134,7 +134,7 @@ class StreamClocks:
         self._clocks[stream] = after
         return after is not before
 
-    def wait_for_now(self, late: Point, early: str) -> Point:
+    def wait_for_now(self, late: StreamPoint, early: str) -> StreamPoint:
         """The point as it were if its stream, or thread, had waited for `early` before.
 
         All that comes after it has waited as well.
@@ -194,14 +194,14 @@ class StreamClocks:
 
     # --- how ------------------------------------------------------------------------
 
-    def _now(self, stream: str, thread: str) -> Point:
-        return Point(stream, self._numbers[stream], self._clock(stream, thread))
+    def _now(self, stream: str, thread: str) -> StreamPoint:
+        return StreamPoint(stream, self._numbers[stream], self._clock(stream, thread))
 
-    def _thread(self, thread: str) -> Clock:
+    def _thread(self, thread: str) -> VectorClock:
         """What a thread knows."""
         return self._threads.get(thread, self._known)
 
-    def _clock(self, stream: str, thread: str) -> Clock:
+    def _clock(self, stream: str, thread: str) -> VectorClock:
         """What is done before the next work of a stream begins, which is a thread's."""
         clock, news = self._clocks.get(stream, _NOTHING), self._thread(thread)
         if self._taken.get(stream) is not news:
@@ -209,21 +209,21 @@ class StreamClocks:
             self._clocks[stream] = clock = _later(clock, news, but=stream)
         return clock
 
-    def _awaited(self, event: int) -> Clock:
+    def _awaited(self, event: int) -> VectorClock:
         known = self._events.get(event)
         return self._forgotten if known is None else _done_at(known)
 
-    def _learn(self, thread: str, done: Clock) -> None:
+    def _learn(self, thread: str, done: VectorClock) -> None:
         if thread in self._threads:
             self._threads[thread] = _later(self._threads[thread], done)
         self._known = _later(self._known, done)
 
 
-def _done_at(point: Point) -> Clock:
+def _done_at(point: StreamPoint) -> VectorClock:
     return {**point.clock, point.stream: point.number}
 
 
-def _later(one: Clock, other: Clock, *, but: str = "") -> Clock:
+def _later(one: VectorClock, other: VectorClock, *, but: str = "") -> VectorClock:
     """The later one of both, stream by stream; `one` itself where that is so.
 
     Args:

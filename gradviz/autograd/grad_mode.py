@@ -138,7 +138,7 @@ class inference_mode:  # noqa: N801 - PyTorch's name
         new._before = []
         return new
 
-    _before: list[tuple[inference.Block | None, bool]]
+    _before: list[tuple[inference.InferenceBlock | None, bool]]
 
     def __enter__(self) -> Self:
         self._before.append((inference.enter(self.mode), GRAD_ENABLED.get()))

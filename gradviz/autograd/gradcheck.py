@@ -14,8 +14,8 @@ import numpy as np
 
 from gradviz.autograd.gradient import grad
 from gradviz.autograd.jacobians import (
-    Function,
     Slope,
+    TensorFunction,
     as_tuple,
     gradients_of,
     is_complex,
@@ -32,7 +32,7 @@ from gradviz.ops.recording.result import record
 from gradviz.ops.recording.variable import Value, Variable, variable
 
 #: One input or several, of which some are tensors that require gradients.
-Inputs: TypeAlias = Value | Sequence[Value]
+CheckedInputs: TypeAlias = Value | Sequence[Value]
 
 _SEED: Final = 0
 
@@ -41,7 +41,7 @@ class GradcheckError(RuntimeError):
     """A gradient differs from what finite differences say."""
 
 
-class _Settings(NamedTuple):
+class _CheckSettings(NamedTuple):
     """What the user asked for; see `gradcheck`."""
 
     eps: float
@@ -54,8 +54,8 @@ class _Settings(NamedTuple):
 
 
 def gradcheck(  # noqa: PLR0913 - PyTorch's signature
-    func: Function,
-    inputs: Inputs,
+    func: TensorFunction,
+    inputs: CheckedInputs,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -107,7 +107,7 @@ def gradcheck(  # noqa: PLR0913 - PyTorch's signature
         raise NotImplementedError("batched gradients need vmap, which gradviz lacks")
     if check_forward_ad or not check_backward_ad:
         raise NotImplementedError("gradviz differentiates in backward mode only")
-    settings = _Settings(
+    settings = _CheckSettings(
         eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode
     )
     try:
@@ -120,9 +120,9 @@ def gradcheck(  # noqa: PLR0913 - PyTorch's signature
 
 
 def gradgradcheck(  # noqa: PLR0913 - PyTorch's signature
-    func: Function,
-    inputs: Inputs,
-    grad_outputs: Inputs | None = None,
+    func: TensorFunction,
+    inputs: CheckedInputs,
+    grad_outputs: CheckedInputs | None = None,
     *,
     eps: float = 1e-6,
     atol: float = 1e-5,
@@ -206,7 +206,9 @@ def gradgradcheck(  # noqa: PLR0913 - PyTorch's signature
 # --- the checks -----------------------------------------------------------------------
 
 
-def _check(func: Function, inputs: tuple[Value, ...], settings: _Settings) -> None:
+def _check(
+    func: TensorFunction, inputs: tuple[Value, ...], settings: _CheckSettings
+) -> None:
     _check_inputs(inputs)
     outputs = as_tuple(func(*inputs))
     wanted = [one for one in inputs if _is_differentiated(one)]
@@ -235,7 +237,7 @@ def _check_jacobian(
     wanted: Sequence[Variable],
     slopes: Sequence[Sequence[Slope]],
     unit: complex,
-    settings: _Settings,
+    settings: _CheckSettings,
 ) -> None:
     """Compare the gradients of one output with its slopes along each input."""
     vectors = random_vector if settings.fast_mode else unit_vectors
@@ -313,7 +315,7 @@ def _check_zero_gradients(
 
 
 def _check_undefined_gradients(
-    func: Function, inputs: Sequence[Value], wanted: Sequence[Variable]
+    func: TensorFunction, inputs: Sequence[Value], wanted: Sequence[Variable]
 ) -> None:
     """Gradients that are not there count as zeros: all of them, and each of several."""
     num_outputs = len(_differentiable(func(*inputs)))
@@ -361,7 +363,7 @@ def _analytical(
     wanted: Sequence[Variable],
     weights: Sequence[np.ndarray],
     unit: complex,
-    settings: _Settings,
+    settings: _CheckSettings,
 ) -> list[list[np.ndarray]]:
     """For each input, its gradient for each weight of the output."""
     first, again = (
@@ -377,7 +379,7 @@ def _analytical(
 
 
 def _check_gradient(
-    x: Variable, gradient: np.ndarray, again: np.ndarray, settings: _Settings
+    x: Variable, gradient: np.ndarray, again: np.ndarray, settings: _CheckSettings
 ) -> None:
     if settings.check_grad_dtypes and gradient.dtype != x.array.dtype:
         raise GradcheckError("Gradient has dtype mismatch")

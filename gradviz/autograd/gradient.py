@@ -14,19 +14,19 @@ from gradviz.ops.recording.variable import Value, Variable, variable
 from gradviz.tensors.backward import (
     Gradients,
     Inputs,
-    Places,
+    TensorsOrEdges,
     as_tuple,
     first_gradients,
     input_edges,
     input_places,
     output_edges,
 )
-from gradviz.tensors.gradient_edge import Place
+from gradviz.tensors.gradient_edge import TensorOrEdge
 
 
 @overload
 def grad(
-    outputs: Places,
+    outputs: TensorsOrEdges,
     inputs: dict[Any, Variable],
     grad_outputs: Gradients = ...,
     retain_graph: bool | None = ...,
@@ -40,8 +40,8 @@ def grad(
 
 @overload
 def grad(
-    outputs: Places,
-    inputs: Places,
+    outputs: TensorsOrEdges,
+    inputs: TensorsOrEdges,
     grad_outputs: Gradients = ...,
     retain_graph: bool | None = ...,
     create_graph: bool = ...,
@@ -53,7 +53,7 @@ def grad(
 
 
 def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
-    outputs: Places,
+    outputs: TensorsOrEdges,
     inputs: Inputs,
     grad_outputs: Gradients = None,
     retain_graph: bool | None = None,
@@ -153,11 +153,11 @@ def _as_tensor(result: Gradient) -> Value:
 
 
 def _materialized(
-    results: Sequence[Value], inputs: Sequence[Place], *, requires_grad: bool
+    results: Sequence[Value], inputs: Sequence[TensorOrEdge], *, requires_grad: bool
 ) -> tuple[Value, ...]:
     """`results` with zeros in place of None."""
 
-    def filled(result: Value, like: Place) -> Value:
+    def filled(result: Value, like: TensorOrEdge) -> Value:
         if result is not None:
             return result
         if not isinstance(like, Variable):

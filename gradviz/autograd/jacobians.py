@@ -18,7 +18,7 @@ from gradviz.backends.device import CPU
 from gradviz.ops.recording.variable import Value, Variable, variable
 
 #: Takes the inputs, returns one tensor or several.
-Function: TypeAlias = Callable[..., Value]
+TensorFunction: TypeAlias = Callable[..., Value]
 
 _SEED: Final = 0
 
@@ -64,7 +64,11 @@ class Slope(NamedTuple):
 
 
 def slopes_of(
-    func: Function, inputs: Sequence[Value], x: Variable, along: np.ndarray, eps: float
+    func: TensorFunction,
+    inputs: Sequence[Value],
+    x: Variable,
+    along: np.ndarray,
+    eps: float,
 ) -> list[Slope]:
     """The slope of each output at `inputs`, where `x`, one of them, moves."""
     real = _difference(func, inputs, x, along, eps)
@@ -74,7 +78,11 @@ def slopes_of(
 
 
 def _difference(
-    func: Function, inputs: Sequence[Value], x: Variable, along: np.ndarray, eps: float
+    func: TensorFunction,
+    inputs: Sequence[Value],
+    x: Variable,
+    along: np.ndarray,
+    eps: float,
 ) -> list[np.ndarray]:
     here = x.array.copy()
     step = copy_to(np.asarray(eps * along), x.device)

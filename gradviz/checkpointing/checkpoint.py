@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from gradviz.checkpointing.debugging import OpLogs
-from gradviz.checkpointing.frame import Frame, Metadata
+from gradviz.checkpointing.frame import CheckpointFrame, Metadata
 from gradviz.checkpointing.reentrant import CheckpointFunction
 from gradviz.checkpointing.second_run import remembered
 from gradviz.engine.grad_mode import is_grad_enabled
@@ -97,7 +97,7 @@ def checkpoint(
         with as_then(), surroundings_again:
             function(*args, **kwargs)
 
-    frame = Frame(
+    frame = CheckpointFrame(
         recompute,
         args,
         early_stop=early_stop if _early_stop is None else _early_stop,

@@ -92,7 +92,7 @@ class _StopRecomputationError(Exception):
     """All that is needed has been computed."""
 
 
-class Frame:
+class CheckpointFrame:
     """One call of a checkpointed function; see Note [Placeholders].
 
     Args:

@@ -117,6 +117,7 @@ def checked_edges(
 
 PreHook = Callable[[Sequence[Gradient]], Sequence[Gradient] | None]
 PostHook = Callable[[Sequence[Gradient], Sequence[Gradient]], Sequence[Gradient] | None]
+#: Takes the gradient, returns another in its place or None.
 TensorHook = Callable[[Gradient], Gradient | None]
 
 

@@ -134,15 +134,15 @@ class Recorded:
                 f"task {graph_task}: {problem}; it ran in PyTorch's order"
             )
             return
-        lines: dict[int, _Line] = {}
+        lines: dict[int, _QueueOrder] = {}
         for step in steps:
             node, queue = created[step.rank]
-            line = lines.setdefault(queue, _Line())
+            line = lines.setdefault(queue, _QueueOrder())
             self._turns[node.id] = _Turn(line, line.length)
             line.length += 1
 
 
-class _Line:
+class _QueueOrder:
     """The nodes of one pass on one queue; touched by the queue's consumer only."""
 
     __slots__ = ("length", "next", "waiting")
@@ -154,7 +154,7 @@ class _Line:
 
 
 class _Turn(NamedTuple):
-    line: _Line
+    line: _QueueOrder
     place: int
 
 
@@ -231,7 +231,7 @@ class _RecordedSchedule:
     def __init__(self, turns: Mapping[int, _Turn]) -> None:
         self._turns = turns
         self._free = PyTorchSchedule()
-        self._lines: list[_Line] = []
+        self._lines: list[_QueueOrder] = []
 
     def push(self, task: Prioritised) -> None:
         assert isinstance(task, NodeTask)
@@ -264,7 +264,7 @@ class _RecordedSchedule:
         return iter((*self._free, *held))
 
 
-def _next_place(line: _Line) -> int | None:
+def _next_place(line: _QueueOrder) -> int | None:
     """Who may run: whose turn it is, or anyone of a pass that has failed."""
     if line.next in line.waiting:
         return line.next

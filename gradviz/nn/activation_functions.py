@@ -10,21 +10,21 @@ from gradviz.ops.recording.in_place import in_place
 from gradviz.ops.recording.variable import Value
 
 #: What takes a tensor first.
-Function = Callable[..., Any]
+InPlaceFunction = Callable[..., Any]
 
-relu_: Final[Function] = in_place(activation.relu)
-leaky_relu_: Final[Function] = in_place(activation.leaky_relu_in_place)
-elu_: Final[Function] = in_place(activation.elu_in_place)
-selu_: Final[Function] = in_place(activation.selu_in_place)
-celu_: Final[Function] = in_place(activation.celu_in_place)
-hardtanh_: Final[Function] = in_place(activation.hardtanh)
-threshold_: Final[Function] = in_place(selection.threshold_in_place)
-rrelu_: Final[Function] = in_place(rrelu_in_place)
-_relu6_: Final[Function] = in_place(activation.relu6)
-_silu_: Final[Function] = in_place(activation.silu)
-_mish_: Final[Function] = in_place(activation.mish)
-_hardsigmoid_: Final[Function] = in_place(activation.hardsigmoid)
-_hardswish_: Final[Function] = in_place(activation.hardswish)
+relu_: Final[InPlaceFunction] = in_place(activation.relu)
+leaky_relu_: Final[InPlaceFunction] = in_place(activation.leaky_relu_in_place)
+elu_: Final[InPlaceFunction] = in_place(activation.elu_in_place)
+selu_: Final[InPlaceFunction] = in_place(activation.selu_in_place)
+celu_: Final[InPlaceFunction] = in_place(activation.celu_in_place)
+hardtanh_: Final[InPlaceFunction] = in_place(activation.hardtanh)
+threshold_: Final[InPlaceFunction] = in_place(selection.threshold_in_place)
+rrelu_: Final[InPlaceFunction] = in_place(rrelu_in_place)
+_relu6_: Final[InPlaceFunction] = in_place(activation.relu6)
+_silu_: Final[InPlaceFunction] = in_place(activation.silu)
+_mish_: Final[InPlaceFunction] = in_place(activation.mish)
+_hardsigmoid_: Final[InPlaceFunction] = in_place(activation.hardsigmoid)
+_hardswish_: Final[InPlaceFunction] = in_place(activation.hardswish)
 
 
 def relu(input: Value, inplace: bool = False) -> Value:

@@ -23,7 +23,7 @@ OfInput = Callable[[], Tensor]
 State = tuple[Tensor, ...]
 
 #: Takes what the input contributes, the state, and `OfHidden`.
-Step = Callable[[OfInput, State, OfHidden], State]
+CellStep = Callable[[OfInput, State, OfHidden], State]
 
 # Ops come in PyTorch's order, for a backward runs them in the opposite one.
 # Source: aten/src/ATen/native/RNN.cpp, SimpleCell, LSTMCell and GRUCell.
@@ -101,7 +101,7 @@ class Cell(Module):
         for one in self.parameters():
             init.uniform_(one, -bound, bound)
 
-    def _advance(self, step: Step, input: Tensor, state: State | None) -> State:
+    def _advance(self, step: CellStep, input: Tensor, state: State | None) -> State:
         """Take a step, of one vector or of a batch."""
         if input.ndim not in {1, 2}:
             raise ValueError(

@@ -8,11 +8,9 @@ from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn.factory import Factory, parameter, reset_linear
 from gradviz.nn.module import Module
+from gradviz.ops.recording.dimensions import Lengths
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
-
-#: One length for all dimensions, or one for each.
-Lengths = int | tuple[int, ...]
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 

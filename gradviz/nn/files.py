@@ -26,7 +26,7 @@ from gradviz.tensors.tensor import Tensor
 from gradviz.whole_file import write_whole
 
 #: Where a file is, or an open one.
-Place = str | os.PathLike[str] | BinaryIO
+FileLike = str | os.PathLike[str] | BinaryIO
 
 _Number = TypeVar("_Number", int, float)
 _Value = TypeVar("_Value")
@@ -72,7 +72,7 @@ class DamagedFileError(UserError):
     """A file is not one that `save` wrote, or not as it was."""
 
 
-def save(obj: object, f: Place) -> None:
+def save(obj: object, f: FileLike) -> None:
     """Write tensors to a file.
 
     A file is there as a whole or not at all: whatever fails, the one that was there
@@ -113,7 +113,7 @@ def save(obj: object, f: Place) -> None:
 
 
 def load(
-    f: Place,
+    f: FileLike,
     map_location: Device | str | None = None,
     *,
     weights_only: bool = True,
@@ -250,7 +250,7 @@ def _checksum(header: Mapping[str, Any], tree: object, data: list[bytes]) -> int
 _Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
-class _Entry(msgspec.Struct):
+class _TensorEntry(msgspec.Struct):
     """What a header says of a tensor."""
 
     dtype: str
@@ -334,7 +334,7 @@ def _tensors(
 ) -> Iterator[tuple[str, np.ndarray]]:
     """Each tensor of a file, checked against what the file holds."""
     entries = {
-        name: _as(_Entry, entry, f"what it says of the tensor {_cut(name)} is")
+        name: _as(_TensorEntry, entry, f"what it says of the tensor {_cut(name)} is")
         for name, entry in header.items()
     }
     expected = 0

@@ -22,29 +22,29 @@ from typing import Any, Final, Protocol, TypeVar
 from gradviz.engine.node import MODULE_PATH, MODULE_PATHS
 
 
-class Named(Protocol):
+class ModuleTree(Protocol):
     """A module, as far as it matters here."""
 
     def named_modules(self) -> Iterator[tuple[str, Any]]:
         """All modules and their names."""
 
 
-M = TypeVar("M", bound=Named)
+M = TypeVar("M", bound=ModuleTree)
 
 #: The names of those that have run as a root, or were given one.
-_roots: Final[weakref.WeakKeyDictionary[Named, str]] = weakref.WeakKeyDictionary()
+_roots: Final[weakref.WeakKeyDictionary[ModuleTree, str]] = weakref.WeakKeyDictionary()
 
 #: Numbers the roots of each name. Both tables are asked by `setdefault`, so that of
 #: two threads one is first.
 _numbers: Final[dict[str, Iterator[int]]] = {}
 
 #: The paths in each model that has run, until any module anywhere changes.
-_known: "weakref.WeakKeyDictionary[Named, Mapping[int, str]]" = (
+_known: "weakref.WeakKeyDictionary[ModuleTree, Mapping[int, str]]" = (
     weakref.WeakKeyDictionary()
 )
 
 #: What `leave` has to undo.
-Entered = tuple[Token[str], Token[Mapping[int, str] | None] | None]
+PathTokens = tuple[Token[str], Token[Mapping[int, str] | None] | None]
 
 
 def name_root(module: M, name: str) -> M:
@@ -74,7 +74,7 @@ def name_root(module: M, name: str) -> M:
     return module
 
 
-def enter(module: Named) -> Entered:
+def enter(module: ModuleTree) -> PathTokens:
     """`module` begins to run on this thread."""
     paths = MODULE_PATHS.get()
     if paths is not None:
@@ -85,7 +85,7 @@ def enter(module: Named) -> Entered:
     return MODULE_PATH.set(paths[id(module)]), MODULE_PATHS.set(paths)
 
 
-def leave(entered: Entered) -> None:
+def leave(entered: PathTokens) -> None:
     """The module that entered has run, or failed."""
     path, paths = entered
     MODULE_PATH.reset(path)
@@ -99,7 +99,7 @@ def forget() -> None:
         _known.clear()
 
 
-def _paths_below(module: Named) -> Mapping[int, str]:
+def _paths_below(module: ModuleTree) -> Mapping[int, str]:
     paths = _known.get(module)
     if paths is None:
         root = _roots.get(module)

@@ -4,10 +4,8 @@ from typing import Any, ClassVar
 
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn.module import Module
+from gradviz.ops.recording.dimensions import Lengths
 from gradviz.tensors.tensor import Tensor
-
-#: One length for all dimensions, or one for each.
-Lengths = int | tuple[int, ...]
 
 
 class MaxPool(Module):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
-from gradviz.nn.cells import State, Step
+from gradviz.nn.cells import CellStep, State
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
 from gradviz.nn.unrolling import each, projected, run_packed, run_packed_backwards
@@ -110,7 +110,7 @@ class Recurrent(Module):
     def flatten_parameters(self) -> None:
         """Does nothing; in PyTorch it lays parameters out for a GPU."""
 
-    def _step(self) -> Step:
+    def _step(self) -> CellStep:
         raise NotImplementedError
 
     def _run_layers(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gradviz.backends.device import Device
-from gradviz.nn.cells import Step, gru_step, lstm_step, relu_step, tanh_step
+from gradviz.nn.cells import CellStep, gru_step, lstm_step, relu_step, tanh_step
 from gradviz.nn.factory import Factory
 from gradviz.nn.recurrent import Recurrent
 from gradviz.ops.recording.promotion import DTypeLike
@@ -67,7 +67,7 @@ class RNN(_OneState):
         )
         self.nonlinearity = nonlinearity
 
-    def _step(self) -> Step:
+    def _step(self) -> CellStep:
         return tanh_step if self.nonlinearity == "tanh" else relu_step
 
 
@@ -83,7 +83,7 @@ class LSTM(Recurrent):
         """Shape ``(L, N, input_size)``, or packed; returns all outputs, last states."""
         return self._call(input, hx)
 
-    def _step(self) -> Step:
+    def _step(self) -> CellStep:
         return lstm_step
 
 
@@ -92,5 +92,5 @@ class GRU(_OneState):
 
     _num_gates = 3
 
-    def _step(self) -> Step:
+    def _step(self) -> CellStep:
         return gru_step

@@ -10,7 +10,7 @@ from gradviz.nn.factory import Factory
 from gradviz.nn.module import Module
 from gradviz.nn.normalization import LayerNorm
 from gradviz.nn.transformer_layers import (
-    Activation,
+    ActivationFunction,
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
@@ -138,7 +138,7 @@ class Transformer(Module):
         num_decoder_layers: int = 6,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: str | Activation = "relu",
+        activation: str | ActivationFunction = "relu",
         custom_encoder: Module | None = None,
         custom_decoder: Module | None = None,
         layer_norm_eps: float = 1e-5,

@@ -14,7 +14,7 @@ from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 #: From a tensor, one of the same shape.
-Activation = Callable[[Tensor], Tensor]
+ActivationFunction = Callable[[Tensor], Tensor]
 
 
 class TransformerEncoderLayer(Module):
@@ -42,7 +42,7 @@ class TransformerEncoderLayer(Module):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: str | Activation = "relu",
+        activation: str | ActivationFunction = "relu",
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
@@ -121,7 +121,7 @@ class TransformerDecoderLayer(Module):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: str | Activation = "relu",
+        activation: str | ActivationFunction = "relu",
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
@@ -198,7 +198,7 @@ class TransformerDecoderLayer(Module):
         return self.dropout3(self.linear2(inner))
 
 
-def _activation(activation: str | Activation) -> Activation:
+def _activation(activation: str | ActivationFunction) -> ActivationFunction:
     match activation:
         case "relu":
             return F.relu

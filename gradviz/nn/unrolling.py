@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
-from gradviz.nn.cells import State, Step
+from gradviz.nn.cells import CellStep, State
 from gradviz.ops.shapes.joining import cat
 from gradviz.tensors.tensor import Tensor
 
@@ -12,7 +12,7 @@ from gradviz.tensors.tensor import Tensor
 Advance = Callable[[Tensor, State], State]
 
 
-def projected(step: Step, weight: Tensor) -> Step:
+def projected(step: CellStep, weight: Tensor) -> CellStep:
     """A step whose hidden states are multiplied with a matrix."""
 
     def projecting(of_input: Any, state: State, of_hidden: Any) -> State:

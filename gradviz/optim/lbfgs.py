@@ -8,7 +8,7 @@ import numpy as np
 from gradviz.autograd.grad_mode import enable_grad, no_grad
 from gradviz.backends.base import Array
 from gradviz.ops.recording.variable import variable
-from gradviz.optim.line_search import Point, strong_wolfe
+from gradviz.optim.line_search import LinePoint, strong_wolfe
 from gradviz.optim.optimizer import Optimizer, Parameters
 from gradviz.optim.options import check_not_negative
 from gradviz.optim.state import Group
@@ -161,7 +161,7 @@ class _Run:
             if slope > -group["tolerance_change"]:
                 break
             is_last = number == group["max_iter"]
-            start = Point(0.0, loss, grad, slope)
+            start = LinePoint(0.0, loss, grad, slope)
             loss, grad, distance = self._move(start, distance, direction, is_last)
             state["t"] = distance
             if (
@@ -191,7 +191,7 @@ class _Run:
         return memory.direction(grad, state["H_diag"])
 
     def _move(
-        self, start: Point, distance: float, direction: Array, is_last: bool
+        self, start: LinePoint, distance: float, direction: Array, is_last: bool
     ) -> tuple[float, Array, float]:
         """Go; returns the loss and gradient there, and how far it was."""
         search = self.group["line_search_fn"]

@@ -19,7 +19,7 @@ _ENOUGH: Final = 1e-4
 _LEVEL: Final = 0.9
 
 
-class Point(NamedTuple):
+class LinePoint(NamedTuple):
     """A point on the line.
 
     Attributes:
@@ -56,7 +56,7 @@ class _Line:
         self,
         evaluate: Evaluate,
         direction: Array,
-        start: Point,
+        start: LinePoint,
         max_evaluations: int,
     ) -> None:
         self.evaluate = evaluate
@@ -69,16 +69,16 @@ class _Line:
     def is_exhausted(self) -> bool:
         return self.num_evaluations > self.max_evaluations
 
-    def at(self, distance: float) -> Point:
+    def at(self, distance: float) -> LinePoint:
         self.num_evaluations += 1
         loss, grad = self.evaluate(distance)
-        return Point(distance, loss, grad, float(np.dot(grad, self.direction)))
+        return LinePoint(distance, loss, grad, float(np.dot(grad, self.direction)))
 
-    def falls_too_little(self, point: Point) -> bool:
+    def falls_too_little(self, point: LinePoint) -> bool:
         promised = _ENOUGH * point.distance * self.start.slope
         return point.loss > self.start.loss + promised
 
-    def is_level(self, point: Point) -> bool:
+    def is_level(self, point: LinePoint) -> bool:
         return abs(point.slope) <= -_LEVEL * self.start.slope
 
 
@@ -86,10 +86,10 @@ def strong_wolfe(
     evaluate: Evaluate,
     distance: float,
     direction: Array,
-    start: Point,
+    start: LinePoint,
     max_evaluations: int,
     tolerance: float = 1e-9,
-) -> tuple[Point, int]:
+) -> tuple[LinePoint, int]:
     """A point that meets the conditions, or the best found.
 
     Args:
@@ -112,7 +112,7 @@ def strong_wolfe(
     return min(ends, key=lambda one: one.loss), line.num_evaluations
 
 
-def _bracket(line: _Line, distance: float) -> list[Point]:
+def _bracket(line: _Line, distance: float) -> list[LinePoint]:
     """Two points with one that meets the conditions between them, or that one."""
     before, point = line.start, line.at(distance)
     while not line.is_exhausted:
@@ -131,7 +131,7 @@ def _bracket(line: _Line, distance: float) -> list[Point]:
     return [line.start, point]
 
 
-def _zoom(line: _Line, ends: list[Point], tolerance: float) -> list[Point]:
+def _zoom(line: _Line, ends: list[LinePoint], tolerance: float) -> list[LinePoint]:
     """Bring two points closer to each other, until one meets the conditions."""
     low, high = sorted(ends, key=lambda one: one.loss)
     length = float(np.max(np.abs(line.direction)))
@@ -152,7 +152,7 @@ def _zoom(line: _Line, ends: list[Point], tolerance: float) -> list[Point]:
     return [low, high]
 
 
-def _between(low: Point, high: Point, was_stuck: bool) -> tuple[float, bool]:
+def _between(low: LinePoint, high: LinePoint, was_stuck: bool) -> tuple[float, bool]:
     """Where to try next, away from both ends, and whether that is close to one."""
     left, right = sorted((low.distance, high.distance))
     first, second = sorted((low, high), key=lambda one: one.distance)
@@ -166,7 +166,7 @@ def _between(low: Point, high: Point, was_stuck: bool) -> tuple[float, bool]:
     return (right - margin if is_right else left + margin), False
 
 
-def _lowest(a: Point, b: Point, bounds: tuple[float, float]) -> float:
+def _lowest(a: LinePoint, b: LinePoint, bounds: tuple[float, float]) -> float:
     """Where the cubic polynomial through two points is lowest, within bounds."""
     low, high = bounds
     if a.distance > b.distance:

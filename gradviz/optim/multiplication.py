@@ -10,7 +10,7 @@ from gradviz.optim.optimizer import Optimizer
 from gradviz.optim.schedule import LRScheduler
 
 #: What a rate is multiplied with in a step.
-Function = Callable[[int], float]
+Factor = Callable[[int], float]
 
 
 class OfFunctions(LRScheduler):
@@ -28,7 +28,7 @@ class OfFunctions(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        lr_lambda: Function | Sequence[Function],
+        lr_lambda: Factor | Sequence[Factor],
         last_epoch: int = -1,
     ) -> None:
         num_groups = len(optimizer.param_groups)

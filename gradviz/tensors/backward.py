@@ -17,22 +17,22 @@ from gradviz.engine.protocols import Gradient
 from gradviz.engine.tracebacks import shorten
 from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.ops.recording.variable import Value, Variable, metadata_of, raw, variable
-from gradviz.tensors.gradient_edge import GradientEdge, Place, edge_of
+from gradviz.tensors.gradient_edge import GradientEdge, TensorOrEdge, edge_of
 from gradviz.tensors.hooks import retain_grad
 from gradviz.tensors.size import Size
 
 #: One tensor or several; a `GradientEdge` may stand for each.
-Places: TypeAlias = Place | Sequence[Place]
+TensorsOrEdges: TypeAlias = TensorOrEdge | Sequence[TensorOrEdge]
 
 #: With respect to what; of a dictionary, the values.
-Inputs: TypeAlias = Places | dict[Any, Variable]
+Inputs: TypeAlias = TensorsOrEdges | dict[Any, Variable]
 
 #: One gradient for each of them; None stands for ones.
 Gradients: TypeAlias = Variable | Sequence[Variable | None] | None
 
 
 def backward(
-    tensors: Places,
+    tensors: TensorsOrEdges,
     grad_tensors: Gradients = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -100,7 +100,7 @@ def _renamed(grad_tensors: Gradients, grad_variables: Gradients) -> Gradients:
     return grad_variables
 
 
-def as_tuple(value: Places | Gradients) -> tuple[Any, ...]:
+def as_tuple(value: TensorsOrEdges | Gradients) -> tuple[Any, ...]:
     """One or several things, or None for none, as a tuple."""
     if value is None:
         return ()
@@ -109,7 +109,7 @@ def as_tuple(value: Places | Gradients) -> tuple[Any, ...]:
     return tuple(value)
 
 
-def input_places(inputs: Inputs, function: str) -> tuple[Place, ...]:
+def input_places(inputs: Inputs, function: str) -> tuple[TensorOrEdge, ...]:
     """What `inputs` names, one by one.
 
     Args:
@@ -134,7 +134,7 @@ def input_places(inputs: Inputs, function: str) -> tuple[Place, ...]:
     return places
 
 
-def output_edges(outputs: Sequence[Place]) -> list[Edge]:
+def output_edges(outputs: Sequence[TensorOrEdge]) -> list[Edge]:
     """Where the gradients of the outputs go.
 
     Raises:
@@ -152,7 +152,7 @@ def output_edges(outputs: Sequence[Place]) -> list[Edge]:
     return edges
 
 
-def input_edges(inputs: Sequence[Place]) -> list[Edge]:
+def input_edges(inputs: Sequence[TensorOrEdge]) -> list[Edge]:
     """Where the gradients arrive that the caller asks for.
 
     Raises:
@@ -175,7 +175,7 @@ def input_edges(inputs: Sequence[Place]) -> list[Edge]:
 
 
 def first_gradients(
-    outputs: Sequence[Place], given: Gradients, *, create_graph: bool
+    outputs: Sequence[TensorOrEdge], given: Gradients, *, create_graph: bool
 ) -> list[Gradient]:
     """The gradient of each output: what was given, or 1 for a single element.
 
@@ -197,7 +197,7 @@ def first_gradients(
     return firsts if create_graph else list(map(raw, firsts))
 
 
-def _first(index: int, output: Place, gradient: Value) -> Value:
+def _first(index: int, output: TensorOrEdge, gradient: Value) -> Value:
     metadata = _metadata_of(index, output)
     if gradient is not None:
         _check_gradient(index, metadata, gradient)
@@ -207,7 +207,7 @@ def _first(index: int, output: Place, gradient: Value) -> Value:
     return variable(_ones(metadata))
 
 
-def _metadata_of(index: int, output: Place) -> InputMetadata:
+def _metadata_of(index: int, output: TensorOrEdge) -> InputMetadata:
     if isinstance(output, Variable):
         return metadata_of(output.array)
     if not isinstance(output, GradientEdge):

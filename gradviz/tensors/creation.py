@@ -13,7 +13,7 @@ from gradviz.tensors.options import (
     FORMATTED,
     OF_DATA,
     Options,
-    Size,
+    SizeArgs,
     check_options,
     shape_of,
 )
@@ -145,19 +145,25 @@ def frombuffer(
     return make(array, requires_grad=requires_grad)
 
 
-def zeros(*lengths: Size, size: Size = None, **options: Unpack[Options]) -> Tensor:
+def zeros(
+    *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+) -> Tensor:
     """Zeros of a shape, given as its lengths or as `size`."""
     check_options("zeros", options)
     return make_default(np.zeros(shape_of("zeros", lengths, size)), options)
 
 
-def ones(*lengths: Size, size: Size = None, **options: Unpack[Options]) -> Tensor:
+def ones(
+    *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+) -> Tensor:
     """Ones of a shape, given as its lengths or as `size`."""
     check_options("ones", options)
     return make_default(np.ones(shape_of("ones", lengths, size)), options)
 
 
-def empty(*lengths: Size, size: Size = None, **options: Unpack[Options]) -> Tensor:
+def empty(
+    *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+) -> Tensor:
     """A tensor whose elements do not matter, of a shape, given as `zeros` takes it.
 
     Differs: they are zeros, so that programs do the same each time.
@@ -166,7 +172,7 @@ def empty(*lengths: Size, size: Size = None, **options: Unpack[Options]) -> Tens
     return make_default(np.zeros(shape_of("empty", lengths, size)), options)
 
 
-def full(size: Size, fill_value: Scalar, **options: Unpack[Options]) -> Tensor:
+def full(size: SizeArgs, fill_value: Scalar, **options: Unpack[Options]) -> Tensor:
     """`fill_value` in the shape `size`; its type decides the dtype if none is given."""
     check_options("full", options)
     shape = shape_of("full", (), size)

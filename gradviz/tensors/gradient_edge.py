@@ -26,7 +26,7 @@ class GradientEdge(NamedTuple):
 
 
 #: What stands for a tensor wherever only its place in the graph counts.
-Place = Variable | GradientEdge
+TensorOrEdge = Variable | GradientEdge
 
 
 def get_gradient_edge(tensor: Variable) -> GradientEdge:
@@ -45,7 +45,7 @@ def get_gradient_edge(tensor: Variable) -> GradientEdge:
     return GradientEdge(edge.node, edge.input_nr, token)
 
 
-def edge_of(place: Place) -> Edge:
+def edge_of(place: TensorOrEdge) -> Edge:
     """The engine's edge to a place; leads nowhere if the tensor needs no gradient."""
     if isinstance(place, GradientEdge):
         return Edge(place.node, place.output_nr)

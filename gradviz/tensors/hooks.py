@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from gradviz.engine.node import NodeHooks
+from gradviz.engine.node import NodeHooks, TensorHook
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.removable_handle import (
     RemovableHandle,
@@ -22,9 +22,6 @@ __all__ = [
     "register_post_accumulate_grad_hook",
     "retain_grad",
 ]
-
-#: Takes the gradient, returns another in its place or None.
-TensorHook = Callable[[Gradient], Gradient | None]
 
 
 def register_hook(x: Variable, hook: TensorHook) -> RemovableHandle:

@@ -14,7 +14,7 @@ from gradviz.ops.shapes.copying import MemoryFormat
 from gradviz.tensors.layout import Layout
 
 #: A shape: integers one by one, or one sequence of them.
-Size: TypeAlias = Any
+SizeArgs: TypeAlias = Any
 
 
 #: One length of it.
@@ -104,7 +104,7 @@ def _is_length(value: object) -> bool:
 
 
 def shape_of(
-    function: str, lengths: tuple[Size, ...], size: Size = None
+    function: str, lengths: tuple[SizeArgs, ...], size: SizeArgs = None
 ) -> tuple[int, ...]:
     """A shape that was given one by one, as one sequence, or by name.
 

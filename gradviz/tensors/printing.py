@@ -20,7 +20,7 @@ _PREFIX = "tensor("
 
 
 @dataclass(frozen=True)
-class Options:
+class PrintOptions:
     """How numbers are written.
 
     Attributes:
@@ -39,12 +39,12 @@ class Options:
 
 
 _PROFILES: Final = {
-    "default": Options(),
-    "short": Options(precision=2, edgeitems=2),
-    "full": Options(threshold=math.inf),
+    "default": PrintOptions(),
+    "short": PrintOptions(precision=2, edgeitems=2),
+    "full": PrintOptions(threshold=math.inf),
 }
 
-_options = Options()
+_options = PrintOptions()
 
 
 def set_printoptions(
@@ -55,15 +55,15 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Change how tensors print; see `Options`.
+    """Change how tensors print; see `PrintOptions`.
 
     Args:
-        precision: See `Options`, as for the next three; None leaves it as it is.
-        threshold: See `Options`.
-        edgeitems: See `Options`.
-        linewidth: See `Options`.
+        precision: See `PrintOptions`, as for the next three; None leaves it as it is.
+        threshold: See `PrintOptions`.
+        edgeitems: See `PrintOptions`.
+        linewidth: See `PrintOptions`.
         profile: Begin with those of ``"default"``, ``"short"`` or ``"full"``.
-        sci_mode: See `Options`.
+        sci_mode: See `PrintOptions`.
     """
     global _options
     given = {

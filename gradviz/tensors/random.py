@@ -18,7 +18,7 @@ from gradviz.tensors.options import (
     FORMATTED,
     RANDOM,
     Options,
-    Size,
+    SizeArgs,
     check_options,
     shape_of,
 )
@@ -53,14 +53,18 @@ def set_rng_state(new_state: Any) -> None:  # noqa: ANN401 - as the generator ke
     default_generator.set_state(new_state)
 
 
-def randn(*lengths: Size, size: Size = None, **options: Unpack[Options]) -> Tensor:
+def randn(
+    *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+) -> Tensor:
     """Normally distributed numbers of mean 0 and variance 1."""
     check_options("randn", options, RANDOM)
     shape = shape_of("randn", lengths, size)
     return _drawn(_random(options).standard_normal(shape), options)
 
 
-def rand(*lengths: Size, size: Size = None, **options: Unpack[Options]) -> Tensor:
+def rand(
+    *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+) -> Tensor:
     """Uniformly distributed numbers in ``[0, 1)``."""
     check_options("rand", options, RANDOM)
     shape = shape_of("rand", lengths, size)
@@ -71,7 +75,7 @@ def randint(
     *bounds: Any,  # noqa: ANN401 - integers, then a size
     low: int | None = None,
     high: int | None = None,
-    size: Size = None,
+    size: SizeArgs = None,
     **options: Unpack[Options],
 ) -> Tensor:
     """Uniformly distributed integers: ``randint([low, ]high, size)``.
@@ -162,7 +166,7 @@ def randint_like(
 def normal(
     mean: Any,  # noqa: ANN401 - a number or a tensor
     std: Any = 1.0,  # noqa: ANN401 - a number or a tensor
-    size: Size = None,
+    size: SizeArgs = None,
     **options: Unpack[Options],
 ) -> Tensor:
     """Normally distributed numbers.

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gradviz.optim.line_search import Point, strong_wolfe
+from gradviz.optim.line_search import LinePoint, strong_wolfe
 
 
 def searched(function, slope, distance, max_evaluations=20):
@@ -12,7 +12,7 @@ def searched(function, slope, distance, max_evaluations=20):
         tried.append(place)
         return function(place), np.array([slope(place)])
 
-    start = Point(0.0, function(0.0), np.array([slope(0.0)]), slope(0.0))
+    start = LinePoint(0.0, function(0.0), np.array([slope(0.0)]), slope(0.0))
     direction = np.array([1.0])
     point, count = strong_wolfe(evaluate, distance, direction, start, max_evaluations)
     assert count == len(tried)

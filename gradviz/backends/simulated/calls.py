@@ -1,6 +1,6 @@
 """NumPy's calls as work of streams: what is launched, and what is returned before."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,15 +14,20 @@ from gradviz.backends.simulated.functions import SHAPED, TAKES_OUT
 from gradviz.backends.simulated.inference import (
     UNKNOWN,
     VIEW,
-    Layout,
+    NewArray,
     form_of,
     leaves,
     mapped,
 )
-from gradviz.backends.simulated.kernels import launch, new_array, ready, view_of, wait
+from gradviz.backends.simulated.kernels import (
+    Kwargs,
+    launch,
+    new_array,
+    ready,
+    view_of,
+    wait,
+)
 from gradviz.backends.simulated.machine import SimulatedDevice
-
-Kwargs = Mapping[str, Any]
 
 
 def call_function(
@@ -116,7 +121,7 @@ def call(
         launch(queue, name, run, reads, out)
         return out[0] if len(out) == 1 else out
     kind = type(arrays[0])
-    if type(form) is Layout:  # mostly
+    if type(form) is NewArray:  # mostly
         result = new_array(kind, device, form, name)
         writes, raws = [result], (result.raw,)
     else:
@@ -146,7 +151,7 @@ def _fits(function: Callable[..., Any], args: tuple[Any, ...], out: Any) -> bool
         return False
     form = form_of(function, args, {})
     return (
-        isinstance(form, Layout)
+        isinstance(form, NewArray)
         and form.shape == out.raw.shape
         and out.raw.flags.writeable
         and np.can_cast(form.dtype, out.raw.dtype, "same_kind")
@@ -217,7 +222,7 @@ def _kept(
     value = np.asarray(value)
     if any(np.may_share_memory(value, one.raw) for one in arrays):
         return _view_of_one(arrays, value)
-    layout = Layout(value.shape, value.dtype, np.empty_like(value).strides)
+    layout = NewArray(value.shape, value.dtype, np.empty_like(value).strides)
     result = new_array(type(arrays[0]), device, layout, name)
     copy = partial(np.copyto, result.raw, value)
     launch(device.current_queue(), name, copy, (), (result,))

@@ -19,7 +19,7 @@ import numpy as np
 from gradviz.backends.simulated.device_array import DeviceArray
 
 
-class Layout(NamedTuple):
+class NewArray(NamedTuple):
     """An array to be made."""
 
     shape: tuple[int, ...]
@@ -31,7 +31,7 @@ class Layout(NamedTuple):
 Form: TypeAlias = Any
 
 
-class Answer:
+class NoForm:
     """What is known of a result whose form is not."""
 
     def __init__(self, meaning: str) -> None:
@@ -42,11 +42,11 @@ class Answer:
 
 
 #: Nothing is computed: the result lies in the memory of an argument.
-VIEW: Final = Answer("a view")
+VIEW: Final = NoForm("a view")
 #: Only the kernel knows.
-UNKNOWN: Final = Answer("unknown")
+UNKNOWN: Final = NoForm("unknown")
 
-_UNSEEN: Final = Answer("not known yet")
+_UNSEEN: Final = NoForm("not known yet")
 
 #: Of what a key has the value.
 _PLAIN: Final = (int, str, type, np.dtype, EllipsisType)
@@ -197,9 +197,9 @@ def _layout(value: Any) -> Form:
         raise TypeError  # a number: only the kernel knows which
     array = np.asarray(value)
     if array.flags.c_contiguous or array.flags.f_contiguous:
-        return Layout(array.shape, array.dtype, array.strides)
+        return NewArray(array.shape, array.dtype, array.strides)
     ordered = np.empty_like(array)  # dense, in the order of the strides
-    return Layout(array.shape, array.dtype, ordered.strides)
+    return NewArray(array.shape, array.dtype, ordered.strides)
 
 
 def _dummy(value: Any) -> np.ndarray:
@@ -220,19 +220,19 @@ def _dummy(value: Any) -> np.ndarray:
     return np.ndarray(raw.shape, raw.dtype, memory, -low, raw.strides)
 
 
-def in_c_order(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Layout:
+def in_c_order(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NewArray:
     """An array whose elements lie one after the other, the last index first."""
     strides: tuple[int, ...] = ()
     step = dtype.itemsize
     for length in reversed(shape):
         strides = (step, *strides)
         step *= max(length, 1)
-    return Layout(shape, dtype, strides)
+    return NewArray(shape, dtype, strides)
 
 
 def leaves(value: Any) -> Iterator[Any]:
     """What is in tuples and lists."""
-    if isinstance(value, tuple | list) and not isinstance(value, Layout):
+    if isinstance(value, tuple | list) and not isinstance(value, NewArray):
         for one in value:
             yield from leaves(one)
     else:
@@ -241,7 +241,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
     """The same tuples and lists, named ones too, with other things in them."""
-    if isinstance(value, Layout) or not isinstance(value, tuple | list):
+    if isinstance(value, NewArray) or not isinstance(value, tuple | list):
         return function(value)
     inner = [mapped(function, one) for one in value]
     if hasattr(value, "_make"):

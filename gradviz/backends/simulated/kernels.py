@@ -8,7 +8,7 @@ import numpy as np
 from gradviz.backends.pinned_array import PinnedArray
 from gradviz.backends.reports import kernel_ids
 from gradviz.backends.simulated.device_array import DeviceArray
-from gradviz.backends.simulated.inference import Layout
+from gradviz.backends.simulated.inference import NewArray
 from gradviz.backends.simulated.latency import kernel_of
 from gradviz.backends.simulated.machine import SimulatedDevice, machine
 from gradviz.backends.simulated.work import LOCK, StreamQueue, Work
@@ -86,7 +86,7 @@ def ready(arrays: Sequence[DeviceArray]) -> SimulatedDevice:
 
 
 def new_array(
-    kind: type[SomeArray], device: SimulatedDevice, layout: Layout, name: str
+    kind: type[SomeArray], device: SimulatedDevice, layout: NewArray, name: str
 ) -> SomeArray:
     """An array that the kernel of that name is to write.
 

@@ -9,7 +9,7 @@ from gradviz.backends.simulated.latency import Latency
 from gradviz.backends.simulated.memory import Allocator
 from gradviz.backends.simulated.stepping import Stepped
 from gradviz.backends.simulated.work import HOST, LOCK, Executor, StreamQueue, Work
-from gradviz.backends.simulated.worker import Threads
+from gradviz.backends.simulated.worker import StreamThreads
 from gradviz.backends.stream import stream_id_for
 
 #: Streams of each priority in the pool of a device, as in PyTorch.
@@ -141,7 +141,7 @@ class Machine:
 
     def __init__(self) -> None:
         self.latency: Latency | None = None
-        self.executor: Executor = Threads(lambda: self.latency)
+        self.executor: Executor = StreamThreads(lambda: self.latency)
         # Guarded by `LOCK`, as is `executor`; all may be read without it.
         self._devices: dict[Device, SimulatedDevice] = {}
         self._num_resets: dict[Device, int] = {}
@@ -172,7 +172,7 @@ class Machine:
 
     def use_threads(self) -> None:
         """Have a thread for each stream from now on."""
-        self.use(Threads(lambda: self.latency))
+        self.use(StreamThreads(lambda: self.latency))
 
     def use_steps(self, seed: int) -> None:
         """Have no threads from now on; see `Stepped`."""

@@ -22,7 +22,7 @@ _NAN_BYTE: Final = 0xFF
 _LARGE_BYTE: Final = 0x7F
 
 
-class Block:
+class MemoryBlock:
     """A piece of memory that serves one array after the other.
 
     Attributes:
@@ -56,7 +56,7 @@ class Allocation:
 
     def __init__(
         self,
-        block: Block,
+        block: MemoryBlock,
         queue: StreamQueue,
         poison: int,
         freed: "deque[Allocation]",
@@ -98,7 +98,7 @@ class Allocator:
         self.freed: deque[Allocation] = deque()
         # Guarded by `LOCK`, as is all that follows.
         #: Blocks to use again, by stream and size.
-        self._free: dict[tuple[StreamQueue, int], list[Block]] = {}
+        self._free: dict[tuple[StreamQueue, int], list[MemoryBlock]] = {}
         #: Those that streams still use, and how far these have to come.
         self._held_back: list[tuple[Allocation, list[Work]]] = []
         self._allocated = self._peak = self._reserved = 0
@@ -201,7 +201,7 @@ class Allocator:
             else:
                 self._held_back.append((allocation, markers))
 
-    def _new_block(self, size: int, kernel: str) -> Block:
+    def _new_block(self, size: int, kernel: str) -> MemoryBlock:
         if not self._has_room(size):
             self._make_room()
             if not self._has_room(size):
@@ -212,7 +212,7 @@ class Allocator:
             raise self._out_of_memory(size, kernel) from error
         memory.fill(_NAN_BYTE)
         self._reserved += size
-        return Block(memory)
+        return MemoryBlock(memory)
 
     def _has_room(self, size: int) -> bool:
         return self._limit is None or self._reserved + size <= self._limit

@@ -185,7 +185,7 @@ class Work:
         return "" if self._launched_at is None else str(self._launched_at)
 
 
-class Lane(Protocol):
+class WorkLane(Protocol):
     """Where the work of one stream waits for its turn."""
 
     def submit(self, work: Work) -> None:
@@ -198,7 +198,7 @@ class Lane(Protocol):
 class Executor(Protocol):
     """Who carries out the work of all streams, and when."""
 
-    def open(self, queue: "StreamQueue") -> Lane:
+    def open(self, queue: "StreamQueue") -> WorkLane:
         """A place for the work of a stream that has none yet."""
 
     def wait(self, work: Work) -> None:
@@ -208,7 +208,7 @@ class Executor(Protocol):
         """Whether it is done; who asks again and again gets a yes in the end."""
 
 
-class DeviceLike(Protocol):
+class DeviceOfStreams(Protocol):
     """What its streams have to know of a simulated device."""
 
     @property
@@ -239,7 +239,9 @@ class StreamQueue:
 
     __slots__ = ("device", "ended_ns", "is_used", "lane", "stream_id", "tail", "text")
 
-    def __init__(self, device: DeviceLike, stream_id: int, executor: Executor) -> None:
+    def __init__(
+        self, device: DeviceOfStreams, stream_id: int, executor: Executor
+    ) -> None:
         self.device = device
         self.stream_id = stream_id
         self.text = f"{device}/{stream_id}"

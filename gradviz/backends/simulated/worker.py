@@ -18,7 +18,7 @@ from gradviz.backends.simulated.work import StreamQueue, Work
 _NAP_SECONDS: Final = 0.05
 
 
-class Threads:
+class StreamThreads:
     """Carries out each stream's work in order, on a daemon thread of its own.
 
     NumPy's kernels release the GIL, so two streams overlap on two cores.

@@ -31,7 +31,7 @@ from gradviz.ops.shapes.matrices import (
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
 
 #: Which factors of a QR factorisation are computed.
-Mode: TypeAlias = Literal["reduced", "complete", "r"]
+QRMode: TypeAlias = Literal["reduced", "complete", "r"]
 
 #: Which triangle of a Hermitian matrix counts.
 Triangle: TypeAlias = Literal["L", "U", "l", "u"]
@@ -131,7 +131,7 @@ def _first_indefinite(x: Array) -> tuple[int, int]:
     results=("q", "r"),
     x=lambda grads, mode, q, r: _qr_gradient(grads, mode, q, r),
 )
-def _qr(x: Array, mode: Mode) -> tuple[Array, Array]:
+def _qr(x: Array, mode: QRMode) -> tuple[Array, Array]:
     if mode == "r":
         return np.zeros_like(x, shape=(0,)), np.linalg.qr(x, mode="r")
     q, r = np.linalg.qr(x, mode=mode)
@@ -350,7 +350,7 @@ def cholesky(A: Value, *, upper: bool = False) -> Value:  # noqa: N803 - PyTorch
     return _cholesky(A, upper)
 
 
-def qr(A: Value, mode: Mode = "reduced") -> QR:  # noqa: N803 - PyTorch's name
+def qr(A: Value, mode: QRMode = "reduced") -> QR:  # noqa: N803 - PyTorch's name
     """Matrices as products of one with orthonormal columns and a triangular one.
 
     Args:

@@ -22,13 +22,12 @@ from gradviz.ops.algebra.products import (
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.promotion import Scalar
 from gradviz.ops.recording.variable import Value
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.permutation import t
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
-
-Scalar = bool | int | float | complex
 
 
 def _scaled(grad: Gradient, factor: Scalar) -> Gradient:

@@ -24,7 +24,7 @@ from gradviz.ops.shapes.permutation import movedim, permute
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 
 #: A number; "fro", the root of the sum of squares; "nuc", that of singular values.
-Order: TypeAlias = float | str | None
+NormOrder: TypeAlias = float | str | None
 
 _ORDERS: Final = (1, -1, 2, -2, math.inf, -math.inf)
 
@@ -82,7 +82,7 @@ def matrix_norm(
 
 def norm(
     A: Value,  # noqa: N803 - PyTorch's name
-    ord: Order = None,
+    ord: NormOrder = None,
     dim: Dims = None,
     keepdim: bool = False,
     *,
@@ -126,7 +126,7 @@ def norm(
 
 def tensor_norm(
     input: Value,
-    p: Order = "fro",
+    p: NormOrder = "fro",
     dim: Dims = None,
     keepdim: bool = False,
     out: None = None,
@@ -153,7 +153,7 @@ def tensor_norm(
     return vector_norm(input, 2.0 if p is None else p, dim, keepdim, dtype=dtype)
 
 
-def cond(A: Value, p: Order = None) -> Value:  # noqa: N803 - PyTorch's name
+def cond(A: Value, p: NormOrder = None) -> Value:  # noqa: N803 - PyTorch's name
     """The condition number: how much errors grow when equations are solved.
 
     Args:

@@ -1,7 +1,7 @@
 """Images made larger or smaller: each axis a product with a small matrix.
 
-Whatever a resampling does along an axis, it is linear: a `Table` says how much of each
-element goes into each output. Its transpose is the gradient.
+Whatever a resampling does along an axis, it is linear: a table
+says how much of each element goes into each output. Its transpose is the gradient.
 """
 
 from typing import TypeAlias
@@ -13,11 +13,11 @@ from gradviz.ops.recording.differentiable import Op, differentiable, without_gra
 from gradviz.ops.recording.memory_layout import as_images
 
 #: For one axis: shape ``(outputs, inputs)``, float64, on the host.
-Table: TypeAlias = np.ndarray
+ResamplingTable: TypeAlias = np.ndarray
 
 
 def resampling(name: str, *, saves_input: bool = False) -> Op:
-    """The op that applies a `Table` to each of the last dimensions of its input.
+    """The op that applies a table to each of the last dimensions of its input.
 
     Args:
         name: PyTorch's name of the forward.
@@ -44,7 +44,7 @@ def resampling(name: str, *, saves_input: bool = False) -> Op:
     return resample
 
 
-def apply_tables(x: Array, tables: tuple[Table, ...]) -> Array:
+def apply_tables(x: Array, tables: tuple[ResamplingTable, ...]) -> Array:
     """`x` with a table applied to each of its last dimensions."""
     wide = np.float32 if x.dtype == np.float16 else x.dtype
     result = x.astype(wide, copy=False)
@@ -60,6 +60,8 @@ def apply_tables(x: Array, tables: tuple[Table, ...]) -> Array:
     return as_images(result.astype(x.dtype, copy=False), x)
 
 
-def _applied_transposed(x: Array, of: Array, tables: tuple[Table, ...]) -> Array:
+def _applied_transposed(
+    x: Array, of: Array, tables: tuple[ResamplingTable, ...]
+) -> Array:
     del of
     return apply_tables(x, tuple(table.T for table in tables))

@@ -9,41 +9,39 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.promotion import as_floating
-
-Number = bool | int | float | complex
+from gradviz.ops.recording.promotion import Scalar, as_floating
 
 
 @differentiable("AddBackward1", x=lambda grad: grad)
-def plus(x: Array, number: Number) -> Array:
+def plus(x: Array, number: Scalar) -> Array:
     """``x + number``."""
     return _beside(x, number) + number
 
 
 @differentiable("SubBackward1", x=lambda grad: grad)
-def minus(x: Array, number: Number) -> Array:
+def minus(x: Array, number: Scalar) -> Array:
     """``x - number``."""
     return _beside(x, number) - number
 
 
 @differentiable("MulBackward1", x=lambda grad, number: grad * number.conjugate())
-def times(x: Array, number: Number) -> Array:
+def times(x: Array, number: Scalar) -> Array:
     """``x * number``."""
     return _beside(x, number) * number
 
 
 @differentiable("DivBackward1", x=lambda grad, number: grad / number)
-def over(x: Array, number: Number) -> Array:
+def over(x: Array, number: Scalar) -> Array:
     """``x / number``."""
     return as_floating(x) / number
 
 
-def _beside(x: Array, number: Number) -> Array:
+def _beside(x: Array, number: Scalar) -> Array:
     """`x` in the dtype of the result: beside a float, integers become floats."""
     return as_floating(x) if isinstance(number, float) else x
 
 
 @differentiable("CloneBackward0", x=lambda grad: grad)
-def floored(x: Array, low: Number) -> Array:
+def floored(x: Array, low: Scalar) -> Array:
     """`x` limited from below, of which its gradient knows nothing: a mere copy."""
     return np.maximum(x, low)

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array, beside
-from gradviz.ops.elementwise.resampling import Table, resampling
+from gradviz.ops.elementwise.resampling import ResamplingTable, resampling
 from gradviz.ops.layers.pooling import choice
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
@@ -90,7 +90,7 @@ def _flattened(rows: Sequence[np.ndarray], lengths: Shape) -> np.ndarray:
     return total
 
 
-def _averages(bins: Bins) -> tuple[Table, ...]:
+def _averages(bins: Bins) -> tuple[ResamplingTable, ...]:
     """What makes of each axis the averages of its bins."""
     tables = []
     for axis, length in enumerate(bins.lengths):

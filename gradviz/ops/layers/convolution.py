@@ -30,7 +30,7 @@ from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Shape
+from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
 from gradviz.ops.recording.memory_layout import as_images, in_c_order
 from gradviz.ops.recording.refusal import check_tensors
@@ -393,9 +393,6 @@ def _with_bias(result: Array, bias: Array) -> Array:
 
 
 # --- what users call ----------------------------------------------------------------
-
-#: A number for each spatial dimension, or one for all of them.
-Lengths = int | Sequence[int]
 
 
 def conv1d(

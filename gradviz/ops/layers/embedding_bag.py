@@ -23,7 +23,7 @@ from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.gathering import select_slices, sum_at
 from gradviz.ops.shapes.shape import reshape
 
-Mode = Literal["sum", "mean", "max"]
+BagMode = Literal["sum", "mean", "max"]
 
 _MODES: Final = ("sum", "mean", "max")
 

@@ -7,7 +7,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.elementwise.resampling import Table, apply_tables, resampling
+from gradviz.ops.elementwise.resampling import (
+    ResamplingTable,
+    apply_tables,
+    resampling,
+)
 from gradviz.ops.layers.adaptive_pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -76,7 +80,7 @@ def _nearest_places(axis: Axis, offset: float) -> np.ndarray:
 # --- weighted neighbours ------------------------------------------------------------
 
 
-def _linear_table(axis: Axis, align_corners: bool) -> Table:
+def _linear_table(axis: Axis, align_corners: bool) -> ResamplingTable:
     outputs = np.arange(axis.outputs)
     step = axis.step(align_corners)
     places = outputs * step if align_corners else (outputs + 0.5) * step - 0.5
@@ -90,7 +94,7 @@ def _linear_table(axis: Axis, align_corners: bool) -> Table:
     return table
 
 
-def _cubic_table(axis: Axis, align_corners: bool) -> Table:
+def _cubic_table(axis: Axis, align_corners: bool) -> ResamplingTable:
     outputs = np.arange(axis.outputs)
     step = axis.step(align_corners)
     places = outputs * step if align_corners else (outputs + 0.5) * step - 0.5

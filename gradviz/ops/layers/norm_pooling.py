@@ -7,9 +7,9 @@ from gradviz.ops.elementwise.arithmetic import mul
 from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.elementwise.rounding import abs as absolute
 from gradviz.ops.elementwise.rounding import sign
-from gradviz.ops.layers.pooling import Lengths, avg_pool1d, avg_pool2d, avg_pool3d
+from gradviz.ops.layers.pooling import avg_pool1d, avg_pool2d, avg_pool3d
 from gradviz.ops.recording.differentiable import Op
-from gradviz.ops.recording.dimensions import INTEGERS
+from gradviz.ops.recording.dimensions import INTEGERS, Lengths
 from gradviz.ops.recording.variable import Value
 
 

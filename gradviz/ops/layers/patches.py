@@ -1,19 +1,14 @@
 """Patches of images as columns, and back: what a convolution multiplies."""
 
-from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.layers.convolution import Geometry, columns_of, sum_columns
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Shape
+from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
 from gradviz.ops.recording.variable import Value, raw
-
-#: A number for each spatial dimension, or one for both.
-Lengths: TypeAlias = int | Sequence[int]
 
 
 @differentiable(

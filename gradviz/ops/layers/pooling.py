@@ -5,10 +5,10 @@ takes the elements at that position in all windows at once. Pooling to a given n
 outputs is in `gradviz.ops.layers.adaptive_pooling`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from math import prod
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,13 +16,10 @@ from gradviz.backends.base import Array, beside
 from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
-from gradviz.ops.recording.dimensions import INTEGERS, Shape
+from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
 from gradviz.ops.recording.memory_layout import as_images, in_c_order
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
-
-#: A number for each spatial dimension, or one for all of them.
-Lengths: TypeAlias = int | Sequence[int]
 
 
 class Window(NamedTuple):

@@ -29,7 +29,7 @@ from gradviz.ops.recording.refusal import without_derivative
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 
-Lengths = Value | Sequence[int]
+SequenceLengths = Value | Sequence[int]
 
 
 class _States(NamedTuple):
@@ -159,8 +159,8 @@ def _ctc_backward(
 def ctc_loss(
     log_probs: Value,
     targets: Value,
-    input_lengths: Lengths,
-    target_lengths: Lengths,
+    input_lengths: SequenceLengths,
+    target_lengths: SequenceLengths,
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
@@ -206,7 +206,7 @@ def ctc_loss(
     return reduced(losses, reduction)
 
 
-def _lengths(lengths: Lengths) -> np.ndarray:
+def _lengths(lengths: SequenceLengths) -> np.ndarray:
     numbers = raw(lengths)
     if hasattr(numbers, "dtype"):
         numbers = copy_to(numbers, CPU)

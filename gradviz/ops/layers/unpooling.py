@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
 
@@ -10,13 +9,10 @@ from gradviz.backends.base import Array, beside
 from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Shape
+from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
-
-#: A number for each spatial dimension, or one for all of them.
-Lengths: TypeAlias = int | Sequence[int]
 
 
 def _unpooling(name: str) -> Op:

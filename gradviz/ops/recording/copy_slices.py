@@ -27,7 +27,7 @@ from gradviz.ops.recording.variable import (
     raw,
     variable,
 )
-from gradviz.ops.recording.view import Step, View, regeneration, replay
+from gradviz.ops.recording.view import View, ViewStep, regeneration, replay
 
 
 class CopySlices(Hookable, Node):
@@ -117,7 +117,7 @@ def new_edge(view: Variable, of: View) -> Edge:
         GRAD_ENABLED.reset(token)
 
 
-def _strided(base: Variable, steps: Sequence[Step], data: Array) -> Value:
+def _strided(base: Variable, steps: Sequence[ViewStep], data: Array) -> Value:
     return _as_strided(base, _positions(steps, base.array), data)
 
 
@@ -140,7 +140,7 @@ def _tracked(shown: Variable, of: View) -> Value:
 # here on all arrays are rows of real numbers, of which a complex one has two.
 
 
-def _positions(steps: Iterable[Step], base: Array) -> np.ndarray:
+def _positions(steps: Iterable[ViewStep], base: Array) -> np.ndarray:
     """Which numbers of `base`, in C order, the view shows that `steps` make of it.
 
     The view is made of positions in the place of numbers.

@@ -9,13 +9,15 @@ from gradviz.backends.base import Array
 from gradviz.engine.node import Node
 from gradviz.modes import Mode
 
-Hook: TypeAlias = Callable[[Node], None]
+CreationHook: TypeAlias = Callable[[Node], None]
 
 #: Takes the node and the results of its op.
 Observer: TypeAlias = Callable[[Node, Sequence[Array]], None]
 
 #: Outer hooks first. The threads of a backward inherit them.
-_HOOKS: Final[Mode[tuple[Hook, ...]]] = Mode("gradviz.creation_hooks", default=())
+_HOOKS: Final[Mode[tuple[CreationHook, ...]]] = Mode(
+    "gradviz.creation_hooks", default=()
+)
 _OBSERVERS: Final[Mode[tuple[Observer, ...]]] = Mode(
     "gradviz.creation_observers", default=()
 )
@@ -26,7 +28,7 @@ num_hooks = 0
 
 
 @contextlib.contextmanager
-def telling(hook: Hook) -> Iterator[None]:
+def telling(hook: CreationHook) -> Iterator[None]:
     """A block in which `hook` is told of the nodes made in this context."""
     global num_hooks
     num_hooks += 1

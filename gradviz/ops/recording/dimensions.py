@@ -12,6 +12,9 @@ Dims: TypeAlias = int | Sequence[int] | None
 #: What counts as one integer.
 INTEGERS: Final = (int, np.integer)
 
+#: A number for each spatial dimension, or one for all of them.
+Lengths: TypeAlias = int | Sequence[int]
+
 #: The lengths of an array.
 Shape: TypeAlias = tuple[int, ...]
 

@@ -5,7 +5,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 
-class Named(Protocol):
+class NamedDType(Protocol):
     """A dtype: NumPy's, or what stands for one."""
 
     @property
@@ -42,7 +42,7 @@ _CPP_TYPES: Final = {
 }
 
 
-def scalar_type_name(dtype: Named) -> str:
+def scalar_type_name(dtype: NamedDType) -> str:
     """The name of a ScalarType: float32 is ``Float``."""
     return _SCALAR_TYPES.get(dtype.name, dtype.name)
 

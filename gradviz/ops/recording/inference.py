@@ -12,7 +12,7 @@ from gradviz.modes import Entered, Mode
 entered: Final[set[int]] = set()
 
 
-class Block(Entered):
+class InferenceBlock(Entered):
     """A block that turns the mode on or off."""
 
     __slots__ = ("is_on",)
@@ -22,7 +22,9 @@ class Block(Entered):
         self.is_on = is_on
 
 
-_INNERMOST: Final[Mode[Block | None]] = Mode("gradviz.inference_mode", default=None)
+_INNERMOST: Final[Mode[InferenceBlock | None]] = Mode(
+    "gradviz.inference_mode", default=None
+)
 
 
 def is_on() -> bool:
@@ -33,13 +35,13 @@ def is_on() -> bool:
     return block is not None and block.is_on
 
 
-def enter(mode: bool) -> Block | None:
+def enter(mode: bool) -> InferenceBlock | None:
     """Turn the mode on or off in this context; returns the block that it was in."""
     before = _INNERMOST.get()
-    _INNERMOST.set(Block(is_on=mode))
+    _INNERMOST.set(InferenceBlock(is_on=mode))
     return before
 
 
-def leave(before: Block | None) -> None:
+def leave(before: InferenceBlock | None) -> None:
     """Undo an `enter`, which returned `before`."""
     _INNERMOST.set(before)

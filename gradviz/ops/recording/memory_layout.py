@@ -13,10 +13,10 @@ import numpy as np
 from gradviz.backends.base import Array
 
 #: From the dimension of the longest steps to that of the shortest.
-Order = Sequence[int]
+MemoryOrder = Sequence[int]
 
 #: Images and volumes whose channels lie next to each other, as PyTorch calls them.
-_CHANNELS_LAST: Final[dict[int, Order]] = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+_CHANNELS_LAST: Final[dict[int, MemoryOrder]] = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 
 
 def in_c_order(x: Array) -> Array:
@@ -24,7 +24,7 @@ def in_c_order(x: Array) -> Array:
     return x if x.flags.c_contiguous else np.copy(x, order="C")
 
 
-def laid_out(x: Array, order: Order) -> Array:
+def laid_out(x: Array, order: MemoryOrder) -> Array:
     """`x`, copied if its elements do not lie in this order."""
     turned = np.transpose(x, order)
     if turned.flags.c_contiguous:
@@ -62,7 +62,7 @@ def has_channels_last(x: Array) -> bool:
     return True
 
 
-def memory_order(shape: Sequence[int], operands: Sequence[Array]) -> Order:
+def memory_order(shape: Sequence[int], operands: Sequence[Array]) -> MemoryOrder:
     """The order of dimensions for what is computed of `operands`, which broadcast.
 
     The first operand that tells two dimensions apart decides; one that takes no steps

@@ -30,7 +30,7 @@ _new_tuple: Final = tuple.__new__  # makes a named one in half the time
 
 #: Takes the arguments of a call, the same with raw arrays in place of variables, and
 #: what the forward computed; returns the result.
-Recorder: TypeAlias = Callable[[Sequence[Value], Sequence[Value], Array], Value]
+ResultRecorder: TypeAlias = Callable[[Sequence[Value], Sequence[Value], Array], Value]
 
 
 def recorder(
@@ -38,7 +38,7 @@ def recorder(
     plans: Sequence[Plan],
     positions: Sequence[int],
     properties: Properties = (),
-) -> Recorder:
+) -> ResultRecorder:
     """What makes the results of an op.
 
     Args:

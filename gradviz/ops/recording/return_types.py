@@ -41,10 +41,10 @@ def _printed(name: str, results: dict[str, Value]) -> str:
 
 
 #: A class that a family of ops returns.
-Kind: TypeAlias = type[Extremes]
+ExtremesClass: TypeAlias = type[Extremes]
 
 
-def _kind(name: str) -> Kind:
+def _kind(name: str) -> ExtremesClass:
     """The class of what one op returns."""
     described = f"What ``{name}`` along a dimension returns."
     attributes = {"__slots__": (), "__doc__": described, "__module__": __name__}

@@ -70,12 +70,12 @@ class Hooks(NamedTuple):
 entered: Final[set[int]] = set()
 
 
-class _Entry(Entered):
+class _EnteredHooks(Entered):
     """A pair of hooks, which a block inside of those of `outer` was entered with."""
 
     __slots__ = ("hooks", "outer")
 
-    def __init__(self, hooks: Hooks, outer: "_Entry | None") -> None:
+    def __init__(self, hooks: Hooks, outer: "_EnteredHooks | None") -> None:
         super().__init__(entered)
         self.hooks = hooks
         self.outer = outer
@@ -89,7 +89,7 @@ class _Saving(NamedTuple):
         refusal: What to answer to who wants to add hooks; None lets them.
     """
 
-    innermost: _Entry | None = None
+    innermost: _EnteredHooks | None = None
     refusal: str | None = None
 
 
@@ -106,7 +106,7 @@ def push_hooks(pack: PackHook, unpack: UnpackHook) -> None:
     innermost, refusal = _SAVING.get()
     if refusal is not None:
         raise RuntimeError(refusal)
-    _SAVING.set(_Saving(_Entry(Hooks(pack, unpack), innermost)))
+    _SAVING.set(_Saving(_EnteredHooks(Hooks(pack, unpack), innermost)))
 
 
 def pop_hooks() -> None:

@@ -31,7 +31,7 @@ from gradviz.ops.recording.variable import NOWHERE, Value, Variable
 from gradviz.ops.recording.version import INFERENCE
 
 #: A view op, its arguments after the first, and which of its results; None if one.
-Step: TypeAlias = tuple[Callable[..., Value], tuple[Value, ...], int | None]
+ViewStep: TypeAlias = tuple[Callable[..., Value], tuple[Value, ...], int | None]
 
 
 _TRACKS: Final = Mode("gradviz.forces_view_tracking", default=False)
@@ -82,7 +82,7 @@ class View:
     def __init__(
         self,
         base: Variable,
-        steps: tuple[Step, ...],
+        steps: tuple[ViewStep, ...],
         creation: Creation,
         tracked: tuple[int, ...] = (),
     ) -> None:
@@ -136,7 +136,7 @@ class View:
             )
 
 
-def replay(steps: Iterable[Step], base: Value) -> Value:
+def replay(steps: Iterable[ViewStep], base: Value) -> Value:
     """The view that `steps` make of an array or a variable."""
     for op, rest, index in steps:
         base = op(base, *rest) if index is None else op(base, *rest)[index]
@@ -147,7 +147,7 @@ def replay(steps: Iterable[Step], base: Value) -> Value:
 _refreshing: Final = threading.RLock()
 
 
-def view_of(source: Variable, result: Variable, step: Step) -> View | None:
+def view_of(source: Variable, result: Variable, step: ViewStep) -> View | None:
     """What `result` is to remember: it was made of `source` by `step`."""
     if source.version is INFERENCE:
         result.version = INFERENCE

@@ -15,7 +15,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import at, wrap_dim
 from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike, as_floating
-from gradviz.ops.recording.return_types import Extremes, Kind
+from gradviz.ops.recording.return_types import Extremes, ExtremesClass
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.gathering import sum_at
@@ -171,7 +171,7 @@ def cumprod(input: Value, dim: int, *, dtype: DTypeLike = None) -> Value:
 # --- extremes ---------------------------------------------------------------------
 
 
-def _running(kind: Kind, x: Array, dim: int, ufunc: np.ufunc) -> Extremes:
+def _running(kind: ExtremesClass, x: Array, dim: int, ufunc: np.ufunc) -> Extremes:
     if not x.ndim:
         return kind(np.copy(x), np.zeros_like(x, dtype=np.int64))
     values = ufunc.accumulate(x, dim)

@@ -21,7 +21,7 @@ from gradviz.ops.recording.dimensions import (
 )
 from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.return_types import Extremes, Kind, Range
+from gradviz.ops.recording.return_types import Extremes, ExtremesClass, Range
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.reductions.scatter import scatter_number
 from gradviz.ops.shapes.broadcasting import restored
@@ -143,7 +143,9 @@ def _put_at(onto: None, x: Array, shape: Shape, dim: int, index: Array) -> Array
     return result
 
 
-def chosen(kind: Kind, x: Array, indices: Array, dim: int, keepdim: bool) -> Extremes:
+def chosen(
+    kind: ExtremesClass, x: Array, indices: Array, dim: int, keepdim: bool
+) -> Extremes:
     """The elements at `indices`, which have a length of 1 along `dim`."""
     if not x.ndim:
         return kind(np.copy(x), indices.reshape(()))

@@ -12,7 +12,7 @@ from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import at, wrap_dim
 from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.return_types import Extremes, Kind
+from gradviz.ops.recording.return_types import Extremes, ExtremesClass
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.equal_elements import at_rank, rearranged
 from gradviz.ops.reductions.extremes import (
@@ -92,7 +92,7 @@ def _nanmedian(x: Array, dim: int, keepdim: bool) -> Extremes:
     return _at_rank(return_types.nanmedian, x, dim, keepdim)
 
 
-def _at_rank(kind: Kind, x: Array, dim: int, keepdim: bool) -> Extremes:
+def _at_rank(kind: ExtremesClass, x: Array, dim: int, keepdim: bool) -> Extremes:
     if not x.ndim:
         return chosen(kind, x, np.zeros_like(x, dtype=np.int64), dim, keepdim)
     index = _median_index(x, dim, ignore_nan=kind is return_types.nanmedian)

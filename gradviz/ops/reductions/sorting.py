@@ -9,7 +9,7 @@ from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import wrap_dim
 from gradviz.ops.recording.memory_layout import in_c_order
-from gradviz.ops.recording.return_types import Extremes, Kind
+from gradviz.ops.recording.return_types import Extremes, ExtremesClass
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.equal_elements import SHORT, best, rearranged, sorting
 from gradviz.ops.reductions.extremes import put_back
@@ -40,7 +40,7 @@ def _unstable_order(x: Array, dim: int, descending: bool) -> Array:
     return rearranged(x, order, dim, slice(None), sorting)
 
 
-def _picked(kind: Kind, x: Array, order: Array, dim: int) -> Extremes:
+def _picked(kind: ExtremesClass, x: Array, order: Array, dim: int) -> Extremes:
     return kind(np.take_along_axis(x, order, dim) if x.ndim else np.copy(x), order)
 
 

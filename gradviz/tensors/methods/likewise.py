@@ -13,11 +13,11 @@ from gradviz.ops.recording.variable import Value, Variable, device_of, raw, vari
 from gradviz.tensors.options import (
     OF_DATA,
     Options,
-    Size,
+    SizeArgs,
     check_options,
     shape_of,
 )
-from gradviz.tensors.size import Size as ShapeOfTensor
+from gradviz.tensors.size import Size
 
 
 class Likewise(Variable):
@@ -45,21 +45,21 @@ class Likewise(Variable):
         return self._new(np.full(shape, raw(fill_value)), options)
 
     def new_zeros(
-        self, *lengths: Size, size: Size = None, **options: Unpack[Options]
+        self, *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
     ) -> Self:
         """Zeros of a shape, given as its lengths or as `size`."""
         check_options("new_zeros", options)
         return self._new(np.zeros(shape_of("new_zeros", lengths, size)), options)
 
     def new_ones(
-        self, *lengths: Size, size: Size = None, **options: Unpack[Options]
+        self, *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
     ) -> Self:
         """Ones of a shape, given as its lengths or as `size`."""
         check_options("new_ones", options)
         return self._new(np.ones(shape_of("new_ones", lengths, size)), options)
 
     def new_empty(
-        self, *lengths: Size, size: Size = None, **options: Unpack[Options]
+        self, *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
     ) -> Self:
         """Zeros, as `gradviz.empty` makes them, of a shape, given likewise."""
         check_options("new_empty", options)
@@ -88,7 +88,7 @@ def constructed(data: tuple[Value, ...], dtype: DTypeLike, device: Device) -> Va
 
     Source: torch/csrc/utils/tensor_new.cpp, legacy_tensor_ctor.
     """
-    if len(data) == 1 and isinstance(data[0], ShapeOfTensor):
+    if len(data) == 1 and isinstance(data[0], Size):
         array = np.zeros(data[0])
     elif len(data) == 1 and not isinstance(data[0], int | np.integer):
         array = raw(data[0])

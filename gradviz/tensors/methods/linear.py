@@ -67,7 +67,7 @@ class Linear(Variable):
 
     def norm(
         self,
-        p: matrix_norms.Order = "fro",
+        p: matrix_norms.NormOrder = "fro",
         dim: Dims = None,
         keepdim: bool = False,
         dtype: DTypeLike = None,

@@ -3,7 +3,7 @@ import pytest
 
 from gradviz.backends.base import copy_to
 from gradviz.backends.device import CPU
-from gradviz.backends.simulated.inference import UNKNOWN, VIEW, Layout, form_of
+from gradviz.backends.simulated.inference import UNKNOWN, VIEW, NewArray, form_of
 from tests.backends.simulated.bench import SIM0, on
 
 #: How an array of shape (2, 3, 4) may lie in memory: views of one of (4, 6, 8).
@@ -76,7 +76,7 @@ def test_a_large_product_is_not_computed_to_know_its_shape():
     n = 2**20  # the product of such matrices would not fit anywhere
     tall = np.broadcast_to(on(SIM0, 1.0), (n, n))
 
-    assert form_of(np.matmul, (tall, tall), {}) == Layout(
+    assert form_of(np.matmul, (tall, tall), {}) == NewArray(
         (n, n), np.dtype(float), (8 * n, 8)
     )
 
@@ -87,7 +87,7 @@ def test_views_are_known():
     assert form_of(np.reshape, (x, (3, 2)), {}, may_view=True) is VIEW
     assert form_of(np.reshape, (x.T, (3, 2)), {}, may_view=True) is VIEW
     copied = form_of(np.reshape, (x.T, (2, 3)), {}, may_view=True)
-    assert copied == Layout((2, 3), np.dtype(float), (24, 8))
+    assert copied == NewArray((2, 3), np.dtype(float), (24, 8))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from gradviz.backends import simulated
 from gradviz.backends.simulated.machine import machine
 from gradviz.backends.simulated.work import Work
-from gradviz.backends.simulated.worker import Threads
+from gradviz.backends.simulated.worker import StreamThreads
 from gradviz.backends.stream import Event, Stream, default_stream, synchronize
 from gradviz.trace import probe
 from tests.backends.simulated.bench import (
@@ -177,7 +177,7 @@ def test_a_change_of_executors_waits_for_what_is_pending():
         assert not [one for one in threading.enumerate() if one.name == f"gv_{stream}"]
 
     assert seen == [1, 2]
-    assert type(machine.executor).__name__ == "Threads"
+    assert type(machine.executor).__name__ == "StreamThreads"
 
 
 def test_there_is_one_worker_even_if_two_threads_were_started():
@@ -210,7 +210,7 @@ def test_a_thread_that_never_ran_is_replaced(monkeypatch, spare):
 
 
 def test_a_closed_worker_may_be_closed_again():
-    worker = Threads(lambda: None).open(queue_of(Stream(SIM0)))
+    worker = StreamThreads(lambda: None).open(queue_of(Stream(SIM0)))
     worker.close()
     work = Work(queue_of(Stream(SIM0)), "")
     worker.submit(work)

@@ -16,7 +16,7 @@ _LAUNCHED: Final = ("kernel", "name", "stream", "location", "thread", "t_ns")
 _RAN: Final = ("kernel", "began_ns", "ended_ns")
 
 
-class Kernel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class KernelRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Work that a stream has done.
 
     Attributes:
@@ -45,7 +45,7 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.stream.rpartition("/")[0]
 
 
-def kernels(trace: Trace) -> list[Kernel]:
+def kernels(trace: Trace) -> list[KernelRun]:
     """Every kernel that was launched and ran, in the order in which they began.
 
     Of more than `MAX_SHOWN` those that were launched first.
@@ -62,7 +62,7 @@ def kernels(trace: Trace) -> list[Kernel]:
         if kernel in times:
             began, ended = times[kernel]
             found.append(
-                Kernel(
+                KernelRun(
                     kernel=kernel,
                     name=shortened(trace.strings[name], MAX_TEXT),
                     stream=shortened(trace.strings[stream], MAX_TEXT),
@@ -78,7 +78,7 @@ def kernels(trace: Trace) -> list[Kernel]:
 
 
 def launchers(
-    launched: Sequence[Kernel], runs: Sequence[Execution]
+    launched: Sequence[KernelRun], runs: Sequence[Execution]
 ) -> Mapping[int, Execution]:
     """Of each kernel the innermost node in which its thread launched it.
 

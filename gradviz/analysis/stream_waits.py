@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from gradviz.analysis.executions import MAX_SHOWN
-from gradviz.analysis.kernels import Kernel
+from gradviz.analysis.kernels import KernelRun
 from gradviz.trace.model import Trace
 
 #: Pairs of an event and a stream that it marks, as far as they are remembered.
@@ -51,7 +51,7 @@ class StreamWait(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ready_ns: int
 
 
-def stream_waits(trace: Trace, ran: Iterable[Kernel]) -> list[StreamWait]:
+def stream_waits(trace: Trace, ran: Iterable[KernelRun]) -> list[StreamWait]:
     """The waits of a trace between kernels, in the order of the waiting ones' launch.
 
     Of very many kernels, waits and streams only the first are looked at.
@@ -117,7 +117,7 @@ def _in_order(trace: Trace) -> Iterable[tuple[int, str, tuple[int, ...]]]:
     return rows
 
 
-def _wait(kernel: Kernel, awaited: Kernel, asked: _Awaited) -> StreamWait:
+def _wait(kernel: KernelRun, awaited: KernelRun, asked: _Awaited) -> StreamWait:
     return StreamWait(
         stream=kernel.stream,
         kernel=kernel.kernel,

@@ -17,7 +17,7 @@ from gradviz.analysis.executions import (
     definition,
     execution_columns,
 )
-from gradviz.analysis.kernels import Kernel, kernels, launchers, stream_order_key
+from gradviz.analysis.kernels import KernelRun, kernels, launchers, stream_order_key
 from gradviz.analysis.passes import Pass, passes, with_descendants
 from gradviz.analysis.stream_waits import StreamWait, stream_waits
 from gradviz.trace.model import Trace
@@ -223,7 +223,7 @@ def _node_span(trace: Trace, run: Execution, index: int, origin: int, end: int) 
 
 
 def _kernel_span(
-    kernel: Kernel,
+    kernel: KernelRun,
     run: Execution | None,
     index: Mapping[tuple[int, int], int],
     origin: int,

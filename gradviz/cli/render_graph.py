@@ -18,7 +18,7 @@ from gradviz.cli.options import (
 )
 from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.writing import check_output, format_of, write_output
-from gradviz.render.graph import FORMATS, Engine, render_graph
+from gradviz.render.graph import FORMATS, LayoutEngine, render_graph
 from gradviz.render.scene import ColourBy
 from gradviz.render.text import count
 
@@ -40,7 +40,7 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
 )
 @click.option(
     "--engine",
-    type=click.Choice(get_args(Engine)),
+    type=click.Choice(get_args(LayoutEngine)),
     default="auto",
     show_default=True,
     help="Who lays it out: Graphviz's dot, gradviz itself, or whoever suits.",
@@ -68,7 +68,7 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     force: bool,
     task: str,
     colour_by: ColourBy,
-    engine: Engine,
+    engine: LayoutEngine,
     timeout_s: float,
     depth: int | None,
     quiet: bool,

@@ -28,7 +28,7 @@ from gradviz.engine.inspection import describe_state
 from gradviz.engine.node import Edge, Node, checked_edges
 from gradviz.engine.pass_streams import PassStreams
 from gradviz.engine.passes import Passes
-from gradviz.engine.policies import Policy, PyTorchOrder, policy_named
+from gradviz.engine.policies import OrderPolicy, PyTorchOrder, policy_named
 from gradviz.engine.prediction import Position, predicted_order
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.sync import THREADS, Local, Sync, is_end_of_program
@@ -81,7 +81,7 @@ class Engine:
     def __init__(
         self,
         *,
-        schedule: str | Policy = "pytorch",
+        schedule: str | OrderPolicy = "pytorch",
         max_depth: int = MAX_DEPTH,
         caller_fast_path: bool = False,
         sync: Sync = THREADS,

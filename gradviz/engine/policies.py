@@ -21,7 +21,7 @@ from gradviz.engine.schedule import (
 )
 
 
-class Policy(Protocol):
+class OrderPolicy(Protocol):
     """What decides the order of execution in an engine."""
 
     def schedule(self) -> Schedule:
@@ -274,7 +274,7 @@ def _next_place(line: _QueueOrder) -> int | None:
     return None
 
 
-def policy_named(name: str) -> Policy:
+def policy_named(name: str) -> OrderPolicy:
     """The policy of a name: ``pytorch``, ``fifo`` or ``random:SEED``.
 
     Raises:

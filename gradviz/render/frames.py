@@ -7,8 +7,8 @@ if it is asked to; our own layout does not, so there some frames are left out.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from gradviz.render.layout import Layout, Point
-from gradviz.render.scene import Box, Frame, Scene
+from gradviz.render.layout import Placement, Point
+from gradviz.render.scene import Box, ModuleFrame, Scene
 from gradviz.render.style import SMALL_SIZE
 
 #: Between a frame and its boxes.
@@ -35,13 +35,15 @@ class Rectangle(NamedTuple):
         )
 
 
-def place_frames(scene: Scene, layout: Layout) -> list[tuple[Frame, Rectangle]]:
+def place_frames(
+    scene: Scene, layout: Placement
+) -> list[tuple[ModuleFrame, Rectangle]]:
     """The frames that can be drawn, and where."""
     boxes = [
         _around(box, centre)
         for box, centre in zip(scene.boxes, layout.centres, strict=True)
     ]
-    placed: list[tuple[Frame, Rectangle]] = []
+    placed: list[tuple[ModuleFrame, Rectangle]] = []
     for frame in scene.frames:
         own = set(frame.members)
         place = _surrounding([boxes[member] for member in frame.members])

@@ -7,12 +7,12 @@ from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.errors import RenderTimeoutError, UserError
 from gradviz.render import graphviz
 from gradviz.render.dot import digraph, parse_plain, skeleton
-from gradviz.render.layout import Layout, place
+from gradviz.render.layout import Placement, place
 from gradviz.render.scene import ColourBy, Scene, build_scene
 from gradviz.render.svg import svg
 
 Format: TypeAlias = Literal["svg", "png", "pdf", "dot"]
-Engine: TypeAlias = Literal["auto", "dot", "own"]
+LayoutEngine: TypeAlias = Literal["auto", "dot", "own"]
 
 FORMATS: Final[tuple[Format, ...]] = ("svg", "png", "pdf", "dot")
 
@@ -42,7 +42,7 @@ def render_graph(
     *,
     format: Format = "svg",  # noqa: A002 - what it is called everywhere
     colour_by: ColourBy = "device",
-    engine: Engine = "auto",
+    engine: LayoutEngine = "auto",
     timeout_s: float = 20.0,
 ) -> Rendered:
     """Draw a graph.
@@ -79,7 +79,9 @@ def dot_cost(scene: Scene) -> int:
     return len(scene.boxes) + sum(span for span in spans if span > LONG_SPAN)
 
 
-def _layout(scene: Scene, engine: Engine, timeout_s: float) -> tuple[Layout, str, str]:
+def _layout(
+    scene: Scene, engine: LayoutEngine, timeout_s: float
+) -> tuple[Placement, str, str]:
     """The layout, who made it, and why."""
     if engine == "dot":
         return _by_dot(scene, timeout_s), "dot", "asked for"
@@ -106,7 +108,7 @@ def _why_not_dot(scene: Scene) -> str:
     return ""
 
 
-def _by_dot(scene: Scene, timeout_s: float) -> Layout:
+def _by_dot(scene: Scene, timeout_s: float) -> Placement:
     text = graphviz.run(skeleton(scene).source, "dot", "plain", timeout_s)
     try:
         return parse_plain(text.decode(), scene)

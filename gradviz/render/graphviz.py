@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 from gradviz.errors import MissingToolError, RenderTimeoutError, UserError
 
 #: Lay out, or only draw what has all its places.
-Engine: TypeAlias = Literal["dot", "nop2"]
+DotEngine: TypeAlias = Literal["dot", "nop2"]
 
 #: pygraphviz in the role of ``dot -Kengine -Tformat``.
 _PYGRAPHVIZ: Final = """
@@ -32,7 +32,7 @@ def is_available() -> bool:
     return shutil.which("dot") is not None or _has_pygraphviz()
 
 
-def run(source: str, engine: Engine, format: str, timeout_s: float) -> bytes:  # noqa: A002 - what it is called everywhere
+def run(source: str, engine: DotEngine, format: str, timeout_s: float) -> bytes:  # noqa: A002 - what it is called everywhere
     """What Graphviz makes of DOT text.
 
     Args:
@@ -71,7 +71,7 @@ def run(source: str, engine: Engine, format: str, timeout_s: float) -> bytes:  #
     return done.stdout
 
 
-def _command(engine: Engine, format: str) -> list[str]:  # noqa: A002 - as above
+def _command(engine: DotEngine, format: str) -> list[str]:  # noqa: A002 - as above
     if dot := shutil.which("dot"):
         return [dot, f"-K{engine}", f"-T{format}"]
     if _has_pygraphviz():

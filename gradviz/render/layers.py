@@ -15,7 +15,7 @@ MAX_BENDS: Final = 12_000
 SMALL: Final = 2_000
 SWEEPS: Final = 6
 
-Size = tuple[float, float]
+BoxSize = tuple[float, float]
 
 
 class Skeleton:
@@ -33,7 +33,9 @@ class Skeleton:
             Following it gives the picture straight backbones.
     """
 
-    def __init__(self, sizes: Sequence[Size], edges: Sequence[tuple[int, int]]) -> None:
+    def __init__(
+        self, sizes: Sequence[BoxSize], edges: Sequence[tuple[int, int]]
+    ) -> None:
         self.num_boxes = len(sizes)
         self.widths = [width for width, _ in sizes]
         self.heights = [height for _, height in sizes]

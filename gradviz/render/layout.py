@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from gradviz.render.coordinates import across, down, layer_heights, spread
-from gradviz.render.layers import Size, Skeleton, ordered
+from gradviz.render.layers import BoxSize, Skeleton, ordered
 
 #: The part of a box's side at which edges start and end, and their distance there.
 PORT_PART: Final = 0.6
@@ -18,7 +18,7 @@ PORT_GAP: Final = 26.0
 Point = tuple[float, float]
 
 
-class Layout(NamedTuple):
+class Placement(NamedTuple):
     """Where everything is. Units are those of the sizes; y grows downwards.
 
     Attributes:
@@ -35,7 +35,7 @@ class Layout(NamedTuple):
     height: float
 
 
-def place(sizes: Sequence[Size], edges: Sequence[tuple[int, int]]) -> Layout:
+def place(sizes: Sequence[BoxSize], edges: Sequence[tuple[int, int]]) -> Placement:
     """Lay out a graph in layers, every edge pointing down if it has no cycles.
 
     Args:
@@ -46,7 +46,7 @@ def place(sizes: Sequence[Size], edges: Sequence[tuple[int, int]]) -> Layout:
         The layout; the same for the same arguments.
     """
     if not sizes:
-        return Layout((), (), 0.0, 0.0)
+        return Placement((), (), 0.0, 0.0)
     skeleton = Skeleton(sizes, edges)
     layers = ordered(skeleton)
     x = across(skeleton, layers)
@@ -58,7 +58,7 @@ def place(sizes: Sequence[Size], edges: Sequence[tuple[int, int]]) -> Layout:
     ]
     left = min(start for start, _ in spans)
     points = [(at - left, y[rank]) for at, rank in zip(x, skeleton.ranks, strict=True)]
-    return Layout(
+    return Placement(
         tuple(points[: len(sizes)]),
         tuple(_routes(skeleton, edges, points, heights)),
         max(end for _, end in spans) - left,

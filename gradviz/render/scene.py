@@ -66,7 +66,7 @@ class Box(NamedTuple):
     badge_width: float
 
 
-class Entry(NamedTuple):
+class LegendEntry(NamedTuple):
     """One line of the legend."""
 
     text: str
@@ -75,7 +75,7 @@ class Entry(NamedTuple):
     outline: Outline = "plain"
 
 
-class Frame(NamedTuple):
+class ModuleFrame(NamedTuple):
     """Boxes that belong together, because one part of a model made their nodes.
 
     Attributes:
@@ -106,10 +106,10 @@ class Scene(NamedTuple):
     subtitle: str
     boxes: tuple[Box, ...]
     edges: tuple[tuple[int, int], ...]
-    legend: tuple[Entry, ...]
+    legend: tuple[LegendEntry, ...]
     scale: tuple[str, str] | None
     is_detailed: bool
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[ModuleFrame, ...] = ()
 
 
 def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
@@ -119,12 +119,12 @@ def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
     scale = None
     if colour_by == "time":
         colour_of, scale = _by_time(nodes)
-        legend: tuple[Entry, ...] = ()
+        legend: tuple[LegendEntry, ...] = ()
     else:
         devices = style.assign(shorten(clean(node.device), MAX_TITLE) for node in nodes)
         colour_of = lambda node: devices[shorten(clean(node.device), MAX_TITLE)]  # noqa: E731 - one line
         legend = tuple(
-            Entry(device, colour, colour) for device, colour in devices.items()
+            LegendEntry(device, colour, colour) for device, colour in devices.items()
         )
     return Scene(
         title=f"Backward pass {graph.task}",
@@ -137,7 +137,7 @@ def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
         scale=scale,
         is_detailed=is_detailed,
         frames=tuple(
-            Frame(shorten(clean(stretch.module), MAX_TITLE), stretch.members)
+            ModuleFrame(shorten(clean(stretch.module), MAX_TITLE), stretch.members)
             for stretch in (stretches(graph) if is_detailed else ())
         ),
     )
@@ -244,18 +244,20 @@ def _subtitle(graph: Graph) -> str:
     return " · ".join(parts)
 
 
-def _marks(nodes: Sequence[GraphNode]) -> tuple[Entry, ...]:
+def _marks(nodes: Sequence[GraphNode]) -> tuple[LegendEntry, ...]:
     """The legend of what is special, if anything is."""
     marks = []
     statuses = {node.status for node in nodes}
     if "failed" in statuses:
-        marks.append(Entry("failed", style.ALARM, style.BACKGROUND, "alarm"))
+        marks.append(LegendEntry("failed", style.ALARM, style.BACKGROUND, "alarm"))
     if "unfinished" in statuses:
-        marks.append(Entry("never finished", style.ALARM, style.BACKGROUND, "alarm"))
+        marks.append(
+            LegendEntry("never finished", style.ALARM, style.BACKGROUND, "alarm")
+        )
     if "captured" in statuses:
-        marks.append(Entry("captured", style.LINE, style.BACKGROUND, "dotted"))
+        marks.append(LegendEntry("captured", style.LINE, style.BACKGROUND, "dotted"))
     if None in statuses:
-        marks.append(Entry("did not run", style.LINE, style.BACKGROUND, "dashed"))
+        marks.append(LegendEntry("did not run", style.LINE, style.BACKGROUND, "dashed"))
     return tuple(marks)
 
 

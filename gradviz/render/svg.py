@@ -6,9 +6,9 @@ from xml.sax.saxutils import escape
 
 from gradviz.render import style
 from gradviz.render.frames import LABEL_HEIGHT, Rectangle, place_frames
-from gradviz.render.layout import Layout, Point
+from gradviz.render.layout import Placement, Point
 from gradviz.render.markup import document, element, group, number
-from gradviz.render.scene import Box, Entry, Frame, Outline, Scene
+from gradviz.render.scene import Box, LegendEntry, ModuleFrame, Outline, Scene
 from gradviz.render.text import width
 
 MARGIN: Final = 24.0
@@ -29,7 +29,7 @@ _ARROW: Final = (
 )
 
 
-def svg(scene: Scene, layout: Layout) -> bytes:
+def svg(scene: Scene, layout: Placement) -> bytes:
     """The picture as an SVG file."""
     legend, legend_width, legend_height = _legend(scene)
     top = MARGIN + TITLE_HEIGHT + legend_height
@@ -87,7 +87,7 @@ def _frame_border(place: Rectangle) -> str:
     )
 
 
-def _frame_label(frame: Frame, place: Rectangle) -> str:
+def _frame_label(frame: ModuleFrame, place: Rectangle) -> str:
     """What a frame is called, legible where an edge passes behind it."""
     return element(
         "text",
@@ -216,7 +216,7 @@ def _legend(scene: Scene) -> tuple[list[str], float, float]:
     return parts, x, SWATCH + 24 if parts else 0.0
 
 
-def _swatch(entry: Entry, x: float) -> list[str]:
+def _swatch(entry: LegendEntry, x: float) -> list[str]:
     return [
         element(
             "rect",

@@ -56,10 +56,10 @@ class Rows(Protocol):
         """Integers that wait for the writer."""
 
 
-class Local(Protocol):
+class ThreadRows(Protocol):
     """What a thread finds of its own."""
 
-    buffer: "Buffer"
+    buffer: "ThreadBuffer"
     rows: dict[Hashable, Rows]
 
 
@@ -94,7 +94,7 @@ class Buffers:
     ) -> None:
         self._thread_name = thread_name
         self._next_number = itertools.count().__next__
-        self._all: list[Buffer] = []
+        self._all: list[ThreadBuffer] = []
         self._new_threads: list[tuple[int, str]] = []
         self._is_closed = False
         add = self._add
@@ -109,7 +109,7 @@ class Buffers:
                 self.buffer = add(self.life)
                 self.rows = self.buffer.rows
 
-        self.local: Local = OfThread()
+        self.local: ThreadRows = OfThread()
 
     def close(self) -> None:
         """Keep no rows from now on. Any thread."""
@@ -133,9 +133,9 @@ class Buffers:
         del self._new_threads[: len(taken)]
         return taken
 
-    def _add(self, life: "_Life") -> "Buffer":
+    def _add(self, life: "_Life") -> "ThreadBuffer":
         """Make the calling thread's buffer. Takes no lock: see `Strings`."""
-        buffer = Buffer(self._next_number(), life)
+        buffer = ThreadBuffer(self._next_number(), life)
         self._new_threads.append((buffer.number, self._thread_name()))
         self._all.append(buffer)
         if self._is_closed:
@@ -143,14 +143,14 @@ class Buffers:
         return buffer
 
 
-def _dropping() -> "Buffer":
+def _dropping() -> "ThreadBuffer":
     """A buffer that keeps nothing."""
-    buffer = Buffer(-1, _Life())
+    buffer = ThreadBuffer(-1, _Life())
     buffer.drop()
     return buffer
 
 
-class Buffer:
+class ThreadBuffer:
     """One thread's rows.
 
     Attributes:

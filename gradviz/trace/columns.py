@@ -66,7 +66,7 @@ class Part(NamedTuple):
     places: tuple[int, ...]
 
 
-class Layout(NamedTuple):
+class RowLayout(NamedTuple):
     """What rows are made of, and what they stand for.
 
     Attributes:
@@ -78,7 +78,7 @@ class Layout(NamedTuple):
     parts: tuple[Part, ...]
 
 
-class Table(NamedTuple):
+class RowTable(NamedTuple):
     """Rows that were reported, column by column.
 
     Attributes:
@@ -87,7 +87,7 @@ class Table(NamedTuple):
         columns: All numbers of a column, or one if they are all the same.
     """
 
-    layout: Layout
+    layout: RowLayout
     num_rows: int
     columns: "tuple[array[int], ...]"
 
@@ -104,7 +104,7 @@ class Block(NamedTuple):
     columns: Integers
 
 
-def tabulate(layout: Layout, numbers: list[int]) -> Table:
+def tabulate(layout: RowLayout, numbers: list[int]) -> RowTable:
     """Put rows, one after the other, into columns.
 
     Raises:
@@ -118,15 +118,15 @@ def tabulate(layout: Layout, numbers: list[int]) -> Table:
         # takes 3 ns a number, to convert and encode them 25.
         is_constant = column.count(column[0]) == len(column)
         columns.append(array("q", column[:1] if is_constant else column))
-    return Table(layout, len(numbers) // layout.width, tuple(columns))
+    return RowTable(layout, len(numbers) // layout.width, tuple(columns))
 
 
-def encode_events(thread: int, tables: Iterable[Table]) -> Iterator[bytes]:
+def encode_events(thread: int, tables: Iterable[RowTable]) -> Iterator[bytes]:
     """Payloads, not packed yet, that hold the rows of one thread.
 
     Rows too many for one frame are cut into several.
     """
-    frame: list[Table] = []
+    frame: list[RowTable] = []
     num_numbers = 0
     for table in tables:
         width = sum(len(part.places) for part in table.layout.parts)
@@ -169,7 +169,7 @@ def _decode_events(raw: bytes, budget: Budget) -> tuple[int, list[Block]]:
     return thread, blocks
 
 
-def _cut(table: Table, max_rows: int) -> Iterator[Table]:
+def _cut(table: RowTable, max_rows: int) -> Iterator[RowTable]:
     """`table`, in pieces of at most so many rows."""
     layout, num_rows, columns = table
     if num_rows <= max_rows:
@@ -178,7 +178,7 @@ def _cut(table: Table, max_rows: int) -> Iterator[Table]:
     for begin in range(0, num_rows, max_rows):
         end = min(begin + max_rows, num_rows)
         pieces = (one if len(one) == 1 else one[begin:end] for one in columns)
-        yield Table(layout, end - begin, tuple(pieces))
+        yield RowTable(layout, end - begin, tuple(pieces))
 
 
 class _Encoded(NamedTuple):
@@ -190,7 +190,7 @@ class _Encoded(NamedTuple):
     planes: bytes
 
 
-def _encode_frame(thread: int, tables: list[Table]) -> bytes:
+def _encode_frame(thread: int, tables: list[RowTable]) -> bytes:
     columns = _encode_columns(tables)
     blocks = [
         _encode_block(part, table.num_rows, encoded)
@@ -211,7 +211,7 @@ def _encode_block(part: Part, num_rows: int, columns: Sequence[_Encoded]) -> byt
     return _BLOCK.pack(part.code, len(part.places), num_rows, len(block)) + block
 
 
-def _encode_columns(tables: list[Table]) -> list[list[_Encoded]]:
+def _encode_columns(tables: list[RowTable]) -> list[list[_Encoded]]:
     """Each column of each table. See Note [Few calls into NumPy]."""
     varying = [one for table in tables for one in table.columns if len(one) > 1]
     encoded = iter(_encode_varying(varying) if varying else ())

@@ -29,7 +29,7 @@ from gradviz.trace.events import (
 )
 
 
-class Part(enum.IntEnum):
+class LifeStage(enum.IntEnum):
     """What an event is in the life of a thing."""
 
     BEGINNING = 0
@@ -38,24 +38,24 @@ class Part(enum.IntEnum):
 
 
 #: Of each kind of event: the fields that name a thing, and what becomes of it.
-DEVICE_RULES: Final[Mapping[type[Event], Mapping[str, Part]]] = {
-    KernelLaunched: {"kernel": Part.BEGINNING},
-    ArrayAccessed: {"kernel": Part.USE, "memory": Part.USE},
-    HostAccessed: {"memory": Part.USE},
-    KernelRan: {"kernel": Part.END},
-    MemoryAllocated: {"memory": Part.BEGINNING},
-    MemoryShared: {"memory": Part.USE},
-    MemoryFreed: {"memory": Part.END},
-    EventRecorded: {"event": Part.BEGINNING},
-    StreamWaited: {"event": Part.USE},
-    LeafStreamSynced: {"event": Part.USE},
-    EventSynchronized: {"event": Part.USE},
+DEVICE_RULES: Final[Mapping[type[Event], Mapping[str, LifeStage]]] = {
+    KernelLaunched: {"kernel": LifeStage.BEGINNING},
+    ArrayAccessed: {"kernel": LifeStage.USE, "memory": LifeStage.USE},
+    HostAccessed: {"memory": LifeStage.USE},
+    KernelRan: {"kernel": LifeStage.END},
+    MemoryAllocated: {"memory": LifeStage.BEGINNING},
+    MemoryShared: {"memory": LifeStage.USE},
+    MemoryFreed: {"memory": LifeStage.END},
+    EventRecorded: {"event": LifeStage.BEGINNING},
+    StreamWaited: {"event": LifeStage.USE},
+    LeafStreamSynced: {"event": LifeStage.USE},
+    EventSynchronized: {"event": LifeStage.USE},
 }
 
 _HAS: Final = {
-    Part.BEGINNING: "has begun before",
-    Part.USE: "was used before",
-    Part.END: "has ended before",
+    LifeStage.BEGINNING: "has begun before",
+    LifeStage.USE: "was used before",
+    LifeStage.END: "has ended before",
 }
 
 
@@ -63,13 +63,15 @@ class DeviceLifecycle:
     """How far everything on devices has come, moved on by one event after the other."""
 
     def __init__(self) -> None:
-        self._last: dict[tuple[str, int], Part] = {}
+        self._last: dict[tuple[str, int], LifeStage] = {}
 
     def check(self, event: AnyEvent) -> Iterator[str]:
         """Let `event` happen, and say what is wrong with it."""
-        for thing, part in DEVICE_RULES.get(type(event), {}).items():
+        for thing, stage in DEVICE_RULES.get(type(event), {}).items():
             key = thing, getattr(event, thing)
             last = self._last.get(key)
-            if last is not None and (part is Part.BEGINNING or last is Part.END):
+            if last is not None and (
+                stage is LifeStage.BEGINNING or last is LifeStage.END
+            ):
                 yield f"its {thing} {_HAS[last]}"
-            self._last[key] = part
+            self._last[key] = stage

@@ -485,7 +485,7 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
 ]
 
 
-class Column(msgspec.Struct, frozen=True):
+class EventColumn(msgspec.Struct, frozen=True):
     """One integer column of a kind of event.
 
     Attributes:
@@ -504,12 +504,12 @@ def kind_name(event: type[Event]) -> str:
 
 
 @functools.cache  # evaluating annotations takes longer than using them
-def own_columns(event: type[Event]) -> tuple[Column, ...]:
+def own_columns(event: type[Event]) -> tuple[EventColumn, ...]:
     """The columns a kind has besides ``t_ns``, ``thread``, ``task`` and ``node``."""
     hints = typing.get_type_hints(event)
     common = set(Event.__struct_fields__)
     return tuple(
-        Column(name, hints[name])
+        EventColumn(name, hints[name])
         for name in event.__struct_fields__
         if name not in common
     )

@@ -12,7 +12,7 @@ are a nanosecond apart, in their order.
 from collections.abc import Hashable, Sequence
 from typing import Final
 
-from gradviz.trace.columns import Layout, Part
+from gradviz.trace.columns import Part, RowLayout
 from gradviz.trace.events import (
     KINDS,
     BufferFreed,
@@ -47,30 +47,30 @@ def _part(kind: type[Event], delay_ns: int, places: Sequence[int]) -> Part:
     return Part(_CODES[kind], delay_ns, tuple(places))
 
 
-def _plain(kind: type[Event]) -> Layout:
+def _plain(kind: type[Event]) -> RowLayout:
     width = NUM_COMMON + len(own_columns(kind))
-    return Layout(width, (_part(kind, 0, range(width)),))
+    return RowLayout(width, (_part(kind, 0, range(width)),))
 
 
 #: Of each list of rows that a thread has: what its rows stand for. The places of zero
 #: are `remaining`, `Push.NODE` and `How.FIRST`.
-LAYOUTS: Final[dict[Hashable, Layout]] = {
+LAYOUTS: Final[dict[Hashable, RowLayout]] = {
     **{kind: _plain(kind) for kind in KINDS.values()},
-    NODE_TAKEN: Layout(
+    NODE_TAKEN: RowLayout(
         5,
         (
             _part(TaskPopped, 0, (0, 1, 2, 3, 4)),
             _part(NodeStarted, 1, (0, 1, 2)),
         ),
     ),
-    NODE_READIED: Layout(
+    NODE_READIED: RowLayout(
         13,
         (
             _part(GradientBuffered, 0, (0, 1, 2, 3, 4, 12, 5, 6)),
             _part(TaskPushed, 1, (0, 1, 2, 7, 8, 9, 10, 11, 3, 12)),
         ),
     ),
-    NODE_PASSED_ON: Layout(
+    NODE_PASSED_ON: RowLayout(
         13,
         (
             _part(BufferFreed, 0, (0, 1, 2, 3)),

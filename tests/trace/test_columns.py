@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gradviz.trace.columns import (
-    Layout,
     Part,
-    Table,
+    RowLayout,
+    RowTable,
     decode_events,
     encode_events,
     tabulate,
@@ -19,14 +19,14 @@ from gradviz.trace.frames import Budget, DamageError
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 
 
-def rows(*columns, code=30) -> Table:
+def rows(*columns, code=30) -> RowTable:
     """Rows that have these columns, and stand for one event each."""
     table = np.array(columns, np.int64)
-    layout = Layout(len(table), (Part(code, 0, tuple(range(len(table)))),))
+    layout = RowLayout(len(table), (Part(code, 0, tuple(range(len(table)))),))
     return tabulate(layout, table.T.ravel().tolist())
 
 
-def there_and_back(*some: Table):
+def there_and_back(*some: RowTable):
     """The columns of some rows, encoded and decoded."""
     got = []
     for payload in encode_events(5, some):
@@ -85,7 +85,7 @@ def test_columns_do_not_depend_on_their_neighbours():
 
 def test_a_row_may_stand_for_several_events():
     """Each with some of its columns, the first a little later than the row's."""
-    layout = Layout(3, (Part(8, 0, (0, 1)), Part(9, 2, (0, 2, 1, 2))))
+    layout = RowLayout(3, (Part(8, 0, (0, 1)), Part(9, 2, (0, 2, 1, 2))))
     table = tabulate(layout, [10, 7, 5, 20, 7, 6, 30, 7, 9])
 
     assert there_and_back(table) == [
@@ -96,7 +96,7 @@ def test_a_row_may_stand_for_several_events():
 
 @pytest.mark.parametrize("wrong", [1.5, "1", None, 2**63, [1]])
 def test_what_is_no_integer_of_64_bits_is_refused(wrong):
-    layout = Layout(2, (Part(8, 0, (0, 1)),))
+    layout = RowLayout(2, (Part(8, 0, (0, 1)),))
 
     with pytest.raises((TypeError, OverflowError)):
         tabulate(layout, [1, 2, 3, wrong])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gradviz.errors import TraceError
 from gradviz.trace.clock import ClockPair
-from gradviz.trace.columns import Layout, Part, Table, encode_events, tabulate
+from gradviz.trace.columns import Part, RowLayout, RowTable, encode_events, tabulate
 from gradviz.trace.definitions import Closed, Definitions, Lost, NodeRow, encode_json
 from gradviz.trace.events import KINDS
 from gradviz.trace.frames import FrameType, encode_frame, pack, scan
@@ -32,13 +32,13 @@ def header_frame(**fields) -> bytes:
     )
 
 
-def rows(code: int, *some: tuple[int, ...]) -> Table:
+def rows(code: int, *some: tuple[int, ...]) -> RowTable:
     width = len(some[0])
-    layout = Layout(width, (Part(code, 0, tuple(range(width))),))
+    layout = RowLayout(width, (Part(code, 0, tuple(range(width))),))
     return tabulate(layout, list(itertools.chain(*some)))
 
 
-def events_frame(*some: Table, thread: int = 0) -> bytes:
+def events_frame(*some: RowTable, thread: int = 0) -> bytes:
     (payload,) = encode_events(thread, some)
     return encode_frame(FrameType.EVENTS, pack(payload))
 
@@ -47,7 +47,7 @@ def definitions_frame(definitions: Definitions) -> bytes:
     return encode_frame(FrameType.DEFINITIONS, pack(encode_json(definitions)))
 
 
-def started(*nodes: int) -> Table:
+def started(*nodes: int) -> RowTable:
     return rows(30, *((10 + place, 0, node) for place, node in enumerate(nodes)))
 
 

@@ -2,13 +2,15 @@
 
 Read bottom up: `policy` (who runs next), `fiber`, `fibers` (threads that take turns),
 `scheduler` (the engine's seam on top of them), `exploration` (many schedules, and one
-again), `event_list` (what the engine reports, kept in memory). ``python -m
-gradviz.testing`` runs a scenario by hand.
+again); `event_list` (what the engine reports, kept in memory), `assertions` (which of
+it must have happened). docs/testing.md has an example. ``python -m gradviz.testing``
+runs a scenario by hand.
 
 The scheduler needs greenlet, which comes with ``gradviz[dev]`` only: ``pip install
 greenlet``.
 """
 
+from gradviz.testing.assertions import Expected, assert_lifecycle, assert_sequence
 from gradviz.testing.event_list import EventList
 from gradviz.testing.exploration import (
     Scenario,
@@ -32,6 +34,7 @@ __all__ = [
     "Deadlock",
     "DepthFirst",
     "EventList",
+    "Expected",
     "Livelock",
     "PriorityChanges",
     "RandomWalk",
@@ -41,6 +44,8 @@ __all__ = [
     "Scheduler",
     "Scripted",
     "ThreadDied",
+    "assert_lifecycle",
+    "assert_sequence",
     "explore",
     "mixed",
     "parse_policy",

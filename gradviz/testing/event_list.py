@@ -1,10 +1,11 @@
 """A probe that keeps what it hears as typed events, in memory.
 
-For tests that look at a few events, or give them to `check_events`. A recording of a
+For tests that look at events: see `assertions`. A recording of a
 real program belongs into a file: see `gradviz.capture`.
 """
 
 import inspect
+import threading
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -30,7 +31,8 @@ class EventList(Probe):
     which order.
 
     Args:
-        thread: Says on which thread it is called.
+        thread: Says on which thread it is called; `Scheduler.thread` for threads of a
+            scheduler.
 
     Attributes:
         events: All so far.
@@ -38,7 +40,7 @@ class EventList(Probe):
 
     __slots__ = ("__dict__", "_thread", "events")
 
-    def __init__(self, thread: Callable[[], int]) -> None:
+    def __init__(self, thread: Callable[[], int] = threading.get_ident) -> None:
         self._thread = thread
         self.events: list[AnyEvent] = []
         for kind in KINDS.values():

@@ -6,11 +6,13 @@ what a thread does then may rest on what no longer holds. See Note [Shared field
 through the seam] for why these points are enough, and Note [Turns] for how threads run.
 """
 
+import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
+from gradviz.engine import Engine, default_engine, set_default_engine
 from gradviz.engine.sync import Empty, Flag, Local
 from gradviz.testing.fiber import Fiber
 from gradviz.testing.fibers import Fibers
@@ -60,6 +62,22 @@ class Scheduler:
     def run(self, **threads: Callable[[], object]) -> None:
         """Run threads until nothing moves any more; see `Fibers.run`."""
         self.fibers.run(**threads)
+
+    @contextlib.contextmanager
+    def default_engine(self) -> Iterator[Engine]:
+        """For a block, the engine that tensors use is one of this scheduler's."""
+        before = default_engine()
+        engine = Engine(sync=self)
+        set_default_engine(engine)
+        try:
+            yield engine
+        finally:
+            set_default_engine(before)
+
+    def thread(self) -> int:
+        """Which thread has its turn: 0, 1, 2... as they were started; -1 for none."""
+        fiber = self.fibers.current
+        return -1 if fiber is None else fiber.number
 
     def interrupt(self, name: str, error: BaseException) -> None:
         """Raise `error` in the thread of that name; from another thread's function.

@@ -10,7 +10,13 @@ import pytest
 from tests.docs.pages import DOCS, ROOT, blocks, outputs
 from tests.docs.pictures import PICTURES
 
-RUN = ("autograd.md", "how-the-engine-works.md", "library.md", "streams.md")
+RUN = (
+    "autograd.md",
+    "how-the-engine-works.md",
+    "library.md",
+    "streams.md",
+    "testing.md",
+)
 
 #: What a bar says of itself, if it is wide enough.
 LABEL = re.compile(r'<text class="label"[^>]*>[^<]*</text>')

@@ -101,7 +101,7 @@ def test_of_errors_raised_at_once_one_is_raised_and_all_are_reported(
 
     places = (CPU, *DEVICES[:num_devices])
     failing = [Call(fail, device=device) for device in places]
-    events = EventList(threading.get_ident)
+    events = EventList()
 
     with probe.installed(events), pytest.raises(ValueError, match=r"Thread|autograd"):
         run(engine, Call(nothing, *failing))
@@ -259,7 +259,7 @@ def test_a_failed_pass_leaves_nothing_for_the_next_one_to_run(
     device = DEVICES[0] if place == "device" else CPU
     late = [Call(nothing, device=device) for _ in range(20)]
     fails = Call(raising(ValueError("fails")), device=device)
-    events = EventList(threading.get_ident)
+    events = EventList()
 
     with pytest.raises(ValueError, match="fails"):
         run_at(engine, place, nothing, *late, fails)

@@ -70,7 +70,7 @@ class World:
         self.engine: Engine = _WatchedEngine(scheduler, max_depth, self._open)
         self._fibers = scheduler.fibers
         self._notebook = Notebook()
-        self._listener = EventList(self._thread) if is_observed else None
+        self._listener = EventList(scheduler.thread) if is_observed else None
         self._accounts: dict[GraphTask, Account] = {}
         self._totals: list[Total] = []
         self._producers: defaultdict[Node, list[Node]] = defaultdict(list)
@@ -154,7 +154,9 @@ class World:
             self.expect(given.value == gradient, "the caller's gradient was changed")
             after = self._thread_state()
             self.expect(after == before, f"the thread was {before}, now it is {after}")
-            self._queues[self._thread()] = self.engine._states.get().ready_queue
+            self._queues[self.scheduler.thread()] = (
+                self.engine._states.get().ready_queue
+            )
             if (account := self._opened_after(num_passes)) is not None:
                 account.close(root, gradient, error, self._fibers.now_ns)
 
@@ -233,17 +235,13 @@ class World:
             account.end(node, is_done=is_done)
 
     def _open(self, task: GraphTask) -> None:
-        self._accounts[task] = Account(task, self._thread())
+        self._accounts[task] = Account(task, self.scheduler.thread())
 
     def _opened_after(self, num_passes: int) -> Account | None:
         """The account of the pass that this thread began first since then."""
-        thread = self._thread()
+        thread = self.scheduler.thread()
         recent = itertools.islice(self._accounts.values(), num_passes, None)
         return next((account for account in recent if account.thread == thread), None)
-
-    def _thread(self) -> int:
-        fiber = self._fibers.current
-        return -1 if fiber is None else fiber.number
 
     def _thread_state(self) -> tuple[object, ...]:
         """What a call must leave as it was."""

@@ -3,6 +3,8 @@ import contextvars
 
 import pytest
 
+import gradviz as gv
+from gradviz.engine import default_engine
 from gradviz.engine.sync import Empty, Local
 from gradviz.testing.fiber import Deadlock, Livelock, ThreadDied
 from gradviz.testing.fibers import MAX_SWITCHES
@@ -313,6 +315,46 @@ def test_outside_of_a_run_everything_works_without_switching(scheduler):
 
 
 # --- interruptions ------------------------------------------------------------------
+
+
+def test_tensors_use_an_engine_of_the_schedulers_inside_a_block(scheduler):
+    outside = default_engine()
+    x = gv.ones(1, requires_grad=True)
+    engines, threads = [], []
+
+    def backward():
+        y = x * 2.0
+        y.register_hook(lambda grad: threads.append(scheduler.thread()))
+        y.sum().backward()
+
+    with scheduler.default_engine() as engine:
+        engines.append(default_engine())
+        scheduler.run(one=backward, other=backward)
+
+    assert engines == [engine]
+    assert default_engine() is outside
+    assert threads == [0, 1]
+    assert x.grad.item() == 4.0
+
+
+def test_the_engine_of_a_block_goes_when_the_block_fails(scheduler):
+    outside = default_engine()
+
+    with pytest.raises(ZeroDivisionError), scheduler.default_engine():
+        raise ZeroDivisionError
+
+    assert default_engine() is outside
+
+
+def test_threads_have_the_numbers_of_their_start(scheduler):
+    numbers = []
+
+    scheduler.run(
+        a=lambda: numbers.append(scheduler.thread()),
+        b=lambda: numbers.append(scheduler.thread()),
+    )
+
+    assert (numbers, scheduler.thread()) == ([0, 1], -1)
 
 
 def test_an_interruption_is_raised_where_a_thread_waits(scheduler):

@@ -1,17 +1,30 @@
 """The vocabulary: every event a trace can hold, as a typed record.
 
 This module knows nothing of files or threads. It defines one frozen class per kind of
-event and the table `KINDS`, from which the writer, the reader, the JSON schema and
-the documentation are derived. To add an event: add its class, give it the next free
-code in `KINDS`, and a method to `Probe`.
+event, from which all else that deals with every kind follows: the writer, the reader,
+the recorder, the JSON schema, the documentation, the tests.
+
+Note [A new kind of event]
+~~~~~~~~~~~~~~~~~~~~~~~~~~
+takes three edits:
+
+* its class here, with a code that none ever had;
+* its report, the method of `Probe` of the same name (``task_pushed`` of `TaskPushed`),
+  whose parameters are named as its fields are. The recorder keeps them as they come; a
+  report on which every node waits has a method of its own there;
+* its rule, a row of the lifecycle's table.
+
+``python -m tests.docs.trace_format`` then writes out the union of all kinds, below, and
+the table of docs/trace-format.md.
 
 A code, once released, is never reused; fields are only ever appended.
 """
 
 import enum
 import functools
+import re
 import typing
-from typing import Final, Union
+from typing import ClassVar, Final, Union
 
 import msgspec
 
@@ -22,10 +35,17 @@ from gradviz.trace.probe import Hook, How, Push, Role, Skip
 MAX_SEQUENCE_NR: Final = 2**64 - 1
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+def _snake_case(name: str) -> str:
+    return re.sub("(?<=.)(?=[A-Z])", "_", name).lower()
+
+
+class Event(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=_snake_case
+):
     """What all events have.
 
     Attributes:
+        code: What stands for the kind in a file.
         seq: Place in the trace, from 0: order of time, ties by thread.
         t_ns: When, on the recording machine's monotonic clock, in nanoseconds.
         thread: The trace's number for the thread on which it happened.
@@ -33,6 +53,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
         node: The node it is about, -1 for none.
     """
 
+    code: ClassVar[int]
     seq: int
     t_ns: int
     thread: int
@@ -43,25 +64,28 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
 # --- graph --------------------------------------------------------------------
 
 
-class NodeCreated(Event, tag="node_created", frozen=True, kw_only=True):
+class NodeCreated(Event, frozen=True, kw_only=True):
     """The forward pass made a node, at a line of the user's program."""
 
+    code = 1
     sequence_nr: int
     location: str
 
 
-class TensorSaved(Event, tag="tensor_saved", frozen=True, kw_only=True):
+class TensorSaved(Event, frozen=True, kw_only=True):
     """A node kept a tensor of this size for its backward."""
 
+    code = 2
     size_bytes: int
 
 
 # --- task ---------------------------------------------------------------------
 
 
-class TaskBegun(Event, tag="task_begun", frozen=True, kw_only=True):
+class TaskBegun(Event, frozen=True, kw_only=True):
     """A backward pass began, at a line of the user's program."""
 
+    code = 10
     parent: int
     reentrant_depth: int
     owner: int
@@ -72,41 +96,48 @@ class TaskBegun(Event, tag="task_begun", frozen=True, kw_only=True):
     location: str = ""
 
 
-class DependenciesCounted(Event, tag="dependencies_counted", frozen=True, kw_only=True):
+class DependenciesCounted(Event, frozen=True, kw_only=True):
     """The graph was walked; so many nodes and edges take part."""
 
+    code = 11
     num_nodes: int
     num_edges: int
 
 
-class TaskCompleted(Event, tag="task_completed", frozen=True, kw_only=True):
+class TaskCompleted(Event, frozen=True, kw_only=True):
     """The pass ended well."""
 
+    code = 12
 
-class TaskFailed(Event, tag="task_failed", frozen=True, kw_only=True):
+
+class TaskFailed(Event, frozen=True, kw_only=True):
     """The pass ends with an error; `node` raised it, or -1."""
 
+    code = 13
     error: str
 
 
-class CallbackRun(Event, tag="callback_run", frozen=True, kw_only=True):
+class CallbackRun(Event, frozen=True, kw_only=True):
     """A final callback is about to run."""
 
+    code = 14
     index: int
 
 
-class CaptureTaken(Event, tag="capture_taken", frozen=True, kw_only=True):
+class CaptureTaken(Event, frozen=True, kw_only=True):
     """A gradient became a result of the call."""
 
+    code = 15
     output_index: int
 
 
 # --- queue --------------------------------------------------------------------
 
 
-class TaskPushed(Event, tag="task_pushed", frozen=True, kw_only=True):
+class TaskPushed(Event, frozen=True, kw_only=True):
     """A task entered a ready queue; the fields are those of `Probe.task_pushed`."""
 
+    code = 20
     queue: int
     reentrant_depth: int
     sequence_nr: int
@@ -116,16 +147,18 @@ class TaskPushed(Event, tag="task_pushed", frozen=True, kw_only=True):
     what: Push
 
 
-class TaskPopped(Event, tag="task_popped", frozen=True, kw_only=True):
+class TaskPopped(Event, frozen=True, kw_only=True):
     """A task left a ready queue."""
 
+    code = 21
     queue: int
     queue_length: int
 
 
-class QueueWaited(Event, tag="queue_waited", frozen=True, kw_only=True):
+class QueueWaited(Event, frozen=True, kw_only=True):
     """A thread slept on its empty queue for `waited_ns`, until this event."""
 
+    code = 22
     queue: int
     waited_ns: int
 
@@ -133,29 +166,36 @@ class QueueWaited(Event, tag="queue_waited", frozen=True, kw_only=True):
 # --- node ---------------------------------------------------------------------
 
 
-class NodeStarted(Event, tag="node_started", frozen=True, kw_only=True):
+class NodeStarted(Event, frozen=True, kw_only=True):
     """A thread began to evaluate a node."""
 
+    code = 30
 
-class NodeCompleted(Event, tag="node_completed", frozen=True, kw_only=True):
+
+class NodeCompleted(Event, frozen=True, kw_only=True):
     """The node ran and its gradients were handed on."""
 
+    code = 31
 
-class NodeFailed(Event, tag="node_failed", frozen=True, kw_only=True):
+
+class NodeFailed(Event, frozen=True, kw_only=True):
     """The node, or one of its hooks or checks, raised."""
 
+    code = 32
     error: str
 
 
-class NodeSkipped(Event, tag="node_skipped", frozen=True, kw_only=True):
+class NodeSkipped(Event, frozen=True, kw_only=True):
     """A popped node was not executed."""
 
+    code = 33
     reason: Skip
 
 
-class HookCalled(Event, tag="hook_called", frozen=True, kw_only=True):
+class HookCalled(Event, frozen=True, kw_only=True):
     """A hook was about to be called: the `index`-th of its kind."""
 
+    code = 34
     hook: Hook
     index: int
 
@@ -163,9 +203,10 @@ class HookCalled(Event, tag="hook_called", frozen=True, kw_only=True):
 # --- buffer -------------------------------------------------------------------
 
 
-class GradientBuffered(Event, tag="gradient_buffered", frozen=True, kw_only=True):
+class GradientBuffered(Event, frozen=True, kw_only=True):
     """A gradient reached an input of `node`; `remaining` edges are still awaited."""
 
+    code = 40
     producer: int
     input_nr: int
     remaining: int
@@ -173,39 +214,44 @@ class GradientBuffered(Event, tag="gradient_buffered", frozen=True, kw_only=True
     how: How
 
 
-class GradientAccumulated(Event, tag="gradient_accumulated", frozen=True, kw_only=True):
+class GradientAccumulated(Event, frozen=True, kw_only=True):
     """A gradient was put into a leaf's ``.grad``."""
 
+    code = 41
     how: How
 
 
-class BufferFreed(Event, tag="buffer_freed", frozen=True, kw_only=True):
+class BufferFreed(Event, frozen=True, kw_only=True):
     """The gradients that a node was given were let go."""
 
+    code = 42
     size_bytes: int
 
 
 # --- memory of devices ---------------------------------------------------------
 
 
-class MemoryAllocated(Event, tag="memory_allocated", frozen=True, kw_only=True):
+class MemoryAllocated(Event, frozen=True, kw_only=True):
     """Memory was taken for an array, for work of that stream."""
 
+    code = 45
     memory: int
     stream: str
     size_bytes: int
 
 
-class MemoryShared(Event, tag="memory_shared", frozen=True, kw_only=True):
+class MemoryShared(Event, frozen=True, kw_only=True):
     """Memory is not used again before that stream has come so far."""
 
+    code = 46
     memory: int
     stream: str
 
 
-class MemoryFreed(Event, tag="memory_freed", frozen=True, kw_only=True):
+class MemoryFreed(Event, frozen=True, kw_only=True):
     """The last array in it is gone; work of its own stream may use it again."""
 
+    code = 47
     memory: int
     stream: str
 
@@ -213,86 +259,97 @@ class MemoryFreed(Event, tag="memory_freed", frozen=True, kw_only=True):
 # --- stream -------------------------------------------------------------------
 
 
-class EventRecorded(Event, tag="event_recorded", frozen=True, kw_only=True):
+class EventRecorded(Event, frozen=True, kw_only=True):
     """An event marks the work that a stream has so far: that of `node`, or -1."""
 
+    code = 50
     stream: str
     event: int
 
 
-class StreamWaited(Event, tag="stream_waited", frozen=True, kw_only=True):
+class StreamWaited(Event, frozen=True, kw_only=True):
     """From now on `stream`, where `node` works, waits for `event` of `producer`."""
 
+    code = 51
     stream: str
     event: int
     producer: int
     location: str = ""
 
 
-class LeafStreamSynced(Event, tag="leaf_stream_synced", frozen=True, kw_only=True):
+class LeafStreamSynced(Event, frozen=True, kw_only=True):
     """As a pass ends, its caller's stream waits for one that made a gradient."""
 
+    code = 52
     stream: str
     caller_stream: str
     event: int
 
 
-class EventSynchronized(Event, tag="event_synchronized", frozen=True, kw_only=True):
+class EventSynchronized(Event, frozen=True, kw_only=True):
     """The host has waited for an event, or asked and got a yes."""
 
+    code = 53
     event: int
 
 
-class StreamSynchronized(Event, tag="stream_synchronized", frozen=True, kw_only=True):
+class StreamSynchronized(Event, frozen=True, kw_only=True):
     """The host has waited for all work of a stream, or asked and got a yes."""
 
+    code = 54
     stream: str
 
 
-class DeviceSynchronized(Event, tag="device_synchronized", frozen=True, kw_only=True):
+class DeviceSynchronized(Event, frozen=True, kw_only=True):
     """The host has waited for all streams of a device."""
 
+    code = 55
     device: str
 
 
-class KernelLaunched(Event, tag="kernel_launched", frozen=True, kw_only=True):
+class KernelLaunched(Event, frozen=True, kw_only=True):
     """Work was put into a stream, at a line of the user's program."""
 
+    code = 56
     kernel: int
     stream: str
     name: str
     location: str = ""
 
 
-class ArrayAccessed(Event, tag="array_accessed", frozen=True, kw_only=True):
+class ArrayAccessed(Event, frozen=True, kw_only=True):
     """A kernel reads, or writes, elements of an array: which is told by `layout`."""
 
+    code = 57
     kernel: int
     memory: int
     layout: str
     writes: bool
 
 
-class HostAccessed(Event, tag="host_accessed", frozen=True, kw_only=True):
+class HostAccessed(Event, frozen=True, kw_only=True):
     """A line of the user's program reads, or writes, memory that devices copy."""
 
+    code = 59
     memory: int
     layout: str
     writes: bool
     location: str = ""
 
 
-class StreamNamed(Event, tag="stream_named", frozen=True, kw_only=True):
+class StreamNamed(Event, frozen=True, kw_only=True):
     """What the program calls a stream, and the line that made it, or empty texts."""
 
+    code = 49
     stream: str
     name: str
     location: str
 
 
-class KernelRan(Event, tag="kernel_ran", frozen=True, kw_only=True):
+class KernelRan(Event, frozen=True, kw_only=True):
     """When the device did a kernel, in nanoseconds on the clock of `t_ns`."""
 
+    code = 58
     kernel: int
     began_ns: int
     ended_ns: int
@@ -301,140 +358,119 @@ class KernelRan(Event, tag="kernel_ran", frozen=True, kw_only=True):
 # --- worker -------------------------------------------------------------------
 
 
-class ThreadStarted(Event, tag="thread_started", frozen=True, kw_only=True):
+class ThreadStarted(Event, frozen=True, kw_only=True):
     """A thread began to work for the engine; `device` -1 is the CPU."""
 
+    code = 60
     device: int
     role: Role
 
 
-class ThreadExited(Event, tag="thread_exited", frozen=True, kw_only=True):
+class ThreadExited(Event, frozen=True, kw_only=True):
     """A thread stopped working for the engine."""
 
+    code = 61
     device: int
     role: Role
 
 
-class ReentrantEntered(Event, tag="reentrant_entered", frozen=True, kw_only=True):
+class ReentrantEntered(Event, frozen=True, kw_only=True):
     """A backward began inside a backward."""
 
+    code = 62
     depth: int
 
 
-class ReentrantLeft(Event, tag="reentrant_left", frozen=True, kw_only=True):
+class ReentrantLeft(Event, frozen=True, kw_only=True):
     """That inner backward returned or raised."""
 
+    code = 63
     depth: int
 
 
-class PoolThreadSpawned(Event, tag="pool_thread_spawned", frozen=True, kw_only=True):
+class PoolThreadSpawned(Event, frozen=True, kw_only=True):
     """The reentrancy pool grew."""
 
+    code = 64
     num_threads: int
 
 
 # --- user ---------------------------------------------------------------------
 
 
-class HandoversHeard(Event, tag="handovers_heard", frozen=True, kw_only=True):
+class HandoversHeard(Event, frozen=True, kw_only=True):
     """From here on it is recorded how threads of the program hand over."""
 
+    code = 70
 
-class ProgramThreadBegun(Event, tag="program_thread_begun", frozen=True, kw_only=True):
+
+class ProgramThreadBegun(Event, frozen=True, kw_only=True):
     """The program is about to start a thread, called `key`."""
 
+    code = 71
     key: int
 
 
-class ProgramThreadEntered(
-    Event, tag="program_thread_entered", frozen=True, kw_only=True
-):
+class ProgramThreadEntered(Event, frozen=True, kw_only=True):
     """This is the thread that was started as `key`, and it begins."""
 
+    code = 72
     key: int
 
 
-class ProgramThreadLeft(Event, tag="program_thread_left", frozen=True, kw_only=True):
+class ProgramThreadLeft(Event, frozen=True, kw_only=True):
     """This thread, which was started as `key`, is done."""
 
+    code = 73
     key: int
 
 
-class HandedOver(Event, tag="handed_over", frozen=True, kw_only=True):
+class HandedOver(Event, frozen=True, kw_only=True):
     """The program is about to leave something for other threads: in a queue, a lock."""
 
+    code = 74
     key: int
 
 
-class TakenOver(Event, tag="taken_over", frozen=True, kw_only=True):
+class TakenOver(Event, frozen=True, kw_only=True):
     """The program has taken what was left there: `key` is the same."""
 
+    code = 75
     key: int
 
 
-class Mark(Event, tag="mark", frozen=True, kw_only=True):
+class Mark(Event, frozen=True, kw_only=True):
     """The user's program said where it is."""
 
+    code = 80
     text: str
 
 
-class StepBegun(Event, tag="step_begun", frozen=True, kw_only=True):
+class StepBegun(Event, frozen=True, kw_only=True):
     """A training step of the user's program began."""
 
+    code = 81
     step: int
 
 
-#: Code in a file -> class. Codes are for ever.
-KINDS: Final[dict[int, type[Event]]] = {
-    1: NodeCreated,
-    2: TensorSaved,
-    10: TaskBegun,
-    11: DependenciesCounted,
-    12: TaskCompleted,
-    13: TaskFailed,
-    14: CallbackRun,
-    15: CaptureTaken,
-    20: TaskPushed,
-    21: TaskPopped,
-    22: QueueWaited,
-    30: NodeStarted,
-    31: NodeCompleted,
-    32: NodeFailed,
-    33: NodeSkipped,
-    34: HookCalled,
-    40: GradientBuffered,
-    41: GradientAccumulated,
-    42: BufferFreed,
-    45: MemoryAllocated,
-    46: MemoryShared,
-    47: MemoryFreed,
-    49: StreamNamed,
-    50: EventRecorded,
-    51: StreamWaited,
-    52: LeafStreamSynced,
-    53: EventSynchronized,
-    54: StreamSynchronized,
-    55: DeviceSynchronized,
-    56: KernelLaunched,
-    57: ArrayAccessed,
-    58: KernelRan,
-    59: HostAccessed,
-    60: ThreadStarted,
-    61: ThreadExited,
-    62: ReentrantEntered,
-    63: ReentrantLeft,
-    64: PoolThreadSpawned,
-    70: HandoversHeard,
-    71: ProgramThreadBegun,
-    72: ProgramThreadEntered,
-    73: ProgramThreadLeft,
-    74: HandedOver,
-    75: TakenOver,
-    80: Mark,
-    81: StepBegun,
-}
+def _by_code() -> dict[int, type[Event]]:
+    kinds: dict[int, type[Event]] = {}
+    for kind in sorted(Event.__subclasses__(), key=lambda kind: kind.code):
+        other = kinds.setdefault(kind.code, kind)
+        if other is not kind:
+            raise TypeError(
+                f"events {other.__name__} and {kind.__name__} both have the code "
+                f"{kind.code}: give one of them another, which no event ever had"
+            )
+    return kinds
 
-#: The union that `match` checks for exhaustiveness, and that msgspec decodes.
+
+#: Code in a file -> class, in the order of the codes.
+KINDS: Final = _by_code()
+
+#: The union that `match` checks for exhaustiveness, and that msgspec decodes. Types are
+#: checked without running anything, so it is written out: by
+#: ``python -m tests.docs.trace_format``.
 AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     NodeCreated,
     TensorSaved,

@@ -39,12 +39,10 @@ NODE_READIED: Final = "node_readied"
 #: their order, then a zero.
 NODE_PASSED_ON: Final = "node_passed_on"
 
-_CODES: Final = {kind: code for code, kind in KINDS.items()}
-
 
 def _part(kind: type[Event], delay_ns: int, places: Sequence[int]) -> Part:
     assert len(places) == NUM_COMMON + len(own_columns(kind))
-    return Part(_CODES[kind], delay_ns, tuple(places))
+    return Part(kind.code, delay_ns, tuple(places))
 
 
 def _plain(kind: type[Event]) -> RowLayout:

@@ -8,6 +8,8 @@ reads the clock and appends one row of integers to a list of the calling thread 
 """
 
 import atexit
+import functools
+import inspect
 import os
 import sys
 import threading
@@ -15,73 +17,51 @@ import time
 import weakref
 from collections.abc import Callable, Hashable, Iterable
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from gradviz.trace import probe
 from gradviz.trace.buffer import MANY, TOO_MANY, Buffers, Rows
 from gradviz.trace.clock import Clock, clock_of_several, event_clock
 from gradviz.trace.events import (
+    KINDS,
     MAX_SEQUENCE_NR,
     ArrayAccessed,
     BufferFreed,
-    CallbackRun,
-    CaptureTaken,
-    DependenciesCounted,
-    DeviceSynchronized,
+    Event,
     EventRecorded,
-    EventSynchronized,
     GradientAccumulated,
     GradientBuffered,
     HandedOver,
     HandoversHeard,
-    HookCalled,
     HostAccessed,
     KernelLaunched,
     KernelRan,
-    LeafStreamSynced,
     Mark,
     MemoryAllocated,
     MemoryFreed,
-    MemoryShared,
     NodeCompleted,
     NodeCreated,
-    NodeFailed,
-    NodeSkipped,
     NodeStarted,
-    PoolThreadSpawned,
     ProgramThreadBegun,
-    ProgramThreadEntered,
-    ProgramThreadLeft,
-    QueueWaited,
-    ReentrantEntered,
-    ReentrantLeft,
-    StepBegun,
-    StreamNamed,
-    StreamSynchronized,
     StreamWaited,
     TakenOver,
     TaskBegun,
-    TaskCompleted,
-    TaskFailed,
     TaskPopped,
     TaskPushed,
     TensorSaved,
-    ThreadExited,
-    ThreadStarted,
+    kind_name,
+    own_columns,
 )
 from gradviz.trace.graph import PendingGraph
 from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED, NODE_TAKEN
 from gradviz.trace.location import Locations
 from gradviz.trace.model import Trace
 from gradviz.trace.probe import (
-    Hook,
     How,
     NodeLike,
     NodeReports,
     Probe,
     Push,
-    Role,
-    Skip,
 )
 from gradviz.trace.sink import Sink
 from gradviz.trace.strings import Strings
@@ -96,6 +76,10 @@ _CLOSE_TIMEOUT_S: Final = 5.0
 
 #: A name of a stream is looked for at so many lines.
 _MAX_TRIES: Final = 8
+
+
+#: What a report may leave out of a row, which then has -1 there.
+_COMMON: Final = ("task", "node")
 
 
 def _nameless(stream: str, frame: FrameType) -> tuple[str, str]:
@@ -185,6 +169,8 @@ class Recorder(Probe):
         self._writer.close(_CLOSE_TIMEOUT_S)
 
     # --- what a probe hears: hot, so nothing but a clock and an append -------------
+    #
+    # All other kinds of events have methods of `_plain_report`.
 
     def node_created(self, node: NodeLike) -> None:
         now = self._clock()
@@ -231,25 +217,6 @@ class Recorder(Probe):
             )
         )
 
-    def dependencies_counted(self, task: int, num_nodes: int, num_edges: int) -> None:
-        self._local.rows[DependenciesCounted].extend(
-            (self._clock(), task, -1, num_nodes, num_edges)
-        )
-
-    def task_completed(self, task: int) -> None:
-        self._local.rows[TaskCompleted].extend((self._clock(), task, -1))
-
-    def task_failed(self, task: int, node: int, error: str) -> None:
-        self._local.rows[TaskFailed].extend(
-            (self._clock(), task, node, self._strings.intern(error))
-        )
-
-    def callback_run(self, task: int, index: int) -> None:
-        self._local.rows[CallbackRun].extend((self._clock(), task, -1, index))
-
-    def capture_taken(self, task: int, node: int, output_index: int) -> None:
-        self._local.rows[CaptureTaken].extend((self._clock(), task, node, output_index))
-
     def task_pushed(  # noqa: PLR0913, PLR0917 - an event has the fields it has
         self,
         task: int,
@@ -285,25 +252,11 @@ class Recorder(Probe):
             (self._clock(), task, node, queue, queue_length)
         )
 
-    def queue_waited(self, queue: int, waited_ns: int) -> None:
-        self._local.rows[QueueWaited].extend((self._clock(), -1, -1, queue, waited_ns))
-
     def node_started(self, task: int, node: int) -> None:
         self._local.rows[NodeStarted].extend((self._clock(), task, node))
 
     def node_completed(self, task: int, node: int) -> None:
         self._local.rows[NodeCompleted].extend((self._clock(), task, node))
-
-    def node_failed(self, task: int, node: int, error: str) -> None:
-        self._local.rows[NodeFailed].extend(
-            (self._clock(), task, node, self._strings.intern(error))
-        )
-
-    def node_skipped(self, task: int, node: int, reason: Skip) -> None:
-        self._local.rows[NodeSkipped].extend((self._clock(), task, node, reason))
-
-    def hook_called(self, task: int, node: int, hook: Hook, index: int) -> None:
-        self._local.rows[HookCalled].extend((self._clock(), task, node, hook, index))
 
     def gradient_buffered(
         self,
@@ -346,27 +299,6 @@ class Recorder(Probe):
             )
         )
 
-    def leaf_stream_synced(
-        self, task: int, stream: str, caller_stream: str, event: int
-    ) -> None:
-        intern = self._strings.intern
-        self._local.rows[LeafStreamSynced].extend(
-            (self._clock(), task, -1, intern(stream), intern(caller_stream), event)
-        )
-
-    def event_synchronized(self, event: int) -> None:
-        self._local.rows[EventSynchronized].extend((self._clock(), -1, -1, event))
-
-    def stream_synchronized(self, stream: str) -> None:
-        self._local.rows[StreamSynchronized].extend(
-            (self._clock(), -1, -1, self._strings.intern(stream))
-        )
-
-    def device_synchronized(self, device: str) -> None:
-        self._local.rows[DeviceSynchronized].extend(
-            (self._clock(), -1, -1, self._strings.intern(device))
-        )
-
     def kernel_launched(self, kernel: int, stream: str, name: str) -> None:
         if self._heard_by:
             self._say_heard()
@@ -403,12 +335,6 @@ class Recorder(Probe):
         if len(rows) > MANY:
             self._call_writer(rows)
 
-    def stream_named(self, stream: str, name: str, location: str) -> None:
-        intern = self._strings.intern
-        self._local.rows[StreamNamed].extend(
-            (self._clock(), -1, -1, intern(stream), intern(name), intern(location))
-        )
-
     def kernel_ran(self, kernel: int, began_ns: int, ended_ns: int) -> None:
         self._local.rows[KernelRan].extend(
             (self._clock(), -1, -1, kernel, began_ns, ended_ns)
@@ -417,11 +343,6 @@ class Recorder(Probe):
     def memory_allocated(self, memory: int, stream: str, size_bytes: int) -> None:
         self._local.rows[MemoryAllocated].extend(
             (self._clock(), -1, -1, memory, self._strings.intern(stream), size_bytes)
-        )
-
-    def memory_shared(self, memory: int, stream: str) -> None:
-        self._local.rows[MemoryShared].extend(
-            (self._clock(), -1, -1, memory, self._strings.intern(stream))
         )
 
     def memory_freed(self, memory: int, stream: str) -> None:
@@ -452,21 +373,6 @@ class Recorder(Probe):
     def node_passed_on(self, *fields: int) -> None:
         self.for_this_thread().node_passed_on(*fields)
 
-    def thread_started(self, device: int, role: Role) -> None:
-        self._local.rows[ThreadStarted].extend((self._clock(), -1, -1, device, role))
-
-    def thread_exited(self, device: int, role: Role) -> None:
-        self._local.rows[ThreadExited].extend((self._clock(), -1, -1, device, role))
-
-    def reentrant_entered(self, task: int, depth: int) -> None:
-        self._local.rows[ReentrantEntered].extend((self._clock(), task, -1, depth))
-
-    def reentrant_left(self, task: int, depth: int) -> None:
-        self._local.rows[ReentrantLeft].extend((self._clock(), task, -1, depth))
-
-    def pool_thread_spawned(self, num_threads: int) -> None:
-        self._local.rows[PoolThreadSpawned].extend((self._clock(), -1, -1, num_threads))
-
     def queue_defined(self, queue: int, name: str, device: int) -> None:
         if not self._is_closed:
             self._graph.define_queue(queue, name, device)
@@ -479,12 +385,6 @@ class Recorder(Probe):
         if self._heard_by:
             self._say_heard()
         self._local.rows[ProgramThreadBegun].extend((self._clock(), -1, -1, key))
-
-    def program_thread_entered(self, key: int) -> None:
-        self._local.rows[ProgramThreadEntered].extend((self._clock(), -1, -1, key))
-
-    def program_thread_left(self, key: int) -> None:
-        self._local.rows[ProgramThreadLeft].extend((self._clock(), -1, -1, key))
 
     def handed_over(self, key: int) -> None:
         if self._heard_by:
@@ -507,9 +407,6 @@ class Recorder(Probe):
         rows.extend((self._clock(), -1, -1, self._strings.intern(text)))
         if len(rows) > MANY:
             self._call_writer(rows)
-
-    def step_begun(self, step: int) -> None:
-        self._local.rows[StepBegun].extend((self._clock(), -1, -1, step))
 
     # --- end of the hot part -------------------------------------------------------
 
@@ -642,6 +539,53 @@ class _NodeRows:
         self.node_taken = node_taken
         self.node_readied = node_readied
         self.node_passed_on = node_passed_on
+
+
+def _plain_report(kind: type[Event]) -> Callable[..., None]:
+    """A method that keeps a kind of event whose report has its columns as parameters.
+
+    For what does not happen at every node: it takes half as long again as one that is
+    written by hand.
+
+    Raises:
+        TypeError: No probe reports the kind, or not so.
+    """
+    name, columns = kind_name(kind), own_columns(kind)
+    reported = getattr(Probe, name, None)
+    if reported is None:
+        raise TypeError(f"nothing reports {kind.__name__}: give Probe a method {name}")
+    signature = inspect.signature(reported)
+    parameters = tuple(signature.parameters)[1:]
+    common = tuple(one for one in _COMMON if one in parameters)
+    expected = (*common, *(column.name for column in columns))
+    if parameters != expected:
+        raise TypeError(
+            f"Probe.{name} takes {', '.join(parameters)}; expected the columns of "
+            f"{kind.__name__}, {', '.join(expected)}: rename them, or give Recorder a "
+            f"method {name} that keeps them"
+        )
+    row_of = ("t_ns", *_COMMON, *(column.name for column in columns))
+    absent = tuple(row_of.index(one) for one in _COMMON if one not in common)
+    texts = tuple(row_of.index(one.name) for one in columns if one.type is str)
+
+    @functools.wraps(reported)
+    def report(self: Recorder, *fields: object, **named: object) -> None:
+        if named or len(fields) != len(parameters):
+            bound = signature.bind(self, *fields, **named)
+            fields = tuple(bound.arguments.values())[1:]
+        row: list[Any] = [self._clock(), *fields]
+        for place in absent:
+            row.insert(place, -1)
+        for place in texts:
+            row[place] = self._strings.intern(row[place])
+        self._local.rows[kind].extend(tuple(row))
+
+    return report
+
+
+for _kind in KINDS.values():
+    if kind_name(_kind) not in vars(Recorder):
+        setattr(Recorder, kind_name(_kind), _plain_report(_kind))
 
 
 #: Recorders that write, so that the child of a fork can stop its copies of them.

@@ -1,6 +1,9 @@
 """A recorder whose every number is known, and a small engine that reports to it."""
 
 import itertools
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -156,3 +159,19 @@ def frames_of() -> Callable[[bytes], list[Frame]]:
         return pieces
 
     return frames
+
+
+@pytest.fixture
+def run_python() -> Callable[[str], "subprocess.CompletedProcess[str]"]:
+    """Runs a program in an interpreter of its own."""
+
+    def run(program: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run

@@ -1,5 +1,7 @@
+import enum
 import errno
 import gc
+import inspect
 import itertools
 import subprocess
 import sys
@@ -7,144 +9,73 @@ import textwrap
 import threading
 import weakref
 
+import msgspec
 import pytest
 
 from gradviz.trace import probe
 from gradviz.trace.events import KINDS, MAX_SEQUENCE_NR, kind_name
-from gradviz.trace.probe import METHODS, Hook, How, Push, Role, Skip
+from gradviz.trace.probe import METHODS, Push
 from gradviz.trace.reader import load_trace, parse_trace
 from gradviz.trace.recorder import Recorder
 from gradviz.trace.sink import MemorySink
 
+
+def parameters_of(method):
+    return [*inspect.signature(getattr(probe.Probe, method)).parameters.values()][1:]
+
+
+def argument(of, number):
+    """A value of this type that no other argument has, if there are so many."""
+    if issubclass(of, enum.Enum):
+        return [*of][-1]
+    return {int: number, bool: True, str: f"text {number}"}[of]
+
+
+#: Definitions, which are no events, and what is kept otherwise than it is reported.
+DEFINITIONS = {"nodes_defined", "queue_defined"}
+KEPT_OTHERWISE = {"node_created", "handovers_heard"}
+
+#: Of each other kind its method's parameters, and one argument for each.
 CALLS = {
-    "tensor_saved": ((4, 80), {"node": 4, "size_bytes": 80}),
-    "dependencies_counted": (
-        (3, 5, 6),
-        {"task": 3, "num_nodes": 5, "num_edges": 6},
-    ),
-    "task_completed": ((3,), {"task": 3}),
-    "task_failed": ((3, 4, "boom"), {"task": 3, "node": 4, "error": "boom"}),
-    "callback_run": ((3, 9), {"task": 3, "index": 9}),
-    "capture_taken": ((3, 4, 9), {"task": 3, "node": 4, "output_index": 9}),
-    "task_pushed": (
-        (3, 4, 5, 6, 7, 8, 9, 10, Push.ROOT),
-        {
-            "task": 3,
-            "node": 4,
-            "queue": 5,
-            "reentrant_depth": 6,
-            "sequence_nr": 7,
-            "queue_length": 8,
-            "outstanding": 9,
-            "pushed_by": 10,
-            "what": Push.ROOT,
-        },
-    ),
-    "task_popped": (
-        (3, 4, 5, 6),
-        {"task": 3, "node": 4, "queue": 5, "queue_length": 6},
-    ),
-    "queue_waited": ((5, 900), {"queue": 5, "waited_ns": 900}),
-    "node_started": ((3, 4), {"task": 3, "node": 4}),
-    "node_completed": ((3, 4), {"task": 3, "node": 4}),
-    "node_failed": ((3, 4, "boom"), {"task": 3, "node": 4, "error": "boom"}),
-    "node_skipped": (
-        (3, 4, Skip.ERROR),
-        {"task": 3, "node": 4, "reason": Skip.ERROR},
-    ),
-    "hook_called": (
-        (3, 4, Hook.POST, 2),
-        {"task": 3, "node": 4, "hook": Hook.POST, "index": 2},
-    ),
-    "gradient_buffered": (
-        (3, 4, 5, 6, 7, 8, How.STOLEN),
-        {
-            "task": 3,
-            "node": 4,
-            "producer": 5,
-            "input_nr": 6,
-            "remaining": 7,
-            "size_bytes": 8,
-            "how": How.STOLEN,
-        },
-    ),
-    "gradient_accumulated": (
-        (3, 4, How.COPIED),
-        {"task": 3, "node": 4, "how": How.COPIED},
-    ),
-    "buffer_freed": ((3, 4, 80), {"task": 3, "node": 4, "size_bytes": 80}),
-    "event_recorded": (
-        (3, 4, "sim:0/1", 5),
-        {"task": 3, "node": 4, "stream": "sim:0/1", "event": 5},
-    ),
-    "leaf_stream_synced": (
-        (3, "sim:0/1", "sim:0/0", 5),
-        {"task": 3, "stream": "sim:0/1", "caller_stream": "sim:0/0", "event": 5},
-    ),
-    "event_synchronized": ((5,), {"event": 5}),
-    "stream_synchronized": (("sim:0/1",), {"stream": "sim:0/1"}),
-    "device_synchronized": (("sim:0",), {"device": "sim:0"}),
-    "array_accessed": (
-        (5, 6, "0;2,3;24,8;8", True),
-        {"kernel": 5, "memory": 6, "layout": "0;2,3;24,8;8", "writes": True},
-    ),
-    "stream_named": (
-        ("sim:0/1", "side", "a.py:3"),
-        {"stream": "sim:0/1", "name": "side", "location": "a.py:3"},
-    ),
-    "program_thread_begun": ((7,), {"key": 7}),
-    "program_thread_entered": ((7,), {"key": 7}),
-    "program_thread_left": ((7,), {"key": 7}),
-    "handed_over": ((7,), {"key": 7}),
-    "taken_over": ((7,), {"key": 7}),
-    "kernel_ran": ((5, 60, 70), {"kernel": 5, "began_ns": 60, "ended_ns": 70}),
-    "memory_allocated": (
-        (6, "sim:0/1", 80),
-        {"memory": 6, "stream": "sim:0/1", "size_bytes": 80},
-    ),
-    "memory_shared": ((6, "sim:0/1"), {"memory": 6, "stream": "sim:0/1"}),
-    "memory_freed": ((6, "sim:0/1"), {"memory": 6, "stream": "sim:0/1"}),
-    "thread_started": ((1, Role.DEVICE), {"device": 1, "role": Role.DEVICE}),
-    "thread_exited": ((1, Role.POOL), {"device": 1, "role": Role.POOL}),
-    "reentrant_entered": ((3, 2), {"task": 3, "depth": 2}),
-    "reentrant_left": ((3, 2), {"task": 3, "depth": 2}),
-    "pool_thread_spawned": ((2,), {"num_threads": 2}),
-    "mark": (("epoch 1",), {"text": "epoch 1"}),
-    "step_begun": ((12,), {"step": 12}),
+    name: {
+        parameter.name: argument(parameter.annotation, number)
+        for number, parameter in enumerate(parameters_of(name), 3)
+    }
+    for name in map(kind_name, KINDS.values())
+    if name not in KEPT_OTHERWISE
 }
 
 
+@pytest.mark.parametrize("by_name", [False, True])
 @pytest.mark.parametrize("method", CALLS)
-def test_what_is_reported_is_what_is_read(bench, method):
-    arguments, fields = CALLS[method]
+def test_what_is_reported_is_what_is_read(bench, method, by_name):
+    fields = CALLS[method]
+    named = {
+        one.name: fields[one.name]
+        for one in parameters_of(method)
+        if by_name or one.kind is one.KEYWORD_ONLY
+    }
+    positional = [value for name, value in fields.items() if name not in named]
 
-    getattr(bench.recorder, method)(*arguments)
+    getattr(bench.recorder, method)(*positional, **named)
+    line = sys._getframe().f_lineno - 1
 
     (event,) = bench.events()
-    common = {"seq": 0, "thread": 0, "task": -1, "node": -1}
-    expected = {**common, "t_ns": event.t_ns, **fields}
+    expected = {"seq": 0, "t_ns": event.t_ns, "thread": 0, "task": -1, "node": -1}
+    if hasattr(event, "location"):
+        expected["location"] = f"{__file__}:{line}"
     assert kind_name(type(event)) == method
-    assert {name: getattr(event, name) for name in event.__struct_fields__} == expected
+    assert msgspec.structs.asdict(event) == expected | fields
 
 
-def test_a_task_is_read_as_it_was_begun(bench):
-    bench.recorder.task_begun(
-        3,
-        parent=2,
-        reentrant_depth=1,
-        owner=-1,
-        num_roots=4,
-        num_outputs=5,
-        keep_graph=True,
-        create_graph=False,
-    )
-    line = sys._getframe().f_lineno - 10
+@pytest.mark.parametrize("method", sorted(CALLS.keys() - {"task_begun"}))  # all by name
+def test_a_report_with_one_argument_too_few_or_too_many_is_refused(bench, method):
+    report, fields = getattr(bench.recorder, method), CALLS[method]
 
-    (event,) = bench.events()
-    assert event.location == f"{__file__}:{line}"
-    assert (event.task, event.parent, event.reentrant_depth) == (3, 2, 1)
-    assert (event.owner, event.num_roots, event.num_outputs) == (-1, 4, 5)
-    assert (event.keep_graph, event.create_graph) == (True, False)
+    for wrong in ([*fields.values()][:-1], [*fields.values(), 0]):
+        with pytest.raises(TypeError, match="argument"):
+            report(*wrong)
+    assert bench.events() == []
 
 
 def test_a_node_is_read_with_the_line_that_made_it(bench, make_node):
@@ -156,46 +87,39 @@ def test_a_node_is_read_with_the_line_that_made_it(bench, make_node):
     assert event.location == f"{__file__}:{line}"
 
 
-def test_a_kernel_is_read_with_the_line_that_launched_it(bench):
-    bench.recorder.kernel_launched(5, "sim:0/1", "mul")
-    line = sys._getframe().f_lineno - 1
-
-    (event,) = bench.events()
-    assert (event.kernel, event.stream, event.name) == (5, "sim:0/1", "mul")
-    assert event.location == f"{__file__}:{line}"
-
-
-def test_an_access_of_the_host_is_read_with_its_line(bench):
-    bench.recorder.host_accessed(6, "0;2,3;24,8;8", True)
-    line = sys._getframe().f_lineno - 1
-
-    (event,) = bench.events()
-    assert (event.memory, event.layout, event.writes) == (6, "0;2,3;24,8;8", True)
-    assert event.location == f"{__file__}:{line}"
-
-
-def test_a_wait_is_read_with_the_line_that_asked_for_it(bench):
-    bench.recorder.stream_waited(3, 4, "sim:0/1", 5, 6)
-    line = sys._getframe().f_lineno - 1
-
-    (event,) = bench.events()
-    assert (event.task, event.node, event.producer) == (3, 4, 6)
-    assert (event.stream, event.event) == ("sim:0/1", 5)
-    assert event.location == f"{__file__}:{line}"
-
-
 def test_every_method_of_a_probe_is_recorded():
-    definitions = {"nodes_defined", "queue_defined"}
-    others = {
-        *("task_begun", "node_created", "kernel_launched", "stream_waited"),
-        *("host_accessed", "handovers_heard"),
-    }
-
-    assert set(METHODS) == set(CALLS) | definitions | others
-    assert {kind_name(kind) for kind in KINDS.values()} == set(METHODS) - definitions
+    assert set(METHODS) == {*CALLS, *KEPT_OTHERWISE, *DEFINITIONS}
     assert all(
         getattr(Recorder, one) is not getattr(probe.Probe, one) for one in METHODS
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [
+        ("", "nothing reports NodeParked: give Probe a method node_parked"),
+        (
+            "probe.Probe.node_parked = lambda self, task, node, how_deep: None",
+            "Probe.node_parked takes task, node, how_deep; expected the columns",
+        ),
+    ],
+)
+def test_a_kind_that_is_not_reported_as_it_is_kept_fails_at_import(
+    run_python, method, told
+):
+    result = run_python(f"""
+        from gradviz.trace import events, probe
+
+        class NodeParked(events.Event, frozen=True, kw_only=True):
+            code = 35
+            depth: int
+
+        events.KINDS[35] = NodeParked
+        {method}
+        import gradviz.trace.recorder
+    """)
+
+    assert f"TypeError: {told}" in result.stderr
 
 
 def test_that_handovers_are_heard_is_said_by_who_listens_and_where_it_matters(bench):

@@ -60,7 +60,7 @@ def predicted_order(
 
     Source: torch/csrc/autograd/engine.cpp, get_current_graph_task_execution_order.
     Differs: counts dependencies from the graph and not from the running pass, so that
-    it can be asked for at any time (T5, C2).
+    it can be asked for at any time (C2).
     """
     starts = [Edge(*edge) for edge in roots]
     targets = [Edge(*edge) for edge in outputs]

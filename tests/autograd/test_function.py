@@ -138,6 +138,7 @@ def test_a_saved_result_keeps_no_graph_alive(x):
 def test_a_context_may_be_set_up_apart_with_defaults_and_keywords(
     x, args, kwargs, factor
 ):
+    """C18."""
     y = Scale.apply(x, *args, **kwargs)
     y.sum().backward()
 

@@ -86,6 +86,7 @@ def test_outputs_are_weighted():
 
 
 def test_an_input_that_was_not_used_is_named():
+    """I7, G9."""
     x, y = leaf(1.0), leaf(1.0)
 
     with pytest.raises(RuntimeError) as caught:

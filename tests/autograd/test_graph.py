@@ -69,7 +69,7 @@ def test_a_callback_runs_when_the_last_node_has(x):
 
 
 def test_the_order_of_the_pass_can_be_asked_for_by_a_hook(x):
-    """K4, T5."""
+    """K4."""
     y = x.exp()
 
     order = asked(y.sum(), y, graph.current_graph_task_execution_order)

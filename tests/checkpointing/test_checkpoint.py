@@ -162,6 +162,7 @@ def test_not_reentrant_it_may_be_differentiated_twice(x):
 
 
 def test_the_second_run_stops_as_soon_as_all_is_there(x):
+    """C26."""
     ends = []
 
     def run(x):

@@ -87,7 +87,7 @@ def test_a_callback_may_queue_another_which_runs_as_well(engine: Engine):
 
 
 def test_callbacks_belong_to_the_pass_that_queued_them(engine: Engine):
-    """P3, G7, T6: the inner one's runs when the inner pass ends."""
+    """P3, G7: the inner one's runs when the inner pass ends."""
     log: list[str] = []
 
     def apply(grad: Any) -> Any:

@@ -63,7 +63,7 @@ def test_a_pass_on_the_cpu_starts_no_thread(engine: Engine):
 
 
 def test_a_thread_starts_when_its_device_is_first_used(engine: Engine):
-    """L3."""
+    """L3, C11."""
     assert names(started(engine, SIM_0)) == ["gv_autograd_0"]
     assert started(engine, SIM_0) == set()
     assert names(started(engine, SIM_1)) == ["gv_autograd_1"]

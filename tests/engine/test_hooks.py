@@ -43,7 +43,7 @@ class TestOrder:
     def test_tensor_hooks_then_retained_then_pre_then_the_node_then_post(
         self, engine: Engine
     ):
-        """E2, T7."""
+        """E2."""
         log: list[str] = []
         root = all_kinds(log, Pass(log=log, label="node"), "a")
 

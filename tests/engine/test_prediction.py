@@ -35,7 +35,7 @@ def predicted(root: Node, **settings: Any) -> list[int]:
 
 @pytest.mark.parametrize("width", range(1, 12))
 def test_what_is_predicted_is_what_runs(engine: Engine, width: int):
-    """C2, T5, Q4: ties of leaves included."""
+    """C2, Q4: ties of leaves included."""
     root = graph(width)
 
     assert predicted(root) == executed(engine, root)
@@ -91,7 +91,7 @@ def test_asking_changes_no_sequence_number():
 
 
 def test_the_order_can_be_asked_for_while_the_pass_runs(engine: Engine):
-    """K4, T5: PyTorch's own function fails once a node has run."""
+    """K4: PyTorch's own function fails once a node has run."""
     answers: list[list[Node]] = []
 
     def look(grad: Any) -> Any:

@@ -53,7 +53,7 @@ def test_a_deeper_pass_comes_before_any_sequence_nr():
 
 
 def test_the_node_made_last_comes_first():
-    """Q2, T1: larger sequence_nr first."""
+    """Q2: larger sequence_nr first."""
     schedule = PyTorchSchedule()
     for sequence_nr in (3, 9, 1, 7):
         schedule.push(Task(str(sequence_nr), of_node(0, sequence_nr)))

@@ -115,6 +115,7 @@ class TestEndings:
         assert endings([(A, HERE), (A, THERE)], {HERE: A, THERE: Y}) == ((A, Y),)
 
     def test_streams_of_different_kinds_do_not_wait_for_each_other(self):
+        """C9."""
         assert endings([(OTHER, HERE)], {HERE: NOW}) == ()
 
 

@@ -252,6 +252,7 @@ class TestWaits:
         assert not any(what[0] in ("record", "wait") for what in notebook.told)
 
     def test_a_consumer_waits_for_the_producer(self, engine, notebook):
+        """S1."""
         side = Stream(NOTED_0)
         consumer = work_on(side, Sink(device=NOTED_0))
 

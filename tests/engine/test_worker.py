@@ -612,7 +612,7 @@ def test_callers_have_queues_of_their_own(engine: Engine):
 
 
 def test_every_task_that_is_pushed_is_popped_and_counted(engine: Engine):
-    """L12, M5, I9: the outstanding tasks of every pass end at none."""
+    """L12, M5: the outstanding tasks of every pass end at none."""
     listener = Listener()
     leaf = AccumulateGrad(Leaf())
     ways = [Pass(leaf, device=device) for device in (SIM_0, SIM_1)]

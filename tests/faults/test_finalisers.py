@@ -27,7 +27,7 @@ from tests.faults.scene import (
 
 @pytest.fixture(autouse=True)
 def _own_collector() -> Iterator[None]:
-    """The test's own threshold, and nothing to look through but what it makes itself."""
+    """The test's own threshold, and nothing to look through but what it makes."""
     outer = gc.get_threshold()
     gc.collect()
     gc.freeze()

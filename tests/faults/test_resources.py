@@ -135,6 +135,7 @@ def test_without_threads_a_trace_is_written_at_the_end_and_devices_say_so(tmp_pa
 
 
 def test_a_small_disk_takes_what_fits_and_is_said(tmp_path):
+    """F12."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)]

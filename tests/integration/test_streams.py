@@ -49,6 +49,7 @@ def outcome(seed: int, order: int = 0) -> Outcome:
 @pytest.mark.usefixtures("devices_for_programs")
 @pytest.mark.parametrize("seed", range(NUM_PROGRAMS))
 def test_gradients_over_streams_are_those_of_the_cpu(seed):
+    """F25."""
     assert outcome(seed) == ((), ())
 
 

@@ -137,6 +137,7 @@ MUTANTS = (
 @pytest.mark.usefixtures("devices_for_programs")
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_rule_that_is_left_out_is_found(mutant, monkeypatch):
+    """F25."""
     for path, edits in mutant.patches:
         function = find(path)
         monkeypatch.setattr(function, "__code__", mutated_code(function, edits))

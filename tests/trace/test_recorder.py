@@ -399,6 +399,7 @@ class FailingSink(MemorySink):
     ],
 )
 def test_a_sink_that_fails_is_dropped_with_one_warning(error):
+    """F12."""
     sink = FailingSink(error)
     recorder = Recorder(sink, flush_every_s=None)
     recorder.node_started(0, 1)

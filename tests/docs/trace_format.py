@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from gradviz.trace import events
-from gradviz.trace.events import KINDS, Column, kind_name, label, own_columns
+from gradviz.trace.events import KINDS, EventColumn, kind_name, label, own_columns
 from tests.docs.pages import DOCS
 
 PAGE = DOCS / "trace-format.md"
@@ -42,7 +42,7 @@ def enums_table() -> str:
     return "".join(["| enum | values |\n|--|--|\n", *rows])
 
 
-def _field(column: Column) -> str:
+def _field(column: EventColumn) -> str:
     if column.type is int:
         return f"`{column.name}`"
     name = "text" if column.type is str else column.type.__name__

@@ -14,7 +14,7 @@ import graphviz
 from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.render import style
 from gradviz.render.frames import LABEL_HEIGHT, place_frames
-from gradviz.render.layout import Placement, Point
+from gradviz.render.layout import BoxLayout, Point
 from gradviz.render.scene import Box, LegendEntry, Outline, Scene
 from gradviz.render.text import width
 
@@ -54,7 +54,7 @@ _NODE: Final = {
 _EDGE: Final = {"color": style.LINE, "arrowsize": "0.6"}
 
 
-def digraph(scene: Scene, layout: Placement | None = None) -> graphviz.Digraph:
+def digraph(scene: Scene, layout: BoxLayout | None = None) -> graphviz.Digraph:
     """The picture as DOT, with the places of `layout` if there is one."""
     places: Iterable[Point | None] = [None] * len(scene.boxes)
     attributes = _GRAPH | {"label": label(scene.title, scene.subtitle, end=LEFT)}
@@ -93,7 +93,7 @@ def skeleton(scene: Scene) -> graphviz.Digraph:
     return picture
 
 
-def parse_plain(text: str, scene: Scene) -> Placement:
+def parse_plain(text: str, scene: Scene) -> BoxLayout:
     """The layout in the ``-Tplain`` output for the `skeleton` of `scene`.
 
     Raises:
@@ -116,7 +116,7 @@ def parse_plain(text: str, scene: Scene) -> Placement:
             case _:
                 pass  # the closing line
     try:
-        return Placement(
+        return BoxLayout(
             tuple(centres[f"n{index}"] for index in range(len(scene.boxes))),
             tuple(curves[f"n{a}", f"n{b}"].pop() for a, b in scene.edges),
             wide,
@@ -152,7 +152,7 @@ def _weights(scene: Scene) -> Iterable[str | None]:
 
 
 def _add_clusters(
-    picture: graphviz.Digraph, scene: Scene, layout: Placement | None
+    picture: graphviz.Digraph, scene: Scene, layout: BoxLayout | None
 ) -> None:
     """The frames, as clusters; with the places of `layout` if there is one."""
     places = dict(place_frames(scene, layout)) if layout else {}

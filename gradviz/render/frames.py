@@ -7,7 +7,7 @@ if it is asked to; our own layout does not, so there some frames are left out.
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from gradviz.render.layout import Placement, Point
+from gradviz.render.layout import BoxLayout, Point
 from gradviz.render.scene import Box, ModuleFrame, Scene
 from gradviz.render.style import SMALL_SIZE
 
@@ -36,7 +36,7 @@ class Rectangle(NamedTuple):
 
 
 def place_frames(
-    scene: Scene, layout: Placement
+    scene: Scene, layout: BoxLayout
 ) -> list[tuple[ModuleFrame, Rectangle]]:
     """The frames that can be drawn, and where."""
     boxes = [

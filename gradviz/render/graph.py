@@ -7,7 +7,7 @@ from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.errors import RenderTimeoutError, UserError
 from gradviz.render import graphviz
 from gradviz.render.dot import digraph, parse_plain, skeleton
-from gradviz.render.layout import Placement, place
+from gradviz.render.layout import BoxLayout, place
 from gradviz.render.scene import ColourBy, Scene, build_scene
 from gradviz.render.svg import svg
 
@@ -81,7 +81,7 @@ def dot_cost(scene: Scene) -> int:
 
 def _layout(
     scene: Scene, engine: LayoutEngine, timeout_s: float
-) -> tuple[Placement, str, str]:
+) -> tuple[BoxLayout, str, str]:
     """The layout, who made it, and why."""
     if engine == "dot":
         return _by_dot(scene, timeout_s), "dot", "asked for"
@@ -108,7 +108,7 @@ def _why_not_dot(scene: Scene) -> str:
     return ""
 
 
-def _by_dot(scene: Scene, timeout_s: float) -> Placement:
+def _by_dot(scene: Scene, timeout_s: float) -> BoxLayout:
     text = graphviz.run(skeleton(scene).source, "dot", "plain", timeout_s)
     try:
         return parse_plain(text.decode(), scene)

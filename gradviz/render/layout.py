@@ -18,7 +18,7 @@ PORT_GAP: Final = 26.0
 Point = tuple[float, float]
 
 
-class Placement(NamedTuple):
+class BoxLayout(NamedTuple):
     """Where everything is. Units are those of the sizes; y grows downwards.
 
     Attributes:
@@ -35,7 +35,7 @@ class Placement(NamedTuple):
     height: float
 
 
-def place(sizes: Sequence[BoxSize], edges: Sequence[tuple[int, int]]) -> Placement:
+def place(sizes: Sequence[BoxSize], edges: Sequence[tuple[int, int]]) -> BoxLayout:
     """Lay out a graph in layers, every edge pointing down if it has no cycles.
 
     Args:
@@ -46,7 +46,7 @@ def place(sizes: Sequence[BoxSize], edges: Sequence[tuple[int, int]]) -> Placeme
         The layout; the same for the same arguments.
     """
     if not sizes:
-        return Placement((), (), 0.0, 0.0)
+        return BoxLayout((), (), 0.0, 0.0)
     skeleton = Skeleton(sizes, edges)
     layers = ordered(skeleton)
     x = across(skeleton, layers)
@@ -58,7 +58,7 @@ def place(sizes: Sequence[BoxSize], edges: Sequence[tuple[int, int]]) -> Placeme
     ]
     left = min(start for start, _ in spans)
     points = [(at - left, y[rank]) for at, rank in zip(x, skeleton.ranks, strict=True)]
-    return Placement(
+    return BoxLayout(
         tuple(points[: len(sizes)]),
         tuple(_routes(skeleton, edges, points, heights)),
         max(end for _, end in spans) - left,

@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 from gradviz.render import style
 from gradviz.render.frames import LABEL_HEIGHT, Rectangle, place_frames
-from gradviz.render.layout import Placement, Point
+from gradviz.render.layout import BoxLayout, Point
 from gradviz.render.markup import document, element, group, number
 from gradviz.render.scene import Box, LegendEntry, ModuleFrame, Outline, Scene
 from gradviz.render.text import width
@@ -29,7 +29,7 @@ _ARROW: Final = (
 )
 
 
-def svg(scene: Scene, layout: Placement) -> bytes:
+def svg(scene: Scene, layout: BoxLayout) -> bytes:
     """The picture as an SVG file."""
     legend, legend_width, legend_height = _legend(scene)
     top = MARGIN + TITLE_HEIGHT + legend_height

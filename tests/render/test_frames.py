@@ -6,7 +6,7 @@ import pytest
 
 from gradviz.render.dot import digraph, skeleton
 from gradviz.render.frames import PADDING, place_frames
-from gradviz.render.layout import Placement
+from gradviz.render.layout import BoxLayout
 from gradviz.render.scene import build_scene
 from gradviz.render.svg import svg
 
@@ -30,7 +30,7 @@ def layout(scene, *places):
     routes = tuple(
         (centres[a], centres[a], centres[b], centres[b]) for a, b in scene.edges
     )
-    return Placement(centres, routes, 900.0, 700.0)
+    return BoxLayout(centres, routes, 900.0, 700.0)
 
 
 COLUMN = [(row, 0) for row in range(6)]

@@ -41,7 +41,10 @@ def name_of_stream(stream: str, frame: FrameType | None) -> str:
 
 
 def name_of_tensor(memory: int, frame: FrameType | None) -> str:
-    """Likewise, of a tensor in an allocation, by the id that reports have for it."""
+    """The expression that has a tensor in a program; empty if none is found.
+
+    The tensor is in the allocation that reports know by the id `memory`.
+    """
 
     def is_it(value: object) -> bool:
         if not issubclass(type(value), Variable):

@@ -65,7 +65,7 @@ def unlisten() -> None:
 #: What hands over in C, as it was made before it was replaced.
 _SILENT: Final = (type(threading.Lock()), type(threading.RLock()), queue.SimpleQueue)
 
-#: What makes them, likewise.
+#: What makes them, as it was before it was replaced.
 _MAKERS: Final = (threading.Lock, threading.RLock, queue.SimpleQueue)
 
 

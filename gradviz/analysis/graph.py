@@ -45,7 +45,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
         location: ``path:line`` that created it, empty if unknown.
         order: Its place in the execution order, from 0; None if it did not run.
         thread: Where it ran, None if it did not.
-        start_ns: Relative to the start of the pass's first node; None likewise.
+        start_ns: Relative to the start of the pass's first node; None if not run.
         end_ns: When it completed or raised; None if it did neither.
         waited_ns: How long it was queued, None if unknown.
         status: How its evaluation ended, None if it never began.

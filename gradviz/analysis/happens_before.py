@@ -66,7 +66,7 @@ class HappensBefore:
 
     Args:
         origin: What is known of a node; asked when a race is found.
-        stream_origin: What is known of a stream; likewise.
+        stream_origin: What is known of a stream; asked when a race is found.
     """
 
     def __init__(

@@ -127,7 +127,7 @@ def order_document(trace: Trace, task: int) -> dict[str, Any]:
 
 
 def document_of(order: Order) -> dict[str, Any]:
-    """Likewise, of an order that there is already."""
+    """An order that there is already, as `order_document` has it."""
     return {
         "schema": SCHEMA,
         "version": VERSION,

@@ -146,7 +146,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         races: Each once, in the order in which they were found, and how often.
-        needless_waits: Likewise.
+        needless_waits: Each once, in that order, and how often.
         num_kernels: How many kernels were looked at.
         num_unlisted: Races of other places than these, which are too many to list.
         num_unseen: Events that were not looked at: it would have taken too long.

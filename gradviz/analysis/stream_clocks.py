@@ -25,7 +25,7 @@ HOST: Final = "host"
 #: that are.
 _MAX_EVENTS: Final = 1 << 16
 
-#: Likewise, so many things by which threads hand over.
+#: So many things by which threads hand over are remembered, with the same effect.
 _MAX_HANDOVERS: Final = 1 << 14
 
 _NOTHING: Final[VectorClock] = {}
@@ -52,7 +52,7 @@ class StreamPoint(NamedTuple):
         return self.is_after_number(other.stream, other.number)
 
     def is_after_number(self, stream: str, number: int) -> bool:
-        """Likewise, of the point where so many works of a stream are done."""
+        """The same of the point where so many works of a stream are done."""
         return stream == self.stream or self.clock.get(stream, 0) >= number
 
 

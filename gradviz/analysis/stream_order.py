@@ -148,7 +148,7 @@ def order_of_events(
     events: Iterable[AnyEvent],
     origin: Callable[[int], NodeOrigin] = lambda _: NodeOrigin(),
 ) -> Findings:
-    """Likewise, of events in their order.
+    """What a recording leaves unordered, given its events in their order.
 
     Args:
         events: All of a recording.

@@ -40,8 +40,9 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         kind: Which of the three.
         task: The pass, -1 for a wait, and for a kernel that no node launched.
-        node: The node, or the one that launched the kernel; -1 likewise.
-        index: The node's place in the execution order of its pass; -1 likewise.
+        node: The node, or the one that launched the kernel; -1 where there is none.
+        index: The node's place in the execution order of its pass; -1 where there is
+            no node.
         name: The node's name, the kernel's, or ``waiting``.
         device: The node's device, the kernel's, empty for a wait.
         row: How many spans of its lane it is nested in.
@@ -181,7 +182,7 @@ def timeline_document(trace: Trace, tasks: Sequence[int]) -> dict[str, Any]:
 
 
 def document_of(timeline: Timeline) -> dict[str, Any]:
-    """Likewise, of a timeline that there is already."""
+    """A timeline that there is already, as `timeline_document` has it."""
     return {"schema": SCHEMA, "version": VERSION, **msgspec.to_builtins(timeline)}
 
 

@@ -20,8 +20,8 @@ class FunctionCtx:
     Attributes:
         needs_input_grad: For each argument of ``apply``, whether it needs a gradient.
         to_save: What `save_for_backward` was given, until the forward has returned.
-        dirty_tensors: What `mark_dirty` was given, likewise.
-        non_differentiable: What `mark_non_differentiable` was given, likewise.
+        dirty_tensors: What `mark_dirty` was given, until then.
+        non_differentiable: What `mark_non_differentiable` was given, until then.
         saved_for_forward: What `save_for_forward` was given.
         materialize_grads: Whether ``backward`` gets zeros in place of None.
         _materialize_non_diff_grads: Whether it gets them, if it gets any, for outputs

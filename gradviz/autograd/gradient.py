@@ -69,7 +69,7 @@ def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
 
     Args:
         outputs: What to differentiate; a `GradientEdge` may stand for each.
-        inputs: With respect to what; likewise, or a dictionary of tensors.
+        inputs: With respect to what: as `outputs`, or a dictionary of tensors.
         grad_outputs: The gradient of each output; may be left out for a single
             element.
         retain_graph: Keep what was saved, for another backward; as `create_graph` if

@@ -205,12 +205,7 @@ class StreamOfType(Stream):
 class EventOfType(Event):
     """An event of streams of one type, made as PyTorch makes those of CUDA.
 
-    Args:
-        enable_timing: As of `Event`, like the others.
-        blocking: Likewise.
-        interprocess: Likewise.
-
-    Source: torch.cuda.Event.
+    The arguments are those of `Event`. Source: torch.cuda.Event.
     """
 
     __slots__ = ()

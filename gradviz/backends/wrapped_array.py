@@ -83,7 +83,7 @@ class WrappedArray(NDArrayOperatorsMixin):
         Args:
             function: Of NumPy, or what takes its arrays; it may work in place.
             *args: With arrays of this device in them, also in lists and tuples.
-            **kwargs: Likewise.
+            **kwargs: As `args`.
         """
         raise NotImplementedError
 

@@ -81,7 +81,7 @@ def stack_of(node: Node) -> str:
 
 
 def made_at(node: Node) -> str:
-    """The line that made a node, as `` at file:line``; empty likewise."""
+    """The line that made a node, as `` at file:line``; empty if not remembered."""
     lines = [one for one in stack_of(node).splitlines() if one.startswith("  File")]
     if not lines:
         return ""

@@ -33,7 +33,8 @@ class GraphSize(NamedTuple):
         saved_bytes: What is kept for the backward: parameters, too, if it needs them.
             Memory that several nodes keep counts once.
         by_op: Name of node -> its share, the largest first.
-        by_module: Part of a model -> its share likewise; what no module made is "".
+        by_module: Part of a model -> its share, the largest first; ""
+            stands for what no module made.
     """
 
     nodes: int

@@ -35,13 +35,7 @@ def evaluate_on_stream(
 ) -> None:
     """Run `node` on its stream, for all that `evaluate_function` does (E1).
 
-    Args:
-        state: As for `evaluate_function`, like all others.
-        queues: Likewise.
-        graph_task: Likewise.
-        streams: Those of the pass.
-        node: Likewise.
-        inputs: Likewise.
+    The arguments are those of `evaluate_function`, and the pass's streams.
     """
     with streams.current_for(node, is_home=state is graph_task.home):
         streams.receive(node, inputs)

@@ -134,7 +134,7 @@ class GraphTask:
         is_told: Whether a wake-up has told the owner so. Guarded by `mutex`.
         final_callbacks: Run when the last node has. Appending is atomic.
         is_done: See above; belongs to the consumer of the owner's queue.
-        deadline_ns: See `time_left`; likewise.
+        deadline_ns: See `time_left`; belongs to that consumer, too.
         baton: Where a stand-in from the pool reports back.
 
     Source: torch/csrc/autograd/graph_task.h, struct GraphTask.

@@ -91,16 +91,9 @@ def hand_on_and_report(
     outputs: Sequence[Gradient],
     num_bytes: int,
 ) -> None:
-    """Hand on what a node returned, and report that and its completion.
+    """As `hand_on`, and report that and the completion of `node` to `probe`.
 
-    Args:
-        probe: Who listens.
-        state: As for `hand_on`, like the next four.
-        queues: Likewise.
-        graph_task: Likewise.
-        node: Likewise.
-        outputs: Likewise.
-        num_bytes: Of the gradients that the node was given, and that are gone by now.
+    The gradients that the node was given are gone by now; they had `num_bytes`.
     """
     state.has_count = True
     if outputs and len(node.next_edges) == 1 and graph_task.is_private:

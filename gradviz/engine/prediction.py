@@ -50,8 +50,8 @@ def predicted_order(
 
     Args:
         roots: Where the pass begins, as for `Engine.execute`.
-        outputs: What restricts it, likewise.
-        accumulate_grad: Likewise.
+        outputs: What restricts it, as for `Engine.execute`.
+        accumulate_grad: Whether leaves get their gradients, as for `Engine.execute`.
         schedule: Makes the policy.
 
     Returns:

@@ -65,8 +65,9 @@ def arrival(
         device: An accelerator.
         producer: The stream of the node that made it. Without one, or with one of
             another kind of device, that node worked on `current`.
-        consumer: The stream of the node that gets it; likewise. Which stream is current
-            for that node is seen when it runs, so there will be an event to wait for.
+        consumer: The stream of the node that gets it. Without one, or with one of
+            another kind of device, what is current for that node is seen when it runs,
+            so there will be an event to wait for.
         current: The current stream of `device` on the producer's thread.
 
     No event is recorded if nobody could wait for it: if one stream makes the gradient,

@@ -31,8 +31,8 @@ class MultiheadAttention(Module):
         kdim: Length of a key; `embed_dim` if not given.
         vdim: Length of a value; `embed_dim` if not given.
         batch_first: Whether the batch is the first dimension, or the sequence.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
 
     Raises:
         ValueError: A number is not positive.
@@ -120,12 +120,13 @@ class MultiheadAttention(Module):
         Args:
             query: Shape ``(L, N, embed_dim)``, or ``(N, L, ...)`` if `batch_first`, or
                 without ``N``.
-            key: Shape ``(S, N, kdim)`` likewise.
-            value: Shape ``(S, N, vdim)`` likewise.
+            key: Shape ``(S, N, kdim)``, with ``N`` where `query` has it.
+            value: Shape ``(S, N, vdim)``, with ``N`` where `query` has it.
             key_padding_mask: Shape ``(N, S)``: True for keys to ignore, or what to add
                 to their matches.
             need_weights: Whether the matches are wanted.
-            attn_mask: Shape ``(L, S)`` or ``(N * num_heads, L, S)``: likewise.
+            attn_mask: Shape ``(L, S)`` or ``(N * num_heads, L, S)``: True for keys that
+                a query ignores, or what to add to their matches.
             average_attn_weights: Whether the heads' matches are averaged.
             is_causal: A hint that `attn_mask` hides what comes later.
 

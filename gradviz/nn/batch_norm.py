@@ -27,8 +27,8 @@ class BatchNorm(Module):
         affine: Whether a scale and a shift of each channel are learned.
         track_running_stats: Whether there are running statistics.
         bias: Whether the shift is learned, if the scale is.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
 
     Source: torch/nn/modules/batchnorm.py, _BatchNorm.
     """
@@ -153,8 +153,8 @@ class InstanceNorm(BatchNorm):
         affine: Whether a scale and a shift of each channel are learned.
         track_running_stats: Whether there are running statistics.
         bias: Whether the shift is learned, if the scale is.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
 
     Source: torch/nn/modules/instancenorm.py.
     """

@@ -66,8 +66,8 @@ class Cell(Module):
         input_size: Length of an input vector.
         hidden_size: Length of the hidden state.
         bias: Whether there are biases.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
 
     Source: torch/nn/modules/rnn.py, RNNCellBase.
     """
@@ -167,13 +167,10 @@ class Cell(Module):
 class RNNCell(Cell):
     """``h = tanh(W_ih x + b_ih + W_hh h + b_hh)``.
 
+    The arguments besides this are those of `Cell`.
+
     Args:
-        input_size: See `Cell`.
-        hidden_size: Likewise.
-        bias: Likewise.
         nonlinearity: ``tanh`` or ``relu``.
-        device: See `Factory`.
-        dtype: Likewise.
     """
 
     _num_gates = 1

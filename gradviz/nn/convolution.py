@@ -29,8 +29,8 @@ class Convolution(Module):
         groups: Into how many parts the channels fall that do not meet.
         bias: Whether there is one.
         padding_mode: ``zeros``, ``reflect``, ``replicate`` or ``circular``.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
 
     Raises:
         ValueError: Arguments do not fit each other.
@@ -173,19 +173,11 @@ class Conv3d(Convolution):
 class TransposedConvolution(Convolution):
     """What a convolution does to gradients, as a layer.
 
+    The arguments besides these are those of `Convolution`.
+
     Args:
-        in_channels: Dimension 1 of the input.
-        out_channels: That of the output.
-        kernel_size: See `Convolution`.
-        stride: Likewise.
-        padding: Likewise.
         output_padding: What is added to one end of each dimension of the output.
-        groups: See `Convolution`.
-        bias: Likewise.
-        dilation: Likewise.
         padding_mode: ``zeros``.
-        device: See `Factory`.
-        dtype: Likewise.
 
     Source: torch/nn/modules/conv.py, _ConvTransposeNd.
     """

@@ -27,8 +27,8 @@ class Embedding(Module):
         sparse: Not supported.
         _weight: The vectors, instead of random ones.
         _freeze: Whether they stay as they are.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
 
     Raises:
         AssertionError: `padding_idx` is not one of them.
@@ -87,11 +87,12 @@ class Embedding(Module):
         Args:
             embeddings: The vectors, one a row.
             freeze: Whether they stay as they are.
-            padding_idx: As of the class, as are the following.
-            max_norm: Likewise.
-            norm_type: Likewise.
-            scale_grad_by_freq: Likewise.
-            sparse: Likewise.
+            padding_idx: The number of one that stays as it is.
+            max_norm: Longer ones are shortened to it when they are looked up.
+            norm_type: By which norm their length is measured.
+            scale_grad_by_freq: Whether gradients are divided by how often a vector was
+                looked up.
+            sparse: Not supported.
 
         Raises:
             AssertionError: There are not two dimensions.
@@ -155,8 +156,8 @@ class EmbeddingBag(Module):
         _weight: The vectors, instead of random ones.
         include_last_offset: Whether offsets also say where the last bag ends.
         padding_idx: The number of one that is 0, stays so, and does not count.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
 
     Raises:
         AssertionError: `padding_idx` is not one of them.
@@ -219,13 +220,14 @@ class EmbeddingBag(Module):
         Args:
             embeddings: The vectors, one a row.
             freeze: Whether they stay as they are.
-            max_norm: As of the class, as are the following.
-            norm_type: Likewise.
-            scale_grad_by_freq: Likewise.
-            mode: Likewise.
-            sparse: Likewise.
-            include_last_offset: Likewise.
-            padding_idx: Likewise.
+            max_norm: Longer ones are shortened to it when they are looked up.
+            norm_type: By which norm their length is measured.
+            scale_grad_by_freq: Whether gradients are divided by how often a vector was
+                looked up.
+            mode: ``sum``, ``mean`` or ``max``.
+            sparse: Not supported.
+            include_last_offset: Whether offsets also say where the last bag ends.
+            padding_idx: The number of one that stays as it is, and does not count.
 
         Raises:
             AssertionError: There are not two dimensions.

@@ -286,7 +286,7 @@ def _uniform(shape: Sequence[int], generator: Generator | None) -> Tensor:
 
 
 def _normal(shape: Sequence[int], generator: Generator | None) -> Tensor:
-    """Numbers of mean 0 and variance 1, likewise."""
+    """Numbers of mean 0 and variance 1, as exact."""
     return random.randn(shape, dtype=np.float64, generator=generator)
 
 

@@ -31,8 +31,8 @@ class Linear(Module):
         in_features: Length of the last dimension of the input.
         out_features: That of the output.
         bias: Whether there is one.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class Bilinear(Module):
         in2_features: That of the second.
         out_features: That of the output.
         bias: Whether there is one.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
     """
 
     def __init__(

@@ -19,8 +19,8 @@ class LayerNorm(Module):
         eps: Is added to the variance.
         elementwise_affine: Whether a scale and a shift of each element are learned.
         bias: Whether the shift is.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
 
     Source: torch/nn/modules/normalization.py.
     """
@@ -75,8 +75,8 @@ class RMSNorm(Module):
         normalized_shape: The lengths of those dimensions.
         eps: Is added to the mean square; the dtype's smallest step if not given.
         elementwise_affine: Whether a scale of each element is learned.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
     """
 
     def __init__(
@@ -126,8 +126,8 @@ class GroupNorm(Module):
         eps: Is added to the variance.
         affine: Whether a scale and a shift of each channel are learned.
         bias: Whether the shift is, if the scale is.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
 
     Raises:
         ValueError: The groups would not be of one size.

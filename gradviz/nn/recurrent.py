@@ -31,8 +31,8 @@ class Recurrent(Module):
         dropout: How likely elements are left out between layers, when training.
         bidirectional: Whether each layer also runs backwards along the sequence.
         proj_size: Of LSTM: to which length hidden states are multiplied; 0 for none.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
 
     Raises:
         ValueError: A size is not positive, or `dropout` no probability.

@@ -22,17 +22,10 @@ class _OneState(Recurrent):
 class RNN(_OneState):
     """``h = tanh(W_ih x + b_ih + W_hh h + b_hh)`` at each step.
 
+    The arguments besides this are those of `Recurrent`.
+
     Args:
-        input_size: See `Recurrent`.
-        hidden_size: Likewise.
-        num_layers: Likewise.
         nonlinearity: ``tanh`` or ``relu``.
-        bias: See `Recurrent`.
-        batch_first: Likewise.
-        dropout: Likewise.
-        bidirectional: Likewise.
-        device: See `Factory`.
-        dtype: Likewise.
     """
 
     _num_gates = 1

@@ -199,9 +199,7 @@ class ChannelShuffle(Module):
 class UpsamplingNearest2d(Upsample):
     """Images of another size, of the nearest elements.
 
-    Args:
-        size: See `Upsample`.
-        scale_factor: Likewise.
+    The arguments are those of `Upsample`.
     """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
@@ -211,9 +209,7 @@ class UpsamplingNearest2d(Upsample):
 class UpsamplingBilinear2d(Upsample):
     """Images of another size, of weighted neighbours; corners stay where they are.
 
-    Args:
-        size: See `Upsample`.
-        scale_factor: Likewise.
+    The arguments are those of `Upsample`.
     """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:

@@ -27,7 +27,7 @@ class TransformerEncoder(Module):
         num_layers: How many copies.
         norm: Normalises at the end.
         enable_nested_tensor: Accepted; changes nothing.
-        mask_check: Likewise.
+        mask_check: Accepted; changes nothing.
     """
 
     def __init__(
@@ -112,22 +112,13 @@ class TransformerDecoder(Module):
 class Transformer(Module):
     """An encoder for one sequence and a decoder for another (Vaswani et al., 2017).
 
+    The arguments besides these are those of `TransformerEncoderLayer`.
+
     Args:
-        d_model: See `TransformerEncoderLayer`.
-        nhead: Likewise.
         num_encoder_layers: How many layers the encoder has.
         num_decoder_layers: How many the decoder has.
-        dim_feedforward: See `TransformerEncoderLayer`.
-        dropout: Likewise.
-        activation: Likewise.
         custom_encoder: Takes the encoder's place.
         custom_decoder: Takes the decoder's place.
-        layer_norm_eps: See `TransformerEncoderLayer`.
-        batch_first: Likewise.
-        norm_first: Likewise.
-        bias: Likewise.
-        device: See `Factory`.
-        dtype: Likewise.
     """
 
     def __init__(

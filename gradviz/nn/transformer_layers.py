@@ -30,8 +30,8 @@ class TransformerEncoderLayer(Module):
         batch_first: Whether the batch is the first dimension, or the sequence.
         norm_first: Whether each part normalises what it takes, or what it returns.
         bias: Whether there are biases.
-        device: See `Factory`.
-        dtype: Likewise.
+        device: Where the parameters are; None for the CPU.
+        dtype: Their type; None for the default one.
 
     Source: torch/nn/modules/transformer.py.
     """
@@ -101,18 +101,7 @@ class TransformerEncoderLayer(Module):
 class TransformerDecoderLayer(Module):
     """Attention of a sequence to itself and to another, then two linear layers.
 
-    Args:
-        d_model: See `TransformerEncoderLayer`.
-        nhead: Likewise.
-        dim_feedforward: Likewise.
-        dropout: Likewise.
-        activation: Likewise.
-        layer_norm_eps: Likewise.
-        batch_first: Likewise.
-        norm_first: Likewise.
-        bias: Likewise.
-        device: See `Factory`.
-        dtype: Likewise.
+    The arguments are those of `TransformerEncoderLayer`.
     """
 
     def __init__(

@@ -13,9 +13,9 @@ class MaxUnpool1d(Module):
     """Undoes `MaxPool1d` as far as possible: other elements become 0.
 
     Args:
-        kernel_size: As of the layer to undo.
-        stride: Likewise.
-        padding: Likewise.
+        kernel_size: Of the neighbourhoods of the layer to undo.
+        stride: From one to the next there; `kernel_size` if not given.
+        padding: How much was added there to both ends of each dimension.
 
     Source: torch/nn/modules/pooling.py.
     """

@@ -79,14 +79,7 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam whose weights decay apart from their gradients (Loshchilov & Hutter, 2019).
 
-    Args:
-        params: See `Adam`.
-        lr: Likewise.
-        betas: Likewise.
-        eps: Likewise.
-        weight_decay: Likewise.
-        amsgrad: Likewise.
-        maximize: Likewise.
+    The arguments are those of `Adam`.
     """
 
     def __init__(

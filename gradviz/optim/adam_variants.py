@@ -26,9 +26,9 @@ class Adamax(Optimizer):
         eps: Is added to the size of gradients.
         weight_decay: How much of the parameter is added to its gradient.
         maximize: Whether to go up instead of down.
-        foreach: See `Implementation`.
-        differentiable: Likewise.
-        capturable: Likewise.
+        foreach: Makes no difference; see `Implementation`.
+        differentiable: Must be False; see `Implementation`.
+        capturable: Makes no difference; see `Implementation`.
 
     Raises:
         ValueError: An option is out of range.

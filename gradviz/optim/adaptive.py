@@ -23,9 +23,9 @@ class RMSprop(Optimizer):
         momentum: How much of the direction is kept from one step to the next.
         centered: Whether the mean is subtracted from the gradients.
         maximize: Whether to go up instead of down.
-        foreach: See `Implementation`.
-        differentiable: Likewise.
-        capturable: Likewise.
+        foreach: Makes no difference; see `Implementation`.
+        differentiable: Must be False; see `Implementation`.
+        capturable: Makes no difference; see `Implementation`.
 
     Raises:
         ValueError: An option is negative.
@@ -100,9 +100,9 @@ class Adagrad(Optimizer):
         initial_accumulator_value: What the sum begins with.
         eps: Is added to its root.
         maximize: Whether to go up instead of down.
-        foreach: See `Implementation`.
-        differentiable: Likewise.
-        fused: Likewise.
+        foreach: Makes no difference; see `Implementation`.
+        differentiable: Must be False; see `Implementation`.
+        fused: Makes no difference; see `Implementation`.
 
     Raises:
         ValueError: An option is negative.
@@ -168,9 +168,9 @@ class Adadelta(Optimizer):
         eps: Is added to them.
         weight_decay: How much of the parameter is added to its gradient.
         maximize: Whether to go up instead of down.
-        foreach: See `Implementation`.
-        differentiable: Likewise.
-        capturable: Likewise.
+        foreach: Makes no difference; see `Implementation`.
+        differentiable: Must be False; see `Implementation`.
+        capturable: Makes no difference; see `Implementation`.
 
     Raises:
         ValueError: An option is out of range.

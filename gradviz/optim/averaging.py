@@ -20,9 +20,9 @@ class ASGD(Optimizer):
         t0: From which step on the mean is taken.
         weight_decay: How much of the parameter is added to its gradient.
         maximize: Whether to go up instead of down.
-        foreach: See `Implementation`.
-        differentiable: Likewise.
-        capturable: Likewise.
+        foreach: Makes no difference; see `Implementation`.
+        differentiable: Must be False; see `Implementation`.
+        capturable: Makes no difference; see `Implementation`.
 
     Raises:
         ValueError: An option is negative.

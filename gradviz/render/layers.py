@@ -24,7 +24,7 @@ class Skeleton:
     Attributes:
         num_boxes: Positions below are boxes, those from here on are bends.
         widths: Of boxes and bends.
-        heights: Likewise.
+        heights: Of boxes and bends.
         ranks: The layer of each.
         above: Neighbours in the layer above, of each.
         below: Neighbours in the layer below, of each.

@@ -25,8 +25,8 @@ class BoxLayout(NamedTuple):
         centres: The centre of each box.
         routes: For each edge its control points: a start, then three for every cubic
             Bézier curve.
-        width: The picture reaches from 0 to here, edges included.
-        height: Likewise.
+        width: Of the picture, which begins at 0, edges included.
+        height: Of the picture, which begins at 0, edges included.
     """
 
     centres: tuple[Point, ...]

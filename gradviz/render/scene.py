@@ -49,7 +49,7 @@ class Box(NamedTuple):
             is an alarm.
         is_leaf: Leaves have round ends.
         width: Of the whole box.
-        height: Likewise.
+        height: Of the whole box.
         badge_width: The part of the width that the badge takes.
     """
 

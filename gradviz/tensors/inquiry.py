@@ -58,7 +58,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
     Args:
         mode: Makes no difference.
-        warn_only: Likewise.
+        warn_only: Makes no difference.
     """
     del mode, warn_only
 
@@ -73,7 +73,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:  # noqa: ANN401 - or a num
 
     Args:
         tensor1: A tensor or a Python number.
-        tensor2: Likewise.
+        tensor2: A tensor or a Python number.
     """
     one, other = (x.array if isinstance(x, Tensor) else x for x in (tensor1, tensor2))
     return dtype_of(result_dtype(one, other))

@@ -229,7 +229,7 @@ def check_lifecycle(trace: Trace) -> tuple[Violation, ...]:
 def check_events(
     events: Iterable[AnyEvent], *, is_complete: bool = True
 ) -> tuple[Violation, ...]:
-    """Likewise, of events in their order.
+    """The first of `events` that break a rule, in their order.
 
     Args:
         events: All events of a recording.

@@ -219,7 +219,7 @@ class _Index:
         return int(self._places[place])
 
     def find_all(self, numbers: Narrow) -> Column:
-        """Likewise, of many."""
+        """Where many numbers stand, -1 for nowhere."""
         if not len(self.numbers):
             return np.full(len(numbers), -1)
         places = np.searchsorted(self.numbers, numbers)

@@ -37,8 +37,8 @@ def call_function(
 
     Args:
         function: Also a method of a ufunc.
-        args: With arrays of one device in them.
-        kwargs: Likewise.
+        args: The call's, with arrays of one device in them.
+        kwargs: The call's by name.
     """
     if isinstance(function, np.ufunc):
         return call(function, function.__name__, args, kwargs, takes_out=True)

@@ -73,8 +73,8 @@ def form_of(
     Args:
         function: A function or ufunc of NumPy's, or a method of a ufunc; or one of a
             module of ours, tried as well.
-        args: Of which arrays on devices are not looked at, only their layouts.
-        kwargs: Likewise.
+        args: The call's; of arrays on devices only the layouts are looked at.
+        kwargs: The call's by name.
         may_view: Whether it may return views of arguments that are not copied.
     """
     try:

@@ -24,8 +24,8 @@ def choose(mask: Array, x: Operand, y: Operand) -> Array:
 
     Args:
         mask: Booleans.
-        x: An array; or a number, for which the other is an array.
-        y: Likewise.
+        x: An array; or a number, if `y` is an array.
+        y: An array; or a number, if `x` is an array.
     """
     if mask.size >= _LARGE:
         if _is_zero(y) and _fits(mask, x):

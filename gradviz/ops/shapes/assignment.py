@@ -54,7 +54,7 @@ def _copied(x: Array, source: Array) -> Array:
     ),
 )
 def _copied_without_waiting(x: Array, source: Array) -> Array:
-    """Likewise; a device may still have to read `source`, or to write `x` itself.
+    """As `_copied`, but a device may still have to read `source`, or to write `x`.
 
     Source: aten/src/ATen/native/cuda/Copy.cu, copy_kernel_cuda: what is not in pinned
     memory, or has to be cast on the host or is not in C order there, is waited for.

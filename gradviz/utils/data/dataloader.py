@@ -85,14 +85,14 @@ class DataLoader(Generic[T_co]):
             `default_convert` of a sample if they come as they are.
         pin_memory: Accepted; changes nothing.
         drop_last: Whether a last batch that is not full is left out.
-        timeout: Accepted: there are no workers to whom this and what follows matters.
-        worker_init_fn: Likewise.
-        multiprocessing_context: Likewise.
+        timeout: Accepted; no worker is waited for.
+        worker_init_fn: Accepted; there is no worker to call it.
+        multiprocessing_context: Accepted; no process is started.
         generator: Of random numbers, the default one if not given.
-        prefetch_factor: As `timeout`.
-        persistent_workers: Likewise.
-        pin_memory_device: Likewise.
-        in_order: Likewise.
+        prefetch_factor: Accepted; nothing is read in advance.
+        persistent_workers: Accepted; there are none.
+        pin_memory_device: Accepted; changes nothing.
+        in_order: Accepted; batches always come in order.
 
     Raises:
         ValueError: Arguments exclude each other, or a number is negative.

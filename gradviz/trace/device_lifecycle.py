@@ -8,49 +8,11 @@ are never used again, so each begins once.
 What began before the recording did is known by its first use.
 """
 
-import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
-from gradviz.trace.events import (
-    AnyEvent,
-    ArrayAccessed,
-    Event,
-    EventRecorded,
-    EventSynchronized,
-    HostAccessed,
-    KernelLaunched,
-    KernelRan,
-    LeafStreamSynced,
-    MemoryAllocated,
-    MemoryFreed,
-    MemoryShared,
-    StreamWaited,
-)
-
-
-class LifeStage(enum.IntEnum):
-    """What an event is in the life of a thing."""
-
-    BEGINNING = 0
-    USE = 1
-    END = 2
-
-
-#: Of each kind of event: the fields that name a thing, and what becomes of it.
-DEVICE_RULES: Final[Mapping[type[Event], Mapping[str, LifeStage]]] = {
-    KernelLaunched: {"kernel": LifeStage.BEGINNING},
-    ArrayAccessed: {"kernel": LifeStage.USE, "memory": LifeStage.USE},
-    HostAccessed: {"memory": LifeStage.USE},
-    KernelRan: {"kernel": LifeStage.END},
-    MemoryAllocated: {"memory": LifeStage.BEGINNING},
-    MemoryShared: {"memory": LifeStage.USE},
-    MemoryFreed: {"memory": LifeStage.END},
-    EventRecorded: {"event": LifeStage.BEGINNING},
-    StreamWaited: {"event": LifeStage.USE},
-    LeafStreamSynced: {"event": LifeStage.USE},
-    EventSynchronized: {"event": LifeStage.USE},
-}
+from gradviz.trace.events import AnyEvent
+from gradviz.trace.rules import RULES, LifeStage
 
 _HAS: Final = {
     LifeStage.BEGINNING: "has begun before",
@@ -67,7 +29,7 @@ class DeviceLifecycle:
 
     def check(self, event: AnyEvent) -> Iterator[str]:
         """Let `event` happen, and say what is wrong with it."""
-        for thing, stage in DEVICE_RULES.get(type(event), {}).items():
+        for thing, stage in RULES[type(event)].things.items():
             key = thing, getattr(event, thing)
             last = self._last.get(key)
             if last is not None and (

@@ -6,13 +6,13 @@ the recorder, the JSON schema, the documentation, the tests.
 
 Note [A new kind of event]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~
-takes three edits:
+takes three edits, and what is forgotten fails when it is imported:
 
 * its class here, with a code that none ever had;
 * its report, the method of `Probe` of the same name (``task_pushed`` of `TaskPushed`),
   whose parameters are named as its fields are. The recorder keeps them as they come; a
   report on which every node waits has a method of its own there;
-* its rule, a row of the lifecycle's table.
+* its rule, a row of the table in `rules`.
 
 ``python -m tests.docs.trace_format`` then writes out the union of all kinds, below, and
 the table of docs/trace-format.md.

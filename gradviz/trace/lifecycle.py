@@ -18,8 +18,8 @@ of either kind:
   completes or fails. All that happens at most once a task. A completed task leaves no
   node behind; a failed one may leave any, in any state.
 
-`TASK_RULES` and `NODE_RULES` say of each kind of event in which states it may happen
-and which state follows; an event with a task and a node has to obey both.
+`rules` says of each kind of event in which states it may happen and which state
+follows; an event with a task and a node has to obey the rules of both.
 
 Besides, a *thread* does one thing inside another: a node runs inside the loop of a
 worker, a reentrant call inside a node, a nested node inside that. So openings and
@@ -40,7 +40,7 @@ report was about is not done. So
 Nothing else is forgiven: no task is left without an outcome, and nothing ends that has
 not begun.
 
-What is on a device has rules of its own: see `device_lifecycle`.
+What is on a device has states of its own: see `device_lifecycle`.
 
 A trace with losses is judged as far as it goes: an event may then come too early,
 since what had to precede it can be among the losses, but never too late.
@@ -55,26 +55,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gradviz.trace.device_lifecycle import DEVICE_RULES, DeviceLifecycle
+from gradviz.trace.device_lifecycle import DeviceLifecycle
 from gradviz.trace.events import (
     AnyEvent,
-    BufferFreed,
-    CallbackRun,
-    CaptureTaken,
-    DependenciesCounted,
     Event,
-    GradientAccumulated,
     GradientBuffered,
-    HookCalled,
-    NodeCompleted,
     NodeFailed,
-    NodeSkipped,
-    NodeStarted,
-    ReentrantEntered,
     ReentrantLeft,
     TaskBegun,
     TaskCompleted,
-    TaskFailed,
     TaskPopped,
     TaskPushed,
     ThreadExited,
@@ -83,6 +72,7 @@ from gradviz.trace.events import (
 )
 from gradviz.trace.model import Trace
 from gradviz.trace.probe import Push, Role
+from gradviz.trace.rules import RULES, NodeState, Step, TaskState
 from gradviz.trace.table import Table
 from gradviz.trace.textbook import by_the_book
 
@@ -97,84 +87,6 @@ MAX_SEEN: Final = 500_000
 _FEW: Final = 2_000
 
 _MAX_LISTED: Final = 8
-
-
-class TaskState(enum.IntEnum):
-    """How far a task has come."""
-
-    UNKNOWN = 0
-    BEGUN = 1
-    COUNTED = 2
-    COMPLETED = 3
-    FAILED = 4
-    LEFT = 5
-
-
-class NodeState(enum.IntEnum):
-    """How far a node has come in one task."""
-
-    WAITING = 0
-    QUEUED = 1
-    POPPED = 2
-    RUNNING = 3
-    ENDED = 4
-
-
-class Rule(NamedTuple):
-    """When an event may happen, and what it does.
-
-    Attributes:
-        states: The states in which it may happen.
-        then: The state that follows, None if it stays.
-    """
-
-    states: frozenset[enum.IntEnum]
-    then: enum.IntEnum | None = None
-
-
-def _rule(*states: enum.IntEnum, then: enum.IntEnum | None = None) -> Rule:
-    return Rule(frozenset(states), then)
-
-
-_T: Final = TaskState
-_N: Final = NodeState
-
-#: What a task's events require of the task. A running node outlives the failure of its
-#: task, and even, if it hangs for long, its caller's patience.
-TASK_RULES: Final[dict[type[Event], Rule]] = {
-    TaskBegun: _rule(_T.UNKNOWN, then=_T.BEGUN),
-    DependenciesCounted: _rule(_T.BEGUN, then=_T.COUNTED),
-    TaskPushed: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
-    TaskPopped: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
-    NodeStarted: _rule(_T.COUNTED, _T.FAILED),
-    NodeCompleted: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
-    NodeFailed: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
-    NodeSkipped: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
-    HookCalled: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
-    CaptureTaken: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
-    GradientBuffered: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
-    GradientAccumulated: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
-    BufferFreed: _rule(_T.COUNTED, _T.FAILED, _T.LEFT),
-    CallbackRun: _rule(_T.COUNTED),
-    TaskCompleted: _rule(_T.COUNTED, then=_T.COMPLETED),
-    # After an outcome: see Note [What an interrupt may leave].
-    TaskFailed: _rule(_T.BEGUN, _T.COUNTED, _T.COMPLETED, _T.FAILED, then=_T.FAILED),
-}
-
-#: What it requires of the node.
-NODE_RULES: Final[dict[type[Event], Rule]] = {
-    GradientBuffered: _rule(_N.WAITING),
-    TaskPushed: _rule(_N.WAITING, then=_N.QUEUED),
-    TaskPopped: _rule(_N.QUEUED, then=_N.POPPED),
-    NodeStarted: _rule(_N.POPPED, then=_N.RUNNING),
-    NodeSkipped: _rule(_N.POPPED, then=_N.ENDED),
-    HookCalled: _rule(_N.RUNNING),
-    CaptureTaken: _rule(_N.RUNNING),
-    GradientAccumulated: _rule(_N.RUNNING),
-    BufferFreed: _rule(_N.RUNNING),
-    NodeCompleted: _rule(_N.RUNNING, then=_N.ENDED),
-    NodeFailed: _rule(_N.RUNNING, then=_N.ENDED),
-}
 
 
 class Violation(NamedTuple):
@@ -247,7 +159,7 @@ def _to_be_seen(trace: Trace) -> Mapping[str, Table]:
     if trace.num_events < _FEW:
         return tables
     settled = by_the_book(trace.columns)
-    for name in map(kind_name, NODE_RULES):
+    for name in (kind_name(kind) for kind, rule in RULES.items() if rule.node):
         table = tables[name]
         is_settled = np.isin(table.narrow("task"), settled)
         tables[name] = table.at(~is_settled | (table.narrow("node") < 0))
@@ -275,24 +187,8 @@ class _Opening(NamedTuple):
     role: int
 
 
-#: What begins something on a thread, and what ends it.
-_OPENINGS: Final = (NodeStarted, ReentrantEntered, ThreadStarted)
-_ENDINGS: Final[dict[type[Event], type[Event]]] = {
-    NodeCompleted: NodeStarted,
-    NodeFailed: NodeStarted,
-    ReentrantLeft: ReentrantEntered,
-    ThreadExited: ThreadStarted,
-}
-
-#: All kinds that there is a rule for.
-_KINDS: Final[set[type[Event]]] = {
-    *TASK_RULES,
-    *NODE_RULES,
-    *DEVICE_RULES,
-    *_OPENINGS,
-    *_ENDINGS,
-}
-_LOOKED_AT: Final = sorted(map(kind_name, _KINDS))
+#: The kinds that the machine looks at.
+_LOOKED_AT: Final = sorted(kind_name(kind) for kind, rule in RULES.items() if any(rule))
 
 
 class _Checker:
@@ -310,40 +206,39 @@ class _Checker:
 
     def check(self, event: AnyEvent) -> None:
         """Judge `event`, and let it happen."""
-        if type(event) in DEVICE_RULES:
+        rule = RULES[type(event)]
+        if rule.things:
             for reason in self._devices.check(event):
                 self._report(event, reason)
             return
         if isinstance(event, TaskPushed | TaskPopped) and event.node < 0:
             self._check_wake_up(event)
             return
-        if type(event) in TASK_RULES:
-            self._check_task(event)
-            if event.node >= 0 and type(event) in NODE_RULES:
-                self._check_node(event)
+        if rule.task is not None:
+            self._check_task(event, rule.task)
+        if rule.node is not None and event.node >= 0:
+            self._check_node(event, rule.node)
         if self._is_complete:
             self._check_nesting(event)
         self._check_calls(event)
 
-    def _check_task(self, event: AnyEvent) -> None:
-        rule = TASK_RULES[type(event)]
+    def _check_task(self, event: AnyEvent, step: Step) -> None:
         task = self._tasks[event.task]
-        if not self._allows(rule, task.state):
+        if not self._allows(step, task.state):
             self._report(event, f"its task is {task.state.name.lower()}")
         if isinstance(event, TaskCompleted) and task.unfinished and self._is_complete:
             self._report(event, f"it leaves behind {_listed(task.unfinished)}")
-        if isinstance(rule.then, TaskState):
-            task.state = rule.then
+        if isinstance(step.then, TaskState):
+            task.state = step.then
 
-    def _check_node(self, event: AnyEvent) -> None:
-        rule = NODE_RULES[type(event)]
+    def _check_node(self, event: AnyEvent, step: Step) -> None:
         task, node = self._tasks[event.task], event.node
         state = task.nodes.get(node, NodeState.WAITING)
-        if not self._allows(rule, state):
+        if not self._allows(step, state):
             self._report(event, f"its node is {state.name.lower()}")
-        if isinstance(rule.then, NodeState):
-            task.nodes[node] = rule.then
-        if rule.then is NodeState.ENDED:
+        if isinstance(step.then, NodeState):
+            task.nodes[node] = step.then
+        if step.then is NodeState.ENDED:
             task.unfinished.discard(node)
         else:
             task.unfinished.add(node)
@@ -382,10 +277,11 @@ class _Checker:
         kind = type(event)
         role = event.role if isinstance(event, ThreadStarted | ThreadExited) else -1
         inside = self._inside[event.thread]
-        if kind in _OPENINGS:
+        rule = RULES[kind]
+        if rule.opens:
             inside.append(_Opening(kind, event.task, event.node, role))
-        elif kind in _ENDINGS:
-            opening = _Opening(_ENDINGS[kind], event.task, event.node, role)
+        elif rule.ends is not None:
+            opening = _Opening(rule.ends, event.task, event.node, role)
             if inside and inside[-1] == opening:
                 inside.pop()
             elif opening in inside:
@@ -431,10 +327,10 @@ class _Checker:
             self._report(event, f"task {number} is left while it is {state}")
         task.state = TaskState.LEFT
 
-    def _allows(self, rule: Rule, state: enum.IntEnum) -> bool:
-        if state in rule.states:
+    def _allows(self, step: Step, state: enum.IntEnum) -> bool:
+        if state in step.states:
             return True
-        return not self._is_complete and state < min(rule.states)
+        return not self._is_complete and state < min(step.states)
 
     def _is_failed(self, number: int) -> bool:
         task = self._tasks.get(number)

@@ -16,7 +16,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from gradviz.trace.events import kind_name
 from gradviz.trace.probe import Push
+from gradviz.trace.rules import RULES, NodeState, Step
 from gradviz.trace.table import Table
 
 _Integers: TypeAlias = npt.NDArray[np.int64]
@@ -25,21 +27,34 @@ _Integers: TypeAlias = npt.NDArray[np.int64]
 STAGES: Final = ("task_pushed", "task_popped", "node_started", "node_completed")
 
 #: Happens between the start of a node and its end.
-DURING: Final = ("hook_called", "capture_taken", "gradient_accumulated", "buffer_freed")
+DURING: Final = tuple(
+    kind_name(kind)
+    for kind, rule in RULES.items()
+    if rule.node == Step(frozenset({NodeState.RUNNING}))
+)
+
+#: Happens to a node before it is pushed.
+BEFORE: Final = "gradient_buffered"
 
 #: No pass with one of these is by the book.
-ELSE: Final = ("node_failed", "node_skipped", "task_failed")
+ELSE: Final = (
+    "task_failed",
+    *(
+        name
+        for name in (kind_name(kind) for kind, rule in RULES.items() if rule.node)
+        if name not in (*STAGES, *DURING, BEFORE)
+    ),
+)
+
+#: What opens something on a thread.
+_OPENING: Final = tuple(kind for kind, rule in RULES.items() if rule.opens)
 
 #: What begins something on a thread and what ends it: the step inwards, and of what
 #: (a number that leaves room for the role of a thread).
 _BRACKETS: Final[Mapping[str, tuple[int, int]]] = {
-    "node_started": (1, 0),
-    "node_completed": (-1, 0),
-    "node_failed": (-1, 0),
-    "reentrant_entered": (1, 8),
-    "reentrant_left": (-1, 8),
-    "thread_started": (1, 16),
-    "thread_exited": (-1, 16),
+    kind_name(kind): (1 if rule.opens else -1, 8 * _OPENING.index(rule.ends or kind))
+    for kind, rule in RULES.items()
+    if rule.opens or rule.ends
 }
 
 #: Pairs of columns become one number, if they fit.
@@ -181,8 +196,8 @@ class _Book:
 
     def _gradients(self, push: _Rows, counted: _Integers) -> None:
         """All gradients of a node come before it is pushed, the last one last."""
-        table = self._columns["gradient_buffered"]
-        rows, place = self._found(self._rows("gradient_buffered"), push)
+        table = self._columns[BEFORE]
+        rows, place = self._found(self._rows(BEFORE), push)
         is_before = (counted[rows.task] < rows.seq) & (rows.seq < push.seq[place])
         self._drop(rows.task[~is_before])
         awaited = np.full(len(push.key), -1)

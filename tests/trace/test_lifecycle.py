@@ -4,7 +4,6 @@ from collections.abc import Callable
 import pytest
 
 from gradviz.trace.events import (
-    KINDS,
     BufferFreed,
     GradientBuffered,
     HookCalled,
@@ -18,8 +17,6 @@ from gradviz.trace.events import (
     kind_name,
 )
 from gradviz.trace.lifecycle import (
-    NODE_RULES,
-    TASK_RULES,
     check_events,
     check_lifecycle,
 )
@@ -385,9 +382,3 @@ def test_a_violation_says_where_and_what(bench):
 
     first = check_lifecycle(bench.trace())[0]
     assert str(first) == "event 0, node_started: its task is unknown"
-
-
-def test_the_tables_know_only_events():
-    kinds = set(KINDS.values())
-
-    assert set(NODE_RULES) < set(TASK_RULES) < kinds

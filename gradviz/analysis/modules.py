@@ -13,21 +13,13 @@ if nobody else uses it.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from gradviz.analysis.executions import NodeStatus
 from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
-
-_WORST_FIRST: Final[tuple[NodeStatus, ...]] = (
-    "failed",
-    "unfinished",
-    "completed",
-    "captured",
-)
+from gradviz.analysis.simplification import as_one
 
 
 class Stretch(NamedTuple):
@@ -102,23 +94,8 @@ def collapse_modules(graph: Graph, depth: int) -> Graph:
 
 
 def _collapsed(graph: Graph, stretch: Stretch) -> GraphNode:
-    """One node for a stretch: its times are from the first start to the last end."""
     nodes = [graph.nodes[member] for member in stretch.members]
-    first = nodes[0]
-    return msgspec.structs.replace(
-        first,
-        name=stretch.module,
-        module=stretch.module,
-        order=_least(node.order for node in nodes),
-        start_ns=_least(node.start_ns for node in nodes),
-        end_ns=max(
-            (node.end_ns for node in nodes if node.end_ns is not None), default=None
-        ),
-        waited_ns=None,
-        status=_worst([node.status for node in nodes]),
-        members=tuple(node.id for node in nodes),
-        error=next((node.error for node in nodes if node.error), ""),
-    )
+    return as_one(nodes, name=stretch.module, module=stretch.module)
 
 
 def _users(graph: Graph, inner: set[int]) -> dict[int, list[int]]:
@@ -132,15 +109,3 @@ def _users(graph: Graph, inner: set[int]) -> dict[int, list[int]]:
 
 def _cut(path: str, depth: int | None) -> str:
     return path if depth is None else ".".join(path.split(".")[: depth + 1])
-
-
-def _least(numbers: Iterable[int | None]) -> int | None:
-    return min((one for one in numbers if one is not None), default=None)
-
-
-def _worst(statuses: Sequence[NodeStatus | None]) -> NodeStatus | None:
-    """How the evaluation of several nodes ended."""
-    for status in _WORST_FIRST:
-        if status in statuses:
-            return status
-    return None

@@ -5,9 +5,14 @@ from typing import Final, get_args
 
 import click
 
-from gradviz.analysis.graph import build_graph, split_shared_leaves
+from gradviz.analysis.graph import MAX_NODES, build_graph
 from gradviz.analysis.modules import collapse_modules
 from gradviz.analysis.passes import select_task
+from gradviz.analysis.simplification import (
+    contract_chains,
+    limit_nodes,
+    split_shared_leaves,
+)
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import (
     force_option,
@@ -19,7 +24,7 @@ from gradviz.cli.options import (
 from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.writing import check_output, format_of, write_output
 from gradviz.render.graph import FORMATS, LayoutEngine, render_graph
-from gradviz.render.scene import ColourBy
+from gradviz.render.scene import ColourBy, size
 from gradviz.render.text import count
 
 LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "none": ""}
@@ -61,6 +66,19 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
     metavar="DEPTH",
     help="Draw parts of models as boxes; 0: whole models, 1: their parts, 2: theirs.",
 )
+@click.option(
+    "--contract",
+    is_flag=True,
+    help="Draw each chain of nodes without branches as one box.",
+)
+@click.option(
+    "--max-nodes",
+    type=click.IntRange(1, MAX_NODES),
+    default=MAX_NODES,
+    show_default=True,
+    metavar="N",
+    help="Draw no more than the first N nodes, or boxes of several.",
+)
 @quiet_option
 def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     trace_path: Path | None,
@@ -71,6 +89,8 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     engine: LayoutEngine,
     timeout_s: float,
     depth: int | None,
+    contract: bool,
+    max_nodes: int,
     quiet: bool,
 ) -> None:
     """Draw the graph of a backward pass, numbered in the order of execution.
@@ -89,13 +109,16 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     graph = build_graph(trace, tasks[0])
     if depth is not None:
         graph = collapse_modules(graph, depth)
+    if contract:
+        graph = contract_chains(graph)
+    graph = split_shared_leaves(limit_nodes(graph, max_nodes))
     if graph.omitted or graph.omitted_edges:
         note(
-            f"the graph is too large to be drawn: {count(graph.omitted, 'node')} and "
+            f"too much for one picture: {count(graph.omitted, 'node')} and "
             f"{count(graph.omitted_edges, 'edge')} are left out"
         )
     drawn = render_graph(
-        split_shared_leaves(graph),
+        graph,
         format=format_,
         colour_by=colour_by,
         engine=engine,
@@ -103,6 +126,5 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     )
     write_output(output, drawn.data)
     if not quiet:
-        size = count(len(graph.nodes), "node")
-        note(f"drew {output}: {size}{LAID_OUT[drawn.engine]} ({drawn.note})")
+        note(f"drew {output}: {size(graph)}{LAID_OUT[drawn.engine]} ({drawn.note})")
         note_next("render timeline", trace_path)

@@ -12,6 +12,7 @@ from gradviz.analysis.graph import Graph, GraphNode
 from gradviz.analysis.modules import stretches
 from gradviz.render import style
 from gradviz.render.text import (
+    MAX_TITLE,
     clean,
     count,
     duration,
@@ -20,7 +21,7 @@ from gradviz.render.text import (
     shorten,
     width,
 )
-from gradviz.trace.events import MAX_SEQUENCE_NR
+from gradviz.render.tooltip import tooltip, which
 
 ColourBy: TypeAlias = Literal["device", "time"]
 Outline: TypeAlias = Literal["plain", "dashed", "dotted", "alarm"]
@@ -29,8 +30,6 @@ Outline: TypeAlias = Literal["plain", "dashed", "dotted", "alarm"]
 MAX_DETAILED: Final = 3_000
 #: The nodes at which gradients end.
 LEAF: Final = "AccumulateGrad"
-MAX_TITLE: Final = 44
-MAX_INPUTS: Final = 16
 TIMES: Final = "\N{MULTIPLICATION SIGN}"
 PADDING: Final = 9.0
 
@@ -161,7 +160,7 @@ def _box(node: GraphNode, colour: str, colour_by: ColourBy, is_detailed: bool) -
         badge=badge,
         title=title,
         subtitle=subtitle,
-        tooltip=_tooltip(node) if is_detailed else f"{title}, node {node.id}",
+        tooltip=tooltip(node) if is_detailed else f"{title}, {which(node)}",
         colour=colour,
         fill=fill,
         outline=outline,
@@ -178,8 +177,7 @@ def _details(node: GraphNode, colour_by: ColourBy) -> str:
         return shorten(clean(node.error or "failed"), MAX_TITLE)
     parts = []
     if colour_by == "time":
-        took = _took(node)
-        parts += [] if took is None else [duration(took)]
+        parts += [] if node.took_ns is None else [duration(node.took_ns)]
     else:
         first = next((one for one in node.inputs if one is not None), None)
         parts += [] if first is None else [shape(first.shape)]
@@ -187,53 +185,23 @@ def _details(node: GraphNode, colour_by: ColourBy) -> str:
         parts.append(shorten(clean(place(node.location)), 24))
     if node.copies > 1:
         parts.append(f"{TIMES}{node.copies}")
-    if len(node.members) > 2:
-        parts.append(count(len(node.members), "node"))
+    if node.members:
+        parts.append(count(node.num_nodes, "node"))
+    if node.omitted_edges:
+        parts.append(f"{count(node.omitted_edges, 'edge')} left out")
     return " · ".join(parts)
 
 
-def _tooltip(node: GraphNode) -> str:
-    took = _took(node)
-    sequence_nr = "max" if node.sequence_nr == MAX_SEQUENCE_NR else node.sequence_nr
-    lines = [
-        f"{node.name}, node {node.id}",
-        f"device {node.device}",
-        f"sequence_nr {sequence_nr}, topological_nr {node.topological_nr}",
-    ]
-    lines += [
-        f"input {number}: {shape(one.shape)} {shorten(one.dtype, MAX_TITLE)} on "
-        f"{shorten(one.device, MAX_TITLE)}"
-        for number, one in enumerate(node.inputs[:MAX_INPUTS])
-        if one is not None
-    ]
-    if len(node.inputs) > MAX_INPUTS:
-        lines.append("and more inputs")
-    if node.location:
-        lines.append(f"created at {node.location}")
-    if node.module:
-        lines.append(f"made by {node.module}")
-    if node.order is None:
-        lines.append("did not run")
-    else:
-        what = "captured" if node.status == "captured" else "ran"
-        lines.append(f"{what} as number {node.order} on thread {node.thread}")
-        lines.append(f"started {duration(node.start_ns or 0)} after the first node")
-    if took is not None:
-        lines.append(f"took {duration(took)}")
-    if node.waited_ns is not None:
-        lines.append(f"queued for {duration(node.waited_ns)}")
-    if node.status in {"failed", "unfinished"}:
-        lines.append(f"{node.status}: {node.error}" if node.error else node.status)
-    if node.copies > 1:
-        lines.append(f"one node, drawn {node.copies} times")
-    if node.members:
-        lines.append("nodes " + ", ".join(map(str, node.members)))
-    return "\n".join(map(clean, lines))
+def size(graph: Graph) -> str:
+    """How much a picture shows: ``651 nodes``, ``651 nodes in 340 boxes``."""
+    nodes = count(graph.num_nodes, "node")
+    if graph.num_nodes == len(graph.nodes):
+        return nodes
+    return f"{nodes} in {count(len(graph.nodes), 'box')}"
 
 
 def _subtitle(graph: Graph) -> str:
-    ids = {node.id for node in graph.nodes}
-    parts = [count(len(ids), "node"), count(len(graph.edges), "edge")]
+    parts = [size(graph), count(len(graph.edges), "edge")]
     if graph.duration_ns is not None:
         parts.append(duration(graph.duration_ns))
     if graph.omitted:
@@ -265,22 +233,15 @@ def _by_time(
     nodes: Sequence[GraphNode],
 ) -> tuple[Callable[[GraphNode], str], tuple[str, str] | None]:
     """Colours by how long a node took, on a logarithmic scale, and the scale's ends."""
-    known = [took for node in nodes if (took := _took(node)) is not None]
+    known = [node.took_ns for node in nodes if node.took_ns is not None]
     if not known:
         return lambda _: style.LINE, None
     low, high = math.log(max(min(known), 1)), math.log(max(*known, 2))
 
     def colour(node: GraphNode) -> str:
-        took = _took(node)
-        if took is None:
+        if node.took_ns is None:
             return style.LINE
-        part = (math.log(max(took, 1)) - low) / max(high - low, 1e-9)
+        part = (math.log(max(node.took_ns, 1)) - low) / max(high - low, 1e-9)
         return style.ramp(round(part, 2))
 
     return colour, (duration(min(known)), duration(max(known)))
-
-
-def _took(node: GraphNode) -> int | None:
-    if node.start_ns is None or node.end_ns is None:
-        return None
-    return node.end_ns - node.start_ns

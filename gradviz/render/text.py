@@ -21,6 +21,8 @@ _SLIM: Final = frozenset("il'")
 _NARROW: Final = frozenset("fjrtI.,:;|!()[]{} -")
 _BROAD: Final = frozenset("mwMWOQ@%—→")
 
+#: Longer names are cut, where they are shown.
+MAX_TITLE: Final = 44
 #: More are not written out.
 MAX_DIMENSIONS: Final = 12
 
@@ -89,7 +91,7 @@ def duration(ns: float) -> str:
 
 def count(number: int, noun: str) -> str:
     """A number and its noun: ``1 node``, ``1,797 nodes``, ``2 passes``."""
-    ending = "" if number == 1 else "es" if noun.endswith("s") else "s"
+    ending = "" if number == 1 else "es" if noun.endswith(("s", "x")) else "s"
     return f"{number:,} {noun}{ending}"
 
 

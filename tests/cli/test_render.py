@@ -67,6 +67,41 @@ def test_the_parts_of_a_model_are_framed_or_drawn_as_boxes(call, tmp_path) -> No
     assert "AddmmBackward0" not in shown
 
 
+def test_what_a_limit_leaves_out_is_said_in_the_picture_and_beside_it(call, tmp_path):
+    record_chain(tmp_path / "chain.gvt")
+
+    result = call("render", "graph", "chain.gvt", "--max-nodes", "2", "-qo", "-")
+
+    said = "too much for one picture: 3 nodes and 3 edges are left out"
+    assert result.stderr.splitlines() == [f"gradviz: {said}"]
+    assert "2 nodes · 1 edge" in result.stdout
+    assert "3 more left out · 3 edges left out" in result.stdout
+
+
+def test_chains_are_drawn_as_boxes_of_several_nodes(call, tmp_path) -> None:
+    record_chain(tmp_path / "chain.gvt")
+
+    result = call("render", "graph", "chain.gvt", "--contract", "-o", "chain.svg")
+
+    assert "drew chain.svg: 5 nodes in 1 box" in result.stderr
+    shown = ET.parse(tmp_path / "chain.svg").getroot().itertext()
+    assert "SumBackward0 → … → AccumulateGrad" in shown
+
+
+@pytest.mark.parametrize("limit", ["0", "20001", "all"])
+def test_a_limit_of_nodes_has_limits(limit, trace_path, call) -> None:
+    result = call("render", "graph", trace_path, "--max-nodes", limit)
+
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+
+
+def record_chain(path) -> None:
+    """Records a pass of five nodes in a row."""
+    with gv.record(path):
+        gv.ones(3, requires_grad=True).sin().cos().exp().sum().backward()
+
+
 @pytest.mark.parametrize("picture", ["graph", "timeline"])
 def test_quiet_says_nothing(picture, trace_path, call) -> None:
     assert call("render", picture, trace_path, "-q").output == ""

@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ET
 import msgspec
 import pytest
 
+from gradviz.analysis.simplification import contract_chains
 from gradviz.render.layout import place
 from gradviz.render.scene import build_scene
 from gradviz.render.svg import svg
@@ -108,10 +109,36 @@ def test_a_copy_of_a_shared_leaf_says_how_often_it_is_drawn(step, make_node):
     assert any("\N{MULTIPLICATION SIGN}3" in text for text in texts(drawn(graph)))
 
 
-def test_left_out_nodes_are_reported(step):
-    graph = msgspec.structs.replace(step, omitted=1_234)
+def test_what_is_left_out_is_told_and_where(step, make_node):
+    nodes = (make_node(0, omitted_edges=2), *step.nodes[1:])
+    graph = msgspec.structs.replace(
+        step, nodes=nodes, omitted=1_234, omitted_edges=5_678
+    )
 
-    assert any("1,234 more left out" in text for text in texts(drawn(graph)))
+    picture = drawn(graph)
+
+    told, where = (text for text in texts(picture) if "left out" in text)
+    assert "1,234 more left out · 5,678 edges left out" in told
+    assert where == "(32, 10) · main.py:7 · 2 edges left out"
+    assert any("\n2 edges left out" in (text or "") for text in tooltips(picture))
+
+
+def test_a_box_of_several_nodes_says_how_many_and_which(make_graph):
+    graph = make_graph(20, [(index, index + 1) for index in range(19)])
+
+    picture = drawn(contract_chains(graph))
+
+    assert "20 nodes in 1 box" in texts(picture)[1]
+    assert texts(picture)[-2:] == [
+        "MulBackward0 → … → MulBackward0",
+        "(32, 10) · main.py:7 · 20 nodes",
+    ]
+    (tooltip,) = (one for one in tooltips(picture) if one and "device" in one)
+    assert tooltip.splitlines()[0] == "MulBackward0 → … → MulBackward0, 20 nodes"
+    assert tooltip.splitlines()[-17:] == [
+        *(f"{index}: MulBackward0, node {100 + index}" for index in range(16)),
+        "and 4 more nodes",
+    ]
 
 
 def test_everything_is_inside_the_picture(step):

@@ -1,0 +1,182 @@
+"""A graph made simpler to draw: fewer boxes, shorter edges.
+
+Each function takes a graph and returns another. `gradviz.analysis.modules` has one
+more, which draws parts of a model as boxes.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from gradviz.analysis.executions import NodeStatus
+from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
+from gradviz.analysis.ranks import longest_path_ranks
+
+#: A leaf whose users lie at most this many ranks apart is drawn once.
+NEAR_RANKS: Final = 3
+
+_WORST_FIRST: Final[tuple[NodeStatus, ...]] = (
+    "failed",
+    "unfinished",
+    "completed",
+    "captured",
+)
+
+
+def split_shared_leaves(graph: Graph, *, near: int = NEAR_RANKS) -> Graph:
+    """Draw a leaf whose users are far apart once for each of them.
+
+    One leaf with users all over the graph, such as the shared weight of a recurrent
+    network, drags an edge from each of them through the whole picture.
+
+    Args:
+        graph: The graph.
+        near: A leaf is left alone if its users are at most this many ranks apart.
+    """
+    ranks = longest_path_ranks(
+        len(graph.nodes), [(edge.producer, edge.consumer) for edge in graph.edges]
+    )
+    inner = {edge.producer for edge in graph.edges}
+    users: dict[int, list[int]] = defaultdict(list)
+    for edge in graph.edges:
+        users[edge.consumer].append(ranks[edge.producer])
+    copies = {
+        leaf: len(at)
+        for leaf, at in users.items()
+        if leaf not in inner
+        and not graph.nodes[leaf].omitted_edges
+        and max(at) - min(at) > near
+    }
+    nodes = [
+        msgspec.structs.replace(node, copies=copies.get(index, 1))
+        for index, node in enumerate(graph.nodes)
+    ]
+    edges = []
+    used: set[int] = set()
+    for edge in graph.edges:
+        leaf = edge.consumer
+        if leaf in copies and leaf in used:
+            nodes.append(nodes[leaf])
+            edges.append(GraphEdge(edge.producer, len(nodes) - 1, edge.input_nr))
+        else:
+            used.add(leaf)
+            edges.append(edge)
+    return msgspec.structs.replace(graph, nodes=tuple(nodes), edges=tuple(edges))
+
+
+def contract_chains(graph: Graph) -> Graph:
+    """Draw each chain of nodes as one node.
+
+    In a chain each leads to nothing but the next, which nothing else leads to. It ends
+    where the device changes, the part of the model, or how evaluation ended.
+    """
+    num_ways_out = Counter(edge.producer for edge in graph.edges)
+    num_ways_in = Counter(edge.consumer for edge in graph.edges)
+    following = {
+        edge.producer: edge.consumer
+        for edge in graph.edges
+        if num_ways_out[edge.producer] == num_ways_in[edge.consumer] == 1
+        and _are_alike(graph.nodes[edge.producer], graph.nodes[edge.consumer])
+    }
+    chains: list[list[int]] = []
+    home: dict[int, int] = {}
+    followed = set(following.values())
+    heads = [index for index in range(len(graph.nodes)) if index not in followed]
+    for head in (*heads, *sorted(followed)):  # the latter are new only in a cycle
+        if head in home:
+            continue
+        chain: list[int] = []
+        member: int | None = head
+        while member is not None and member not in home:
+            home[member] = len(chains)
+            chain.append(member)
+            member = following.get(member)
+        chains.append(chain)
+    edges = [
+        GraphEdge(home[edge.producer], home[edge.consumer], edge.input_nr)
+        for edge in graph.edges
+        if following.get(edge.producer) != edge.consumer
+    ]
+    return msgspec.structs.replace(
+        graph,
+        nodes=tuple(_contracted([graph.nodes[m] for m in chain]) for chain in chains),
+        edges=tuple(sorted(edges, key=lambda edge: edge.producer)),
+    )
+
+
+def limit_nodes(graph: Graph, max_nodes: int) -> Graph:
+    """Keep the first `max_nodes` of `Graph.nodes`, and count what is left out."""
+    if len(graph.nodes) <= max_nodes:
+        return graph
+    kept = [
+        edge for edge in graph.edges if max(edge.producer, edge.consumer) < max_nodes
+    ]
+    left_out = Counter(
+        edge.producer for edge in graph.edges if edge.consumer >= max_nodes
+    )
+    return msgspec.structs.replace(
+        graph,
+        nodes=tuple(
+            msgspec.structs.replace(
+                node, omitted_edges=node.omitted_edges + left_out[index]
+            )
+            for index, node in enumerate(graph.nodes[:max_nodes])
+        ),
+        edges=tuple(kept),
+        omitted=graph.omitted + sum(node.num_nodes for node in graph.nodes[max_nodes:]),
+        omitted_edges=graph.omitted_edges + len(graph.edges) - len(kept),
+    )
+
+
+def as_one(nodes: Sequence[GraphNode], *, name: str, module: str) -> GraphNode:
+    """One node for several: its times are from the first start to the last end."""
+    locations = {node.location for node in nodes}
+    return msgspec.structs.replace(
+        nodes[0],
+        name=name,
+        module=module,
+        location=locations.pop() if len(locations) == 1 else "",
+        order=_least(node.order for node in nodes),
+        start_ns=_least(node.start_ns for node in nodes),
+        end_ns=max(
+            (node.end_ns for node in nodes if node.end_ns is not None), default=None
+        ),
+        waited_ns=None,
+        status=_worst([node.status for node in nodes]),
+        members=tuple(one for node in nodes for one in node.members or (node,)),
+        error=next((node.error for node in nodes if node.error), ""),
+        omitted_edges=sum(node.omitted_edges for node in nodes),
+    )
+
+
+def _are_alike(one: GraphNode, other: GraphNode) -> bool:
+    """Whether two neighbours may be drawn as one."""
+    return (
+        one.device == other.device
+        and one.module == other.module
+        and one.status == other.status
+        and not one.omitted_edges
+    )
+
+
+def _contracted(chain: Sequence[GraphNode]) -> GraphNode:
+    first, last = chain[0], chain[-1]
+    if first is last:
+        return first
+    dots = " → … → " if len(chain) > 2 else " → "
+    name = f"{first.name}{dots}{last.name}"
+    return as_one(chain, name=name, module=first.module)
+
+
+def _least(numbers: Iterable[int | None]) -> int | None:
+    return min((one for one in numbers if one is not None), default=None)
+
+
+def _worst(statuses: Sequence[NodeStatus | None]) -> NodeStatus | None:
+    """How the evaluation of several nodes ended."""
+    for status in _WORST_FIRST:
+        if status in statuses:
+            return status
+    return None

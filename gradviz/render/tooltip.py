@@ -1,0 +1,80 @@
+"""What one reads when one points at a node: all that is known of it, a line each."""
+
+from typing import Final
+
+from gradviz.analysis.graph import GraphNode
+from gradviz.render.text import MAX_TITLE, clean, count, duration, shape, shorten
+from gradviz.trace.events import MAX_SEQUENCE_NR
+
+#: More are not written out.
+MAX_INPUTS: Final = 16
+MAX_MEMBERS: Final = 16
+
+
+def tooltip(node: GraphNode) -> str:
+    """All that is known of `node`. Lines are clean, but not yet escaped."""
+    lines = [f"{node.name}, {which(node)}", f"device {node.device}"]
+    lines += [*_origin(node), *_run(node)]
+    if node.copies > 1:
+        lines.append(f"one node, drawn {node.copies} times")
+    if node.omitted_edges:
+        lines.append(f"{count(node.omitted_edges, 'edge')} left out")
+    return "\n".join(map(clean, [*lines, *_members(node)]))
+
+
+def which(node: GraphNode) -> str:
+    """Which node of the pass it is, or how many nodes as one."""
+    return count(node.num_nodes, "node") if node.members else f"node {node.id}"
+
+
+def _origin(node: GraphNode) -> list[str]:
+    """What the forward pass made."""
+    lines = []
+    if not node.members:
+        last = node.sequence_nr == MAX_SEQUENCE_NR
+        sequence_nr = "max" if last else node.sequence_nr
+        lines.append(f"sequence_nr {sequence_nr}, topological_nr {node.topological_nr}")
+    lines += [
+        f"input {number}: {shape(one.shape)} {shorten(one.dtype, MAX_TITLE)} on "
+        f"{shorten(one.device, MAX_TITLE)}"
+        for number, one in enumerate(node.inputs[:MAX_INPUTS])
+        if one is not None
+    ]
+    if len(node.inputs) > MAX_INPUTS:
+        lines.append("and more inputs")
+    if node.location:
+        lines.append(f"created at {node.location}")
+    if node.module:
+        lines.append(f"made by {node.module}")
+    return lines
+
+
+def _run(node: GraphNode) -> list[str]:
+    """What the backward pass did with it."""
+    if node.order is None:
+        lines = ["did not run"]
+    else:
+        what = "captured" if node.status == "captured" else "ran"
+        lines = [
+            f"{what} as number {node.order} on thread {node.thread}",
+            f"started {duration(node.start_ns or 0)} after the first node",
+        ]
+    if node.took_ns is not None:
+        ends = ", from the first start to the last end" if node.members else ""
+        lines.append(f"took {duration(node.took_ns)}{ends}")
+    if node.waited_ns is not None:
+        lines.append(f"queued for {duration(node.waited_ns)}")
+    if node.status in {"failed", "unfinished"}:
+        lines.append(f"{node.status}: {node.error}" if node.error else node.status)
+    return lines
+
+
+def _members(node: GraphNode) -> list[str]:
+    """Which nodes it stands for."""
+    lines = [
+        f"{'did not run' if one.order is None else one.order}: "
+        f"{shorten(one.name, MAX_TITLE)}, node {one.id}"
+        for one in node.members[:MAX_MEMBERS]
+    ]
+    more = len(node.members) - MAX_MEMBERS
+    return [*lines, f"and {count(more, 'more node')}"] if more > 0 else lines

@@ -57,6 +57,14 @@ def test_no_file_turns_foreign_bytes_into_code(path: Path) -> None:
                 assert ast.literal_eval(keyword.value) is False
 
 
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_no_file_needs_the_tests_or_what_runs_them(path: Path) -> None:
+    """They do not come with the package, and ``lint-imports`` knows nothing of them."""
+    tree = ast.parse(path.read_bytes())
+
+    assert {"tests", "pytest", "hypothesis"}.isdisjoint(imported(tree))
+
+
 def test_the_program_runner_executes_in_one_place() -> None:
     tree = ast.parse(RUNS_PROGRAMS.read_bytes())
 

@@ -27,9 +27,6 @@ FULL_TRACEBACKS: Final = "GRADVIZ_FULL_TRACEBACKS"
 
 _OURS: Final = f"{__name__.partition('.')[0]}."
 
-#: Whose nodes and hooks are what a user's would be.
-_LIKE_A_USERS: Final = f"{_OURS}testing."
-
 
 def shorten(error: BaseException, *, keeps_first: bool = True) -> None:
     """Leave out of an error's traceback what Note [Short tracebacks] says.
@@ -67,4 +64,4 @@ def _shortened(entry: TracebackType | None, keeps_first: bool) -> TracebackType 
 
 def _is_ours(entry: TracebackType) -> bool:
     module = f"{entry.tb_frame.f_globals.get('__name__', '')}."
-    return module.startswith(_OURS) and not module.startswith(_LIKE_A_USERS)
+    return module.startswith(_OURS)

@@ -1,7 +1,6 @@
 """Copies between the host and devices, and between devices: work of streams too."""
 
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
 
@@ -10,12 +9,16 @@ from gradviz.backends.pinned_array import PinnedArray, pinned_array
 from gradviz.backends.pinning import PinnedMemory
 from gradviz.backends.simulated.device_array import DeviceArray
 from gradviz.backends.simulated.inference import in_c_order
-from gradviz.backends.simulated.kernels import launch, new_array, ready, wait
+from gradviz.backends.simulated.kernels import (
+    SomeArray,
+    launch,
+    new_array,
+    ready,
+    wait,
+)
 from gradviz.backends.simulated.machine import machine
 from gradviz.backends.simulated.memory import poison_for
 from gradviz.backends.stream import current_stream
-
-SomeArray = TypeVar("SomeArray", bound=DeviceArray)
 
 
 def from_host(

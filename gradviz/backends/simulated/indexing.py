@@ -1,7 +1,7 @@
 """Elements of an array by index: views where NumPy has views."""
 
 import operator
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -9,10 +9,8 @@ from gradviz.backends.simulated.calls import call, change, wait_for
 from gradviz.backends.simulated.device_array import DeviceArray, arrays_in
 from gradviz.backends.simulated.kernels import view_of
 
-SomeArray = TypeVar("SomeArray", bound=DeviceArray)
 
-
-def get(array: SomeArray, index: Any) -> Any:
+def get(array: DeviceArray, index: Any) -> Any:
     """``array[index]``: a view, unless there are arrays in `index`."""
     if is_basic(index):
         index = index if isinstance(index, tuple) else (index,)

@@ -5,7 +5,7 @@ Source: torch/utils/data/dataloader.py.
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import numpy as np
 
@@ -15,13 +15,12 @@ from gradviz.tensors.creation import as_tensor, tensor
 from gradviz.tensors.tensor import Tensor
 from gradviz.utils.data.dataset import IterableDataset
 from gradviz.utils.data.sampler import (
+    T_co,
     length_of,
     permutation,
 )
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
-
-T_co = TypeVar("T_co", covariant=True)
 
 
 def default_collate(batch: Sequence[Any]) -> Any:  # noqa: ANN401 - as the samples

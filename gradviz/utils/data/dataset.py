@@ -6,13 +6,13 @@ Source: torch/utils/data/dataset.py.
 import bisect
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 import numpy as np
 
 from gradviz.ops.recording.generator import Generator
 from gradviz.tensors.tensor import Tensor
-from gradviz.utils.data.sampler import permutation
+from gradviz.utils.data.sampler import T_co, permutation
 
 __all__ = [
     "ChainDataset",
@@ -24,8 +24,6 @@ __all__ = [
     "TensorDataset",
     "random_split",
 ]
-
-T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):

@@ -1,5 +1,7 @@
 """Functions that change their first argument: ``gv.exp_(x)`` is ``x.exp_()``."""
 
+# mypy: disable-error-code="attr-defined"
+
 from gradviz.ops.recording.calling import by_input
 from gradviz.tensors.tensor import Tensor
 

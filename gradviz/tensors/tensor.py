@@ -3,7 +3,7 @@
 import copy
 import numbers
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gradviz.backends.device import CPU, Device
 from gradviz.engine.node import Node
 from gradviz.engine.tracebacks import shorten
 from gradviz.ops.recording.promotion import DTypeLike, get_default_dtype
+from gradviz.ops.recording.public import Home
 from gradviz.ops.recording.variable import (
     Variable,
     detached,
@@ -22,6 +23,7 @@ from gradviz.ops.recording.variable import (
 from gradviz.ops.recording.version import INFERENCE
 from gradviz.ops.shapes.movement import flip
 from gradviz.ops.shapes.splitting import unbind
+from gradviz.ops.table import publish
 from gradviz.tensors.backward import Inputs, backward
 from gradviz.tensors.hooks import (
     RemovableHandle,
@@ -33,14 +35,12 @@ from gradviz.tensors.hooks import (
 from gradviz.tensors.methods.assignment import Assignment
 from gradviz.tensors.methods.description import Description
 from gradviz.tensors.methods.draws import Draws
-from gradviz.tensors.methods.elementwise import Elementwise
-from gradviz.tensors.methods.elementwise_in_place import ElementwiseInPlace
 from gradviz.tensors.methods.likewise import Likewise, constructed
-from gradviz.tensors.methods.linear import Linear
 from gradviz.tensors.methods.numpy_protocol import NumpyProtocol
+from gradviz.tensors.methods.operators import Operators
 from gradviz.tensors.methods.placement import Placement
-from gradviz.tensors.methods.reductions import Reductions
 from gradviz.tensors.methods.shapes import Shapes
+from gradviz.tensors.methods.variants import Variants
 from gradviz.tensors.printing import format_tensor
 
 
@@ -72,13 +72,11 @@ class Tensor(
     Assignment,
     Description,
     Draws,
-    Elementwise,
-    ElementwiseInPlace,
     Likewise,
-    Linear,
+    Operators,
     Placement,
-    Reductions,
     Shapes,
+    Variants,
     metaclass=_OldConstructor,
 ):
     """An array that records what is computed with it, if it requires gradients.
@@ -89,6 +87,10 @@ class Tensor(
     """
 
     __slots__ = ("__dict__",)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...  # noqa: ANN401 - an op
 
     @property
     def data(self) -> "Tensor":
@@ -299,6 +301,9 @@ class Tensor(
         host = backend_of(self.device).to_host(self.array)
         arguments = (type(self), host, self.requires_grad, self.device)
         return _restored, arguments, self.__dict__ or None
+
+
+publish(Home.TENSOR, Tensor)
 
 
 def _restored(

@@ -36,6 +36,15 @@ def test_a_function_of_numpy_is_the_op_of_the_tensor(x, function, name):
     assert np.allclose(result.tolist(), function(np.array([1.0, 4.0])))
 
 
+@pytest.mark.parametrize("function", [np.copysign, np.less_equal, np.subtract])
+def test_a_number_of_numpy_may_come_first(function):
+    integers = np.array([-1, 2, 3])
+
+    result = function(np.float64(2.5), gv.tensor(integers))
+
+    assert result.tolist() == function(2.5, integers).tolist()
+
+
 def test_what_has_no_op_works_on_arrays():
     assert np.median(gv.tensor([1.0, 2.0, 9.0])) == 2.0
     assert isinstance(np.cbrt(gv.ones(2)), gv.Tensor)

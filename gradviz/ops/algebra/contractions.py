@@ -14,6 +14,7 @@ from gradviz.ops.algebra.products import broadcast_batches, dot, mm, vdot
 from gradviz.ops.elementwise.arithmetic import mul
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape, wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -279,3 +280,10 @@ def _check_chain(matrices: Sequence[Value]) -> None:
                 f"multi_dot(): tensors {i} and {i + 1} with shapes {[*left]} and "
                 f"{[*right]} cannot be multiplied"
             )
+
+
+PUBLIC = [
+    *names("gv.f", chain_matmul, tensordot),
+    *names("gv.f(out=) x.f", cross, inner, kron),
+    *names("linalg.f(out=)", multi_dot, vecdot, cross=linalg_cross),
+]

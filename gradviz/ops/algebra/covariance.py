@@ -11,6 +11,7 @@ from gradviz.ops.elementwise.polar_form import complex
 from gradviz.ops.elementwise.selection import clamp
 from gradviz.ops.elementwise.transcendental import sqrt
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.complex_parts import conj, imag, real
 from gradviz.ops.shapes.diagonals import diagonal
@@ -122,3 +123,6 @@ def _weights(num_observations: int, fweights: Value, aweights: Value) -> Value:
     if fweights is None or aweights is None:
         return aweights if fweights is None else fweights
     return mul(fweights, aweights)
+
+
+PUBLIC = [*names("gv.f x.f", corrcoef, cov)]

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from gradviz.ops.algebra.products import bmm
 from gradviz.ops.elementwise.arithmetic import mul
 from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.diagonals import diagonal
@@ -419,3 +420,6 @@ def _check_output(equation: Equation) -> None:
                 f"einsum(): output subscript {label} does not appear in the equation "
                 f"for any input operand"
             )
+
+
+PUBLIC = [*names("gv.f", einsum)]

@@ -14,6 +14,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import matmul
 from gradviz.ops.algebra.solving import solve, solve_triangular
 from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.complex_parts import conj, is_complex
 from gradviz.ops.shapes.diagonals import diag_embed, diagonal, tril, triu
@@ -474,3 +475,9 @@ def older_svd(input: Value, some: bool = True, compute_uv: bool = True) -> Older
     if compute_uv:
         return OlderSVD(u, s, adjoint(vh))
     return OlderSVD(u.detach() * 0, s, adjoint(vh).detach() * 0)
+
+
+PUBLIC = [
+    *names("gv.f(out=) x.f", cholesky=older_cholesky, qr=older_qr, svd=older_svd),
+    *names("linalg.f(out=)", cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals),
+]

@@ -23,6 +23,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import Scalar
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.complex_parts import conj
@@ -225,3 +226,9 @@ def baddbmm(
         RuntimeError: Numbers of dimensions, lengths or dtypes do not fit.
     """
     return _baddbmm(input, batch1, batch2, beta, alpha)
+
+
+PUBLIC = [
+    *names("gv.f(out=) gv.f_ x.f x.f_", addmv),
+    *names("gv.f(out=) x.f x.f_", addbmm, addmm, addr, baddbmm),
+]

@@ -11,6 +11,7 @@ from gradviz.ops.algebra.products import matmul
 from gradviz.ops.algebra.solving import inv
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.reductions.cumulative import cumprod
 from gradviz.ops.shapes.broadcasting import expand
@@ -351,3 +352,13 @@ def lstsq(
     if isinstance(solution, Variable):
         return LeastSquares(solution, residuals, *map(variable, parts))
     return LeastSquares(solution, residuals, *parts)
+
+
+PUBLIC = [
+    *names("gv.f", matrix_exp=tensor_matrix_exp),
+    *names("gv.f x.f", pinverse),
+    *names("gv.f(out=)", matrix_power=tensor_matrix_power),
+    *names("x.f", matrix_exp, matrix_power),
+    *names("linalg.f", lstsq, matrix_exp, vander),
+    *names("linalg.f(out=)", matrix_power, matrix_rank, pinv),
+]

@@ -9,6 +9,7 @@ from gradviz.ops.algebra.solving import inv
 from gradviz.ops.elementwise.arithmetic import div, mul
 from gradviz.ops.recording.dimensions import INTEGERS, Dims, Shape, wrap_dim, wrap_dims
 from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, device_of, raw, variable
 from gradviz.ops.reductions.extremes import amax, amin
 from gradviz.ops.reductions.norms import vector_norm
@@ -207,3 +208,9 @@ def _two_dims(name: str, dim: Any, ndim: int) -> Shape:  # noqa: ANN401 - as use
     if rows == columns:
         raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
     return rows, columns
+
+
+PUBLIC = [
+    *names("gv.f", norm=tensor_norm),
+    *names("linalg.f(out=)", cond, matrix_norm, norm),
+]

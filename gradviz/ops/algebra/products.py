@@ -14,6 +14,7 @@ from gradviz.ops.elementwise.arithmetic import mul
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.broadcasting import expand
@@ -390,3 +391,9 @@ def broadcast_batches(a: Shape, b: Shape) -> Shape:
             f"The size of tensor a ({one}) must match the size of tensor b ({other}) "
             f"at non-singleton dimension {max(len(a), len(b)) - from_end}"
         ) from error
+
+
+PUBLIC = [
+    *names("gv.f(out=) x.f", bmm, dot, matmul, mm, mv, outer, vdot, ger=outer),
+    *names("linalg.f(out=)", matmul),
+]

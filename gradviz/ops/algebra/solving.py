@@ -17,6 +17,7 @@ from gradviz.ops.elementwise.transcendental import log
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.complex_parts import conj, imag
 from gradviz.ops.shapes.diagonals import tril, triu
@@ -586,3 +587,14 @@ def _first_singular(x: Array) -> tuple[int, int]:
             factors = rest[1:, :1] / rest[:1, :1]
             rest = rest[1:, 1:] - factors * rest[:1, 1:]
     return 0, x.shape[-1]
+
+
+PUBLIC = [
+    *names("gv.f", det=tensor_det, slogdet=tensor_slogdet),
+    *names("gv.f x.f", logdet),
+    *names("gv.f(out=)", cholesky_inverse, cholesky_solve),
+    *names("gv.f(out=) x.f", inverse),
+    *names("x.f", det, slogdet),
+    *names("linalg.f(out=)", det, inv, inv_ex, slogdet, solve, solve_triangular),
+    *names("linalg.f(out=)", tensorinv, tensorsolve),
+]

@@ -18,6 +18,7 @@ from gradviz.ops.recording.choosing import choose
 from gradviz.ops.recording.differentiable import Op, binary, differentiable, unary
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import Scalar
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, Variable, raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj
@@ -561,3 +562,15 @@ def selu_in_place(input: Value) -> Value:
 def celu_in_place(input: Value, alpha: float = 1.0) -> Value:
     """`celu` that saves its result."""
     return _celu_in_place(input, alpha, 1.0, 1 / alpha)
+
+
+PUBLIC = [
+    *names("gv.f", celu, selu),
+    *names("gv.f gv.f_ x.f x.f_ F.f_", relu),
+    *names("gv.f x.f F.f", hardshrink, prelu),
+    *names("gv.f(out=) gv.f_ x.f x.f_ F.f", sigmoid=sigmoid),
+    *names("gv.f_ F.f_", celu=celu_in_place, selu=selu_in_place),
+    *names("F.f", gelu, logsigmoid, softplus, softshrink, softsign, tanhshrink),
+    *names("F.f_", hardtanh, elu=elu_in_place, leaky_relu=leaky_relu_in_place),
+    *names("special.f(out=)", expit=sigmoid),
+]

@@ -22,6 +22,7 @@ from gradviz.ops.recording.promotion import (
     python_number,
     result_dtype,
 )
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds, check_shapes, without_derivative
 from gradviz.ops.recording.variable import Value, Variable, raw, variable, zeros_like
 from gradviz.ops.shapes.complex_parts import conj
@@ -505,3 +506,14 @@ def fmod(input: Value, other: Value) -> Value:
 
 
 negative, subtract, multiply, divide, true_divide = neg, sub, mul, div, div
+
+
+PUBLIC = [
+    *names("gv.f", rsub),
+    *names("gv.f x.f np.f", positive),
+    *names("gv.f(out=) gv.f_ x.f x.f_", neg),
+    *names("gv.f(out=) gv.f_ x.f x.f_ np.f", reciprocal, negative=neg),
+    *names("gv.f(out=) x.f x.f_", add, addcdiv, addcmul, div, floor_divide, fmod, lerp),
+    *names("gv.f(out=) x.f x.f_", remainder, sub, divide=div, mul=mul, multiply=mul),
+    *names("gv.f(out=) x.f x.f_", subtract=sub, true_divide=div),
+]

@@ -10,6 +10,7 @@ from gradviz.ops.elementwise.rounding import sign
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.differentiable import Op, unary
 from gradviz.ops.recording.promotion import as_floating
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import raw
 
@@ -106,3 +107,9 @@ i1e: Op = unary(
     _kernel("i1e_cpu", lambda x: _odd(_scaled(1, x), x)),
     lambda grad, x, result: _i1e_slope(grad, x, result),
 )
+
+
+PUBLIC = [
+    *names("gv.f gv.f_ x.f x.f_", i0),
+    *names("special.f(out=)", i0, i0e, i1, i1e),
+]

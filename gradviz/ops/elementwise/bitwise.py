@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 
 from gradviz.ops.recording.promotion import operand, promote
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds, check_shapes
 from gradviz.ops.recording.variable import Value, Variable, variable
 
@@ -41,3 +42,11 @@ def bitwise_not(input: Value) -> Value:
     array = input.array if isinstance(input, Variable) else input
     check_kinds("bitwise_not_cpu", "biu", array)
     return variable(np.invert(array))
+
+
+PUBLIC = [
+    *names("gv.f(out=) gv.f_ x.f x.f_", gcd, lcm),
+    *names("gv.f(out=) x.f x.f_", bitwise_and, bitwise_not, bitwise_or, bitwise_xor),
+    *names("gv.f(out=) x.f x.f_", bitwise_left_shift=bitwise_left_shift),
+    *names("gv.f(out=) x.f x.f_", bitwise_right_shift=bitwise_right_shift),
+]

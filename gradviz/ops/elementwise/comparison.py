@@ -9,6 +9,7 @@ from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import Operand, operand, result_dtype
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import (
     check_kinds,
     check_shapes,
@@ -202,3 +203,15 @@ def heaviside(input: Value, values: Value) -> Value:
     """
     check_tensors("heaviside", input=input, values=values)
     return _heaviside(input, values)
+
+
+PUBLIC = [
+    *names("gv.f x.f", allclose, equal, isclose, isreal),
+    *names("gv.f x.f np.f", isfinite, isinf, isnan),
+    *names("gv.f(out=) x.f", isneginf, isposinf),
+    *names("gv.f(out=) x.f x.f_", eq, ge, gt, le, lt, ne, greater=gt, greater_equal=ge),
+    *names("gv.f(out=) x.f x.f_", less=lt, less_equal=le, not_equal=ne),
+    *names("gv.f(out=) x.f x.f_ np.f", heaviside, logical_and, logical_not, logical_or),
+    *names("gv.f(out=) x.f x.f_ np.f", logical_xor),
+    *names("gv.f(out=) x.f np.f", signbit),
+]

@@ -14,6 +14,7 @@ from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.generator import Generator, default_generator
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, Variable, raw, variable, zeros_like
 
 #: Draws as many numbers as a shape says.
@@ -154,3 +155,9 @@ def _check_chances(chances: np.ndarray, refusal: str) -> None:
 
 def _on_host(x: Variable) -> np.ndarray:
     return backend_of(x.device).to_host(x.array)
+
+
+PUBLIC = [
+    *names("gv.f", poisson),
+    *names("gv.f(out=) x.f", bernoulli, multinomial),
+]

@@ -16,6 +16,7 @@ from gradviz.ops.elementwise.scalar_arithmetic import plus, times
 from gradviz.ops.elementwise.transcendental import exp
 from gradviz.ops.recording.choosing import choose
 from gradviz.ops.recording.differentiable import Op, unary
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value
 
 _SLOPE: Final = 2 / root(pi)
@@ -248,3 +249,11 @@ log_ndtr: Op = unary(
 def ndtr(input: Value) -> Value:
     """The part of a normal distribution below `input`."""
     return times(plus(erf(times(input, _ROOT_HALF)), 1), 0.5)
+
+
+PUBLIC = [
+    *names("gv.f(out=) gv.f_ x.f x.f_", erf, erfc),
+    *names("gv.f(out=) x.f x.f_", erfinv),
+    *names("special.f(out=)", erf, erfc, erfinv, ndtr, erfcx=erfcx, log_ndtr=log_ndtr),
+    *names("special.f(out=)", ndtri=ndtri),
+]

@@ -13,6 +13,7 @@ from gradviz.ops.elementwise.real_kernels import of_reals
 from gradviz.ops.elementwise.zeta_functions import EULER_MACLAURIN, LARGE, hurwitz
 from gradviz.ops.recording.differentiable import Op, differentiable, unary
 from gradviz.ops.recording.promotion import as_floating, python_number
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value
 
 # --- values -----------------------------------------------------------------------
@@ -121,3 +122,11 @@ def mvlgamma(input: Value, p: int) -> Value:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     return _mvlgamma(input, p)
+
+
+PUBLIC = [
+    *names("gv.f(out=)", polygamma),
+    *names("gv.f(out=) x.f x.f_", digamma, lgamma, mvlgamma),
+    *names("special.f(out=)", digamma, polygamma, gammaln=lgamma),
+    *names("special.f(out=)", multigammaln=mvlgamma, psi=digamma),
+]

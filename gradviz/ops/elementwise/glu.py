@@ -7,6 +7,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.activation import sigmoid
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.joining import cat
@@ -75,3 +76,6 @@ def glu(input: Value, dim: int = -1) -> Value:
             f"{array.shape[wrapped]}"
         )
     return _glu(input, wrapped)
+
+
+PUBLIC = [*names("F.f", glu)]

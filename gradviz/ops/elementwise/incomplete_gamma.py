@@ -17,6 +17,7 @@ from gradviz.ops.elementwise.zeta_functions import (
 )
 from gradviz.ops.recording.differentiable import Op, binary
 from gradviz.ops.recording.promotion import as_floating
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds, check_tensors
 from gradviz.ops.recording.variable import Value
 
@@ -143,3 +144,9 @@ def igammac(input: Value, other: Value) -> Value:
     """Which part is above; see `igamma`."""
     check_tensors("igammac", input=input, other=other)
     return _igammac(input, other)
+
+
+PUBLIC = [
+    *names("gv.f x.f x.f_", igamma, igammac),
+    *names("special.f(out=)", gammainc=igamma, gammaincc=igammac),
+]

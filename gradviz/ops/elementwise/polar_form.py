@@ -11,6 +11,7 @@ from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import as_floating, complex_dtype
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj, imag, is_complex, real
@@ -84,3 +85,9 @@ def _angle_slope(grad: Gradient, x: Gradient) -> Gradient:
         return zeros_like(grad)
     size = abs(x)
     return where(raw(x) == 0, 0.0, grad * ((x * 1j) / (size * size)))
+
+
+PUBLIC = [
+    *names("gv.f(out=)", complex, polar),
+    *names("gv.f(out=) x.f", angle),
+]

@@ -10,6 +10,7 @@ from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import log
 from gradviz.ops.recording.differentiable import binary, differentiable
 from gradviz.ops.recording.promotion import Operand, Scalar, promote
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, Variable, device_of, raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.copying import to_copy
@@ -150,3 +151,9 @@ def _as(value: Value, dtype: np.dtype[np.generic]) -> Value:
     if value.array.dtype == dtype:
         return value
     return to_copy(value, dtype, device_of(value.array))
+
+
+PUBLIC = [
+    *names("gv.f(out=) gv.f_ x.f x.f_ np.f", square),
+    *names("gv.f(out=) x.f x.f_", float_power, pow),
+]

@@ -5,6 +5,7 @@ import numpy as np
 from gradviz.backends.base import Array, copy_to
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.generator import default_generator
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, device_of, raw
 
 
@@ -59,3 +60,6 @@ def _rectified(
     else:
         slopes = x.dtype.type((lower + upper) / 2)
     return op(input, np.where(x > 0, x.dtype.type(1), slopes))
+
+
+PUBLIC = [*names("gv.f_ F.f_", rrelu=rrelu_in_place)]

@@ -7,6 +7,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.differentiable import Op, binary, differentiable
 from gradviz.ops.recording.promotion import as_floating, promote, python_number
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj, is_complex, real
@@ -156,3 +157,17 @@ def frac(x: Array) -> Array:
 
 
 absolute = abs
+
+
+PUBLIC = [
+    *names("gv.f(out=) gv.f_ x.f x.f_", frac, round, fix=trunc),
+    *names("gv.f(out=) gv.f_ x.f x.f_ np.f", ceil, floor, trunc),
+    *names("gv.f(out=) x.f", abs),
+    *names("gv.f(out=) x.f x.f_", sgn),
+    *names("gv.f(out=) x.f x.f_ np.f", copysign, sign),
+    *names("gv.f(out=) x.f np.f", absolute=abs),
+    *names("gv.f_ x.f_", abs=abs_in_place),
+    *names("x.f_", absolute=abs_in_place),
+    *names("special.f(out=)", round),
+    *names("np.f", rint=round),
+]

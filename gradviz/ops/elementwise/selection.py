@@ -16,6 +16,7 @@ from gradviz.ops.recording.promotion import (
     promote_all,
     python_number,
 )
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_shapes, check_tensors
 from gradviz.ops.recording.variable import Value, raw, variable, zeros_like
 
@@ -347,3 +348,13 @@ threshold_in_place = differentiable(
 def threshold(input: Value, threshold: Scalar, value: Scalar) -> Value:
     """Elements above `threshold`, and `value` in place of the others."""
     return _threshold(input, threshold, value)
+
+
+PUBLIC = [
+    *names("gv.f x.f x.f_", masked_fill),
+    *names("gv.f(out=)", threshold, where),
+    *names("gv.f(out=) gv.f_ x.f x.f_", clamp, clamp_max, clamp_min, nan_to_num),
+    *names("gv.f(out=) gv.f_ x.f x.f_", clip=clamp),
+    *names("gv.f(out=) x.f np.f", fmax, fmin, maximum, minimum),
+    *names("gv.f_ F.f_", threshold=threshold_in_place),
+]

@@ -17,6 +17,7 @@ from gradviz.ops.recording.promotion import (
     promote_all,
     python_number,
 )
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.complex_parts import conj
@@ -144,3 +145,9 @@ ldexp: Op = binary(
     x=lambda grad, y: grad * conj(pow(2.0, y)),
     y=lambda grad, result: grad * conj(result) * _LN2,
 )
+
+
+PUBLIC = [
+    *names("gv.f(out=) gv.f_ x.f x.f_", logit, xlogy, ldexp=ldexp),
+    *names("special.f(out=)", logit, xlog1py, xlogy, entr=entr),
+]

@@ -7,6 +7,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import Op, binary, unary
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds, check_tensors
 from gradviz.ops.recording.variable import Value
 from gradviz.ops.shapes.complex_parts import conj
@@ -78,3 +79,13 @@ logaddexp2: Op = binary(
     x=lambda grad, x, y: grad / (1 + exp2(y - x)),
     y=lambda grad, x, y: grad / (1 + exp2(x - y)),
 )
+
+
+PUBLIC = [
+    *names("gv.f(out=) gv.f_ x.f x.f_", rsqrt=rsqrt),
+    *names("gv.f(out=) gv.f_ x.f x.f_ np.f", exp, exp2, expm1, log, log10, log1p, log2),
+    *names("gv.f(out=) gv.f_ x.f x.f_ np.f", sqrt),
+    *names("gv.f(out=) x.f", logaddexp2=logaddexp2),
+    *names("gv.f(out=) x.f np.f", logaddexp=logaddexp),
+    *names("special.f(out=)", exp2, expm1, log1p),
+]

@@ -13,6 +13,7 @@ from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import rsqrt
 from gradviz.ops.recording.differentiable import Op, binary, unary
 from gradviz.ops.recording.promotion import as_floating
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds, check_tensors
 from gradviz.ops.recording.variable import raw
 from gradviz.ops.shapes.complex_parts import conj, is_complex
@@ -126,3 +127,17 @@ rad2deg: Op = unary("Rad2DegBackward0", _rad2deg, lambda grad: grad * _DEGREES)
 
 arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
+
+
+PUBLIC = [
+    *names("gv.f(out=) gv.f_ x.f x.f_", sinc, acos=acos, acosh=acosh, asin=asin),
+    *names("gv.f(out=) gv.f_ x.f x.f_", asinh=asinh, atan=atan, atanh=atanh),
+    *names("gv.f(out=) gv.f_ x.f x.f_ F.f np.f", tanh),
+    *names("gv.f(out=) gv.f_ x.f x.f_ np.f", cos, cosh, sin, sinh, tan, arccos=acos),
+    *names("gv.f(out=) gv.f_ x.f x.f_ np.f", arccosh=acosh, arcsin=asin, arcsinh=asinh),
+    *names("gv.f(out=) gv.f_ x.f x.f_ np.f", arctan=atan, arctanh=atanh),
+    *names("gv.f(out=) gv.f_ x.f x.f_ np.f", deg2rad=deg2rad, rad2deg=rad2deg),
+    *names("gv.f(out=) x.f x.f_", atan2=atan2),
+    *names("gv.f(out=) x.f x.f_ np.f", arctan2=atan2, hypot=hypot),
+    *names("special.f(out=)", sinc),
+]

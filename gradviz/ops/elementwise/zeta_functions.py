@@ -15,6 +15,7 @@ from gradviz.ops.recording.promotion import (
     promote_all,
     python_number,
 )
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value
 
@@ -118,3 +119,6 @@ def zeta(input: Value, other: Value) -> Value:
     if not hasattr(input, "dtype"):
         return _zeta_of_number(other, input)
     return (_zeta if hasattr(other, "dtype") else _zeta_by_number)(input, other)
+
+
+PUBLIC = [*names("special.f(out=)", zeta)]

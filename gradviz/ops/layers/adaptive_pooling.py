@@ -16,6 +16,7 @@ from gradviz.ops.layers.pooling import choice
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.memory_layout import has_channels_last
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import mean
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
@@ -259,3 +260,10 @@ def _check_1d(name: str, shape: Shape) -> None:
             f"Expected 2 to 3 dimensions, but got {len(shape)}-dimensional tensor for "
             f"argument #1 'self' (while checking arguments for {name})"
         )
+
+
+PUBLIC = [
+    *names("gv.f F.f", adaptive_avg_pool1d),
+    *names("F.f", adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d),
+    *names("F.f", adaptive_max_pool2d, adaptive_max_pool3d),
+]

@@ -9,6 +9,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.algebra.products import matmul
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.permutation import transpose
 from gradviz.ops.shapes.shape import reshape
@@ -87,3 +88,6 @@ def affine_grid(
             f"[{size[0]}, {n + 1}] but got: [{len(maps)}, {n + 1}]."
         )
     return _affine_grid(theta, size, bool(align_corners))
+
+
+PUBLIC = [*names("F.f", affine_grid)]

@@ -13,6 +13,7 @@ from gradviz.ops.layers.dropout import dropout
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import cpp_name
 from gradviz.ops.recording.memory_layout import in_c_order, laid_out_like
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.permutation import transpose
@@ -205,3 +206,6 @@ def _check(
             f"but got attn_mask.dtype: {cpp_name(mask.dtype)} and  query.dtype: "
             f"{dtypes[0]} instead."
         )
+
+
+PUBLIC = [*names("F.f", scaled_dot_product_attention)]

@@ -32,6 +32,7 @@ from gradviz.ops.recording.differentiable import Op, differentiable, without_gra
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import python_number
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.reductions.reduction import total
@@ -581,3 +582,9 @@ def _loss_shape(weight: Shape, shape: Shape) -> Shape:
                 f"expected shape should be broadcastable to {[*shape]}"
             )
     return shape
+
+
+PUBLIC = [
+    *names("gv.f F.f", cross_entropy, nll_loss),
+    *names("F.f", binary_cross_entropy, binary_cross_entropy_with_logits),
+]

@@ -20,6 +20,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import python_number
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.gathering import in_bounds
@@ -243,3 +244,9 @@ def _check_weight(shape: Shape, num_classes: int) -> None:
         raise RuntimeError(
             f"inconsistent weight size, expected {num_classes} but got {list(shape)}"
         )
+
+
+PUBLIC = [
+    *names("F.f", multi_margin_loss, multilabel_margin_loss),
+    *names("F.f", multilabel_soft_margin_loss),
+]

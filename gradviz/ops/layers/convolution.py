@@ -33,6 +33,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
 from gradviz.ops.recording.memory_layout import as_images, in_c_order
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -772,3 +773,9 @@ def _check_output_padding(extra: Shape, geometry: Geometry) -> None:
 
 def _by(sizes: Sequence[int]) -> str:
     return " x ".join(map(str, sizes))
+
+
+PUBLIC = [
+    *names("gv.f F.f", conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d),
+    *names("gv.f F.f", conv_transpose3d),
+]

@@ -12,6 +12,7 @@ from gradviz.ops.elementwise.scalar_arithmetic import floored, plus
 from gradviz.ops.elementwise.selection import clamp_min
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.norms import norm_along, norm_gradient, norm_of, vector_norm
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -207,3 +208,11 @@ def _dist_gradient(
 def dist(input: Value, other: Value, p: float = 2) -> Value:
     """The norm of the difference of two tensors, as vectors; they broadcast."""
     return _dist(input, other, p)
+
+
+PUBLIC = [
+    *names("gv.f", cdist),
+    *names("gv.f x.f", dist),
+    *names("gv.f F.f", cosine_similarity, pairwise_distance),
+    *names("F.f", normalize, pdist),
+]

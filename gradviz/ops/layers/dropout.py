@@ -13,6 +13,7 @@ from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.generator import default_generator
 from gradviz.ops.recording.in_place import in_place
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 
@@ -236,3 +237,13 @@ def _warn_of_dimensions(name: str, ndim: int, spatial: int) -> None:
         UserWarning,
         stacklevel=3,
     )
+
+
+PUBLIC = [
+    *names("gv.f", native_dropout, alpha_dropout=tensor_alpha_dropout),
+    *names("gv.f", dropout=tensor_dropout),
+    *names("gv.f", feature_alpha_dropout=tensor_feature_alpha_dropout),
+    *names("gv.f", feature_dropout=tensor_feature_dropout),
+    *names("F.f", alpha_dropout, dropout, dropout1d, dropout2d, dropout3d),
+    *names("F.f", feature_alpha_dropout),
+]

@@ -6,6 +6,7 @@ from gradviz.backends.base import Array
 from gradviz.backends.wrapped_array import check_elements, in_one_kernel
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.gathering import in_bounds
@@ -175,3 +176,6 @@ def shorten(table: Array, rows: Array, max_norm: float, norm_type: float) -> Non
     norms = np.sum(np.abs(table[rows]) ** norm_type, axis=1) ** (1 / norm_type)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1)
     table[rows] = table[rows] * scale[:, None].astype(table.dtype)
+
+
+PUBLIC = [*names("F.f", embedding)]

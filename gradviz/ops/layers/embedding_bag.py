@@ -17,6 +17,7 @@ from gradviz.ops.layers.embedding import added_up, check_indices, shorten
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -355,3 +356,6 @@ def _check_scale(scale: Value | None, table: Array) -> None:
 
 def _size(array: Array) -> str:
     return f"torch.Size({list(array.shape)})"
+
+
+PUBLIC = [*names("F.f", embedding_bag)]

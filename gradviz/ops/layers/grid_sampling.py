@@ -21,6 +21,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -357,3 +358,6 @@ def _check(x: Array, grid: Array, mode: str) -> None:
             f"expected scalar type {scalar_type_name(x.dtype)} but found "
             f"{scalar_type_name(grid.dtype)}"
         )
+
+
+PUBLIC = [*names("F.f", grid_sample)]

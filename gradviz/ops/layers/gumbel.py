@@ -5,6 +5,7 @@ import numpy as np
 from gradviz.backends.base import beside
 from gradviz.ops.elementwise.arithmetic import add, div, sub
 from gradviz.ops.recording.generator import default_generator
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.softmax import softmax
 
@@ -40,3 +41,6 @@ def gumbel_softmax(
     best = np.expand_dims(np.argmax(shares, axis=dim), dim)
     np.put_along_axis(chosen, best, 1, axis=dim)
     return add(sub(variable(chosen), soft.detach()), soft)
+
+
+PUBLIC = [*names("F.f", gumbel_softmax)]

@@ -21,6 +21,7 @@ from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.memory_layout import as_images
 from gradviz.ops.recording.promotion import python_number
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 
 
@@ -260,3 +261,6 @@ def _check_corners(mode: str, align_corners: bool | None) -> None:
             "align_corners option can only be set with the interpolating modes: linear "
             "| bilinear | bicubic | trilinear"
         )
+
+
+PUBLIC = [*names("F.f", interpolate, upsample, upsample_bilinear, upsample_nearest)]

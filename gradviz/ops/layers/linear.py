@@ -11,6 +11,7 @@ from gradviz.ops.algebra.products import matmul, mm, multiplied
 from gradviz.ops.elementwise.arithmetic import add
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.permutation import t
@@ -123,3 +124,6 @@ def linear(input: Value, weight: Value, bias: Value = None) -> Value:
         return unsafe_view(mm(rows, columns), result)
     rows = reshape(input, (prod(shape[:-1]), shape[-1]))
     return reshape(addmm(bias, rows, t(weight)), result)
+
+
+PUBLIC = [*names("gv.f F.f", bilinear, linear)]

@@ -3,6 +3,7 @@
 from gradviz.ops.elementwise.arithmetic import add, div, mul
 from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.layers.pooling import avg_pool2d, avg_pool3d
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.padding import pad
 from gradviz.ops.shapes.shape import view
@@ -45,3 +46,6 @@ def local_response_norm(
         means = squeeze(avg_pool3d(padded, (size, 1, 1), stride=1), 1)
         means = view(means, shape)
     return div(input, pow(add(mul(means, alpha), k), beta))
+
+
+PUBLIC = [*names("F.f", local_response_norm)]

@@ -31,6 +31,7 @@ from gradviz.ops.layers.loss_reduction import (
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import promote
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.broadcasting import broadcast_tensors
@@ -417,3 +418,10 @@ def _weighted(losses: Value, input: Value, weight: Value, reduction: str) -> Val
     if reduction == "mean":
         return div(sum_of(weighted), sum_of(weight))
     return reduced(weighted, reduction)
+
+
+PUBLIC = [
+    *names("gv.f F.f", mse_loss),
+    *names("F.f", gaussian_nll_loss, huber_loss, kl_div, l1_loss, poisson_nll_loss),
+    *names("F.f", smooth_l1_loss, soft_margin_loss),
+]

@@ -18,6 +18,7 @@ from gradviz.ops.layers.loss_reduction import (
 )
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.promotion import python_number
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
 
@@ -215,3 +216,9 @@ def _check_cosine(first: Shape, second: Shape, target: Shape) -> None:
             f"{len(target)}D target tensor expects {ndim}D input tensors, but found "
             f"inputs with sizes {[*first]} and {[*second]}."
         )
+
+
+PUBLIC = [
+    *names("F.f", cosine_embedding_loss, hinge_embedding_loss, margin_ranking_loss),
+    *names("F.f", triplet_margin_loss, triplet_margin_with_distance_loss),
+]

@@ -10,6 +10,7 @@ from gradviz.ops.elementwise.rounding import sign
 from gradviz.ops.layers.pooling import avg_pool1d, avg_pool2d, avg_pool3d
 from gradviz.ops.recording.differentiable import Op
 from gradviz.ops.recording.dimensions import INTEGERS, Lengths
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value
 
 
@@ -73,3 +74,6 @@ def _rooted(averages: Value, norm_type: float, count: int) -> Value:
     """Source: torch/nn/functional.py, lp_pool2d."""
     positive = mul(sign(averages), relu(absolute(averages)))
     return pow(mul(positive, count), 1.0 / norm_type)
+
+
+PUBLIC = [*names("F.f", lp_pool1d, lp_pool2d, lp_pool3d)]

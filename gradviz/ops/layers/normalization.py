@@ -34,6 +34,7 @@ from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.memory_layout import as_images, has_channels_last, in_c_order
 from gradviz.ops.recording.promotion import python_number
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, Variable, device_of, raw
 from gradviz.ops.reductions.reduction import mean as mean_of
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -726,3 +727,10 @@ def _share_dtype(x: Array, *parameters: Array | None) -> bool:
     """Whether parameters are of the dtype of `x`; beside halves, floats will do."""
     allowed = {x.dtype, np.dtype(np.float32) if x.dtype == np.float16 else x.dtype}
     return all(one is None or one.dtype in allowed for one in parameters)
+
+
+PUBLIC = [
+    *names("gv.f", native_batch_norm, native_layer_norm),
+    *names("gv.f F.f", group_norm, layer_norm, rms_norm),
+    *names("F.f", batch_norm, instance_norm),
+]

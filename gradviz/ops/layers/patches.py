@@ -8,6 +8,7 @@ from gradviz.backends.base import Array
 from gradviz.ops.layers.convolution import Geometry, columns_of, sum_columns
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 
 
@@ -156,3 +157,6 @@ def _check_settings(kernel: Shape, geometry: Geometry) -> None:
             f"padding should be non-negative, but got pad_height: "
             f"{geometry.padding[0]} pad_width: {geometry.padding[1]}"
         )
+
+
+PUBLIC = [*names("F.f", fold, unfold)]

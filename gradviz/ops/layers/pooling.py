@@ -18,6 +18,7 @@ from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
 from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
 from gradviz.ops.recording.memory_layout import as_images, in_c_order
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 
@@ -657,3 +658,9 @@ def _for_each(
             f"{name}: {what} must {must} a single int, or a tuple of {number} ints"
         )
     return values
+
+
+PUBLIC = [
+    *names("gv.f F.f", avg_pool1d, max_pool1d, max_pool2d, max_pool3d),
+    *names("F.f", avg_pool2d, avg_pool3d),
+]

@@ -25,6 +25,7 @@ from gradviz.ops.elementwise.selection import where
 from gradviz.ops.layers.loss_reduction import check_reduction, reduced
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import without_derivative
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
@@ -265,3 +266,6 @@ def _misfit(what: str) -> RuntimeError:
     return RuntimeError(
         f"{what} (while checking arguments for ctc_loss_allocate_outputs)"
     )
+
+
+PUBLIC = [*names("F.f", ctc_loss)]

@@ -11,6 +11,7 @@ from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 
@@ -172,3 +173,6 @@ def _check_indices(indices: np.ndarray, lengths: Shape) -> None:
 
 def _each(value: Lengths, spatial: int) -> Shape:
     return (value,) * spatial if isinstance(value, INTEGERS) else tuple(value)
+
+
+PUBLIC = [*names("F.f", max_unpool1d, max_unpool2d, max_unpool3d)]

@@ -55,6 +55,7 @@ def may_overlap(op: Op) -> Op:
     return op
 
 
+@functools.cache
 def in_place(op: Op) -> Callable[..., Any]:
     """The form of `op` that changes its first argument and returns it: ``x.op_()``."""
 

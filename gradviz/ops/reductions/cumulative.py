@@ -15,6 +15,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import at, wrap_dim
 from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike, as_floating
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.return_types import Extremes, ExtremesClass
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.complex_parts import conj
@@ -225,3 +226,9 @@ def cummin(input: Value, dim: int) -> Extremes:
     """
     result: Extremes = _cummin(input, wrap_dim(dim, raw(input).ndim))
     return result
+
+
+PUBLIC = [
+    *names("gv.f(out=) x.f", cummax, cummin, logcumsumexp),
+    *names("gv.f(out=) x.f x.f_", cumprod, cumsum),
+]

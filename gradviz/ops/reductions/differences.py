@@ -10,6 +10,7 @@ from gradviz.ops.elementwise.scalar_arithmetic import over, times
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.dimensions import Dims, Shape, at, wrap_dim, wrap_dims
 from gradviz.ops.recording.promotion import as_floating, python_number
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.reductions.cumulative import cumsum
 from gradviz.ops.shapes.copying import clone
@@ -249,3 +250,9 @@ def _slope_by_place(x: Value, place: Value, dim: int, edge_order: int) -> Value:
             (part(-1, None), part(-2, -1), part(-3, -2)), [-one for one in weights]
         )
     return cat([first, middle, last], dim)
+
+
+PUBLIC = [
+    *names("gv.f", cumulative_trapezoid, gradient, trapezoid, trapz=trapezoid),
+    *names("gv.f(out=) x.f", diff),
+]

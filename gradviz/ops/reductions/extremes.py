@@ -20,6 +20,7 @@ from gradviz.ops.recording.dimensions import (
     wrap_dims,
 )
 from gradviz.ops.recording.memory_layout import in_c_order
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.return_types import Extremes, ExtremesClass, Range
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
@@ -367,3 +368,6 @@ def _checked_dims(name: str, x: Value, dims: Dims) -> Shape:
         check_length(name, array, dim)
     check_kinds(name, "biuf", array)
     return wrapped
+
+
+PUBLIC = [*names("gv.f(out=) x.f", amax, amin, aminmax, argmax, argmin, max, min)]

@@ -19,6 +19,7 @@ from gradviz.ops.recording.dimensions import Dims, Shape, wrap_dims
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.shapes.broadcasting import restored
 
@@ -190,3 +191,6 @@ def _check_not_empty(shape: Shape, dims: Shape, ord: float, *, whole: bool) -> N
                 f"{dim} because this dimension is empty and the operation does not "
                 f"have an identity"
             )
+
+
+PUBLIC = [*names("linalg.f(out=)", vector_norm)]

@@ -11,6 +11,7 @@ from gradviz.ops.recording import return_types
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import at, wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.return_types import Extremes, ExtremesClass
 from gradviz.ops.recording.variable import Value, raw
@@ -219,3 +220,6 @@ def _checked(name: str, x: Value, dim: int) -> int:
     dim = wrap_dim(dim, raw(x).ndim)
     check_length(name, raw(x), dim)
     return dim
+
+
+PUBLIC = [*names("gv.f(out=) x.f", kthvalue, median, mode, nanmedian)]

@@ -11,6 +11,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import Scalar
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.scatter import padded
 from gradviz.ops.shapes.broadcasting import common_shape
@@ -132,3 +133,6 @@ def masked_scatter(input: Value, mask: Value, source: Value) -> Value:
         )
     common_shape(x.shape, places.shape)
     return _masked_scatter(input, places, source)
+
+
+PUBLIC = [*names("gv.f x.f x.f_", masked_scatter, put)]

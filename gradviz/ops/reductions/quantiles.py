@@ -10,6 +10,7 @@ from gradviz.ops.elementwise.arithmetic import lerp
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.sorting import sort
 from gradviz.ops.shapes.gathering import gather
@@ -158,3 +159,6 @@ def _check_quantile(name: str, x: Array, q: Array, interpolation: str) -> None:
 def _check_range(q: np.ndarray, name: str) -> None:
     if not np.all((q >= 0) & (q <= 1)):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+
+
+PUBLIC = [*names("gv.f(out=) x.f", nanquantile, quantile)]

@@ -22,6 +22,7 @@ from gradviz.ops.recording.dimensions import (
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike, as_floating
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.cumulative import cumprod
 from gradviz.ops.shapes.broadcasting import broadcast_to, restored, spread
@@ -297,3 +298,10 @@ def count_nonzero(input: Value, dim: Dims = None) -> Value:
     array = raw(input)
     count = np.count_nonzero(array, axis=wrap_dims(dim, array.ndim))
     return variable(np.asarray(count) if isinstance(count, int) else count)
+
+
+PUBLIC = [
+    *names("gv.f x.f", count_nonzero),
+    *names("gv.f(out=) x.f", all, any, logsumexp, mean, nanmean, nansum, prod, sum),
+    *names("special.f(out=)", logsumexp),
+]

@@ -7,6 +7,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.norms import norm_gradient, norm_of, vector_norm
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -70,3 +71,6 @@ def renorm(input: Value, p: float, dim: int, maxnorm: float) -> Value:
     if x.dtype.kind not in "fc":
         vector_norm(x, p, dims)  # says what is wrong
     return _renorm(input, float(p), dims, float(maxnorm))
+
+
+PUBLIC = [*names("gv.f(out=) x.f x.f_", renorm)]

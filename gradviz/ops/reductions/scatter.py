@@ -16,6 +16,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
 from gradviz.ops.recording.promotion import Scalar, python_number
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.scatter_reduce import Reduce, reduce_at
 from gradviz.ops.shapes.gathering import (
@@ -239,3 +240,6 @@ def _check_reduce(reduce: str) -> None:
             f"reduce argument must be either sum, prod, mean, amax or amin, got "
             f"{reduce}"
         )
+
+
+PUBLIC = [*names("gv.f(out=) x.f x.f_", scatter, scatter_add, scatter_reduce)]

@@ -4,6 +4,7 @@ from typing import Literal
 
 import numpy as np
 
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 
 
@@ -98,3 +99,9 @@ def isin(
     """
     del assume_unique
     return variable(np.isin(raw(elements), raw(test_elements), invert=invert))
+
+
+PUBLIC = [
+    *names("gv.f", isin),
+    *names("gv.f(out=)", bucketize, searchsorted),
+]

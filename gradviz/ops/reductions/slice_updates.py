@@ -9,6 +9,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import Scalar, python_number
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.scatter_reduce import Reduce, reduce_slices
 from gradviz.ops.shapes.gathering import (
@@ -219,3 +220,9 @@ def index_reduce(
         places = places.reshape(())
     wide = np.broadcast_to(places, slices.shape)
     return reduce_slices(input, dim, wide, source, reduce, include_self)
+
+
+PUBLIC = [
+    *names("gv.f x.f x.f_", index_fill),
+    *names("gv.f(out=) x.f x.f_", index_add, index_copy, index_reduce),
+]

@@ -10,6 +10,7 @@ from gradviz.ops.elementwise.transcendental import exp
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, device_of, raw
 from gradviz.ops.reductions.reduction import sum
@@ -150,3 +151,10 @@ def _along(
     if dtype is not None and raw(input).dtype != np.dtype(dtype):
         input = to_copy(input, np.dtype(dtype), device_of(raw(input)))
     return op(input, dim)
+
+
+PUBLIC = [
+    *names("gv.f(out=)", log_softmax=tensor_log_softmax, softmax=tensor_softmax),
+    *names("F.f", log_softmax, softmax, softmin),
+    *names("special.f", log_softmax, softmax),
+]

@@ -9,6 +9,7 @@ from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import wrap_dim
 from gradviz.ops.recording.memory_layout import in_c_order
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.return_types import Extremes, ExtremesClass
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.equal_elements import SHORT, best, rearranged, sorting
@@ -175,3 +176,9 @@ def topk(
 def _refuse_complex(name: str, x: Array) -> None:
     if x.dtype.kind == "c":
         raise RuntimeError(f"{name} currently does not support complex dtypes on CPU")
+
+
+PUBLIC = [
+    *names("gv.f x.f", argsort),
+    *names("gv.f(out=) x.f", msort, sort, topk),
+]

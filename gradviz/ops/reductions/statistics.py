@@ -12,6 +12,7 @@ from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, num_reduced, wrap_dims
 from gradviz.ops.recording.memory_layout import in_c_order
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import mean
 from gradviz.ops.shapes.broadcasting import restored
@@ -274,3 +275,10 @@ def histc(input: Value, bins: int = 100, min: float = 0, max: float = 0) -> Valu
 def _histogram(x: Array, bins: int, start: float, stop: float) -> Array:
     counts, _ = np.histogram(x, bins, (start, stop))
     return counts.astype(x.dtype)
+
+
+PUBLIC = [
+    *names("gv.f", std_mean, var_mean),
+    *names("gv.f x.f", bincount),
+    *names("gv.f(out=) x.f", histc, std, var),
+]

@@ -8,6 +8,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import at, wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import not_implemented
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 
@@ -126,3 +127,6 @@ def _asked(found: Unique, return_inverse: bool, return_counts: bool) -> Value:
     if not (return_inverse or return_counts):
         return values
     return (values, *[inverse] * return_inverse, *[counts] * return_counts)
+
+
+PUBLIC = [*names("gv.f x.f", unique, unique_consecutive)]

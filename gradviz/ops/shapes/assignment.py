@@ -10,10 +10,12 @@ import numpy as np
 from gradviz.backends.base import Array, copy_into_pinned, copy_to
 from gradviz.backends.device import CPU, Device
 from gradviz.backends.wrapped_array import WrappedArray
+from gradviz.ops.recording.calling import by_input
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.in_place import change, check_changeable, may_overlap
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import (
     Value,
     Variable,
@@ -306,3 +308,9 @@ def _differing(shape: Shape, target: Shape) -> Iterator[tuple[int, int, int]]:
     for from_end, (size, wanted) in enumerate(pairs, 1):
         if size != wanted:
             yield from_end, size, wanted
+
+
+PUBLIC = [
+    *names("gv.f", fill_=by_input(fill_), zero_=by_input(zero_)),
+    *names("x.f", copy_, fill_, zero_),
+]

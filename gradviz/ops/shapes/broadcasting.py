@@ -9,6 +9,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.memory_layout import in_c_order
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_list
 from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.shape import reshape, view
@@ -165,3 +166,6 @@ def spread(reduced: Value, shape: Shape, dims: Shape) -> Value:
 
 def _described(array: Array) -> str:
     return f"torch.{scalar_type_name(array.dtype)}Tensor{{{list(array.shape)}}}"
+
+
+PUBLIC = [*names("gv.f", broadcast_shapes, broadcast_tensors, broadcast_to=expand)]

@@ -6,6 +6,7 @@ from gradviz.backends.base import Array
 from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 
 
@@ -126,3 +127,12 @@ def imag(input: Value) -> Value:
             "imag is not implemented for tensors with non-complex dtypes."
         )
     return _part(_view_as_real(input), 1)
+
+
+PUBLIC = [
+    *names("gv.f", imag, is_complex, real, view_as_complex, view_as_real),
+    *names("gv.f x.f", conj, resolve_conj, resolve_neg),
+    *names("gv.f(out=) x.f", conj_physical),
+    *names("gv.f_ x.f_", conj_physical=conj_in_place),
+    *names("np.f", conjugate=conj),
+]

@@ -12,6 +12,7 @@ from gradviz.backends.protocols import Accelerator
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.memory_layout import laid_out_like
 from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 
 
@@ -93,3 +94,6 @@ def _cast(grad: Value, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """
     given: np.dtype[Any] = raw(grad).dtype
     return np.result_type(given, dtype) if given.kind == "c" else dtype
+
+
+PUBLIC = [*names("gv.f x.f", clone)]

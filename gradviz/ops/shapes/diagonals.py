@@ -8,6 +8,7 @@ from gradviz.backends.base import Array
 from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.shape import reshape
@@ -208,3 +209,12 @@ def triu(input: Value, diagonal: int = 0) -> Value:
 def _check_matrices(name: str, x: Array) -> None:
     if x.ndim < 2:
         raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+
+PUBLIC = [
+    *names("gv.f x.f", diag_embed, diagflat, diagonal),
+    *names("gv.f(out=) x.f", diag),
+    *names("gv.f(out=) x.f x.f_", tril, triu),
+    *names("x.f", trace),
+    *names("x.f_", fill_diagonal),
+]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from gradviz.backends.wrapped_array import check_elements
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 
 
@@ -45,3 +46,6 @@ def _check_classes(classes: np.ndarray, num_classes: int | None) -> None:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes is not None and np.max(classes) >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
+
+
+PUBLIC = [*names("F.f", one_hot)]

@@ -17,6 +17,7 @@ from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
 from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.broadcasting import broadcast_to, common_shape
 from gradviz.ops.shapes.shape import reshape
@@ -409,3 +410,8 @@ def _broadcast_but_one(x: Value, index: Array, dim: int) -> tuple[Value, Array]:
     ours, theirs = list(common), list(common)
     ours[dim], theirs[dim] = raw(x).shape[dim], index.shape[dim]
     return broadcast_to(x, tuple(ours)), np.broadcast_to(index, tuple(theirs))
+
+
+PUBLIC = [
+    *names("gv.f(out=) x.f", gather, index_select, masked_select, take, take_along_dim),
+]

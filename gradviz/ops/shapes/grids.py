@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_list
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.broadcasting import broadcast_to
@@ -90,3 +91,6 @@ def combinations(input: Value, r: int = 2, with_replacement: bool = False) -> Va
     for first, second in pairwise(places):
         wanted &= second >= first if with_replacement else second > first
     return stack([masked_select(grid, wanted) for grid in meshgrid(*[input] * r)], 1)
+
+
+PUBLIC = [*names("gv.f", cartesian_prod, combinations, meshgrid)]

@@ -13,6 +13,7 @@ from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.memory_layout import in_c_order
 from gradviz.ops.recording.promotion import Scalar
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.broadcasting import sum_to
 from gradviz.ops.shapes.gathering import add_rows
@@ -184,3 +185,6 @@ def _is_array(index: Array | slice) -> bool:
 def _never_twice(indices: Indices) -> bool:
     """Whether no element can be taken twice."""
     return all(isinstance(one, slice) or is_mask(one) for one in indices)
+
+
+PUBLIC = [*names("gv.f gv.f_ x.f x.f_", index_put)]

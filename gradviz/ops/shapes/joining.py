@@ -12,6 +12,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
 from gradviz.ops.recording.memory_layout import has_channels_last, in_c_order
 from gradviz.ops.recording.promotion import result_dtype
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_list
 from gradviz.ops.recording.result import record
 from gradviz.ops.recording.variable import Value, Variable, raw
@@ -225,3 +226,10 @@ def _check_joined(arrays: Sequence[Array], dim: int) -> None:
                     f"size {wanted} but got size {got} for tensor number {i} in the "
                     f"list."
                 )
+
+
+PUBLIC = [
+    *names("gv.f", block_diag),
+    *names("gv.f(out=)", cat, column_stack, dstack, hstack, stack, vstack, concat=cat),
+    *names("gv.f(out=)", concatenate=cat, row_stack=vstack),
+]

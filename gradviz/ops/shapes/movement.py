@@ -8,6 +8,7 @@ from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Dims, Shape, several, wrap_dim
 from gradviz.ops.recording.memory_layout import in_c_order, laid_out_like
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 
 
@@ -124,3 +125,9 @@ def rot90(input: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> Value:
         if not -ndim <= dim < ndim:
             raise RuntimeError(f"Rotation dim{i} out of range, dim{i} = {dim}")
     return _rot90(input, k, (dims[0] % ndim, dims[1] % ndim))
+
+
+PUBLIC = [
+    *names("gv.f", flip),
+    *names("gv.f x.f", fliplr, flipud, roll, rot90),
+]

@@ -10,6 +10,7 @@ from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
 from gradviz.ops.recording.dimensions import Shape, at
 from gradviz.ops.recording.memory_layout import as_images
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.shapes.assignment import copy_
 from gradviz.ops.shapes.slicing import slice_part
@@ -269,3 +270,9 @@ def _check_widths(shape: Shape, widths: Widths, mode: str) -> None:
             raise RuntimeError(
                 "Negative padding value is resulting in an empty dimension"
             )
+
+
+PUBLIC = [
+    *names("gv.f", constant_pad_nd),
+    *names("F.f", pad),
+]

@@ -7,9 +7,11 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, several, wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.shape import alias
+from gradviz.ops.shapes.view_in_place import becoming
 
 
 def _swapped(x: Array, dim0: int, dim1: int) -> Array:
@@ -196,3 +198,13 @@ def reversed_dims(x: Value) -> Value:
 
 def _inverse(dims: Shape) -> Shape:
     return tuple(sorted(range(len(dims)), key=dims.__getitem__))
+
+
+PUBLIC = [
+    *names("gv.f", permute),
+    *names("gv.f x.f", adjoint, movedim, swapaxes, t, transpose, moveaxis=movedim),
+    *names("gv.f x.f", swapdims=transpose),
+    *names("x.f", swapaxes_=becoming(transpose_itself)),
+    *names("x.f", swapdims_=becoming(transpose_itself), t_=becoming(t_itself)),
+    *names("x.f", transpose_=becoming(transpose_itself)),
+]

@@ -6,6 +6,7 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 
 
@@ -123,3 +124,6 @@ def _check_dimensions(name: str, ndim: int) -> None:
             f"{name} expects input to have at least 3 dimensions, but got input with "
             f"{ndim} dimension(s)"
         )
+
+
+PUBLIC = [*names("gv.f F.f", channel_shuffle, pixel_shuffle, pixel_unshuffle)]

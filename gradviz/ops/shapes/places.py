@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradviz.ops.recording.dimensions import INTEGERS
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 
 
@@ -58,3 +59,10 @@ def unravel_index(indices: Value, shape: int | Sequence[int]) -> tuple[Value, ..
         places, place = np.floor_divide(places, size), np.remainder(places, size)
         found.append(variable(place))
     return tuple(reversed(found))
+
+
+PUBLIC = [
+    *names("gv.f", unravel_index),
+    *names("gv.f x.f", argwhere),
+    *names("gv.f(out=) x.f", nonzero),
+]

@@ -15,6 +15,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.copying import contiguous_copy
 
@@ -229,3 +230,9 @@ def _runs(array: Array) -> list[list[int]]:
         else:
             runs.append([size, stride])
     return runs
+
+
+PUBLIC = [
+    *names("gv.f", reshape, unflatten),
+    *names("gv.f x.f", flatten, ravel),
+]

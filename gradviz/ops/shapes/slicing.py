@@ -6,6 +6,7 @@ from gradviz.backends.base import Array
 from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 
 
@@ -96,3 +97,6 @@ def narrow(input: Value, dim: int, start: Value, length: int) -> Value:
             f"start ({start}) + length ({length}) exceeds dimension size ({size})."
         )
     return slice_part(input, dim, slice(start, start + length, 1))
+
+
+PUBLIC = [*names("gv.f x.f", narrow, select)]

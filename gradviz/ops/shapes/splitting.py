@@ -10,6 +10,7 @@ from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape, at, wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.joining import cat, stack
 from gradviz.ops.shapes.slicing import slice_part
@@ -328,3 +329,12 @@ def _split_equally(
             f"{indices_or_sections}!"
         )
     return tensor_split(x, indices_or_sections, dim)
+
+
+PUBLIC = [
+    *names("gv.f", dsplit, hsplit, vsplit),
+    *names("gv.f x.f", chunk, split, split_with_sizes, tensor_split, unbind),
+    *names("gv.f x.f", unsafe_chunk, unsafe_split, unsafe_split_with_sizes),
+    *names("x.f", dsplit=splitting_method(dsplit), hsplit=splitting_method(hsplit)),
+    *names("x.f", vsplit=splitting_method(vsplit)),
+]

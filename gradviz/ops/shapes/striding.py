@@ -8,7 +8,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.shapes.view_in_place import becoming
 
 # --- sliding windows ------------------------------------------------------------------
 
@@ -166,3 +168,9 @@ def as_strided(
             f"{x.nbytes}"
         )
     return _as_strided(input, tuple(size), tuple(stride), offset)
+
+
+PUBLIC = [
+    *names("gv.f x.f", as_strided, as_strided_=becoming(as_strided)),
+    *names("x.f", unfold),
+]

@@ -11,6 +11,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, several, wrap_dim
 from gradviz.ops.recording.promotion import python_number
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.broadcasting import expand
 from gradviz.ops.shapes.copying import contiguous_copy
@@ -138,3 +139,9 @@ def _check_repeats(repeats: Array) -> None:
 def _check_not_negative(repeats: Array) -> None:
     if repeats.size and np.min(repeats) < 0:
         raise RuntimeError("repeats can not be negative")
+
+
+PUBLIC = [
+    *names("gv.f", tile),
+    *names("gv.f x.f", repeat_interleave),
+]

@@ -13,9 +13,11 @@ from gradviz.ops.recording.dimensions import (
     wrap_dim,
     wrap_dims,
 )
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_list
 from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.shapes.view_in_place import becoming
 
 
 def _squeezed(x: Array, shape: Shape) -> Array:
@@ -140,3 +142,11 @@ def _each(tensors: tuple[Value, ...], function: Callable[[Value], Value]) -> Val
         tensors = tuple(tensors[0])
     check_list(tensors)
     return tuple(function(one) for one in tensors)
+
+
+PUBLIC = [
+    *names("gv.f", atleast_1d, atleast_2d, atleast_3d),
+    *names("gv.f x.f", squeeze, unsqueeze),
+    *names("x.f", squeeze_=becoming(squeeze_itself)),
+    *names("x.f", unsqueeze_=becoming(unsqueeze_itself)),
+]

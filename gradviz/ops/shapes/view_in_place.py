@@ -6,7 +6,7 @@ place in the graph that the view would have. Other views of it must be made anew
 
 import math
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import TypeVar
 
 import numpy as np
@@ -47,6 +47,7 @@ def resize(x: V, shape: Shape) -> V:
     return x
 
 
+@cache
 def becoming(op: Op) -> Callable[..., Value]:
     """The form of a view op that makes its first argument the view, and returns it."""
 

@@ -6,6 +6,7 @@ from gradviz.backends.base import Array
 from gradviz.backends.pinned_array import assign
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
+from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.diagonals import diagonal
 from gradviz.ops.shapes.slicing import select_entry, slice_part
@@ -114,3 +115,9 @@ def _check_size(src: Value, wanted: Shape) -> None:
             f"expected src to have a size equal to the slice of self. src size = "
             f"{list(raw(src).shape)}, slice size = {list(wanted)}"
         )
+
+
+PUBLIC = [
+    *names("gv.f x.f", diagonal_scatter, select_scatter),
+    *names("gv.f(out=) x.f", slice_scatter),
+]

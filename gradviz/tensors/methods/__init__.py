@@ -1,5 +1,4 @@
-"""The methods of a Tensor that are ops: one class a family, mixed into it.
+"""The methods of a Tensor that are no ops: one class a family, mixed into it.
 
-Most methods are the ops themselves, set as attributes: what they do is said where they
-are defined, in `gradviz.ops`.
+The others are the ops themselves, each named in `gradviz.ops` where it is defined.
 """

@@ -26,16 +26,9 @@ from gradviz.ops.shapes import assignment
 
 
 class Assignment(Variable):
-    """Assignment to all elements, or to some.
-
-    Most methods are functions of `gradviz.ops.shapes.assignment`, described there.
-    """
+    """Assignment to all elements, or to some."""
 
     __slots__ = ()
-
-    copy_ = assignment.copy_
-    fill_ = assignment.fill_
-    zero_ = assignment.zero_
 
     def set_(self, source: Variable | None = None) -> Self:
         """Give the tensor the memory of `source`, or none at all.

@@ -101,6 +101,10 @@ class Description(Variable):
         """Whether the elements are floats."""
         return self.dtype.kind == "f"
 
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return self.dtype.kind == "c"
+
     def is_signed(self) -> bool:
         """Whether the elements may be negative."""
         return self.dtype.kind in "fci"

@@ -9,7 +9,6 @@ from typing import Any, Final, Self
 import numpy as np
 
 from gradviz.backends.base import beside
-from gradviz.ops.elementwise import drawing
 from gradviz.ops.elementwise.drawing import (
     chances_of,
     check_kind,
@@ -31,9 +30,6 @@ class Draws(Variable):
     """
 
     __slots__ = ()
-
-    bernoulli = drawing.bernoulli
-    multinomial = drawing.multinomial
 
     def normal_(
         self, mean: float = 0, std: float = 1, *, generator: Generator | None = None

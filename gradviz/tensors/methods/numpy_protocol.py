@@ -4,6 +4,7 @@ PyTorch converts to an array where it can; here ``np.sin(x)`` is ``x.sin()``. Wh
 no such op works on arrays, and is refused where a gradient would be lost.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -12,87 +13,34 @@ import numpy as np
 from gradviz.backends.pinned_array import read_at_once
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.public import Home
 from gradviz.ops.recording.variable import Value, Variable, variable
 from gradviz.ops.shapes.joining import cat, stack
+from gradviz.ops.table import public
 from gradviz.tensors.methods.conversion import Conversion
 
-#: Methods that do what a ufunc of another name does.
-_UFUNCS: Final = {
-    "add": "__add__",
-    "subtract": "__sub__",
-    "multiply": "__mul__",
-    "divide": "__truediv__",
-    "floor_divide": "__floordiv__",
-    "remainder": "__mod__",
-    "power": "__pow__",
-    "matmul": "__matmul__",
-    "negative": "neg",
-    "absolute": "abs",
-    "conjugate": "conj",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arcsinh": "asinh",
-    "arccosh": "acosh",
-    "arctanh": "atanh",
-    "rint": "round",
-    "equal": "__eq__",
-    "not_equal": "__ne__",
-    "less": "__lt__",
-    "less_equal": "__le__",
-    "greater": "__gt__",
-    "greater_equal": "__ge__",
-    "bitwise_and": "__and__",
-    "bitwise_or": "__or__",
-    "bitwise_xor": "__xor__",
-    "invert": "__invert__",
+#: What does the same as a ufunc: operators, and ops that say so themselves.
+_UFUNCS: Final[Mapping[str, Callable[..., Any]]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "power": operator.pow,
+    "matmul": operator.matmul,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "invert": operator.invert,
+    **public(Home.UFUNCS),
 }
-
-#: Those of one or two arrays that have the same name.
-_SAME: Final = frozenset(
-    [
-        "sin",
-        "cos",
-        "tan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sqrt",
-        "square",
-        "reciprocal",
-        "sign",
-        "floor",
-        "ceil",
-        "trunc",
-        "maximum",
-        "minimum",
-        "fmax",
-        "fmin",
-        "hypot",
-        "logaddexp",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "signbit",
-        "logical_and",
-        "logical_or",
-        "logical_not",
-        "logical_xor",
-        "copysign",
-        "heaviside",
-        "deg2rad",
-        "rad2deg",
-        "positive",
-    ]
-)
 
 
 class NumpyProtocol(Conversion):
@@ -125,15 +73,9 @@ class NumpyProtocol(Conversion):
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Value, **kwargs: Value
     ) -> Value:
-        name = ufunc.__name__
-        name = _UFUNCS.get(name, name if name in _SAME else "")
-        if method == "__call__" and not kwargs and name and len(inputs) <= 2:
-            first, *rest = inputs
-            if not isinstance(first, Variable):
-                first = variable(np.asarray(first))
-                if isinstance(inputs[0], np.generic):  # a number, not an array
-                    return _of_number(name, inputs[0].item(), rest[0])
-            return getattr(first, name)(*rest)
+        function = _UFUNCS.get(ufunc.__name__)
+        if function and method == "__call__" and not kwargs and len(inputs) <= 2:
+            return function(_first(inputs[0]), *inputs[1:])
         result = getattr(ufunc, method)(*_arrays(inputs), **_arrays_by_name(kwargs))
         return variable(result) if isinstance(result, np.ndarray) else result
 
@@ -151,12 +93,13 @@ class NumpyProtocol(Conversion):
         return function(*_arrays(args), **_arrays_by_name(kwargs))
 
 
-def _of_number(name: str, number: complex, x: Value) -> Value:
-    """A binary op whose first operand is a number."""
-    reflected = getattr(x, name.replace("__", "__r", 1), None)
-    if reflected is not None:
-        return reflected(number)
-    return getattr(variable(np.asarray(number, x.array.dtype)), name)(x)
+def _first(value: Value) -> Value:
+    """A first operand, as an op takes it."""
+    if isinstance(value, Variable):
+        return value
+    if isinstance(value, np.generic):  # a number, which leaves the dtype to the other
+        return value.item()
+    return variable(np.asarray(value))
 
 
 def _arrays(values: Iterable[Value]) -> list[Value]:

@@ -6,30 +6,20 @@ from typing import Final, Self
 import numpy as np
 
 from gradviz.ops.recording.dimensions import varargs
-from gradviz.ops.recording.in_place import in_place
 from gradviz.ops.recording.variable import Value, Variable
-from gradviz.ops.reductions import putting, slice_updates
-from gradviz.ops.reductions import scatter as scattering
 from gradviz.ops.shapes import (
+    assignment,
     broadcasting,
+    complex_parts,
     copying,
-    diagonals,
-    gathering,
     indexing,
     movement,
     permutation,
-    places,
-    slicing,
-    splitting,
-    striding,
     tiling,
-    unit_dimensions,
-    view_scatter,
 )
-from gradviz.ops.shapes import index_put as index_putting
 from gradviz.ops.shapes import shape as shapes
 from gradviz.ops.shapes.copying import MemoryFormat
-from gradviz.ops.shapes.view_in_place import becoming, resize
+from gradviz.ops.shapes.view_in_place import resize
 from gradviz.tensors.dtypes import DType
 
 C_ORDER: Final = MemoryFormat.CONTIGUOUS
@@ -41,87 +31,6 @@ class Shapes(Variable):
     __slots__ = ()
 
     __getitem__ = indexing.getitem
-
-    argwhere = places.argwhere
-    gather = gathering.gather
-    index_add = slice_updates.index_add
-    index_add_ = in_place(slice_updates.index_add)
-    index_copy = slice_updates.index_copy
-    index_copy_ = in_place(slice_updates.index_copy)
-    index_fill = slice_updates.index_fill
-    index_fill_ = in_place(slice_updates.index_fill)
-    index_put = index_putting.index_put
-    index_put_ = in_place(index_putting.index_put)
-    index_reduce = slice_updates.index_reduce
-    index_reduce_ = in_place(slice_updates.index_reduce)
-    index_select = gathering.index_select
-    masked_scatter = putting.masked_scatter
-    masked_scatter_ = in_place(putting.masked_scatter)
-    masked_select = gathering.masked_select
-    narrow = slicing.narrow
-    nonzero = places.nonzero
-    put = putting.put
-    put_ = in_place(putting.put)
-    scatter = scattering.scatter
-    scatter_ = in_place(scattering.scatter)
-    scatter_add = scattering.scatter_add
-    scatter_add_ = in_place(scattering.scatter_add)
-    scatter_reduce = scattering.scatter_reduce
-    scatter_reduce_ = in_place(scattering.scatter_reduce)
-    select = slicing.select
-    take = gathering.take
-    take_along_dim = gathering.take_along_dim
-
-    as_strided = striding.as_strided
-    as_strided_ = becoming(striding.as_strided)
-    unfold = striding.unfold
-
-    diag = diagonals.diag
-    diag_embed = diagonals.diag_embed
-    diagflat = diagonals.diagflat
-    diagonal = diagonals.diagonal
-    select_scatter = view_scatter.select_scatter
-    slice_scatter = view_scatter.slice_scatter
-    diagonal_scatter = view_scatter.diagonal_scatter
-    fill_diagonal_ = in_place(diagonals.fill_diagonal)
-    trace = diagonals.trace
-    tril = diagonals.tril
-    tril_ = in_place(diagonals.tril)
-    triu = diagonals.triu
-    triu_ = in_place(diagonals.triu)
-
-    fliplr = movement.fliplr
-    flipud = movement.flipud
-    roll = movement.roll
-    rot90 = movement.rot90
-
-    chunk = splitting.chunk
-    dsplit = splitting.splitting_method(splitting.dsplit)
-    hsplit = splitting.splitting_method(splitting.hsplit)
-    split = splitting.split
-    split_with_sizes = splitting.split_with_sizes
-    tensor_split = splitting.tensor_split
-    unbind = splitting.unbind
-    unsafe_chunk = splitting.unsafe_chunk
-    unsafe_split = splitting.unsafe_split
-    unsafe_split_with_sizes = splitting.unsafe_split_with_sizes
-    vsplit = splitting.splitting_method(splitting.vsplit)
-
-    repeat_interleave = tiling.repeat_interleave
-
-    adjoint = permutation.adjoint
-    flatten = shapes.flatten
-    moveaxis = movedim = permutation.movedim
-    ravel = shapes.ravel
-    squeeze = unit_dimensions.squeeze
-    squeeze_ = becoming(unit_dimensions.squeeze_itself)
-    swapdims = transpose = permutation.transpose
-    swapaxes = permutation.swapaxes
-    t = permutation.t
-    t_ = becoming(permutation.t_itself)
-    swapaxes_ = swapdims_ = transpose_ = becoming(permutation.transpose_itself)
-    unsqueeze = unit_dimensions.unsqueeze
-    unsqueeze_ = becoming(unit_dimensions.unsqueeze_itself)
 
     @property
     def T(self) -> Self:  # noqa: N802 - NumPy's and PyTorch's name
@@ -154,6 +63,31 @@ class Shapes(Variable):
             RuntimeError: There are less than two.
         """
         return permutation.adjoint(self)
+
+    @property
+    def real(self) -> Self:
+        """The real parts, sharing memory; of what is real the tensor itself.
+
+        They may be set, to a tensor or a number.
+        """
+        return complex_parts.real(self)
+
+    @real.setter
+    def real(self, value: Value) -> None:
+        assignment.setitem(complex_parts.real(self), ..., value)
+
+    @property
+    def imag(self) -> Self:
+        """The imaginary parts, sharing memory; they may be set too.
+
+        Raises:
+            RuntimeError: The elements are real.
+        """
+        return complex_parts.imag(self)
+
+    @imag.setter
+    def imag(self, value: Value) -> None:
+        assignment.setitem(complex_parts.imag(self), ..., value)
 
     # --- lengths given one by one, or as one sequence ---------------------------------
 

@@ -1,0 +1,56 @@
+import operator
+from types import ModuleType
+
+import pytest
+
+import gradviz as gv
+from gradviz.ops.recording.public import Home, names
+from gradviz.ops.table import gathered, public, publish
+from tests.ops.cases.table import CASES
+
+
+def module(name, *said):
+    made = ModuleType(name)
+    made.PUBLIC = list(said)
+    return made
+
+
+def halve(x):
+    return x / 2
+
+
+def test_what_a_module_says_is_in_the_table():
+    table = gathered([module("halves", *names("gv.f x.f_", halve)), ModuleType("none")])
+
+    x = gv.ones(2)
+    assert table[Home.GRADVIZ]["halve"] is halve
+    assert table[Home.TENSOR]["halve_"](x) is x
+    assert x.tolist() == [0.5, 0.5]
+
+
+def test_a_name_said_twice_is_refused_with_both_places():
+    first, second = (module(name, *names("gv.f", halve)) for name in ("one", "other"))
+
+    with pytest.raises(
+        ImportError, match=r"'halve' .* twice, by PUBLIC of one and of o"
+    ):
+        gathered([first, second])
+
+
+def test_a_name_that_its_owner_has_already_is_refused():
+    name = next(iter(public(Home.SPECIAL)))
+    owner = ModuleType("special")
+    setattr(owner, name, halve)
+
+    with pytest.raises(ImportError, match=f"special defines {name!r} itself"):
+        publish(Home.SPECIAL, owner)
+
+
+def test_every_method_is_the_op_itself():
+    for name, op in public(Home.TENSOR).items():
+        assert vars(gv.Tensor)[name] is op
+
+
+def test_every_case_is_about_something_public():
+    for name in {case.name for case in CASES}:
+        assert callable(operator.attrgetter(name)(gv))

@@ -30,7 +30,8 @@ from gradviz.backends.stream import (
 from gradviz.capture import load_trace, record
 from gradviz.diagnostics import find_nan, graph_size, live_graphs, why_none
 from gradviz.errors import OutOfMemoryError
-from gradviz.nn.activation_functions import (
+from gradviz.nn.files import load, save
+from gradviz.nn.functional import (
     celu_,
     relu_,
     rrelu,
@@ -38,7 +39,6 @@ from gradviz.nn.activation_functions import (
     selu_,
     threshold_,
 )
-from gradviz.nn.files import load, save
 from gradviz.nn.members import typename
 from gradviz.ops.algebra.contractions import chain_matmul, cross, inner, kron, tensordot
 from gradviz.ops.algebra.covariance import corrcoef, cov

@@ -4,9 +4,19 @@ from types import ModuleType
 import pytest
 
 import gradviz as gv
+import gradviz.linalg
+import gradviz.nn.functional
+import gradviz.special
 from gradviz.ops.recording.public import Home, names
 from gradviz.ops.table import gathered, public, publish
 from tests.ops.cases.table import CASES
+
+OWNERS = {
+    Home.TENSOR: gv.Tensor,
+    Home.FUNCTIONAL: gradviz.nn.functional,
+    Home.LINALG: gradviz.linalg,
+    Home.SPECIAL: gradviz.special,
+}
 
 
 def module(name, *said):
@@ -46,9 +56,10 @@ def test_a_name_that_its_owner_has_already_is_refused():
         publish(Home.SPECIAL, owner)
 
 
-def test_every_method_is_the_op_itself():
-    for name, op in public(Home.TENSOR).items():
-        assert vars(gv.Tensor)[name] is op
+@pytest.mark.parametrize("home", OWNERS)
+def test_every_name_is_where_it_says(home):
+    for name, op in public(home).items():
+        assert vars(OWNERS[home])[name] is op
 
 
 def test_every_case_is_about_something_public():

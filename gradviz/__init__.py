@@ -6,8 +6,8 @@
 >>> x.grad
 tensor([2., 4.])
 
-Public names are listed in `gradviz.api` and come from there when they are first asked
-for, so that ``gradviz --help`` need not wait for NumPy.
+Public names are in `gradviz.api` and come from there when they are first asked for, so
+that ``gradviz --help`` need not wait for NumPy.
 """
 
 import importlib

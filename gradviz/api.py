@@ -1,1110 +1,155 @@
-"""Every public name of `import gradviz as gv`, in one list.
+"""Every public name of `import gradviz as gv`.
 
-`gradviz` itself imports this module when the first of these names is asked for, so that
-the command line starts without NumPy.
+Here are those of other things than ops: classes, dtypes, modes, how to make tensors.
+The table of `gradviz.ops` has the others. `gradviz` itself imports this module when the
+first of these names is asked for, so that the command line starts without NumPy.
 """
 
+import sys as _sys
+
+from gradviz.autograd import enable_grad as enable_grad
+from gradviz.autograd import inference_mode as inference_mode
 from gradviz.autograd import (
-    enable_grad,
-    inference_mode,
-    is_anomaly_check_nan_enabled,
-    is_anomaly_enabled,
-    is_grad_enabled,
-    is_inference,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
+    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
 )
-from gradviz.backends.device import Device, get_default_device, set_default_device
+from gradviz.autograd import is_anomaly_enabled as is_anomaly_enabled
+from gradviz.autograd import is_grad_enabled as is_grad_enabled
+from gradviz.autograd import is_inference as is_inference
+from gradviz.autograd import is_inference_mode_enabled as is_inference_mode_enabled
+from gradviz.autograd import no_grad as no_grad
+from gradviz.autograd import set_grad_enabled as set_grad_enabled
+from gradviz.backends.device import Device as Device
 from gradviz.backends.device import Device as device
-from gradviz.backends.simulated import set_device_count
-from gradviz.backends.stream import (
-    Event,
-    Stream,
-    current_stream,
-    default_stream,
-    set_stream,
-    stream,
-    synchronize,
-)
-from gradviz.capture import load_trace, record
-from gradviz.diagnostics import find_nan, graph_size, live_graphs, why_none
-from gradviz.errors import OutOfMemoryError
-from gradviz.nn.files import load, save
-from gradviz.nn.functional import (
-    celu_,
-    relu_,
-    rrelu,
-    rrelu_,
-    selu_,
-    threshold_,
-)
-from gradviz.nn.members import typename
-from gradviz.ops.algebra.contractions import chain_matmul, cross, inner, kron, tensordot
-from gradviz.ops.algebra.covariance import corrcoef, cov
-from gradviz.ops.algebra.einsum import einsum
-from gradviz.ops.algebra.factorizations import older_cholesky as cholesky
-from gradviz.ops.algebra.factorizations import older_qr as qr
-from gradviz.ops.algebra.factorizations import older_svd as svd
-from gradviz.ops.algebra.fused_products import addbmm, addmm, addmv, addr, baddbmm
-from gradviz.ops.algebra.matrix_functions import pinverse
-from gradviz.ops.algebra.matrix_functions import tensor_matrix_exp as matrix_exp
-from gradviz.ops.algebra.matrix_functions import tensor_matrix_power as matrix_power
-from gradviz.ops.algebra.matrix_norms import tensor_norm as norm
-from gradviz.ops.algebra.products import bmm, dot, matmul, mm, mv, outer, vdot
-from gradviz.ops.algebra.products import outer as ger
-from gradviz.ops.algebra.solving import (
-    cholesky_inverse,
-    cholesky_solve,
-    inverse,
-    logdet,
-)
-from gradviz.ops.algebra.solving import tensor_det as det
-from gradviz.ops.algebra.solving import tensor_slogdet as slogdet
-from gradviz.ops.elementwise.activation import (
-    celu,
-    hardshrink,
-    prelu,
-    relu,
-    selu,
-    sigmoid,
-)
-from gradviz.ops.elementwise.arithmetic import (
-    add,
-    addcdiv,
-    addcmul,
-    div,
-    divide,
-    floor_divide,
-    fmod,
-    lerp,
-    mul,
-    multiply,
-    neg,
-    negative,
-    positive,
-    reciprocal,
-    remainder,
-    rsub,
-    sub,
-    subtract,
-    true_divide,
-)
-from gradviz.ops.elementwise.bessel_functions import i0
-from gradviz.ops.elementwise.bitwise import (
-    bitwise_and,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-    gcd,
-    lcm,
-)
-from gradviz.ops.elementwise.comparison import (
-    allclose,
-    eq,
-    equal,
-    ge,
-    greater,
-    greater_equal,
-    gt,
-    heaviside,
-    isclose,
-    isfinite,
-    isinf,
-    isnan,
-    isneginf,
-    isposinf,
-    isreal,
-    le,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    lt,
-    ne,
-    not_equal,
-    signbit,
-)
-from gradviz.ops.elementwise.drawing import bernoulli, multinomial, poisson
-from gradviz.ops.elementwise.error_functions import erf, erfc, erfinv
-from gradviz.ops.elementwise.gamma_functions import digamma, lgamma, mvlgamma, polygamma
-from gradviz.ops.elementwise.incomplete_gamma import igamma, igammac
-from gradviz.ops.elementwise.polar_form import angle, complex, polar
-from gradviz.ops.elementwise.powers import float_power, pow, square
-from gradviz.ops.elementwise.rounding import (
-    abs,
-    absolute,
-    ceil,
-    copysign,
-    fix,
-    floor,
-    frac,
-    round,
-    sgn,
-    sign,
-    trunc,
-)
-from gradviz.ops.elementwise.selection import (
-    clamp,
-    clamp_max,
-    clamp_min,
-    clip,
-    fmax,
-    fmin,
-    masked_fill,
-    maximum,
-    minimum,
-    nan_to_num,
-    threshold,
-    where,
-)
-from gradviz.ops.elementwise.special_functions import ldexp, logit, xlogy
-from gradviz.ops.elementwise.transcendental import (
-    exp,
-    exp2,
-    expm1,
-    log,
-    log1p,
-    log2,
-    log10,
-    logaddexp,
-    logaddexp2,
-    rsqrt,
-    sqrt,
-)
-from gradviz.ops.elementwise.trigonometric import (
-    acos,
-    acosh,
-    arccos,
-    arccosh,
-    arcsin,
-    arcsinh,
-    arctan,
-    arctan2,
-    arctanh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cos,
-    cosh,
-    deg2rad,
-    hypot,
-    rad2deg,
-    sin,
-    sinc,
-    sinh,
-    tan,
-    tanh,
-)
-from gradviz.ops.layers.adaptive_pooling import adaptive_avg_pool1d
-from gradviz.ops.layers.class_loss import cross_entropy, nll_loss
-from gradviz.ops.layers.convolution import (
-    conv1d,
-    conv2d,
-    conv3d,
-    conv_transpose1d,
-    conv_transpose2d,
-    conv_transpose3d,
-)
-from gradviz.ops.layers.distance import (
-    cdist,
-    cosine_similarity,
-    dist,
-    pairwise_distance,
-)
-from gradviz.ops.layers.dropout import native_dropout
-from gradviz.ops.layers.dropout import tensor_alpha_dropout as alpha_dropout
-from gradviz.ops.layers.dropout import tensor_dropout as dropout
-from gradviz.ops.layers.dropout import (
-    tensor_feature_alpha_dropout as feature_alpha_dropout,
-)
-from gradviz.ops.layers.dropout import tensor_feature_dropout as feature_dropout
-from gradviz.ops.layers.linear import bilinear, linear
-from gradviz.ops.layers.loss import mse_loss
-from gradviz.ops.layers.normalization import (
-    group_norm,
-    layer_norm,
-    native_batch_norm,
-    native_layer_norm,
-    rms_norm,
-)
-from gradviz.ops.layers.pooling import avg_pool1d, max_pool1d, max_pool2d, max_pool3d
-from gradviz.ops.recording import return_types
-from gradviz.ops.recording.generator import Generator, default_generator
-from gradviz.ops.recording.promotion import set_default_dtype
+from gradviz.backends.device import get_default_device as get_default_device
+from gradviz.backends.device import set_default_device as set_default_device
+from gradviz.backends.simulated import set_device_count as set_device_count
+from gradviz.backends.stream import Event as Event
+from gradviz.backends.stream import Stream as Stream
+from gradviz.backends.stream import current_stream as current_stream
+from gradviz.backends.stream import default_stream as default_stream
+from gradviz.backends.stream import set_stream as set_stream
+from gradviz.backends.stream import stream as stream
+from gradviz.backends.stream import synchronize as synchronize
+from gradviz.capture import load_trace as load_trace
+from gradviz.capture import record as record
+from gradviz.diagnostics import find_nan as find_nan
+from gradviz.diagnostics import graph_size as graph_size
+from gradviz.diagnostics import live_graphs as live_graphs
+from gradviz.diagnostics import why_none as why_none
+from gradviz.errors import OutOfMemoryError as OutOfMemoryError
+from gradviz.nn.files import load as load
+from gradviz.nn.files import save as save
+from gradviz.nn.members import typename as typename
+from gradviz.ops.recording import return_types as return_types
+from gradviz.ops.recording.calling import by_input as _by_input
+from gradviz.ops.recording.generator import Generator as Generator
+from gradviz.ops.recording.generator import default_generator as default_generator
+from gradviz.ops.recording.promotion import set_default_dtype as set_default_dtype
+from gradviz.ops.recording.public import Home as _Home
 from gradviz.ops.recording.variable import detached as detach
-from gradviz.ops.reductions.cumulative import (
-    cummax,
-    cummin,
-    cumprod,
-    cumsum,
-    logcumsumexp,
-)
-from gradviz.ops.reductions.differences import (
-    cumulative_trapezoid,
-    diff,
-    gradient,
-    trapezoid,
-    trapz,
-)
-from gradviz.ops.reductions.extremes import (
-    amax,
-    amin,
-    aminmax,
-    argmax,
-    argmin,
-    max,
-    min,
-)
-from gradviz.ops.reductions.order_statistics import kthvalue, median, mode, nanmedian
-from gradviz.ops.reductions.putting import masked_scatter, put
-from gradviz.ops.reductions.quantiles import nanquantile, quantile
-from gradviz.ops.reductions.reduction import (
-    all,
-    any,
-    count_nonzero,
-    logsumexp,
-    mean,
-    nanmean,
-    nansum,
-    prod,
-    sum,
-)
-from gradviz.ops.reductions.renorm import renorm
-from gradviz.ops.reductions.scatter import scatter, scatter_add, scatter_reduce
-from gradviz.ops.reductions.searching import bucketize, isin, searchsorted
-from gradviz.ops.reductions.slice_updates import (
-    index_add,
-    index_copy,
-    index_fill,
-    index_reduce,
-)
-from gradviz.ops.reductions.softmax import tensor_log_softmax as log_softmax
-from gradviz.ops.reductions.softmax import tensor_softmax as softmax
-from gradviz.ops.reductions.sorting import argsort, msort, sort, topk
-from gradviz.ops.reductions.statistics import (
-    bincount,
-    histc,
-    std,
-    std_mean,
-    var,
-    var_mean,
-)
-from gradviz.ops.reductions.uniqueness import unique, unique_consecutive
-from gradviz.ops.shapes.broadcasting import broadcast_shapes, broadcast_tensors
-from gradviz.ops.shapes.broadcasting import expand as broadcast_to
-from gradviz.ops.shapes.complex_parts import (
-    conj,
-    conj_physical,
-    imag,
-    is_complex,
-    real,
-    resolve_conj,
-    resolve_neg,
-    view_as_complex,
-    view_as_real,
-)
 from gradviz.ops.shapes.copying import MemoryFormat as memory_format
-from gradviz.ops.shapes.copying import clone, contiguous_format, preserve_format
-from gradviz.ops.shapes.diagonals import (
-    diag,
-    diag_embed,
-    diagflat,
-    diagonal,
-    tril,
-    triu,
-)
-from gradviz.ops.shapes.gathering import (
-    gather,
-    index_select,
-    masked_select,
-    take,
-    take_along_dim,
-)
-from gradviz.ops.shapes.grids import cartesian_prod, combinations, meshgrid
-from gradviz.ops.shapes.index_put import index_put
-from gradviz.ops.shapes.joining import (
-    block_diag,
-    cat,
-    column_stack,
-    concat,
-    concatenate,
-    dstack,
-    hstack,
-    row_stack,
-    stack,
-    vstack,
-)
-from gradviz.ops.shapes.movement import flip, fliplr, flipud, roll, rot90
-from gradviz.ops.shapes.padding import constant_pad_nd
-from gradviz.ops.shapes.permutation import (
-    adjoint,
-    moveaxis,
-    movedim,
-    permute,
-    swapaxes,
-    swapdims,
-    t,
-    transpose,
-)
-from gradviz.ops.shapes.pixel_shuffling import (
-    channel_shuffle,
-    pixel_shuffle,
-    pixel_unshuffle,
-)
-from gradviz.ops.shapes.places import argwhere, nonzero, unravel_index
-from gradviz.ops.shapes.shape import flatten, ravel, reshape, unflatten
-from gradviz.ops.shapes.slicing import narrow, select
-from gradviz.ops.shapes.splitting import (
-    chunk,
-    dsplit,
-    hsplit,
-    split,
-    split_with_sizes,
-    tensor_split,
-    unbind,
-    unsafe_chunk,
-    unsafe_split,
-    unsafe_split_with_sizes,
-    vsplit,
-)
-from gradviz.ops.shapes.striding import as_strided
-from gradviz.ops.shapes.tiling import repeat_interleave, tile
-from gradviz.ops.shapes.unit_dimensions import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    squeeze,
-    unsqueeze,
-)
-from gradviz.ops.shapes.view_scatter import (
-    diagonal_scatter,
-    select_scatter,
-    slice_scatter,
-)
-from gradviz.recorded_schedule import recorded
-from gradviz.stream_check import check_streams
-from gradviz.tensors.creation import (
-    arange,
-    as_tensor,
-    asarray,
-    empty,
-    empty_like,
-    eye,
-    from_dlpack,
-    from_numpy,
-    frombuffer,
-    full,
-    full_like,
-    linspace,
-    logspace,
-    ones,
-    ones_like,
-    scalar_tensor,
-    tensor,
-    tril_indices,
-    triu_indices,
-    zeros,
-    zeros_like,
-)
-from gradviz.tensors.dtypes import (
-    bool_ as bool,
-)
-from gradviz.tensors.dtypes import (
-    cdouble,
-    cfloat,
-    complex64,
-    complex128,
-    double,
-    float16,
-    float32,
-    float64,
-    half,
-    int8,
-    int16,
-    int32,
-    int64,
-    long,
-    short,
-    uint8,
-)
+from gradviz.ops.shapes.copying import contiguous_format as contiguous_format
+from gradviz.ops.shapes.copying import preserve_format as preserve_format
+from gradviz.ops.table import publish as _publish
+from gradviz.recorded_schedule import recorded as recorded
+from gradviz.stream_check import check_streams as check_streams
+from gradviz.tensors.creation import arange as arange
+from gradviz.tensors.creation import as_tensor as as_tensor
+from gradviz.tensors.creation import asarray as asarray
+from gradviz.tensors.creation import empty as empty
+from gradviz.tensors.creation import empty_like as empty_like
+from gradviz.tensors.creation import eye as eye
+from gradviz.tensors.creation import from_dlpack as from_dlpack
+from gradviz.tensors.creation import from_numpy as from_numpy
+from gradviz.tensors.creation import frombuffer as frombuffer
+from gradviz.tensors.creation import full as full
+from gradviz.tensors.creation import full_like as full_like
+from gradviz.tensors.creation import linspace as linspace
+from gradviz.tensors.creation import logspace as logspace
+from gradviz.tensors.creation import ones as ones
+from gradviz.tensors.creation import ones_like as ones_like
+from gradviz.tensors.creation import scalar_tensor as scalar_tensor
+from gradviz.tensors.creation import tensor as tensor
+from gradviz.tensors.creation import tril_indices as tril_indices
+from gradviz.tensors.creation import triu_indices as triu_indices
+from gradviz.tensors.creation import zeros as zeros
+from gradviz.tensors.creation import zeros_like as zeros_like
+from gradviz.tensors.dtypes import bool_ as bool
+from gradviz.tensors.dtypes import cdouble as cdouble
+from gradviz.tensors.dtypes import cfloat as cfloat
+from gradviz.tensors.dtypes import complex64 as complex64
+from gradviz.tensors.dtypes import complex128 as complex128
+from gradviz.tensors.dtypes import double as double
+from gradviz.tensors.dtypes import float16 as float16
+from gradviz.tensors.dtypes import float32 as float32
+from gradviz.tensors.dtypes import float64 as float64
 from gradviz.tensors.dtypes import float_ as float
+from gradviz.tensors.dtypes import half as half
+from gradviz.tensors.dtypes import int8 as int8
+from gradviz.tensors.dtypes import int16 as int16
+from gradviz.tensors.dtypes import int32 as int32
+from gradviz.tensors.dtypes import int64 as int64
 from gradviz.tensors.dtypes import int_ as int
-from gradviz.tensors.in_place_functions import (
-    abs_,
-    acos_,
-    acosh_,
-    addmv_,
-    arccos_,
-    arccosh_,
-    arcsin_,
-    arcsinh_,
-    arctan_,
-    arctanh_,
-    as_strided_,
-    asin_,
-    asinh_,
-    atan_,
-    atanh_,
-    ceil_,
-    clamp_,
-    clamp_max_,
-    clamp_min_,
-    clip_,
-    conj_physical_,
-    cos_,
-    cosh_,
-    deg2rad_,
-    detach_,
-    erf_,
-    erfc_,
-    exp2_,
-    exp_,
-    expm1_,
-    fill_,
-    fix_,
-    floor_,
-    frac_,
-    gcd_,
-    i0_,
-    index_put_,
-    lcm_,
-    ldexp_,
-    log1p_,
-    log2_,
-    log10_,
-    log_,
-    logit_,
-    nan_to_num_,
-    neg_,
-    negative_,
-    rad2deg_,
-    reciprocal_,
-    resize_as_,
-    round_,
-    rsqrt_,
-    sigmoid_,
-    sin_,
-    sinc_,
-    sinh_,
-    sqrt_,
-    square_,
-    tan_,
-    tanh_,
-    trunc_,
-    xlogy_,
-    zero_,
-)
+from gradviz.tensors.dtypes import long as long
+from gradviz.tensors.dtypes import short as short
+from gradviz.tensors.dtypes import uint8 as uint8
 from gradviz.tensors.inquiry import (
-    are_deterministic_algorithms_enabled,
-    can_cast,
-    dtype,
-    e,
-    get_default_dtype,
-    inf,
-    is_conj,
-    is_floating_point,
-    is_neg,
-    is_nonzero,
-    is_same_size,
-    is_signed,
-    is_tensor,
-    nan,
-    newaxis,
-    numel,
-    pi,
-    promote_types,
-    result_type,
-    use_deterministic_algorithms,
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+)
+from gradviz.tensors.inquiry import can_cast as can_cast
+from gradviz.tensors.inquiry import dtype as dtype
+from gradviz.tensors.inquiry import e as e
+from gradviz.tensors.inquiry import get_default_dtype as get_default_dtype
+from gradviz.tensors.inquiry import inf as inf
+from gradviz.tensors.inquiry import is_conj as is_conj
+from gradviz.tensors.inquiry import is_floating_point as is_floating_point
+from gradviz.tensors.inquiry import is_neg as is_neg
+from gradviz.tensors.inquiry import is_nonzero as is_nonzero
+from gradviz.tensors.inquiry import is_same_size as is_same_size
+from gradviz.tensors.inquiry import is_signed as is_signed
+from gradviz.tensors.inquiry import is_tensor as is_tensor
+from gradviz.tensors.inquiry import nan as nan
+from gradviz.tensors.inquiry import newaxis as newaxis
+from gradviz.tensors.inquiry import numel as numel
+from gradviz.tensors.inquiry import pi as pi
+from gradviz.tensors.inquiry import promote_types as promote_types
+from gradviz.tensors.inquiry import result_type as result_type
+from gradviz.tensors.inquiry import (
+    use_deterministic_algorithms as use_deterministic_algorithms,
 )
 from gradviz.tensors.layout import Layout as layout
-from gradviz.tensors.layout import strided
-from gradviz.tensors.limits import finfo, iinfo
-from gradviz.tensors.old_types import (
-    BoolTensor,
-    ByteTensor,
-    CharTensor,
-    DoubleTensor,
-    FloatTensor,
-    HalfTensor,
-    IntTensor,
-    LongTensor,
-    ShortTensor,
-)
-from gradviz.tensors.out_variants import let_take_out
-from gradviz.tensors.printing import set_printoptions
-from gradviz.tensors.random import (
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    normal,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
-    seed,
-    set_rng_state,
-)
-from gradviz.tensors.size import Size
-from gradviz.tensors.tensor import Tensor
+from gradviz.tensors.layout import strided as strided
+from gradviz.tensors.limits import finfo as finfo
+from gradviz.tensors.limits import iinfo as iinfo
+from gradviz.tensors.old_types import BoolTensor as BoolTensor
+from gradviz.tensors.old_types import ByteTensor as ByteTensor
+from gradviz.tensors.old_types import CharTensor as CharTensor
+from gradviz.tensors.old_types import DoubleTensor as DoubleTensor
+from gradviz.tensors.old_types import FloatTensor as FloatTensor
+from gradviz.tensors.old_types import HalfTensor as HalfTensor
+from gradviz.tensors.old_types import IntTensor as IntTensor
+from gradviz.tensors.old_types import LongTensor as LongTensor
+from gradviz.tensors.old_types import ShortTensor as ShortTensor
+from gradviz.tensors.printing import set_printoptions as set_printoptions
+from gradviz.tensors.random import get_rng_state as get_rng_state
+from gradviz.tensors.random import initial_seed as initial_seed
+from gradviz.tensors.random import manual_seed as manual_seed
+from gradviz.tensors.random import normal as normal
+from gradviz.tensors.random import rand as rand
+from gradviz.tensors.random import rand_like as rand_like
+from gradviz.tensors.random import randint as randint
+from gradviz.tensors.random import randint_like as randint_like
+from gradviz.tensors.random import randn as randn
+from gradviz.tensors.random import randn_like as randn_like
+from gradviz.tensors.random import randperm as randperm
+from gradviz.tensors.random import seed as seed
+from gradviz.tensors.random import set_rng_state as set_rng_state
+from gradviz.tensors.size import Size as Size
+from gradviz.tensors.tensor import Tensor as Tensor
 
-__all__ = [
-    "BoolTensor",
-    "ByteTensor",
-    "CharTensor",
-    "Device",
-    "DoubleTensor",
-    "Event",
-    "FloatTensor",
-    "Generator",
-    "HalfTensor",
-    "IntTensor",
-    "LongTensor",
-    "OutOfMemoryError",
-    "ShortTensor",
-    "Size",
-    "Stream",
-    "Tensor",
-    "abs",
-    "abs_",
-    "absolute",
-    "acos",
-    "acos_",
-    "acosh",
-    "acosh_",
-    "adaptive_avg_pool1d",
-    "add",
-    "addbmm",
-    "addcdiv",
-    "addcmul",
-    "addmm",
-    "addmv",
-    "addmv_",
-    "addr",
-    "adjoint",
-    "all",
-    "allclose",
-    "alpha_dropout",
-    "amax",
-    "amin",
-    "aminmax",
-    "angle",
-    "any",
-    "arange",
-    "arccos",
-    "arccos_",
-    "arccosh",
-    "arccosh_",
-    "arcsin",
-    "arcsin_",
-    "arcsinh",
-    "arcsinh_",
-    "arctan",
-    "arctan2",
-    "arctan_",
-    "arctanh",
-    "arctanh_",
-    "are_deterministic_algorithms_enabled",
-    "argmax",
-    "argmin",
-    "argsort",
-    "argwhere",
-    "as_strided",
-    "as_strided_",
-    "as_tensor",
-    "asarray",
-    "asin",
-    "asin_",
-    "asinh",
-    "asinh_",
-    "atan",
-    "atan2",
-    "atan_",
-    "atanh",
-    "atanh_",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "avg_pool1d",
-    "baddbmm",
-    "bernoulli",
-    "bilinear",
-    "bincount",
-    "bitwise_and",
-    "bitwise_left_shift",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "block_diag",
-    "bmm",
-    "bool",
-    "broadcast_shapes",
-    "broadcast_tensors",
-    "broadcast_to",
-    "bucketize",
-    "can_cast",
-    "cartesian_prod",
-    "cat",
-    "cdist",
-    "cdouble",
-    "ceil",
-    "ceil_",
-    "celu",
-    "celu_",
-    "cfloat",
-    "chain_matmul",
-    "channel_shuffle",
-    "check_streams",
-    "cholesky",
-    "cholesky_inverse",
-    "cholesky_solve",
-    "chunk",
-    "clamp",
-    "clamp_",
-    "clamp_max",
-    "clamp_max_",
-    "clamp_min",
-    "clamp_min_",
-    "clip",
-    "clip_",
-    "clone",
-    "column_stack",
-    "combinations",
-    "complex",
-    "complex64",
-    "complex128",
-    "concat",
-    "concatenate",
-    "conj",
-    "conj_physical",
-    "conj_physical_",
-    "constant_pad_nd",
-    "contiguous_format",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "copysign",
-    "corrcoef",
-    "cos",
-    "cos_",
-    "cosh",
-    "cosh_",
-    "cosine_similarity",
-    "count_nonzero",
-    "cov",
-    "cross",
-    "cross_entropy",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "cumulative_trapezoid",
-    "current_stream",
-    "default_generator",
-    "default_stream",
-    "deg2rad",
-    "deg2rad_",
-    "det",
-    "detach",
-    "detach_",
-    "device",
-    "diag",
-    "diag_embed",
-    "diagflat",
-    "diagonal",
-    "diagonal_scatter",
-    "diff",
-    "digamma",
-    "dist",
-    "div",
-    "divide",
-    "dot",
-    "double",
-    "dropout",
-    "dsplit",
-    "dstack",
-    "dtype",
-    "e",
-    "einsum",
-    "empty",
-    "empty_like",
-    "enable_grad",
-    "eq",
-    "equal",
-    "erf",
-    "erf_",
-    "erfc",
-    "erfc_",
-    "erfinv",
-    "exp",
-    "exp2",
-    "exp2_",
-    "exp_",
-    "expm1",
-    "expm1_",
-    "eye",
-    "feature_alpha_dropout",
-    "feature_dropout",
-    "fill_",
-    "find_nan",
-    "finfo",
-    "fix",
-    "fix_",
-    "flatten",
-    "flip",
-    "fliplr",
-    "flipud",
-    "float",
-    "float16",
-    "float32",
-    "float64",
-    "float_power",
-    "floor",
-    "floor_",
-    "floor_divide",
-    "fmax",
-    "fmin",
-    "fmod",
-    "frac",
-    "frac_",
-    "from_dlpack",
-    "from_numpy",
-    "frombuffer",
-    "full",
-    "full_like",
-    "gather",
-    "gcd",
-    "gcd_",
-    "ge",
-    "ger",
-    "get_default_device",
-    "get_default_dtype",
-    "get_rng_state",
-    "gradient",
-    "graph_size",
-    "greater",
-    "greater_equal",
-    "group_norm",
-    "gt",
-    "half",
-    "hardshrink",
-    "heaviside",
-    "histc",
-    "hsplit",
-    "hstack",
-    "hypot",
-    "i0",
-    "i0_",
-    "igamma",
-    "igammac",
-    "iinfo",
-    "imag",
-    "index_add",
-    "index_copy",
-    "index_fill",
-    "index_put",
-    "index_put_",
-    "index_reduce",
-    "index_select",
-    "inf",
-    "inference_mode",
-    "initial_seed",
-    "inner",
-    "int",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "inverse",
-    "is_anomaly_check_nan_enabled",
-    "is_anomaly_enabled",
-    "is_complex",
-    "is_conj",
-    "is_floating_point",
-    "is_grad_enabled",
-    "is_inference",
-    "is_inference_mode_enabled",
-    "is_neg",
-    "is_nonzero",
-    "is_same_size",
-    "is_signed",
-    "is_tensor",
-    "isclose",
-    "isfinite",
-    "isin",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "isreal",
-    "kron",
-    "kthvalue",
-    "layer_norm",
-    "layout",
-    "lcm",
-    "lcm_",
-    "ldexp",
-    "ldexp_",
-    "le",
-    "lerp",
-    "less",
-    "less_equal",
-    "lgamma",
-    "linear",
-    "linspace",
-    "live_graphs",
-    "load",
-    "load_trace",
-    "log",
-    "log1p",
-    "log1p_",
-    "log2",
-    "log2_",
-    "log10",
-    "log10_",
-    "log_",
-    "log_softmax",
-    "logaddexp",
-    "logaddexp2",
-    "logcumsumexp",
-    "logdet",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "logit",
-    "logit_",
-    "logspace",
-    "logsumexp",
-    "long",
-    "lt",
-    "manual_seed",
-    "masked_fill",
-    "masked_scatter",
-    "masked_select",
-    "matmul",
-    "matrix_exp",
-    "matrix_power",
-    "max",
-    "max_pool1d",
-    "max_pool2d",
-    "max_pool3d",
-    "maximum",
-    "mean",
-    "median",
-    "memory_format",
-    "meshgrid",
-    "min",
-    "minimum",
-    "mm",
-    "mode",
-    "moveaxis",
-    "movedim",
-    "mse_loss",
-    "msort",
-    "mul",
-    "multinomial",
-    "multiply",
-    "mv",
-    "mvlgamma",
-    "nan",
-    "nan_to_num",
-    "nan_to_num_",
-    "nanmean",
-    "nanmedian",
-    "nanquantile",
-    "nansum",
-    "narrow",
-    "native_batch_norm",
-    "native_dropout",
-    "native_layer_norm",
-    "ne",
-    "neg",
-    "neg_",
-    "negative",
-    "negative_",
-    "newaxis",
-    "nll_loss",
-    "no_grad",
-    "nonzero",
-    "norm",
-    "normal",
-    "not_equal",
-    "numel",
-    "ones",
-    "ones_like",
-    "outer",
-    "pairwise_distance",
-    "permute",
-    "pi",
-    "pinverse",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "poisson",
-    "polar",
-    "polygamma",
-    "positive",
-    "pow",
-    "prelu",
-    "preserve_format",
-    "prod",
-    "promote_types",
-    "put",
-    "qr",
-    "quantile",
-    "rad2deg",
-    "rad2deg_",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-    "ravel",
-    "real",
-    "reciprocal",
-    "reciprocal_",
-    "record",
-    "recorded",
-    "relu",
-    "relu_",
-    "remainder",
-    "renorm",
-    "repeat_interleave",
-    "reshape",
-    "resize_as_",
-    "resolve_conj",
-    "resolve_neg",
-    "result_type",
-    "return_types",
-    "rms_norm",
-    "roll",
-    "rot90",
-    "round",
-    "round_",
-    "row_stack",
-    "rrelu",
-    "rrelu_",
-    "rsqrt",
-    "rsqrt_",
-    "rsub",
-    "save",
-    "scalar_tensor",
-    "scatter",
-    "scatter_add",
-    "scatter_reduce",
-    "searchsorted",
-    "seed",
-    "select",
-    "select_scatter",
-    "selu",
-    "selu_",
-    "set_default_device",
-    "set_default_dtype",
-    "set_device_count",
-    "set_grad_enabled",
-    "set_printoptions",
-    "set_rng_state",
-    "set_stream",
-    "sgn",
-    "short",
-    "sigmoid",
-    "sigmoid_",
-    "sign",
-    "signbit",
-    "sin",
-    "sin_",
-    "sinc",
-    "sinc_",
-    "sinh",
-    "sinh_",
-    "slice_scatter",
-    "slogdet",
-    "softmax",
-    "sort",
-    "split",
-    "split_with_sizes",
-    "sqrt",
-    "sqrt_",
-    "square",
-    "square_",
-    "squeeze",
-    "stack",
-    "std",
-    "std_mean",
-    "stream",
-    "strided",
-    "sub",
-    "subtract",
-    "sum",
-    "svd",
-    "swapaxes",
-    "swapdims",
-    "synchronize",
-    "t",
-    "take",
-    "take_along_dim",
-    "tan",
-    "tan_",
-    "tanh",
-    "tanh_",
-    "tensor",
-    "tensor_split",
-    "tensordot",
-    "threshold",
-    "threshold_",
-    "tile",
-    "topk",
-    "transpose",
-    "trapezoid",
-    "trapz",
-    "tril",
-    "tril_indices",
-    "triu",
-    "triu_indices",
-    "true_divide",
-    "trunc",
-    "trunc_",
-    "typename",
-    "uint8",
-    "unbind",
-    "unflatten",
-    "unique",
-    "unique_consecutive",
-    "unravel_index",
-    "unsafe_chunk",
-    "unsafe_split",
-    "unsafe_split_with_sizes",
-    "unsqueeze",
-    "use_deterministic_algorithms",
-    "var",
-    "var_mean",
-    "vdot",
-    "view_as_complex",
-    "view_as_real",
-    "vsplit",
-    "vstack",
-    "where",
-    "why_none",
-    "xlogy",
-    "xlogy_",
-    "zero_",
-    "zeros",
-    "zeros_like",
-]
+detach_ = _by_input(Tensor.detach_)
+resize_as_ = _by_input(Tensor.resize_as_)
 
-let_take_out(globals())
+_publish(_Home.GRADVIZ, _sys.modules[__name__])
+
+__all__ = [name for name in globals() if not name.startswith("_")]

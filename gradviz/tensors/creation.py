@@ -17,6 +17,7 @@ from gradviz.tensors.options import (
     check_options,
     shape_of,
 )
+from gradviz.tensors.out_variants import fills_out
 from gradviz.tensors.tensor import Tensor, make
 
 #: Numbers, lists of them nested to any depth, arrays, tensors.
@@ -145,6 +146,7 @@ def frombuffer(
     return make(array, requires_grad=requires_grad)
 
 
+@fills_out
 def zeros(
     *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
 ) -> Tensor:
@@ -153,6 +155,7 @@ def zeros(
     return make_default(np.zeros(shape_of("zeros", lengths, size)), options)
 
 
+@fills_out
 def ones(
     *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
 ) -> Tensor:
@@ -161,6 +164,7 @@ def ones(
     return make_default(np.ones(shape_of("ones", lengths, size)), options)
 
 
+@fills_out
 def empty(
     *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
 ) -> Tensor:
@@ -172,6 +176,7 @@ def empty(
     return make_default(np.zeros(shape_of("empty", lengths, size)), options)
 
 
+@fills_out
 def full(size: SizeArgs, fill_value: Scalar, **options: Unpack[Options]) -> Tensor:
     """`fill_value` in the shape `size`; its type decides the dtype if none is given."""
     check_options("full", options)
@@ -218,6 +223,7 @@ def full_like(
     return make_like(array, options)
 
 
+@fills_out
 def arange(
     *bounds: float,
     start: float | None = None,
@@ -261,6 +267,7 @@ def arange(
     return make_default(np.asarray(np.arange(first, last, step)), options)
 
 
+@fills_out
 def linspace(
     start: float, end: float, steps: int, **options: Unpack[Options]
 ) -> Tensor:
@@ -274,6 +281,7 @@ def linspace(
     return make_default(np.linspace(raw(start), raw(end), steps), options)
 
 
+@fills_out
 def logspace(
     start: float, end: float, steps: int, base: float = 10.0, **options: Unpack[Options]
 ) -> Tensor:
@@ -287,6 +295,7 @@ def logspace(
     return make_default(np.logspace(start, end, steps, base=base), options)
 
 
+@fills_out
 def eye(n: int, m: int | None = None, **options: Unpack[Options]) -> Tensor:
     """Ones on the diagonal, zeros elsewhere.
 

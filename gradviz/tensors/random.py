@@ -22,6 +22,7 @@ from gradviz.tensors.options import (
     check_options,
     shape_of,
 )
+from gradviz.tensors.out_variants import fills_out
 from gradviz.tensors.tensor import Tensor
 
 #: What those take that are like another tensor.
@@ -53,6 +54,7 @@ def set_rng_state(new_state: Any) -> None:  # noqa: ANN401 - as the generator ke
     default_generator.set_state(new_state)
 
 
+@fills_out
 def randn(
     *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
 ) -> Tensor:
@@ -62,6 +64,7 @@ def randn(
     return _drawn(_random(options).standard_normal(shape), options)
 
 
+@fills_out
 def rand(
     *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
 ) -> Tensor:
@@ -71,6 +74,7 @@ def rand(
     return _drawn(_random(options).random(shape), options)
 
 
+@fills_out
 def randint(
     *bounds: Any,  # noqa: ANN401 - integers, then a size
     low: int | None = None,
@@ -117,6 +121,7 @@ def randint(
     return make_default(np.asarray(drawn), options)
 
 
+@fills_out
 def randperm(n: int, **options: Unpack[Options]) -> Tensor:
     """The integers from 0 to ``n - 1`` in random order."""
     check_options("randperm", options, RANDOM)
@@ -163,6 +168,7 @@ def randint_like(
     return _like(input, drawn, options)
 
 
+@fills_out
 def normal(
     mean: Any,  # noqa: ANN401 - a number or a tensor
     std: Any = 1.0,  # noqa: ANN401 - a number or a tensor

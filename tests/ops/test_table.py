@@ -7,11 +7,13 @@ import gradviz as gv
 import gradviz.linalg
 import gradviz.nn.functional
 import gradviz.special
+from gradviz import api
 from gradviz.ops.recording.public import Home, names
 from gradviz.ops.table import gathered, public, publish
 from tests.ops.cases.table import CASES
 
 OWNERS = {
+    Home.GRADVIZ: api,
     Home.TENSOR: gv.Tensor,
     Home.FUNCTIONAL: gradviz.nn.functional,
     Home.LINALG: gradviz.linalg,
@@ -65,3 +67,27 @@ def test_every_name_is_where_it_says(home):
 def test_every_case_is_about_something_public():
     for name in {case.name for case in CASES}:
         assert callable(operator.attrgetter(name)(gv))
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        name
+        for name in public(Home.GRADVIZ).keys() & public(Home.TENSOR).keys()
+        if name.endswith("_")
+    ),
+)
+def test_a_function_in_place_is_the_method(name):
+    function = getattr(gv, name)
+
+    assert getattr(function, "__wrapped__", function) in (
+        getattr(gv.Tensor, name),
+        getattr(getattr(gv.Tensor, name), "__wrapped__", None),
+    )
+
+
+def test_a_function_in_place_changes_and_returns_its_argument():
+    x = gv.zeros(2)
+
+    assert gv.exp_(x) is x
+    assert x.tolist() == [1.0, 1.0]

@@ -505,9 +505,6 @@ def fmod(input: Value, other: Value) -> Value:
     return _fmod(input, other)
 
 
-negative, subtract, multiply, divide, true_divide = neg, sub, mul, div, div
-
-
 PUBLIC = [
     *names("gv.f", rsub),
     *names("gv.f x.f np.f", positive),

@@ -51,11 +51,11 @@ def _comparable(x: Operand, y: Operand) -> tuple[Operand, Operand]:
 
 
 eq = _comparison("eq", np.equal)
-ne = not_equal = _comparison("ne", np.not_equal)
-lt = less = _comparison("lt", np.less, ordered=True)
-le = less_equal = _comparison("le", np.less_equal, ordered=True)
-gt = greater = _comparison("gt", np.greater, ordered=True)
-ge = greater_equal = _comparison("ge", np.greater_equal, ordered=True)
+ne = _comparison("ne", np.not_equal)
+lt = _comparison("lt", np.less, ordered=True)
+le = _comparison("le", np.less_equal, ordered=True)
+gt = _comparison("gt", np.greater, ordered=True)
+ge = _comparison("ge", np.greater_equal, ordered=True)
 
 
 def isclose(

@@ -128,7 +128,7 @@ def _rounding(node: str, name: str, function: np.ufunc) -> Op:
 
 floor = _rounding("FloorBackward0", "floor", np.floor)
 ceil = _rounding("CeilBackward0", "ceil", np.ceil)
-trunc = fix = _rounding("TruncBackward0", "trunc", np.trunc)
+trunc = _rounding("TruncBackward0", "trunc", np.trunc)
 _round_to_integer = _rounding("RoundBackward0", "round", np.rint)
 
 
@@ -154,9 +154,6 @@ def frac(x: Array) -> Array:
     """What `trunc` takes away."""
     check_kinds("frac_cpu", "f", x)
     return x - np.trunc(x)
-
-
-absolute = abs
 
 
 PUBLIC = [

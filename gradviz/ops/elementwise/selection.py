@@ -281,9 +281,6 @@ def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
     return _clamp_numbers(input, min, max)
 
 
-clip = clamp
-
-
 def clamp_min(input: Value, min: Value) -> Value:
     """Elements of at least `min`, a number or a tensor."""
     if hasattr(min, "dtype") and not isinstance(min, np.generic):

@@ -125,9 +125,6 @@ def _rad2deg(x: Array) -> Array:
 deg2rad: Op = unary("Deg2RadBackward0", _deg2rad, lambda grad: grad / _DEGREES)
 rad2deg: Op = unary("Rad2DegBackward0", _rad2deg, lambda grad: grad * _DEGREES)
 
-arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
-arcsinh, arccosh, arctanh = asinh, acosh, atanh
-
 
 PUBLIC = [
     *names("gv.f(out=) gv.f_ x.f x.f_", sinc, acos=acos, acosh=acosh, asin=asin),

@@ -125,10 +125,6 @@ def cumulative_trapezoid(
     return cumsum(times(before + after, width / 2.0), dim)
 
 
-#: An older name of `trapezoid`.
-trapz = trapezoid
-
-
 def gradient(
     input: Value,
     *,

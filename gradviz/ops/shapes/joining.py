@@ -72,10 +72,6 @@ def _in_order(result: Array, arrays: list[Array]) -> Array:
     return in_c_order(result)
 
 
-#: Other names of `cat`.
-concat = concatenate = cat
-
-
 def stack(tensors: Sequence[Value], dim: int = 0) -> Value:
     """Tensors of one shape joined along a new dimension.
 
@@ -112,10 +108,6 @@ def hstack(tensors: Sequence[Value]) -> Value:
 def vstack(tensors: Sequence[Value]) -> Value:
     """Tensors joined along their first dimension; vectors are rows."""
     return cat(_grown("vstack", atleast_2d, tensors), 0)
-
-
-#: Another name of `vstack`.
-row_stack = vstack
 
 
 def dstack(tensors: Sequence[Value]) -> Value:

@@ -55,10 +55,6 @@ def transpose(input: Value, dim0: int, dim1: int) -> Value:
     return _transpose(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim))
 
 
-#: PyTorch's other name of `transpose`.
-swapdims = transpose
-
-
 def swapaxes(input: Value, axis0: int, axis1: int) -> Value:
     """`transpose`, with NumPy's names of the axes."""
     return transpose(input, axis0, axis1)
@@ -142,10 +138,6 @@ def movedim(input: Value, source: Dims, destination: Dims) -> Value:
     for end, start in sorted(zip(ends, starts, strict=True)):
         order.insert(end, start)
     return _permute(input, tuple(order)) if ndim else alias(input)
-
-
-#: NumPy's name of `movedim`.
-moveaxis = movedim
 
 
 def matrix_transpose(x: Value) -> Value:

@@ -1,6 +1,7 @@
 """What no file of the package may do; who may import whom is for ``lint-imports``."""
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,15 @@ RUNS_PROGRAMS = PACKAGE / "cli" / "program.py"
 SEAM = {PACKAGE / "engine" / "sync.py", PACKAGE / "engine" / "node.py"}
 BEHIND_THE_SEAM = {"threading", "queue", "time", "_thread", "asyncio", "concurrent"}
 
+# Names that stand for more than one thing, and why.
+NAMESAKES = {
+    "AccumulateGrad": "PyTorch's name of a node; that of tensors is the engine's too",
+    "Event": "PyTorch's, of any device and of one type; and what a trace is made of",
+    "Node": "PyTorch's name in torch.autograd.graph of what every node is",
+    "Stream": "PyTorch's, of any device and of one type",
+    "Variable": "PyTorch's old name of a leaf; tensors are variables",
+}
+
 
 def imported(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
@@ -39,6 +49,24 @@ def called(tree: ast.AST) -> Iterator[ast.Call]:
 
 def relative(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
+
+
+def named(tree: ast.Module) -> Iterator[str]:
+    """The classes and aliases of a module; its type variables are nobody else's."""
+    for node in tree.body:
+        match node:
+            case ast.ClassDef(name):
+                yield name
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(
+                ast.Name(name), value=value
+            ):
+                if isinstance(value, ast.Call) and ast.unparse(value.func) in (
+                    "TypeVar",
+                    "ParamSpec",
+                ):
+                    continue
+                if name.lstrip("_")[:1].isupper() and not name.isupper():
+                    yield name
 
 
 @pytest.mark.parametrize("path", FILES, ids=relative)
@@ -79,3 +107,11 @@ def test_the_engine_waits_and_locks_only_through_its_seam(path: Path) -> None:
     tree = ast.parse(path.read_bytes())
 
     assert BEHIND_THE_SEAM.isdisjoint(imported(tree))
+
+
+def test_a_class_or_alias_has_a_name_of_its_own():
+    names = Counter(
+        name for path in FILES for name in named(ast.parse(path.read_bytes()))
+    )
+
+    assert {name for name, count in names.items() if count > 1} == {*NAMESAKES}

@@ -12,7 +12,7 @@ from gradviz.ops.recording.differentiable import Op
 from gradviz.ops.recording.public import Home
 
 #: The ops of each place, by the names that they have there.
-Table: TypeAlias = dict[Home, dict[str, Op]]
+OpTable: TypeAlias = dict[Home, dict[str, Op]]
 
 
 def public(home: Home) -> Mapping[str, Op]:
@@ -39,13 +39,13 @@ def publish(home: Home, owner: type | ModuleType) -> list[str]:
     return sorted(public(home))
 
 
-def gathered(modules: Iterable[ModuleType]) -> Table:
+def gathered(modules: Iterable[ModuleType]) -> OpTable:
     """The table of what modules say in their lists ``PUBLIC``, if they have one.
 
     Raises:
         ImportError: A name is said twice.
     """
-    table: Table = {}
+    table: OpTable = {}
     said_by: dict[tuple[Home, str], str] = {}
     for module in modules:
         for home, name, op in getattr(module, "PUBLIC", ()):
@@ -60,7 +60,7 @@ def gathered(modules: Iterable[ModuleType]) -> Table:
 
 
 @functools.cache
-def _table() -> Table:
+def _table() -> OpTable:
     modules = pkgutil.walk_packages(ops.__path__, f"{ops.__name__}.")
     return gathered(
         importlib.import_module(one.name) for one in modules if one.name != __name__

@@ -179,7 +179,7 @@ def normal(
 
     Args:
         mean: Of each element, or of all.
-        std: Likewise the standard deviation.
+        std: The standard deviation of each element, or of all.
         size: The shape, if both are numbers.
         **options: See `Options`.
 

@@ -72,7 +72,7 @@ from gradviz.trace.events import (
 )
 from gradviz.trace.model import Trace
 from gradviz.trace.probe import Push, Role
-from gradviz.trace.rules import RULES, NodeState, Step, TaskState
+from gradviz.trace.rules import RULES, NodeState, TaskState, Transition
 from gradviz.trace.table import Table
 from gradviz.trace.textbook import by_the_book
 
@@ -222,7 +222,7 @@ class _Checker:
             self._check_nesting(event)
         self._check_calls(event)
 
-    def _check_task(self, event: AnyEvent, step: Step) -> None:
+    def _check_task(self, event: AnyEvent, step: Transition) -> None:
         task = self._tasks[event.task]
         if not self._allows(step, task.state):
             self._report(event, f"its task is {task.state.name.lower()}")
@@ -231,7 +231,7 @@ class _Checker:
         if isinstance(step.then, TaskState):
             task.state = step.then
 
-    def _check_node(self, event: AnyEvent, step: Step) -> None:
+    def _check_node(self, event: AnyEvent, step: Transition) -> None:
         task, node = self._tasks[event.task], event.node
         state = task.nodes.get(node, NodeState.WAITING)
         if not self._allows(step, state):
@@ -327,7 +327,7 @@ class _Checker:
             self._report(event, f"task {number} is left while it is {state}")
         task.state = TaskState.LEFT
 
-    def _allows(self, step: Step, state: enum.IntEnum) -> bool:
+    def _allows(self, step: Transition, state: enum.IntEnum) -> bool:
         if state in step.states:
             return True
         return not self._is_complete and state < min(step.states)

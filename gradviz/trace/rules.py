@@ -90,7 +90,7 @@ class LifeStage(enum.IntEnum):
     END = 2
 
 
-class Step(NamedTuple):
+class Transition(NamedTuple):
     """When something may happen to a task or a node, and what it does to it.
 
     Attributes:
@@ -107,21 +107,21 @@ class Rule(NamedTuple):
 
     Attributes:
         task: Of its task, None for nothing.
-        node: Of its node in that task, likewise.
+        node: Of its node in that task, None for nothing.
         things: The fields that name a thing on a device, and what becomes of it.
         opens: Whether its thread is inside of something from then on.
         ends: The kind that has opened what its thread is no longer inside of.
     """
 
-    task: Step | None = None
-    node: Step | None = None
+    task: Transition | None = None
+    node: Transition | None = None
     things: Mapping[str, LifeStage] = MappingProxyType({})
     opens: bool = False
     ends: type[Event] | None = None
 
 
-def _in(*states: enum.IntEnum, then: enum.IntEnum | None = None) -> Step:
-    return Step(frozenset(states), then)
+def _in(*states: enum.IntEnum, then: enum.IntEnum | None = None) -> Transition:
+    return Transition(frozenset(states), then)
 
 
 _T: Final = TaskState

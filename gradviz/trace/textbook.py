@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from gradviz.trace.events import kind_name
 from gradviz.trace.probe import Push
-from gradviz.trace.rules import RULES, NodeState, Step
+from gradviz.trace.rules import RULES, NodeState, Transition
 from gradviz.trace.table import Table
 
 _Integers: TypeAlias = npt.NDArray[np.int64]
@@ -30,7 +30,7 @@ STAGES: Final = ("task_pushed", "task_popped", "node_started", "node_completed")
 DURING: Final = tuple(
     kind_name(kind)
     for kind, rule in RULES.items()
-    if rule.node == Step(frozenset({NodeState.RUNNING}))
+    if rule.node == Transition(frozenset({NodeState.RUNNING}))
 )
 
 #: Happens to a node before it is pushed.

@@ -61,7 +61,7 @@ class Likewise(Variable):
     def new_empty(
         self, *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
     ) -> Self:
-        """Zeros, as `gradviz.empty` makes them, of a shape, given likewise."""
+        """Zeros, as `gradviz.empty` makes them, of lengths or a `size`."""
         check_options("new_empty", options)
         return self._new(np.zeros(shape_of("new_empty", lengths, size)), options)
 

@@ -12,15 +12,18 @@ lock: it appends to a deque, which is atomic. Whoever finds it long, and nobody 
 on it, feeds the machine; others go on, and so does a report out of that very loop.
 """
 
+import functools
+import inspect
 import itertools
 import sys
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from gradviz import thread_handovers
+from gradviz.analysis.feed import FEEDS
 from gradviz.analysis.happens_before import HappensBefore
 from gradviz.analysis.races import Findings, NodeOrigin, Race, StreamOrigin
 from gradviz.backends.stream import made_at
@@ -28,8 +31,15 @@ from gradviz.errors import StreamRaceError
 from gradviz.silent_locks import has_silent_lock
 from gradviz.stream_names import name_of_stream, name_of_tensor
 from gradviz.trace import probe
+from gradviz.trace.events import (
+    ArrayAccessed,
+    Event,
+    KernelLaunched,
+    StreamWaited,
+    kind_name,
+)
 from gradviz.trace.location import Locations
-from gradviz.trace.probe import Guard, NodeLike, Probe, Role
+from gradviz.trace.probe import Guard, NodeLike, Probe
 
 __all__ = ["StreamCheck", "check_streams"]
 
@@ -63,7 +73,7 @@ class StreamCheck(Probe):
         self._locations: Locations[str] = Locations(str)
         self._made: OrderedDict[int, str] = OrderedDict()  # node -> where
         self._origins: OrderedDict[int, NodeOrigin] = OrderedDict()
-        self._reports: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._reports: deque[tuple[Callable[..., None], Sequence[object]]] = deque()
         #: Held by whoever feeds the machine.
         self._feeding = threading.Lock()
         self._guard = Guard(self)
@@ -73,7 +83,7 @@ class StreamCheck(Probe):
         """Listen to all that begins from now on."""
         # What was made before hands over unheard; then threads cannot be told apart.
         if not has_silent_lock(sys._getframe(1)):
-            self._note(self._machine.handovers_heard, self._thread())
+            self.handovers_heard()
         thread_handovers.listen()
         probe.install(self._guard)
 
@@ -116,6 +126,8 @@ class StreamCheck(Probe):
             raise StreamRaceError(str(findings))
 
     # --- what a probe hears ---------------------------------------------------------
+    #
+    # All else that feeds the machine has methods of `_hearing`.
 
     def node_created(self, node: NodeLike) -> None:
         """See `Probe.node_created`."""
@@ -135,68 +147,6 @@ class StreamCheck(Probe):
                 if len(self._origins) > _MAX_NODES:
                     self._origins.popitem(last=False)
 
-    def node_started(self, task: int, node: int) -> None:
-        """See `Probe.node_started`."""
-        self._note(self._machine.node_started, self._thread(), task, node)
-
-    def node_completed(self, task: int, node: int) -> None:
-        """See `Probe.node_completed`."""
-        self._note(self._machine.node_ended, self._thread(), task, node)
-
-    def node_failed(self, task: int, node: int, error: str) -> None:
-        """See `Probe.node_failed`."""
-        del error
-        self._note(self._machine.node_ended, self._thread(), task, node)
-
-    def thread_exited(self, device: int, role: Role) -> None:
-        """See `Probe.thread_exited`."""
-        del device
-        self._note(self._machine.thread_exited, self._thread(), role)
-
-    def task_begun(self, task: int, **what: object) -> None:
-        """See `Probe.task_begun`."""
-        del what
-        location = self._locations.of_caller(1)
-        self._note(self._machine.task_begun, self._thread(), task, location)
-
-    def task_completed(self, task: int) -> None:
-        """See `Probe.task_completed`."""
-        self._note(self._machine.task_completed, self._thread(), task)
-
-    def reentrant_left(self, task: int, depth: int) -> None:
-        """See `Probe.reentrant_left`."""
-        del depth
-        self._note(self._machine.task_left, self._thread(), task)
-
-    # --- how threads hand over ------------------------------------------------------
-
-    def program_thread_begun(self, key: int) -> None:
-        """See `Probe.program_thread_begun`."""
-        self._note(self._machine.program_thread_begun, self._thread(), key)
-
-    def program_thread_entered(self, key: int) -> None:
-        """See `Probe.program_thread_entered`."""
-        self._note(self._machine.program_thread_entered, self._thread(), key)
-
-    def program_thread_left(self, key: int) -> None:
-        """See `Probe.program_thread_left`."""
-        self._note(self._machine.program_thread_left, self._thread(), key)
-
-    def handed_over(self, key: int) -> None:
-        """See `Probe.handed_over`."""
-        self._note(self._machine.handed_over, self._thread(), key)
-
-    def taken_over(self, key: int) -> None:
-        """See `Probe.taken_over`."""
-        self._note(self._machine.taken_over, self._thread(), key)
-
-    # --- what a probe hears of devices ----------------------------------------------
-
-    def event_recorded(self, task: int, node: int, stream: str, event: int) -> None:
-        """See `Probe.event_recorded`."""
-        del task, node
-        self._note(self._machine.event_recorded, stream, event, self._thread())
-
     def stream_waited(
         self, task: int, node: int, stream: str, event: int, producer: int
     ) -> None:
@@ -204,41 +154,18 @@ class StreamCheck(Probe):
         del producer
         location = self._locations.of_caller(1)
         self._look_for_name(stream, location)
-        self._note(
-            self._machine.stream_waited,
-            task,
-            node,
-            stream,
-            event,
-            location,
-            self._thread(),
-        )
-
-    def event_synchronized(self, event: int) -> None:
-        """See `Probe.event_synchronized`."""
-        self._note(self._machine.event_synchronized, event, self._thread())
-
-    def stream_synchronized(self, stream: str) -> None:
-        """See `Probe.stream_synchronized`."""
-        self._note(self._machine.stream_synchronized, stream, self._thread())
-
-    def device_synchronized(self, device: str) -> None:
-        """See `Probe.device_synchronized`."""
-        self._note(self._machine.device_synchronized, device, self._thread())
+        thread = self._threads.number
+        tell = FEEDS[StreamWaited].tell
+        self._note(tell, (task, node, stream, event, location, thread))
 
     def kernel_launched(self, kernel: int, stream: str, name: str) -> None:
         """See `Probe.kernel_launched`."""
         location = self._locations.of_caller(1)
         self._look_for_name(stream, location)
         self._threads.line, self._threads.num_accesses = location, 0
-        self._note(
-            self._machine.kernel_launched,
-            self._thread(),
-            kernel,
-            stream,
-            name,
-            location,
-        )
+        thread = self._threads.number
+        tell = FEEDS[KernelLaunched].tell
+        self._note(tell, (thread, kernel, stream, name, location))
 
     def array_accessed(
         self, kernel: int, memory: int, layout: str, writes: bool
@@ -251,44 +178,21 @@ class StreamCheck(Probe):
         if tensor is None:
             tensor = name_of_tensor(memory, sys._getframe(1))
             self._tensors[place] = tensor
-        self._note(self._machine.array_accessed, kernel, memory, layout, writes, tensor)
-
-    def host_accessed(self, memory: int, layout: str, writes: bool) -> None:
-        """See `Probe.host_accessed`."""
-        location = self._locations.of_caller(1)
-        self._note(
-            self._machine.host_accessed,
-            self._thread(),
-            memory,
-            layout,
-            writes,
-            location,
-        )
-
-    def memory_allocated(self, memory: int, stream: str, size_bytes: int) -> None:
-        """See `Probe.memory_allocated`."""
-        self._note(
-            self._machine.memory_allocated, memory, stream, size_bytes, self._thread()
-        )
-
-    def memory_shared(self, memory: int, stream: str) -> None:
-        """See `Probe.memory_shared`."""
-        self._note(self._machine.memory_shared, memory, stream)
-
-    def memory_freed(self, memory: int, stream: str) -> None:
-        """See `Probe.memory_freed`."""
-        self._note(self._machine.memory_freed, memory, stream)
+        tell = FEEDS[ArrayAccessed].tell
+        self._note(tell, (kernel, memory, layout, writes, tensor))
 
     # --- how --------------------------------------------------------------------------
 
-    def _thread(self) -> int:
-        return self._threads.number
+    def _note(self, tell: Callable[..., None], values: Sequence[object]) -> None:
+        """Keep a report for the machine. See Note [Noting reports].
 
-    def _note(self, report: Callable[..., None], *fields: object) -> None:
-        """Keep a report for the machine. See Note [Noting reports]."""
+        Args:
+            tell: The machine's method.
+            values: What it is told.
+        """
         if self._is_over:
             return
-        self._reports.append((report, fields))
+        self._reports.append((tell, values))
         if len(self._reports) > _MANY and self._feeding.acquire(blocking=False):
             try:
                 self._feed()
@@ -298,8 +202,8 @@ class StreamCheck(Probe):
     def _feed(self) -> None:
         """Tell the machine what there is; what comes meanwhile is for the next one."""
         for _ in range(len(self._reports)):
-            report, fields = self._reports.popleft()
-            report(*fields)
+            tell, values = self._reports.popleft()
+            tell(self._machine, *values)
 
     def _look_for_name(self, stream: str, location: str) -> None:
         """Find the variable that has a stream, once a line that works on it."""
@@ -313,6 +217,32 @@ class StreamCheck(Probe):
 
     def _origin(self, node: int) -> NodeOrigin:
         return self._origins.get(node, NodeOrigin())
+
+
+def _hearing(kind: type[Event]) -> Callable[..., None]:
+    """A method that notes a kind of event that feeds the machine, and no more."""
+    tell, fields = FEEDS[kind]
+    method = getattr(Probe, kind_name(kind))
+    signature = inspect.signature(method)
+    parameters = tuple(signature.parameters)[1:]
+    known = (*parameters, "thread", "location")
+    places = [known.index(field) for field in fields]
+    is_at_line = "location" in fields
+
+    @functools.wraps(method)
+    def hear(self: StreamCheck, *given: object, **named: object) -> None:
+        if named or len(given) != len(parameters):
+            given = tuple(signature.bind(self, *given, **named).arguments.values())[1:]
+        location = self._locations.of_caller(1) if is_at_line else ""
+        row = (*given, self._threads.number, location)
+        self._note(tell, [row[place] for place in places])
+
+    return hear
+
+
+for _kind in FEEDS:
+    if kind_name(_kind) not in vars(StreamCheck):
+        setattr(StreamCheck, kind_name(_kind), _hearing(_kind))
 
 
 _next_number: Final = itertools.count()

@@ -3,17 +3,22 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 
+import msgspec
 import numpy as np
 import pytest
 
 import gradviz as gv
+from gradviz.analysis.feed import FEEDS
 from gradviz.analysis.stream_order import stream_order
 from gradviz.backends import simulated
 from gradviz.engine import Edge, Engine, Node
 from gradviz.errors import StreamRaceError
 from gradviz.stream_check import StreamCheck, check_streams
+from gradviz.testing import EventList
 from gradviz.trace import probe
+from gradviz.trace.events import kind_name
 from gradviz.trace.probe import Role
+from tests.trace.reports import CALLS
 
 A, B = "sim:0/0", "sim:0/1"
 WHOLE = "0;8;8;8"
@@ -153,6 +158,29 @@ def test_a_race_says_which_line_launched_what():
     (found,) = check.races
     assert found.first.location == f"{__file__}:{line - 4}"
     assert found.second.location == f"{__file__}:{line - 2}"
+
+
+@pytest.mark.parametrize("kind", FEEDS, ids=kind_name)
+def test_what_is_heard_of_a_program_is_what_a_recording_of_it_tells(kind):
+    method, events, check = kind_name(kind), EventList(), StreamCheck()
+    arguments = CALLS.get(method, {})
+
+    getattr(events, method)(**arguments)
+    getattr(check, method)(**arguments)
+    line = f"{__file__}:{sys._getframe().f_lineno - 1}"
+
+    tell, fields = FEEDS[kind]
+    expected = msgspec.structs.asdict(events.events[0]) | {"location": line}
+    heard, values = check._reports[-1]
+    told = dict(zip(fields, values, strict=False))
+    assert heard is tell
+    assert told.keys() == set(fields)
+    assert told == {**{one: expected[one] for one in fields}, **thread_of(told)}
+
+
+def thread_of(told):
+    """A check counts threads, a list of events knows them by another number."""
+    return {"thread": told["thread"]} if "thread" in told else {}
 
 
 def test_a_needless_wait_says_which_line_asked_for_it():

@@ -1,41 +1,20 @@
 """Whether a recorded program ordered its streams: races, and waits for nothing."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
 
+from gradviz.analysis.feed import FEEDS, feed
 from gradviz.analysis.happens_before import HappensBefore
 from gradviz.analysis.races import Findings, NodeOrigin, StreamOrigin
 from gradviz.trace.events import (
     AnyEvent,
-    ArrayAccessed,
-    DeviceSynchronized,
-    Event,
-    EventRecorded,
-    EventSynchronized,
     HandedOver,
-    HandoversHeard,
     HostAccessed,
-    KernelLaunched,
-    MemoryAllocated,
-    MemoryFreed,
-    MemoryShared,
-    NodeCompleted,
-    NodeFailed,
-    NodeStarted,
-    ProgramThreadBegun,
-    ProgramThreadEntered,
-    ProgramThreadLeft,
-    ReentrantLeft,
     StreamNamed,
-    StreamSynchronized,
-    StreamWaited,
     TakenOver,
-    TaskBegun,
-    TaskCompleted,
-    ThreadExited,
     kind_name,
 )
 from gradviz.trace.model import Trace
@@ -50,49 +29,6 @@ MAX_KNOWN: Final = 1_000_000
 
 #: The names of so many streams are looked at.
 MAX_NAMED: Final = 10_000
-
-#: Of each kind of event: whom it is reported to, and which of its fields.
-_REPORTS: Final[Mapping[type[Event], tuple[Callable[..., None], tuple[str, ...]]]] = {
-    NodeStarted: (HappensBefore.node_started, ("thread", "task", "node")),
-    NodeCompleted: (HappensBefore.node_ended, ("thread", "task", "node")),
-    NodeFailed: (HappensBefore.node_ended, ("thread", "task", "node")),
-    TaskBegun: (HappensBefore.task_begun, ("thread", "task", "location")),
-    TaskCompleted: (HappensBefore.task_completed, ("thread", "task")),
-    ReentrantLeft: (HappensBefore.task_left, ("thread", "task")),
-    ThreadExited: (HappensBefore.thread_exited, ("thread", "role")),
-    HandoversHeard: (HappensBefore.handovers_heard, ("thread",)),
-    ProgramThreadBegun: (HappensBefore.program_thread_begun, ("thread", "key")),
-    ProgramThreadEntered: (HappensBefore.program_thread_entered, ("thread", "key")),
-    ProgramThreadLeft: (HappensBefore.program_thread_left, ("thread", "key")),
-    HandedOver: (HappensBefore.handed_over, ("thread", "key")),
-    TakenOver: (HappensBefore.taken_over, ("thread", "key")),
-    EventRecorded: (HappensBefore.event_recorded, ("stream", "event", "thread")),
-    StreamWaited: (
-        HappensBefore.stream_waited,
-        ("task", "node", "stream", "event", "location", "thread"),
-    ),
-    EventSynchronized: (HappensBefore.event_synchronized, ("event", "thread")),
-    StreamSynchronized: (HappensBefore.stream_synchronized, ("stream", "thread")),
-    DeviceSynchronized: (HappensBefore.device_synchronized, ("device", "thread")),
-    KernelLaunched: (
-        HappensBefore.kernel_launched,
-        ("thread", "kernel", "stream", "name", "location"),
-    ),
-    ArrayAccessed: (
-        HappensBefore.array_accessed,
-        ("kernel", "memory", "layout", "writes"),
-    ),
-    HostAccessed: (
-        HappensBefore.host_accessed,
-        ("thread", "memory", "layout", "writes", "location"),
-    ),
-    MemoryAllocated: (
-        HappensBefore.memory_allocated,
-        ("memory", "stream", "size_bytes", "thread"),
-    ),
-    MemoryShared: (HappensBefore.memory_shared, ("memory", "stream")),
-    MemoryFreed: (HappensBefore.memory_freed, ("memory", "stream")),
-}
 
 
 def stream_order(
@@ -122,7 +58,7 @@ def stream_order(
             origin_of = StreamOrigin(name=named.name, location=named.location)
             streams_named[named.stream] = origin_of
 
-    names = {kind_name(kind) for kind in _REPORTS}
+    names = {kind_name(kind) for kind in FEEDS}
     tables = {name: table for name, table in trace.columns.items() if name in names}
     machine = HappensBefore(
         origin, lambda stream: streams_named.get(stream, StreamOrigin())
@@ -139,7 +75,7 @@ def stream_order(
         if num_known > MAX_KNOWN or clock() > until:
             break
         num_seen += 1
-        _report(machine, event)
+        feed(machine, event)
     num_events = sum(table.num_rows for table in tables.values())
     return msgspec.structs.replace(machine.findings, num_unseen=num_events - num_seen)
 
@@ -156,11 +92,6 @@ def order_of_events(
     """
     machine = HappensBefore(origin)
     for event in events:
-        if type(event) in _REPORTS:
-            _report(machine, event)
+        if type(event) in FEEDS:
+            feed(machine, event)
     return machine.findings
-
-
-def _report(machine: HappensBefore, event: AnyEvent) -> None:
-    report, fields = _REPORTS[type(event)]
-    report(machine, *(getattr(event, field) for field in fields))

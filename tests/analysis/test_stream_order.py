@@ -8,12 +8,10 @@ import pytest
 from gradviz.analysis.check import check_document, check_trace
 from gradviz.analysis.races import StreamOrigin
 from gradviz.analysis.stream_order import (
-    _REPORTS,
     MAX_S,
     order_of_events,
     stream_order,
 )
-from gradviz.trace.events import KINDS, kind_name
 from gradviz.trace.probe import Role
 from gradviz.trace.reader import parse_trace
 from gradviz.trace.recorder import Recorder
@@ -251,14 +249,6 @@ def test_the_text_lists_races_and_the_programs_needless_waits(written):
     assert lines[-2] == "waits that were not needed: 1"
     assert lines[-1].startswith("- sim:0/1 need not wait for sim:0/0 at ")
     assert lines[-1].endswith(": it does already (2 times)")
-
-
-def test_every_report_on_streams_and_memory_is_used_but_those_for_people():
-    of_devices = {
-        code: kind for code, kind in KINDS.items() if 45 <= code < 60 or 70 <= code < 80
-    }
-    unused = {kind_name(k) for k in of_devices.values() if k not in _REPORTS}
-    assert unused == {"leaf_stream_synced", "kernel_ran", "stream_named"}
 
 
 def test_a_race_has_the_names_of_streams_that_were_recorded(written):

@@ -1,7 +1,5 @@
-import enum
 import errno
 import gc
-import inspect
 import itertools
 import subprocess
 import sys
@@ -13,37 +11,12 @@ import msgspec
 import pytest
 
 from gradviz.trace import probe
-from gradviz.trace.events import KINDS, MAX_SEQUENCE_NR, kind_name
+from gradviz.trace.events import MAX_SEQUENCE_NR, kind_name
 from gradviz.trace.probe import METHODS, Push
 from gradviz.trace.reader import load_trace, parse_trace
 from gradviz.trace.recorder import Recorder
 from gradviz.trace.sink import MemorySink
-
-
-def parameters_of(method):
-    return [*inspect.signature(getattr(probe.Probe, method)).parameters.values()][1:]
-
-
-def argument(of, number):
-    """A value of this type that no other argument has, if there are so many."""
-    if issubclass(of, enum.Enum):
-        return [*of][-1]
-    return {int: number, bool: True, str: f"text {number}"}[of]
-
-
-#: Definitions, which are no events, and what is kept otherwise than it is reported.
-DEFINITIONS = {"nodes_defined", "queue_defined"}
-KEPT_OTHERWISE = {"node_created", "handovers_heard"}
-
-#: Of each other kind its method's parameters, and one argument for each.
-CALLS = {
-    name: {
-        parameter.name: argument(parameter.annotation, number)
-        for number, parameter in enumerate(parameters_of(name), 3)
-    }
-    for name in map(kind_name, KINDS.values())
-    if name not in KEPT_OTHERWISE
-}
+from tests.trace.reports import CALLS, KEPT_OTHERWISE, parameters_of
 
 
 @pytest.mark.parametrize("by_name", [False, True])
@@ -88,7 +61,7 @@ def test_a_node_is_read_with_the_line_that_made_it(bench, make_node):
 
 
 def test_every_method_of_a_probe_is_recorded():
-    assert set(METHODS) == {*CALLS, *KEPT_OTHERWISE, *DEFINITIONS}
+    assert set(METHODS) == {*CALLS, *KEPT_OTHERWISE, "nodes_defined", "queue_defined"}
     assert all(
         getattr(Recorder, one) is not getattr(probe.Probe, one) for one in METHODS
     )

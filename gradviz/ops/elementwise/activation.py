@@ -422,7 +422,7 @@ def _silu_gradient(grad: Gradient, x: Gradient) -> Gradient:
     return grad * conj(logistic) * change
 
 
-@differentiable("SiluBackward0", x=lambda grad, x: _silu_gradient(grad, x))
+@differentiable("SiluBackward0", x=_silu_gradient)
 def _silu(x: Array) -> Array:
     check_kinds("silu_cpu", "fc", x)
     return x * _logistic(x)

@@ -100,12 +100,12 @@ i0e: Op = unary(
 i1: Op = unary(
     "SpecialI1Backward0",
     _kernel("i1_cpu", lambda x: _odd(_grown(1, x), x)),
-    lambda grad, x, result: _i1_slope(grad, x, result),
+    _i1_slope,
 )
 i1e: Op = unary(
     "SpecialI1EBackward0",
     _kernel("i1e_cpu", lambda x: _odd(_scaled(1, x), x)),
-    lambda grad, x, result: _i1e_slope(grad, x, result),
+    _i1e_slope,
 )
 
 

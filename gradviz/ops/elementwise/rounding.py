@@ -91,14 +91,12 @@ def _sign_ratio(grad: Gradient, x: Gradient, result: Gradient) -> Gradient:
 _copysign_of_tensor: Op = binary(
     "CopysignBackward0",
     _copysign,
-    x=lambda grad, x, result: _sign_ratio(grad, x, result),
+    x=_sign_ratio,
     y=lambda grad: zeros_like(grad),
 )
 
 
-@differentiable(
-    "CopysignBackward1", x=lambda grad, x, result: _sign_ratio(grad, x, result)
-)
+@differentiable("CopysignBackward1", x=_sign_ratio)
 def _copysign_of_number(x: Array, number: float) -> Array:
     return _copysign(*promote(x, float(number)))
 

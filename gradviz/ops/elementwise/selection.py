@@ -146,14 +146,14 @@ def _refusing_complex(name: str, function: np.ufunc) -> Any:  # noqa: ANN401 - a
 maximum: Op = binary(
     "MaximumBackward0",
     _refusing_complex("maximum", np.maximum),
-    x=lambda grad, x, y: _larger(grad, x, y),
+    x=_larger,
     y=lambda grad, x, y: _larger(grad, y, x),
 )
 minimum: Op = binary(
     "MinimumBackward0",
     _refusing_complex("minimum", np.minimum),
     x=lambda grad, x, y: _larger(grad, y, x),
-    y=lambda grad, x, y: _larger(grad, x, y),
+    y=_larger,
 )
 
 

@@ -45,7 +45,7 @@ def _rsqrt_gradient(grad: Value, result: Value) -> Value:
 rsqrt: Op = unary(
     "RsqrtBackward0",
     _rsqrt,
-    lambda grad, result: _rsqrt_gradient(grad, result),
+    _rsqrt_gradient,
 )
 
 

@@ -107,7 +107,7 @@ def _sinc_slope(grad: Array, x: Array) -> Array:
     return where(raw(x * x) == 0, 0.0, grad * slope)
 
 
-sinc: Op = unary("SincBackward0", np.sinc, lambda grad, x: _sinc_slope(grad, x))
+sinc: Op = unary("SincBackward0", np.sinc, _sinc_slope)
 
 
 def _deg2rad(x: Array) -> Array:

@@ -35,9 +35,7 @@ def _softmax_gradient(grad: Gradient, result: Gradient) -> Gradient:
     return result * (grad - sum_of(grad * result, -1, keepdim=True))
 
 
-@differentiable(
-    "SafeSoftmaxBackward0", x=lambda grad, result: _softmax_gradient(grad, result)
-)
+@differentiable("SafeSoftmaxBackward0", x=_softmax_gradient)
 def _safe_softmax(x: Array) -> Array:
     return _weights(x)
 

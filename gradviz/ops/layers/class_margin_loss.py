@@ -59,9 +59,7 @@ def _multi_margin_gradient(
 @differentiable(
     "MultiMarginLossBackward0",
     arrays=("target", "weight"),
-    x=lambda grad, x, target, p, margin, weight, reduction: _multi_margin_gradient(
-        grad, x, target, p, margin, weight, reduction
-    ),
+    x=_multi_margin_gradient,
 )
 def _multi_margin(
     x: Array, target: Array, p: int, margin: float, weight: Array, reduction: str

@@ -269,7 +269,7 @@ def _sampler(name: str) -> Op:
     return differentiable(
         name,
         x=lambda grad, grid, x_shape, look: _spread(grad, grid, x_shape, look),
-        grid=lambda grad, x, grid, look: _slopes(grad, x, grid, look),
+        grid=_slopes,
     )(_sampled)
 
 

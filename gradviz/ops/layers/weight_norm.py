@@ -31,9 +31,7 @@ def _direction_gradient(
 
 @differentiable(
     "WeightNormInterfaceBackward0",
-    direction=lambda grad, direction, length, dim: _direction_gradient(
-        grad, direction, length, dim
-    ),
+    direction=_direction_gradient,
     length=lambda grad, direction, dim: sum_of(
         grad * (direction / _length(direction, dim)),
         _others(raw(grad).ndim, dim),

@@ -60,30 +60,22 @@ def evenly_of_all(grad: Gradient, x: Gradient, result: Gradient) -> Gradient:
     return masked_fill(np.zeros_like(array), chosen, grad / count)
 
 
-@differentiable(
-    "MaxBackward1", x=lambda grad, x, result: evenly_of_all(grad, x, result)
-)
+@differentiable("MaxBackward1", x=evenly_of_all)
 def _max_all(x: Array, dims: Shape) -> Array:
     return _largest(x, axis=dims)
 
 
-@differentiable(
-    "MinBackward1", x=lambda grad, x, result: evenly_of_all(grad, x, result)
-)
+@differentiable("MinBackward1", x=evenly_of_all)
 def _min_all(x: Array, dims: Shape) -> Array:
     return _smallest(x, axis=dims)
 
 
-@differentiable(
-    "AmaxBackward0", x=lambda grad, x, result, dims: evenly(grad, x, result, dims)
-)
+@differentiable("AmaxBackward0", x=evenly)
 def _amax(x: Array, dims: Shape, keepdim: bool) -> Array:
     return in_c_order(_largest(x, axis=dims, keepdims=keepdim))
 
 
-@differentiable(
-    "AminBackward0", x=lambda grad, x, result, dims: evenly(grad, x, result, dims)
-)
+@differentiable("AminBackward0", x=evenly)
 def _amin(x: Array, dims: Shape, keepdim: bool) -> Array:
     return in_c_order(_smallest(x, axis=dims, keepdims=keepdim))
 
@@ -160,7 +152,7 @@ def chosen(
     "MaxBackward0",
     results=("values", "indices"),
     plain=("indices",),
-    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+    x=put_back,
 )
 def _max(x: Array, dim: int, keepdim: bool) -> Extremes:
     axis = dim if x.ndim else None
@@ -174,7 +166,7 @@ def _max(x: Array, dim: int, keepdim: bool) -> Extremes:
     "MinBackward0",
     results=("values", "indices"),
     plain=("indices",),
-    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+    x=put_back,
 )
 def _min(x: Array, dim: int, keepdim: bool) -> Extremes:
     axis = dim if x.ndim else None

@@ -59,16 +59,12 @@ def _median_of_all(x: Array, *, ignore_nan: bool) -> Array:
     return np.take_along_axis(flat, index, 0).reshape(())
 
 
-@differentiable(
-    "MedianBackward0", x=lambda grad, x, result: evenly_of_all(grad, x, result)
-)
+@differentiable("MedianBackward0", x=evenly_of_all)
 def _median_all(x: Array) -> Array:
     return _median_of_all(x, ignore_nan=False)
 
 
-@differentiable(
-    "NanmedianBackward0", x=lambda grad, x, result: evenly_of_all(grad, x, result)
-)
+@differentiable("NanmedianBackward0", x=evenly_of_all)
 def _nanmedian_all(x: Array) -> Array:
     return _median_of_all(x, ignore_nan=True)
 
@@ -77,7 +73,7 @@ def _nanmedian_all(x: Array) -> Array:
     "MedianBackward1",
     results=("values", "indices"),
     plain=("indices",),
-    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+    x=put_back,
 )
 def _median(x: Array, dim: int, keepdim: bool) -> Extremes:
     return _at_rank(return_types.median, x, dim, keepdim)
@@ -87,7 +83,7 @@ def _median(x: Array, dim: int, keepdim: bool) -> Extremes:
     "NanmedianBackward1",
     results=("values", "indices"),
     plain=("indices",),
-    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+    x=put_back,
 )
 def _nanmedian(x: Array, dim: int, keepdim: bool) -> Extremes:
     return _at_rank(return_types.nanmedian, x, dim, keepdim)
@@ -104,7 +100,7 @@ def _at_rank(kind: ExtremesClass, x: Array, dim: int, keepdim: bool) -> Extremes
     "KthvalueBackward0",
     results=("values", "indices"),
     plain=("indices",),
-    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+    x=put_back,
 )
 def _kthvalue(x: Array, k: int, dim: int, keepdim: bool) -> Extremes:
     index = in_one_kernel("kthvalue", _kth_place, x, k, dim)
@@ -183,7 +179,7 @@ def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Extr
     "ModeBackward0",
     results=("values", "indices"),
     plain=("indices",),
-    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+    x=put_back,
 )
 def _mode(x: Array, dim: int, keepdim: bool) -> Extremes:
     order = unstable_order_of(x, dim)

@@ -237,7 +237,7 @@ def _shifted_products(x: Gradient, dim: int) -> Gradient:
 
 @differentiable(
     "ProdBackward0",
-    x=lambda grad, x, result, dims: _product_backward(grad, x, result, dims),
+    x=_product_backward,
 )
 def _prod_all(x: Array, dims: Shape, dtype: DTypeLike) -> Array:
     return _product(x, dims, keepdim=False, dtype=dtype)
@@ -245,7 +245,7 @@ def _prod_all(x: Array, dims: Shape, dtype: DTypeLike) -> Array:
 
 @differentiable(
     "ProdBackward1",
-    x=lambda grad, x, result, dims: _product_backward(grad, x, result, dims),
+    x=_product_backward,
 )
 def _prod(x: Array, dims: Shape, keepdim: bool, dtype: DTypeLike) -> Array:
     return _product(x, dims, keepdim, dtype)

@@ -58,7 +58,7 @@ _sort = differentiable(
     "SortBackward0",
     results=("values", "indices"),
     plain=("indices",),
-    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+    x=put_back,
 )(_sorted)
 
 
@@ -66,7 +66,7 @@ _stable_sort = differentiable(
     "SortBackward1",
     results=("values", "indices"),
     plain=("indices",),
-    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+    x=put_back,
 )(_stably_sorted)
 
 
@@ -74,7 +74,7 @@ _unstable_sort = differentiable(
     "SortBackward1",
     results=("values", "indices"),
     plain=("indices",),
-    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+    x=put_back,
 )(_sorted)
 
 
@@ -82,7 +82,7 @@ _unstable_sort = differentiable(
     "TopkBackward0",
     results=("values", "indices"),
     plain=("indices",),
-    x=lambda grad, x_shape, indices, dim: put_back(grad, x_shape, indices, dim),
+    x=put_back,
 )
 def _topk(x: Array, k: int, dim: int, largest: bool, in_order: bool) -> Extremes:
     chosen = in_one_kernel("topk", _places_of_best, x, k, dim, largest, in_order)

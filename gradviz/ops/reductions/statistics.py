@@ -79,7 +79,7 @@ def _mean_backward(grad: Gradient, x: Gradient, dims: Shape) -> Gradient:
 
 @differentiable(
     "VarBackward0",
-    x=lambda grad, x, dims, correction: _var_backward(grad, x, dims, correction),
+    x=_var_backward,
 )
 def _var(x: Array, dims: Shape, correction: float, keepdim: bool) -> Array:
     return _moments(x, dims, correction, keepdim).spread
@@ -87,9 +87,7 @@ def _var(x: Array, dims: Shape, correction: float, keepdim: bool) -> Array:
 
 @differentiable(
     "StdBackward0",
-    x=lambda grad, x, result, dims, correction: _std_backward(
-        grad, x, result, dims, correction
-    ),
+    x=_std_backward,
 )
 def _std(x: Array, dims: Shape, correction: float, keepdim: bool) -> Array:
     return np.sqrt(_moments(x, dims, correction, keepdim).spread)

@@ -36,21 +36,19 @@ _split = differentiable(
     "SplitBackward0",
     view=True,
     zeros=True,
-    x=lambda grads, dim: _joined(grads, dim),
+    x=_joined,
 )(_cut)
 _split_with_sizes = differentiable(
     "SplitWithSizesBackward0",
     view=True,
     zeros=True,
-    x=lambda grads, dim: _joined(grads, dim),
+    x=_joined,
 )(_cut)
-_unsafe_split = differentiable(
-    "UnsafeSplitBackward0", zeros=True, x=lambda grads, dim: _joined(grads, dim)
-)(_cut)
+_unsafe_split = differentiable("UnsafeSplitBackward0", zeros=True, x=_joined)(_cut)
 _unsafe_split_with_sizes = differentiable(
     "UnsafeSplitWithSizesBackward0",
     zeros=True,
-    x=lambda grads, dim: _joined(grads, dim),
+    x=_joined,
 )(_cut)
 
 

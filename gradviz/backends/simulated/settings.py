@@ -80,7 +80,7 @@ def set_latency(latency: Latency | None) -> None:
 
     Threads sleep until then, and may be late: what NumPy computes takes what it takes.
     Stepped devices do not sleep. Of a kernel that was launched before, a model knows
-    the name alone.
+    the name alone. When streams were done by the model before is forgotten.
 
     Args:
         latency: `fixed`, `randomly`, `by_kernel`, `preset`, or a function of a stream's
@@ -90,6 +90,9 @@ def set_latency(latency: Latency | None) -> None:
     backend.is_configured = True
     machine.latency = latency
     HOST.waited_until_ns = 0
+    for device in machine.devices():
+        for queue in device.queues():
+            queue.ended_ns = 0  # a model's time, for which no thread should sleep
 
 
 def set_memory_limit(device: str | Device, num_bytes: int | None) -> None:

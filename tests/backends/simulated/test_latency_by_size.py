@@ -115,6 +115,18 @@ def test_stepped_devices_have_modelled_times(asked):
     assert sin_began >= exp_ended
 
 
+def test_another_latency_forgets_what_the_one_before_made_of_time(asked):
+    """Or a thread would sleep for what has taken long only in a model."""
+    gv.sim.set_latency(gv.sim.fixed(3_600_000_000_000))
+    x = gv.zeros(3, device="sim:0")
+    ((_, _, slow_ended),) = ran(x.exp)
+
+    gv.sim.set_latency(gv.sim.fixed(1000))
+    ((_, quick_began, _),) = ran(x.exp)
+
+    assert quick_began < slow_ended
+
+
 def test_who_waits_comes_after_what_it_waited_for(asked):
     """In modelled time too: what is launched then begins later."""
     gv.sim.set_latency(gv.sim.fixed(3_600_000_000_000))

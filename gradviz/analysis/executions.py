@@ -154,16 +154,6 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
     )
 
 
-def executions(trace: Trace, tasks: Sequence[int] | None = None) -> list[Execution]:
-    """The first `MAX_SHOWN` nodes that were started, in order of start.
-
-    Args:
-        trace: The trace.
-        tasks: The passes wanted, None for all.
-    """
-    return as_list(trace, execution_columns(trace, tasks).at(slice(MAX_SHOWN)))
-
-
 def failed_places(columns: Executions) -> Column:
     """Where the nodes are that raised."""
     return np.flatnonzero(columns.status == _status("failed"))

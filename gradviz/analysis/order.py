@@ -120,14 +120,8 @@ def _rows(trace: Trace, runs: Iterable[Execution]) -> tuple[OrderRow, ...]:
     return tuple(rows)
 
 
-def order_document(trace: Trace, task: int) -> dict[str, Any]:
-    """The execution order as what ``gradviz show order --json`` prints."""
-    (order,) = execution_orders(trace, [task])
-    return document_of(order)
-
-
 def document_of(order: Order) -> dict[str, Any]:
-    """An order that there is already, as `order_document` has it."""
+    """The execution order as what ``gradviz show order --json`` prints."""
     return {
         "schema": SCHEMA,
         "version": VERSION,

@@ -25,15 +25,12 @@ _WORST_FIRST: Final[tuple[NodeStatus, ...]] = (
 )
 
 
-def split_shared_leaves(graph: Graph, *, near: int = NEAR_RANKS) -> Graph:
+def split_shared_leaves(graph: Graph) -> Graph:
     """Draw a leaf whose users are far apart once for each of them.
 
     One leaf with users all over the graph, such as the shared weight of a recurrent
-    network, drags an edge from each of them through the whole picture.
-
-    Args:
-        graph: The graph.
-        near: A leaf is left alone if its users are at most this many ranks apart.
+    network, drags an edge from each of them through the whole picture. One whose users
+    are at most `NEAR_RANKS` apart is left alone.
     """
     ranks = longest_path_ranks(
         len(graph.nodes), [(edge.producer, edge.consumer) for edge in graph.edges]
@@ -47,7 +44,7 @@ def split_shared_leaves(graph: Graph, *, near: int = NEAR_RANKS) -> Graph:
         for leaf, at in users.items()
         if leaf not in inner
         and not graph.nodes[leaf].omitted_edges
-        and max(at) - min(at) > near
+        and max(at) - min(at) > NEAR_RANKS
     }
     nodes = [
         msgspec.structs.replace(node, copies=copies.get(index, 1))

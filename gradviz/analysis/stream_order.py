@@ -1,7 +1,7 @@
 """Whether a recorded program ordered its streams: races, and waits for nothing."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -10,7 +10,6 @@ from gradviz.analysis.feed import FEEDS, feed
 from gradviz.analysis.happens_before import HappensBefore
 from gradviz.analysis.races import Findings, NodeOrigin, StreamOrigin
 from gradviz.trace.events import (
-    AnyEvent,
     HandedOver,
     HostAccessed,
     StreamNamed,
@@ -78,20 +77,3 @@ def stream_order(
         feed(machine, event)
     num_events = sum(table.num_rows for table in tables.values())
     return msgspec.structs.replace(machine.findings, num_unseen=num_events - num_seen)
-
-
-def order_of_events(
-    events: Iterable[AnyEvent],
-    origin: Callable[[int], NodeOrigin] = lambda _: NodeOrigin(),
-) -> Findings:
-    """What a recording leaves unordered, given its events in their order.
-
-    Args:
-        events: All of a recording.
-        origin: What is known of a node.
-    """
-    machine = HappensBefore(origin)
-    for event in events:
-        if type(event) in FEEDS:
-            feed(machine, event)
-    return machine.findings

@@ -176,13 +176,8 @@ def build_timeline(trace: Trace, tasks: Sequence[int]) -> Timeline:
     )
 
 
-def timeline_document(trace: Trace, tasks: Sequence[int]) -> dict[str, Any]:
-    """The timeline as what ``gradviz show timeline --json`` prints."""
-    return document_of(build_timeline(trace, tasks))
-
-
 def document_of(timeline: Timeline) -> dict[str, Any]:
-    """A timeline that there is already, as `timeline_document` has it."""
+    """The timeline as what ``gradviz show timeline --json`` prints."""
     return {"schema": SCHEMA, "version": VERSION, **msgspec.to_builtins(timeline)}
 
 

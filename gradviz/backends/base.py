@@ -1,7 +1,7 @@
 """The table of backends: which there are, and where arrays are and go."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from gradviz.backends.device import CALLER_TYPES, CPU, Device
@@ -64,11 +64,6 @@ def register_stand_in(type: str, is_wanted: Callable[[], bool]) -> None:  # noqa
         is_wanted: Whether the program has asked for such devices.
     """
     _stand_ins[type] = is_wanted
-
-
-def backends() -> Iterator[Backend]:
-    """All that are registered: those that no program has asked for are not."""
-    return iter(tuple(_by_type.values()))
 
 
 def backend_of(device: Device) -> Backend:
@@ -249,7 +244,6 @@ __all__ = [
     "StreamLike",
     "accelerator_of",
     "backend_of",
-    "backends",
     "beside",
     "copy_into_pinned",
     "copy_to",

@@ -53,11 +53,6 @@ def next_sequence_nr() -> int:
     return SEQUENCE.next()
 
 
-def set_sequence_nr(value: int) -> None:
-    """Give the next node that this thread makes the number `value` (Q8)."""
-    SEQUENCE.next = itertools.count(value).__next__
-
-
 class Edge(NamedTuple):
     """Where one gradient goes: an input of a node, or nowhere.
 

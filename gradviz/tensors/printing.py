@@ -3,10 +3,9 @@
 Source: torch/_tensor_str.py.
 """
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -75,23 +74,6 @@ def set_printoptions(
     changes: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     before = _options if profile is None else _PROFILES[profile]
     _options = replace(before, **changes, sci_mode=sci_mode)
-
-
-def get_printoptions() -> dict[str, Any]:
-    """The options, for `set_printoptions`."""
-    return asdict(_options)
-
-
-@contextlib.contextmanager
-def printoptions(**options: Any) -> Iterator[None]:  # noqa: ANN401 - as set_printoptions
-    """Other options for a block."""
-    global _options
-    before = _options
-    set_printoptions(**options)
-    try:
-        yield
-    finally:
-        _options = before
 
 
 def format_tensor(x: Variable) -> str:

@@ -1,10 +1,10 @@
-from gradviz.analysis.executions import executions
+from gradviz.analysis.executions import as_list, execution_columns
 from gradviz.analysis.kernels import kernels, launchers, stream_order_key
 
 
 def launching_nodes(story):
     trace = story.trace()
-    found = launchers(kernels(trace), executions(trace))
+    found = launchers(kernels(trace), as_list(trace, execution_columns(trace)))
     return {kernel: (run.task, run.node) for kernel, run in found.items()}
 
 

@@ -1,7 +1,7 @@
 import msgspec
 import numpy as np
 
-from gradviz.analysis.order import execution_order, order_document
+from gradviz.analysis.order import document_of, execution_order, execution_orders
 from gradviz.capture import record
 from gradviz.engine import Edge, Engine, Node
 
@@ -132,7 +132,8 @@ def test_a_node_whose_definition_is_lost_is_still_listed(story):
 def test_the_document_has_exactly_the_promised_keys(pair):
     story, _, _ = pair
 
-    document = order_document(story.trace(), 7)
+    (order,) = execution_orders(story.trace(), [7])
+    document = document_of(order)
 
     assert list(document) == ["schema", "version", "task", "order"]
     assert (document["schema"], document["version"]) == ("gradviz.order", 1)

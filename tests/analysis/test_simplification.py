@@ -56,8 +56,11 @@ def test_a_leaf_used_far_apart_is_drawn_once_for_each_use(chain_with_hub):
     assert pairs_of(split)[5:] == [(0, 6), (3, 7), (5, 8)]
 
 
-def test_a_leaf_used_nearby_is_left_alone(chain_with_hub):
-    assert split_shared_leaves(chain_with_hub, near=5) == chain_with_hub
+def test_a_leaf_used_nearby_is_left_alone():
+    chain = [(index, index + 1) for index in range(4)]
+    graph = make_graph(6, [*chain, (0, 5), (3, 5)])
+
+    assert split_shared_leaves(graph) == graph
 
 
 def test_a_node_that_is_no_leaf_is_never_split():

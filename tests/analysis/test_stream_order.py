@@ -9,7 +9,6 @@ from gradviz.analysis.check import check_document, check_trace
 from gradviz.analysis.races import StreamOrigin
 from gradviz.analysis.stream_order import (
     MAX_S,
-    order_of_events,
     stream_order,
 )
 from gradviz.trace.probe import Role
@@ -154,13 +153,6 @@ def test_a_thread_that_exits_is_inside_no_node(written):
 
     ((found, _),) = stream_order(written.trace()).races
     assert found.first.node == -1
-
-
-def test_events_in_memory_are_looked_at_as_well(written):
-    race(written)
-
-    findings = order_of_events(written.trace().events())
-    assert len(findings.races) == 1
 
 
 class FakeNode:

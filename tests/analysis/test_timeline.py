@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from gradviz.analysis.timeline import build_timeline, busy_ns, timeline_document
+from gradviz.analysis.timeline import build_timeline, busy_ns, document_of
 
 
 def spans_of(lane):
@@ -199,7 +199,7 @@ def test_a_wait_for_what_was_done_before_the_pass_is_left_out(story):
 def test_the_document_is_the_timeline_as_json(pair):
     story, _, _ = pair
 
-    document = timeline_document(story.trace(), [7])
+    document = document_of(build_timeline(story.trace(), [7]))
 
     assert (document["schema"], document["version"]) == ("gradviz.timeline", 1)
     assert document["lanes"][0]["spans"][0]["name"] == "MulBackward0"

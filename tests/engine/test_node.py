@@ -4,7 +4,7 @@ import pytest
 
 from gradviz.backends.device import CPU
 from gradviz.engine import AccumulateGrad, Edge, InputMetadata, Node
-from gradviz.engine.node import MAX_SEQUENCE_NR, set_sequence_nr
+from gradviz.engine.node import MAX_SEQUENCE_NR
 from tests.engine.nodes import SIM_0, Leaf, Pass, Sink, in_thread
 
 
@@ -27,14 +27,15 @@ def test_each_thread_counts_its_own_nodes_from_zero():
     assert Sink().sequence_nr == mine + 1
 
 
-def test_the_next_sequence_number_can_be_set():
+def test_the_sequence_number_of_a_node_can_be_set():
     """Q8."""
+    first = Sink()
+    number = first.sequence_nr
 
-    def numbers() -> tuple[int, int]:
-        set_sequence_nr(100)
-        return Sink().sequence_nr, Sink().sequence_nr
+    first._set_sequence_nr(number + 100)
 
-    assert in_thread(numbers) == (100, 101)
+    assert (first.sequence_nr, first._sequence_nr()) == (number + 100, number + 100)
+    assert Sink().sequence_nr == number + 1
 
 
 def test_accumulate_grad_has_the_largest_number_and_takes_none():

@@ -1,6 +1,6 @@
 import pytest
 
-from gradviz.engine.node import set_sequence_nr
+from gradviz.engine.node import next_sequence_nr
 from gradviz.testing.policy import Scripted
 from gradviz.testing.scheduler import Scheduler
 from tests.interleavings.workload import serial_gradients
@@ -129,13 +129,13 @@ def test_what_a_scenario_expects_is_part_of_the_outcome(world):
 
 
 def test_a_run_does_not_depend_on_what_the_process_did_before(world):
-    set_sequence_nr(7)
     _, root = graph(world)
 
     world.run(caller=lambda: world.backward(root))
     first = list(world.scheduler.fibers.decisions)
 
-    set_sequence_nr(700)
+    for _ in range(700):
+        next_sequence_nr()
     with Scheduler(Scripted({})) as scheduler:
         other = World(scheduler, is_observed=world._listener is not None)
         _, root = graph(other)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import gradviz as gv
-from gradviz.tensors.printing import get_printoptions, printoptions
 
 
 @pytest.mark.parametrize(
@@ -41,16 +40,34 @@ def test_a_large_tensor_is_summarised():
     assert repr(gv.zeros(10_000)) == "tensor([0., 0., 0.,  ..., 0., 0., 0.])"
 
 
-def test_options_change_how_numbers_are_written():
-    x = gv.tensor([1.0 / 3, 2.0])
+@pytest.fixture
+def _usual_options_afterwards():
+    yield
+    gv.set_printoptions(profile="default")
 
-    with printoptions(precision=2):
-        assert repr(x) == "tensor([0.33, 2.00])"
-    with printoptions(sci_mode=True):
-        assert repr(x) == "tensor([3.3333e-01, 2.0000e+00])"
-    with printoptions(profile="full"):
-        assert "..." not in repr(gv.zeros(2000))
-    assert get_printoptions()["precision"] == 4
+
+@pytest.mark.usefixtures("_usual_options_afterwards")
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"precision": 2}, "tensor([0.33, 2.00])"),
+        ({"sci_mode": True}, "tensor([3.3333e-01, 2.0000e+00])"),
+    ],
+)
+def test_options_change_how_numbers_are_written(options, text):
+    gv.set_printoptions(**options)
+
+    assert repr(gv.tensor([1.0 / 3, 2.0])) == text
+
+
+@pytest.mark.usefixtures("_usual_options_afterwards")
+def test_an_option_that_is_not_given_stays_and_a_profile_sets_all():
+    gv.set_printoptions(precision=2)
+    gv.set_printoptions(edgeitems=1)
+    assert repr(gv.ones(2000) / 3) == "tensor([0.33,  ..., 0.33])"
+
+    gv.set_printoptions(profile="full")
+    assert "..." not in repr(gv.zeros(2000))
 
 
 def test_long_lines_are_broken_and_what_follows_is_put_below():

@@ -4,7 +4,7 @@ Entries of a bag lie side by side, so that each bag is one segment. Which entrie
 which bag, and which are only padding, is seen where the table is: nobody waits for it.
 """
 
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,6 @@ from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.gathering import select_slices, sum_at
 from gradviz.ops.shapes.shape import reshape
-
-BagMode = Literal["sum", "mean", "max"]
 
 _MODES: Final = ("sum", "mean", "max")
 

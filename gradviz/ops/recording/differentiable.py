@@ -118,7 +118,6 @@ def binary(
     *,
     x: Formula,
     y: Formula,
-    joint: Formula | None = None,
     with_number: Op | None = None,
     x_first: bool = False,
 ) -> Op:
@@ -129,7 +128,6 @@ def binary(
         forward: The function on raw arrays; its parameters are called ``x``, ``y``.
         x: Formula of the first input's gradient.
         y: Formula of the second input's gradient.
-        joint: Computes both in a graph; see Note [Formulas in a graph].
         with_number: The op that takes the place of this one where a formula gives it a
             number as `y`.
         x_first: Whether the gradient of `x` is computed first, as where PyTorch calls
@@ -137,7 +135,7 @@ def binary(
     """
     formulas = {"x": x, "y": y}
     turns = (0, 1) if x_first else (1, 0)
-    signature = Signature(("x", "y"), formulas, turns=turns, joint=joint)
+    signature = Signature(("x", "y"), formulas, turns=turns)
     node_class = node_class_of(name)
     shows_saved(node_class, signature.saved_names())
     result_of = recorder(node_class, signature.plans(), (0, 1))

@@ -10,11 +10,9 @@ from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge
 from gradviz.ops.recording.op_node import OpNode, node_class_of
 from gradviz.ops.recording.plan import (
-    CONSTANT,
     Formula,
     Plan,
     Properties,
-    keeper,
     pick,
 )
 from gradviz.ops.recording.variable import (
@@ -124,16 +122,14 @@ def record(
     data: Array,
     inputs: Sequence[Value],
     formulas: Sequence[Formula],
-    saved: Sequence[Value] = (),
 ) -> Value:
-    """The result of an op with any number of inputs.
+    """The result of an op with any number of inputs, which saves nothing.
 
     Args:
         name: Of its node.
         data: What the forward computed.
         inputs: The op's inputs, variables or not.
-        formulas: Of the gradient of each: they take the gradient, and what was saved.
-        saved: What to save: inputs, other arrays, anything.
+        formulas: Of the gradient of each: they take the gradient.
 
     Returns:
         `data` as a variable, or `data` itself if no input is a variable.
@@ -145,16 +141,10 @@ def record(
     edges, wanted = edges_of(inputs, range(len(inputs)))
     if not wanted:
         return variable(data)
-    everything = pick(range(len(saved)))
+    nothing = pick(())
     steps = tuple(
-        (None if edge.node is None else formula, everything)
+        (None if edge.node is None else formula, nothing)
         for edge, formula in zip(edges, formulas, strict=True)
     )
-    origins = tuple(
-        next((i for i, one in enumerate(inputs) if one is value), CONSTANT)
-        for value in saved
-    )
-    has_tensors = any(isinstance(one, Variable | np.ndarray) for one in saved)
-    keep = keeper(range(len(saved)), origins, has_tensors)
-    plan = Plan(keep, (), steps, origins, has_tensors, saves_results=False)
-    return recorded(node_class_of(name), plan, edges, data, saved)
+    plan = Plan(nothing, (), steps, (), False, saves_results=False)
+    return recorded(node_class_of(name), plan, edges, data, ())

@@ -73,6 +73,6 @@ def name_text(name: str) -> str:
     return shorten(clean(name), MAX_NAME)
 
 
-def duration_text(ns: int | None, otherwise: str = NOTHING) -> str:
+def duration_text(ns: int | None) -> str:
     """A duration, or what stands for it where there is none."""
-    return otherwise if ns is None else duration(ns)
+    return NOTHING if ns is None else duration(ns)

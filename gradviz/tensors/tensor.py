@@ -15,7 +15,7 @@ from gradviz.tensors.methods.container import Container
 from gradviz.tensors.methods.copies import Copies
 from gradviz.tensors.methods.description import Description
 from gradviz.tensors.methods.draws import Draws
-from gradviz.tensors.methods.graph import Graph
+from gradviz.tensors.methods.graph import GraphPlace
 from gradviz.tensors.methods.likewise import Likewise, constructed
 from gradviz.tensors.methods.numpy_protocol import NumpyProtocol
 from gradviz.tensors.methods.operators import Operators
@@ -55,7 +55,7 @@ class Tensor(
     Copies,
     Description,
     Draws,
-    Graph,
+    GraphPlace,
     Likewise,
     Operators,
     Placement,

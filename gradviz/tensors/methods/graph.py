@@ -16,7 +16,7 @@ from gradviz.tensors.hooks import (
 )
 
 
-class Graph(Variable):
+class GraphPlace(Variable):
     """A tensor's place in the graph.
 
     Source: torch/_tensor.py.

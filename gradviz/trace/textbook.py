@@ -11,17 +11,14 @@ What is by the book here breaks no rule there; the reverse need not be.
 """
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from gradviz.trace.events import kind_name
 from gradviz.trace.probe import Push
 from gradviz.trace.rules import RULES, NodeState, Transition
-from gradviz.trace.table import Table
-
-_Integers: TypeAlias = npt.NDArray[np.int64]
+from gradviz.trace.table import Column, Narrow, Table
 
 #: Of a node by the book there is one of each, in this order.
 STAGES: Final = ("task_pushed", "task_popped", "node_started", "node_completed")
@@ -71,13 +68,13 @@ class _Rows(NamedTuple):
         row: Place in the table.
     """
 
-    task: _Integers
-    key: _Integers
-    seq: _Integers
-    row: _Integers
+    task: Column
+    key: Column
+    seq: Column
+    row: Column
 
 
-def by_the_book(columns: Mapping[str, Table]) -> _Integers:
+def by_the_book(columns: Mapping[str, Table]) -> Column:
     """The passes of a trace in which every node went its usual way, sorted."""
     return _Book(columns).passes()
 
@@ -97,7 +94,7 @@ class _Book:
         self._is_fine = np.ones(len(self._tasks), np.bool_)
         self._nodes = (0, 1)
 
-    def passes(self) -> _Integers:
+    def passes(self) -> Column:
         if not len(self._tasks):
             return self._tasks
         nodes = self._columns["node_started"].narrow("node")
@@ -124,7 +121,7 @@ class _Book:
         self._gradients(push, counted)
         return self._tasks[self._is_fine]
 
-    def _passes_in_time(self) -> tuple[_Integers, _Integers]:
+    def _passes_in_time(self) -> tuple[Column, Column]:
         """When each candidate had its dependencies counted, and when it completed."""
         begun, counted, completed = (
             self._of_candidates(self._columns[kind])
@@ -144,14 +141,14 @@ class _Book:
         self._is_fine &= first == last
         return counted, completed
 
-    def _of_candidates(self, table: Table, name: str = "seq") -> _Integers:
+    def _of_candidates(self, table: Table, name: str = "seq") -> Column:
         """A number of each candidate, from a table that has a row for each."""
         place, task = self._candidates(table)
         found = np.zeros(len(self._tasks), np.int64)
         found[task] = table[name][place]
         return found
 
-    def _candidates(self, table: Table) -> tuple[_Integers, _Integers]:
+    def _candidates(self, table: Table) -> tuple[Column, Column]:
         """Which rows of a table belong to candidates, and to which."""
         tasks = table.narrow("task")
         task = np.searchsorted(self._tasks, tasks)
@@ -194,7 +191,7 @@ class _Book:
         is_inside = (start.seq[place] < rows.seq) & (rows.seq < end.seq[place])
         self._drop(rows.task[~is_inside])
 
-    def _gradients(self, push: _Rows, counted: _Integers) -> None:
+    def _gradients(self, push: _Rows, counted: Column) -> None:
         """All gradients of a node come before it is pushed, the last one last."""
         table = self._columns[BEFORE]
         rows, place = self._found(self._rows(BEFORE), push)
@@ -214,7 +211,7 @@ class _Book:
             place, task = self._candidates(started)
             self._drop(task[np.isin(started.narrow("thread")[place], wrong)])
 
-    def _found(self, rows: _Rows, of: _Rows) -> tuple[_Rows, _Integers]:
+    def _found(self, rows: _Rows, of: _Rows) -> tuple[_Rows, Column]:
         """Those rows whose nodes are among others, and where; the others' passes go."""
         if not len(of.key):
             return _Rows(*(one[:0] for one in rows)), np.empty(0, np.int64)
@@ -229,18 +226,18 @@ class _Book:
         kept = self._is_fine[rows.task]
         return rows if kept.all() else _Rows(*(one[kept] for one in rows))
 
-    def _drop(self, tasks: _Integers) -> None:
+    def _drop(self, tasks: Column) -> None:
         self._is_fine[tasks] = False
 
 
-def _once(tasks: "npt.NDArray[np.signedinteger[Any]]") -> _Integers:
+def _once(tasks: Narrow) -> Column:
     """The tasks that occur once."""
     different, times = np.unique(tasks, return_counts=True)
-    once: _Integers = different[times == 1].astype(np.int64)
+    once: Column = different[times == 1].astype(np.int64)
     return once
 
 
-def _brackets(table: Table, step: int, what: int) -> tuple[_Integers, ...]:
+def _brackets(table: Table, step: int, what: int) -> tuple[Column, ...]:
     """Thread, seq, step, and what makes a beginning and its end belong together."""
     same = np.ones(table.num_rows, np.int64)
     what_of = what * same + table.get("role", 0)
@@ -254,7 +251,7 @@ def _brackets(table: Table, step: int, what: int) -> tuple[_Integers, ...]:
     )
 
 
-def _mismatched_threads(columns: Mapping[str, Table]) -> _Integers:
+def _mismatched_threads(columns: Mapping[str, Table]) -> Column:
     """The threads on which something ends that was not the last to begin."""
     parts = [
         _brackets(columns[kind], *which)

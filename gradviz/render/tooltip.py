@@ -17,14 +17,15 @@ def tooltip(node: GraphNode) -> str:
     lines += [*_origin(node), *_run(node)]
     if node.copies > 1:
         lines.append(f"one node, drawn {node.copies} times")
-    if node.omitted_edges:
-        lines.append(f"{count(node.omitted_edges, 'edge')} left out")
     return "\n".join(map(clean, [*lines, *_members(node)]))
 
 
 def which(node: GraphNode) -> str:
-    """Which node of the pass it is, or how many nodes as one."""
-    return count(node.num_nodes, "node") if node.members else f"node {node.id}"
+    """Which node of the pass it is, or how many as one, and what of it is missing."""
+    text = count(node.num_nodes, "node") if node.members else f"node {node.id}"
+    if node.omitted_edges:
+        text += f", {count(node.omitted_edges, 'edge')} left out"
+    return text
 
 
 def _origin(node: GraphNode) -> list[str]:

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 import msgspec
 import pytest
 
-from gradviz.analysis.simplification import contract_chains
+from gradviz.analysis.simplification import contract_chains, limit_nodes
 from gradviz.render.layout import place
 from gradviz.render.scene import build_scene
 from gradviz.render.svg import svg
@@ -120,7 +120,20 @@ def test_what_is_left_out_is_told_and_where(step, make_node):
     told, where = (text for text in texts(picture) if "left out" in text)
     assert "1,234 more left out · 5,678 edges left out" in told
     assert where == "(32, 10) · main.py:7 · 2 edges left out"
-    assert any("\n2 edges left out" in (text or "") for text in tooltips(picture))
+    (pointed,) = (one for one in tooltips(picture) if one and "left out" in one)
+    assert pointed.startswith("MulBackward0, node 100, 2 edges left out\n")
+
+
+def test_an_overview_tells_what_is_left_out_when_one_points_there(make_graph):
+    graph = make_graph(3_003, [(0, 1), (0, 3_001), (1, 3_002)])
+
+    picture = drawn(limit_nodes(graph, 3_001))
+
+    pointed = [one for one in tooltips(picture) if one and "left out" in one]
+    assert pointed == [
+        "MulBackward0, node 100, 1 edge left out",
+        "MulBackward0, node 101, 1 edge left out",
+    ]
 
 
 def test_a_box_of_several_nodes_says_how_many_and_which(make_graph):

@@ -33,7 +33,7 @@ from gradviz.ops.recording.op_node import (
 from gradviz.ops.recording.plan import (
     IN_FORMULA,
     Formula,
-    Plan,
+    Plans,
     Properties,
     Signature,
     parameters_of,
@@ -83,7 +83,7 @@ def unary(
         formula: Of the gradient; see Note [Formulas say what they need].
     """
     signature = Signature(("x",), {"x": formula})
-    plan = signature.plans()[1]
+    plan = signature.plan(1)
     node_class = node_class_of(name)
     shows_saved(node_class, signature.saved_names())
 
@@ -138,7 +138,7 @@ def binary(
     signature = Signature(("x", "y"), formulas, turns=turns)
     node_class = node_class_of(name)
     shows_saved(node_class, signature.saved_names())
-    result_of = recorder(node_class, signature.plans(), (0, 1))
+    result_of = recorder(node_class, Plans(signature), (0, 1))
     word = _word(name)
 
     def op(input: Value, other: Value) -> Value:
@@ -216,7 +216,7 @@ def differentiable(
             forward,
             completion_of(forward),
             len(names),
-            signature.plans(),
+            Plans(signature),
             signature.properties(),
             tuple(names.index(parameter) for parameter in ordered),
             view,
@@ -266,7 +266,7 @@ class _Form(NamedTuple):
     forward: Callable[..., Any]
     complete: Completion
     num_parameters: int
-    plans: Sequence[Plan]
+    plans: Plans
     properties: Properties
     positions: tuple[int, ...]
     is_view: bool

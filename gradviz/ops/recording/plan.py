@@ -130,10 +130,6 @@ class Signature(NamedTuple):
     turns: tuple[int, ...] | None = None
     joint: Formula | None = None
 
-    def plans(self) -> list[Plan]:
-        """A plan for each set of wanted gradients: bit *i* is that of formula *i*."""
-        return [self._plan(wanted) for wanted in range(1 << len(self.formulas))]
-
     def properties(self) -> Properties:
         """For each property that formulas name: of which parameter, and how read."""
         found = []
@@ -148,7 +144,8 @@ class Signature(NamedTuple):
         found = {p for formula in self.formulas.values() for p in _needs(formula)}
         return found.union(self._joint_names())
 
-    def _plan(self, wanted: int) -> Plan:
+    def plan(self, wanted: int) -> Plan:
+        """What to do if some gradients are wanted: bit *i* is that of formula *i*."""
         available = (*self.parameters, *self.results, *self._property_names())
         tensors = {*self.formulas, *self.arrays, *self.results}
         order = list(self.formulas)
@@ -195,6 +192,22 @@ class Signature(NamedTuple):
     def _property_names(self) -> list[str]:
         """Properties such as ``x_shape`` that formulas name and parameters do not."""
         return sorted(self.saved_names() - {*self.parameters, *self.results})
+
+
+class Plans(dict[int, Plan]):
+    """The plans of an op, by which gradients are wanted; see `Signature.plan`.
+
+    Each is made when it is first asked for: most of them never are, and making them all
+    took a tenth of the time that an import takes.
+    """
+
+    def __init__(self, signature: Signature) -> None:
+        super().__init__()
+        self._signature = signature
+
+    def __missing__(self, wanted: int) -> Plan:
+        plan = self[wanted] = self._signature.plan(wanted)
+        return plan
 
 
 def _needs(formula: Formula) -> tuple[str, ...]:

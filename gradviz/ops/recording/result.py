@@ -12,6 +12,7 @@ from gradviz.ops.recording.op_node import OpNode, node_class_of
 from gradviz.ops.recording.plan import (
     Formula,
     Plan,
+    Plans,
     Properties,
     pick,
 )
@@ -33,7 +34,7 @@ ResultRecorder: TypeAlias = Callable[[Sequence[Value], Sequence[Value], Array], 
 
 def recorder(
     node_class: type[OpNode],
-    plans: Sequence[Plan],
+    plans: Plans,
     positions: Sequence[int],
     properties: Properties = (),
 ) -> ResultRecorder:

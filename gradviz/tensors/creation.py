@@ -7,13 +7,13 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.backends.device import Device, chosen_device
+from gradviz.ops.recording.dimensions import SizeArgs
 from gradviz.ops.recording.promotion import DTypeLike, Scalar, get_default_dtype
 from gradviz.ops.recording.variable import Variable, device_of, raw
 from gradviz.tensors.options import (
     FORMATTED,
     OF_DATA,
     Options,
-    SizeArgs,
     check_options,
     shape_of,
 )
@@ -148,7 +148,7 @@ def frombuffer(
 
 @fills_out
 def zeros(
-    *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+    *lengths: SizeArgs, size: SizeArgs | None = None, **options: Unpack[Options]
 ) -> Tensor:
     """Zeros of a shape, given as its lengths or as `size`."""
     check_options("zeros", options)
@@ -157,7 +157,7 @@ def zeros(
 
 @fills_out
 def ones(
-    *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+    *lengths: SizeArgs, size: SizeArgs | None = None, **options: Unpack[Options]
 ) -> Tensor:
     """Ones of a shape, given as its lengths or as `size`."""
     check_options("ones", options)
@@ -166,7 +166,7 @@ def ones(
 
 @fills_out
 def empty(
-    *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+    *lengths: SizeArgs, size: SizeArgs | None = None, **options: Unpack[Options]
 ) -> Tensor:
     """A tensor whose elements do not matter, of a shape, given as `zeros` takes it.
 
@@ -315,7 +315,7 @@ def tril_indices(
     """Where the lower triangle of a matrix is: row numbers, column numbers.
 
     Returns:
-        Integers, shape ``(2, number of elements)``.
+        SizeArgs, shape ``(2, number of elements)``.
     """
     check_options("tril_indices", options)
     return make_default(np.stack(np.tril_indices(row, offset, col)), options)

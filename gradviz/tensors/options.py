@@ -2,20 +2,17 @@
 
 import operator
 from collections.abc import Collection, Mapping
-from typing import Any, Final, TypeAlias, TypedDict
+from typing import Any, Final, TypedDict
 
 import numpy as np
 
 from gradviz.backends.device import Device
+from gradviz.ops.recording.dimensions import SizeArgs
 from gradviz.ops.recording.generator import Generator
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.variable import Variable
 from gradviz.ops.shapes.copying import MemoryFormat
 from gradviz.tensors.layout import Layout
-
-#: A shape: integers one by one, or one sequence of them.
-SizeArgs: TypeAlias = Any
-
 
 #: One length of it.
 _LENGTHS: Final = (int, np.integer, Variable)
@@ -104,7 +101,7 @@ def _is_length(value: object) -> bool:
 
 
 def shape_of(
-    function: str, lengths: tuple[SizeArgs, ...], size: SizeArgs = None
+    function: str, lengths: tuple[SizeArgs, ...], size: SizeArgs | None = None
 ) -> tuple[int, ...]:
     """A shape that was given one by one, as one sequence, or by name.
 
@@ -117,16 +114,16 @@ def shape_of(
             raise TypeError(f"{function}() got multiple values for argument 'size'")
     elif not lengths:
         raise TypeError(f'{function}() missing 1 required positional arguments: "size"')
-    elif len(lengths) > 1 or isinstance(lengths[0], _LENGTHS):
-        size = lengths
-    else:
-        (size,) = lengths
+    given: Any = size
+    if lengths:
+        is_one_by_one = len(lengths) > 1 or isinstance(lengths[0], _LENGTHS)
+        given = lengths if is_one_by_one else lengths[0]
     try:
-        shape = tuple(map(operator.index, size))
+        shape = tuple(map(operator.index, given))
     except TypeError:
-        wrong = size
-        if isinstance(size, (tuple, list)):
-            wrong = next(one for one in size if not _is_length(one))
+        wrong = given
+        if isinstance(given, (tuple, list)):
+            wrong = next(one for one in given if not _is_length(one))
         raise TypeError(
             f"{function}(): argument 'size' (position 1) must be tuple of ints, not "
             f"{type(wrong).__name__}"

@@ -10,6 +10,7 @@ import numpy as np
 from gradviz.backends.base import copy_to
 from gradviz.backends.device import CPU
 from gradviz.ops.elementwise.arithmetic import add
+from gradviz.ops.recording.dimensions import SizeArgs
 from gradviz.ops.recording.generator import Generator, default_generator
 from gradviz.ops.recording.promotion import get_default_dtype
 from gradviz.ops.recording.variable import Variable, raw
@@ -18,7 +19,6 @@ from gradviz.tensors.options import (
     FORMATTED,
     RANDOM,
     Options,
-    SizeArgs,
     check_options,
     shape_of,
 )
@@ -56,7 +56,7 @@ def set_rng_state(new_state: Any) -> None:  # noqa: ANN401 - as the generator ke
 
 @fills_out
 def randn(
-    *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+    *lengths: SizeArgs, size: SizeArgs | None = None, **options: Unpack[Options]
 ) -> Tensor:
     """Normally distributed numbers of mean 0 and variance 1."""
     check_options("randn", options, RANDOM)
@@ -66,7 +66,7 @@ def randn(
 
 @fills_out
 def rand(
-    *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+    *lengths: SizeArgs, size: SizeArgs | None = None, **options: Unpack[Options]
 ) -> Tensor:
     """Uniformly distributed numbers in ``[0, 1)``."""
     check_options("rand", options, RANDOM)
@@ -79,7 +79,7 @@ def randint(
     *bounds: Any,  # noqa: ANN401 - integers, then a size
     low: int | None = None,
     high: int | None = None,
-    size: SizeArgs = None,
+    size: SizeArgs | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
     """Uniformly distributed integers: ``randint([low, ]high, size)``.
@@ -172,7 +172,7 @@ def randint_like(
 def normal(
     mean: Any,  # noqa: ANN401 - a number or a tensor
     std: Any = 1.0,  # noqa: ANN401 - a number or a tensor
-    size: SizeArgs = None,
+    size: SizeArgs | None = None,
     **options: Unpack[Options],
 ) -> Tensor:
     """Normally distributed numbers.

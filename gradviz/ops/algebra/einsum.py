@@ -11,13 +11,13 @@ Source: aten/src/ATen/native/Linear.cpp, einsum and sumproduct_pair.
 
 from collections.abc import Sequence
 from math import prod
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from gradviz.ops.algebra.products import bmm
 from gradviz.ops.elementwise.arithmetic import mul
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.diagonals import diagonal
 from gradviz.ops.shapes.permutation import movedim, permute
@@ -40,7 +40,7 @@ class Equation(NamedTuple):
     output: list[str]
 
 
-def einsum(*args: Value) -> Value:
+def einsum(*args: Variable | str | Sequence[Any]) -> Value:
     """The sum of products of elements that an equation describes.
 
     Args:

@@ -174,12 +174,12 @@ reciprocal = unary(
 )
 
 
-def add(input: Value, other: Value, *, alpha: Scalar = 1) -> Value:
+def add(input: Operand, other: Operand, *, alpha: Scalar = 1) -> Value:
     """``input + alpha * other``."""
     return plus(input, other) if alpha == 1 else _add_multiple(input, other, alpha)
 
 
-def sub(input: Value, other: Value, *, alpha: Scalar = 1) -> Value:
+def sub(input: Operand, other: Operand, *, alpha: Scalar = 1) -> Value:
     """``input - alpha * other``.
 
     Raises:
@@ -189,7 +189,7 @@ def sub(input: Value, other: Value, *, alpha: Scalar = 1) -> Value:
     return _sub(input, other) if alpha == 1 else _sub_multiple(input, other, alpha)
 
 
-def rsub(input: Value, other: Value, *, alpha: Scalar = 1) -> Value:
+def rsub(input: Operand, other: Operand, *, alpha: Scalar = 1) -> Value:
     """``other - alpha * input``.
 
     Raises:
@@ -317,7 +317,7 @@ def _check_same_dtypes(x: Array, *others: Array) -> None:
             )
 
 
-def lerp(input: Value, end: Value, weight: Value) -> Value:
+def lerp(input: Value, end: Value, weight: Operand) -> Value:
     """``input + weight * (end - input)``, for a weight that is a number or a tensor."""
     weight = python_number(weight)
     if hasattr(weight, "dtype"):
@@ -387,7 +387,7 @@ def _check_divisor(y: Operand) -> None:
         raise RuntimeError("ZeroDivisionError")
 
 
-def div(input: Value, other: Value, *, rounding_mode: RoundingMode = None) -> Value:
+def div(input: Operand, other: Operand, *, rounding_mode: RoundingMode = None) -> Value:
     """Quotients; of integers they are floats, unless they are rounded.
 
     Args:
@@ -408,7 +408,7 @@ def div(input: Value, other: Value, *, rounding_mode: RoundingMode = None) -> Va
     return _divide_rounded(input, other, rounding_mode)
 
 
-def reflected_div(input: Value, other: Value) -> Value:
+def reflected_div(input: Operand, other: Operand) -> Value:
     """``other / input``: PyTorch's reflected operator scales a reciprocal."""
     if IN_FORMULA.get() and not hasattr(other, "dtype"):
         return quotient(variable(np.full_like(raw(input), other, shape=())), input)
@@ -429,7 +429,7 @@ def _floors_by_number(x: Array, divisor: Scalar) -> Array:
     return np.floor_divide(*_for_rounding("div_floor_cpu", x, divisor))
 
 
-def floor_divide(input: Value, other: Value) -> Value:
+def floor_divide(input: Operand, other: Operand) -> Value:
     """Quotients rounded down; they have no gradient, as in PyTorch.
 
     Raises:
@@ -479,7 +479,7 @@ _fmod = binary(
 )
 
 
-def remainder(input: Value, other: Value) -> Value:
+def remainder(input: Operand, other: Operand) -> Value:
     """What division leaves, with the sign of the divisor: Python's ``%``.
 
     Raises:
@@ -492,7 +492,7 @@ def remainder(input: Value, other: Value) -> Value:
     return _remainder(input, other)
 
 
-def fmod(input: Value, other: Value) -> Value:
+def fmod(input: Operand, other: Operand) -> Value:
     """What division leaves, with the sign of what is divided: C's ``fmod``.
 
     Raises:

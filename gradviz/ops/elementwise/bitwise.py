@@ -4,14 +4,14 @@ from typing import Final
 
 import numpy as np
 
-from gradviz.ops.recording.promotion import operand, promote
+from gradviz.ops.recording.promotion import Operand, operand, promote
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds, check_shapes
 from gradviz.ops.recording.variable import Value, Variable, variable
 
 
 def _on_bits(name: str, function: np.ufunc, *, kinds: str = "biu") -> Value:
-    def op(input: Value, other: Value) -> Value:
+    def op(input: Operand, other: Operand) -> Value:
         x = input.array if isinstance(input, Variable) else operand(input)
         y = other.array if isinstance(other, Variable) else operand(other)
         x, y = promote(x, y)

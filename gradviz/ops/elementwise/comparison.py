@@ -23,7 +23,7 @@ from gradviz.ops.recording.variable import Value, Variable, raw, variable
 
 
 def _comparison(name: str, function: np.ufunc, *, ordered: bool = False) -> Value:
-    def compare(input: Value, other: Value) -> Value:
+    def compare(input: Operand, other: Operand) -> Value:
         x = input.array if isinstance(input, Variable) else operand(input)
         y = other.array if isinstance(other, Variable) else operand(other)
         if not (hasattr(x, "dtype") and x.dtype is getattr(y, "dtype", None)):

@@ -107,7 +107,7 @@ def _log_of_number(base: Scalar, dtype: np.dtype[np.generic]) -> Scalar:
     return float(np.log(base)) if base > 0 else float("nan")
 
 
-def pow(input: Value, exponent: Value) -> Value:
+def pow(input: Operand, exponent: Operand) -> Value:
     """`input` to a power; either may be a number.
 
     Raises:
@@ -129,7 +129,7 @@ def square(input: Value) -> Value:
     return pow(input, 2)
 
 
-def float_power(input: Value, exponent: Value) -> Value:
+def float_power(input: Operand, exponent: Operand) -> Value:
     """`pow` in double precision."""
     kinds = {_kind(input), _kind(exponent)}
     dtype = np.dtype(np.complex128 if "c" in kinds else np.float64)

@@ -6,7 +6,7 @@ from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.differentiable import Op, binary, differentiable
-from gradviz.ops.recording.promotion import as_floating, promote, python_number
+from gradviz.ops.recording.promotion import Operand, as_floating, promote, python_number
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, raw, zeros_like
@@ -101,7 +101,7 @@ def _copysign_of_number(x: Array, number: float) -> Array:
     return _copysign(*promote(x, float(number)))
 
 
-def copysign(input: Value, other: Value) -> Value:
+def copysign(input: Value, other: Operand) -> Value:
     """The sizes of `input` with the signs of `other`, a tensor or a number."""
     other = python_number(other)
     if isinstance(other, (int, float)):

@@ -1,6 +1,6 @@
 """One of several elements: by a condition, by size, or what replaces it."""
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -56,7 +56,11 @@ def _masked_fill_tensor(x: Array, mask: Array, value: Array) -> Array:
     return choose(mask, value.astype(x.dtype, copy=False), x)
 
 
-def where(condition: Value, input: Value = None, other: Value = None) -> Value:
+@overload
+def where(condition: Value) -> tuple[Value, ...]: ...
+@overload
+def where(condition: Value, input: Operand, other: Operand) -> Value: ...
+def where(condition: Value, input: Operand = None, other: Operand = None) -> Value:
     """Elements of `input` where `condition` holds, of `other` elsewhere.
 
     Args:
@@ -91,7 +95,7 @@ def where(condition: Value, input: Value = None, other: Value = None) -> Value:
     return _where(condition, input, other)
 
 
-def masked_fill(input: Value, mask: Value, value: Value) -> Value:
+def masked_fill(input: Value, mask: Value, value: Operand) -> Value:
     """`input` with `value` where `mask` holds.
 
     Args:
@@ -264,7 +268,7 @@ def _clamp_max_tensor(x: Array, high: Array) -> Array:
     return _clip(x, None, high)
 
 
-def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
+def clamp(input: Value, min: Operand = None, max: Operand = None) -> Value:
     """Elements limited to ``[min, max]``; both limits numbers, or both tensors.
 
     Raises:
@@ -281,14 +285,14 @@ def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
     return _clamp_numbers(input, min, max)
 
 
-def clamp_min(input: Value, min: Value) -> Value:
+def clamp_min(input: Value, min: Operand) -> Value:
     """Elements of at least `min`, a number or a tensor."""
     if hasattr(min, "dtype") and not isinstance(min, np.generic):
         return _clamp_min_tensor(input, min)
     return _clamp_min_number(input, min)
 
 
-def clamp_max(input: Value, max: Value) -> Value:
+def clamp_max(input: Value, max: Operand) -> Value:
     """Elements of at most `max`, a number or a tensor."""
     if hasattr(max, "dtype") and not isinstance(max, np.generic):
         return _clamp_max_tensor(input, max)

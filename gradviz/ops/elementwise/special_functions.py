@@ -12,6 +12,7 @@ from gradviz.ops.elementwise.selection import masked_fill, where
 from gradviz.ops.elementwise.transcendental import log
 from gradviz.ops.recording.differentiable import Op, binary, differentiable, unary
 from gradviz.ops.recording.promotion import (
+    Operand,
     Scalar,
     as_floating,
     promote_all,
@@ -88,7 +89,7 @@ def _xlog1py_by_number(x: Array, number: Scalar) -> Array:
     return _xlog1py_values(*promote_all(as_floating(x), number))
 
 
-def xlogy(input: Value, other: Value) -> Value:
+def xlogy(input: Operand, other: Operand) -> Value:
     """``input * log(other)``, 0 where `input` is 0; one of the two may be a number."""
     input = python_number(input)
     other = python_number(other)
@@ -97,7 +98,7 @@ def xlogy(input: Value, other: Value) -> Value:
     return (_xlogy if hasattr(other, "dtype") else _xlogy_by_number)(input, other)
 
 
-def xlog1py(input: Value, other: Value) -> Value:
+def xlog1py(input: Operand, other: Operand) -> Value:
     """``input * log(1 + other)``, 0 where `input` is 0."""
     input = python_number(input)
     other = python_number(other)

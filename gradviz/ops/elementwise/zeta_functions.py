@@ -10,6 +10,7 @@ from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.ops.recording.differentiable import binary, differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.promotion import (
+    Operand,
     Scalar,
     as_floating,
     promote_all,
@@ -112,7 +113,7 @@ def _zeta_by_number(x: Array, number: Scalar) -> Array:
     return _zeta_values(*promote_all(as_floating(x), number))
 
 
-def zeta(input: Value, other: Value) -> Value:
+def zeta(input: Operand, other: Operand) -> Value:
     """The sum of ``(other + k) ** -input`` over all k >= 0; one may be a number."""
     input = python_number(input)
     other = python_number(other)

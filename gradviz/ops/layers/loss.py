@@ -30,7 +30,7 @@ from gradviz.ops.layers.loss_reduction import (
 )
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import promote
+from gradviz.ops.recording.promotion import Operand, promote
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -343,7 +343,7 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Value,
     target: Value,
-    var: Value,
+    var: Operand,
     full: bool = False,
     eps: float = 1e-6,
     reduction: Reduction = "mean",

@@ -505,8 +505,8 @@ def rms_norm(
 
 def batch_norm(
     input: Value,
-    running_mean: Value,
-    running_var: Value,
+    running_mean: Value | None,
+    running_var: Value | None,
     weight: Value = None,
     bias: Value = None,
     training: bool = False,

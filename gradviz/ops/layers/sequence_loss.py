@@ -27,10 +27,8 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import without_derivative
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
-
-SequenceLengths = Value | Sequence[int]
 
 
 class _States(NamedTuple):
@@ -160,8 +158,8 @@ def _ctc_backward(
 def ctc_loss(
     log_probs: Value,
     targets: Value,
-    input_lengths: SequenceLengths,
-    target_lengths: SequenceLengths,
+    input_lengths: Variable | Sequence[int],
+    target_lengths: Variable | Sequence[int],
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,
@@ -207,7 +205,7 @@ def ctc_loss(
     return reduced(losses, reduction)
 
 
-def _lengths(lengths: SequenceLengths) -> np.ndarray:
+def _lengths(lengths: Variable | Sequence[int]) -> np.ndarray:
     numbers = raw(lengths)
     if hasattr(numbers, "dtype"):
         numbers = copy_to(numbers, CPU)

@@ -2,12 +2,15 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, SupportsIndex, TypeAlias
 
 import numpy as np
 
 #: One dimension, several, or None for all; negative ones count from the end.
 Dims: TypeAlias = int | Sequence[int] | None
+
+#: Integers as users give them: one by one, or as one sequence.
+SizeArgs: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 
 #: What counts as one integer.
 INTEGERS: Final = (int, np.integer)

@@ -12,13 +12,14 @@ from functools import reduce
 from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.dtype_names import cpp_name
 from gradviz.ops.recording.refusal import check_shapes
 
 #: What is accepted as a dtype: NumPy's, its scalar types, Python's number types.
-DTypeLike: TypeAlias = Any
+DTypeLike: TypeAlias = npt.DTypeLike | None
 
 #: A Python number.
 Scalar: TypeAlias = bool | int | float | complex

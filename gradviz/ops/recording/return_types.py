@@ -1,5 +1,6 @@
 """What ops with several results return: named tuples, under the names of the ops."""
 
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from gradviz.ops.recording.variable import Value
@@ -40,8 +41,8 @@ def _printed(name: str, results: dict[str, Value]) -> str:
     return f"gradviz.return_types.{name}(\n{listed})"
 
 
-#: A class that a family of ops returns.
-ExtremesClass: TypeAlias = type[Extremes]
+#: Makes what one op of a family returns.
+ExtremesClass: TypeAlias = Callable[..., Extremes]
 
 
 def _kind(name: str) -> ExtremesClass:

@@ -177,7 +177,7 @@ class Variable:
         raise RuntimeError("requires_grad must be a bool")
 
     @property
-    def grad(self) -> Value:
+    def grad(self) -> Value | None:
         """The sum of the gradients so far, None before the first.
 
         Raises:
@@ -197,7 +197,7 @@ class Variable:
         return self._grad
 
     @grad.setter
-    def grad(self, grad: "Variable | None") -> None:
+    def grad(self, grad: Value | None) -> None:
         if grad is not None:
             if not isinstance(grad, Variable):
                 raise TypeError(

@@ -1,6 +1,7 @@
 """Differences of neighbours along a dimension, and areas between them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def _heights(y: Value, x: Value, dx: Value, dim: int) -> tuple[Value, Value, Val
 
 
 @numpy_names
-def trapezoid(y: Value, x: Value = None, *, dx: Value = 1, dim: int = -1) -> Value:
+def trapezoid(y: Value, x: Value = None, *, dx: float = 1, dim: int = -1) -> Value:
     """The area under points, by trapezoids along `dim`.
 
     Args:
@@ -113,7 +114,7 @@ def trapezoid(y: Value, x: Value = None, *, dx: Value = 1, dim: int = -1) -> Val
 
 @numpy_names
 def cumulative_trapezoid(
-    y: Value, x: Value = None, *, dx: Value = 1, dim: int = -1
+    y: Value, x: Value = None, *, dx: float = 1, dim: int = -1
 ) -> Value:
     """The running sum of the areas of trapezoids along `dim`; see `trapezoid`."""
     dx = python_number(dx)
@@ -128,7 +129,7 @@ def cumulative_trapezoid(
 def gradient(
     input: Value,
     *,
-    spacing: Value = None,
+    spacing: float | Sequence[Any] | Variable | None = None,
     dim: Dims = None,
     edge_order: int = 1,
 ) -> list[Value]:

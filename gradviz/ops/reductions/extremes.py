@@ -1,7 +1,7 @@
 """The largest and the smallest elements, and where they are."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, overload
 
 import numpy as np
 
@@ -179,6 +179,14 @@ def _min(x: Array, dim: int, keepdim: bool) -> Extremes:
 # --- what users call --------------------------------------------------------------
 
 
+@overload
+def max(input: Value) -> Value: ...
+@overload
+def max(input: Value, dim: int, keepdim: bool = False) -> Extremes: ...
+@overload
+def max(input: Value, other: Value, /) -> Value: ...
+@overload
+def max(input: Value, *, other: Value) -> Value: ...
 @numpy_names
 def max(
     input: Value,
@@ -210,6 +218,14 @@ def max(
     return _max(input, _dim_of_extreme("max", input, dim), bool(keepdim))
 
 
+@overload
+def min(input: Value) -> Value: ...
+@overload
+def min(input: Value, dim: int, keepdim: bool = False) -> Extremes: ...
+@overload
+def min(input: Value, other: Value, /) -> Value: ...
+@overload
+def min(input: Value, *, other: Value) -> Value: ...
 @numpy_names
 def min(
     input: Value,

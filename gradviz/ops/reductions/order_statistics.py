@@ -3,6 +3,8 @@
 What lies between elements is in `gradviz.ops.reductions.quantiles`.
 """
 
+from typing import overload
+
 import numpy as np
 
 from gradviz.backends.base import Array
@@ -114,6 +116,10 @@ def _kth_place(x: Array, k: int, dim: int) -> Array:
     return index
 
 
+@overload
+def median(input: Value) -> Value: ...
+@overload
+def median(input: Value, dim: int, keepdim: bool = False) -> Extremes: ...
 @numpy_names
 def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
     """The median, the lower of two; along a dimension with its indices.
@@ -135,6 +141,10 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value
     return _median(input, _checked("median", input, dim), keepdim)
 
 
+@overload
+def nanmedian(input: Value) -> Value: ...
+@overload
+def nanmedian(input: Value, dim: int, keepdim: bool = False) -> Extremes: ...
 @numpy_names
 def nanmedian(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
     """The median of what is a number; see `median`."""

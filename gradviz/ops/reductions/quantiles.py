@@ -10,6 +10,7 @@ from gradviz.ops.elementwise.arithmetic import lerp
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
+from gradviz.ops.recording.promotion import Operand
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.sorting import sort
@@ -24,7 +25,7 @@ Interpolation = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 @numpy_names
 def quantile(
     input: Value,
-    q: Value,
+    q: Operand,
     dim: int | None = None,
     keepdim: bool = False,
     *,
@@ -50,7 +51,7 @@ def quantile(
 @numpy_names
 def nanquantile(
     input: Value,
-    q: Value,
+    q: Operand,
     dim: int | None = None,
     keepdim: bool = False,
     *,

@@ -4,13 +4,14 @@ from typing import Literal
 
 import numpy as np
 
+from gradviz.ops.recording.promotion import Operand
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw, variable
 
 
 def searchsorted(
     sorted_sequence: Value,
-    input: Value,
+    input: Operand,
     *,
     out_int32: bool = False,
     right: bool = False,
@@ -67,7 +68,7 @@ def searchsorted(
 
 
 def bucketize(
-    input: Value, boundaries: Value, *, out_int32: bool = False, right: bool = False
+    input: Operand, boundaries: Value, *, out_int32: bool = False, right: bool = False
 ) -> Value:
     """Between which boundaries each value lies; see `searchsorted`.
 
@@ -83,8 +84,8 @@ def bucketize(
 
 
 def isin(
-    elements: Value,
-    test_elements: Value,
+    elements: Operand,
+    test_elements: Operand,
     *,
     assume_unique: bool = False,
     invert: bool = False,

@@ -8,7 +8,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
 from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import Scalar, python_number
+from gradviz.ops.recording.promotion import Operand, Scalar, python_number
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.scatter_reduce import Reduce, reduce_slices
@@ -129,7 +129,7 @@ def index_copy(input: Value, dim: int, index: Value, source: Value) -> Value:
     return _index_copy(input, dim, indices.reshape(-1), source)
 
 
-def index_fill(input: Value, dim: int, index: Value, value: Value) -> Value:
+def index_fill(input: Value, dim: int, index: Value, value: Operand) -> Value:
     """`input`, with one number in the slices that `index` names along `dim`.
 
     Args:

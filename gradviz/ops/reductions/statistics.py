@@ -131,7 +131,7 @@ def _added(*parts: Gradient) -> Gradient:
 @numpy_names
 def var(
     input: Value,
-    dim: Value = None,
+    dim: Dims = None,
     unbiased: bool = True,
     keepdim: bool = False,
     *,
@@ -156,7 +156,7 @@ def var(
 @numpy_names
 def std(
     input: Value,
-    dim: Value = None,
+    dim: Dims = None,
     unbiased: bool = True,
     keepdim: bool = False,
     *,
@@ -169,7 +169,7 @@ def std(
 @numpy_names
 def var_mean(
     input: Value,
-    dim: Value = None,
+    dim: Dims = None,
     unbiased: bool = True,
     keepdim: bool = False,
     *,
@@ -184,7 +184,7 @@ def var_mean(
 @numpy_names
 def std_mean(
     input: Value,
-    dim: Value = None,
+    dim: Dims = None,
     unbiased: bool = True,
     keepdim: bool = False,
     *,

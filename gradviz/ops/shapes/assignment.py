@@ -15,6 +15,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.in_place import change, check_changeable, may_overlap
+from gradviz.ops.recording.promotion import Operand
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import (
     Value,
@@ -141,7 +142,7 @@ def copy_(self: Variable, other: Variable, non_blocking: bool = False) -> Variab
     return change(self, _copied_without_waiting if non_blocking else _copied, other)
 
 
-def fill_(self: Variable, value: Value) -> Variable:
+def fill_(self: Variable, value: Operand) -> Variable:
     """Set all elements to a number, or to the element of a 0-d tensor.
 
     Raises:
@@ -169,7 +170,7 @@ def zero_(self: Variable) -> Variable:
     return change(self, _zeroed)
 
 
-def setitem(x: Variable, index: Value, value: Value) -> None:
+def setitem(x: Variable, index: Value, value: Operand) -> None:
     """``x[index] = value``.
 
     Raises:

@@ -1,19 +1,22 @@
 """All combinations of the elements of vectors."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_list
-from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.gathering import masked_select
 from gradviz.ops.shapes.joining import stack
 from gradviz.ops.shapes.shape import flatten, view
 
 
-def meshgrid(*tensors: Value, indexing: str = "ij") -> tuple[Value, ...]:
+def meshgrid(
+    *tensors: Variable | Sequence[Variable], indexing: str = "ij"
+) -> tuple[Value, ...]:
     """For each vector a grid of its elements, constant along the others' dimensions.
 
     Args:

@@ -12,6 +12,9 @@ from gradviz.ops.recording.variable import Value, raw
 #: Arrays of integers or booleans, and slices of all where a dimension has none.
 Indices: TypeAlias = tuple[Any, ...]
 
+#: What stands in the brackets of ``x[...]``.
+Subscript: TypeAlias = Any
+
 _ALL: Final = slice(None)
 
 

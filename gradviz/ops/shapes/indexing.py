@@ -12,14 +12,20 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
 from gradviz.ops.recording.variable import Value, raw
-from gradviz.ops.shapes.index_arrays import Indices, index_array, is_mask, prepared
+from gradviz.ops.shapes.index_arrays import (
+    Indices,
+    Subscript,
+    index_array,
+    is_mask,
+    prepared,
+)
 from gradviz.ops.shapes.index_put import index_at
 from gradviz.ops.shapes.shape import alias
 from gradviz.ops.shapes.slicing import select_entry, slice_part
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
 
 
-def getitem(x: Value, index: Value) -> Value:
+def getitem(x: Value, index: Subscript) -> Value:
     """``x[index]``.
 
     Raises:

@@ -125,7 +125,7 @@ def column_stack(tensors: Sequence[Value]) -> Value:
     return hstack(_grown("column_stack", column, tensors))
 
 
-def block_diag(*tensors: Value) -> Value:
+def block_diag(*tensors: Variable) -> Value:
     """A matrix of zeros, with matrices one after the other along its diagonal.
 
     Args:

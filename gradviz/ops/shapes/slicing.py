@@ -68,7 +68,7 @@ def select(input: Value, dim: int, index: int) -> Value:
     return select_entry(input, dim, index % shape[dim])
 
 
-def narrow(input: Value, dim: int, start: Value, length: int) -> Value:
+def narrow(input: Value, dim: int, start: int | Value, length: int) -> Value:
     """`length` entries of a dimension from `start`, which may be a tensor.
 
     Raises:

@@ -11,7 +11,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape, at, wrap_dim
 from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.joining import cat, stack
 from gradviz.ops.shapes.slicing import slice_part
 
@@ -185,11 +185,11 @@ def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
 
 def tensor_split(
     input: Value,
-    indices_or_sections: Value = None,
+    indices_or_sections: int | Sequence[int] | Variable | None = None,
     dim: int = 0,
     *,
-    indices: Value = None,
-    sections: Value = None,
+    indices: Sequence[int] | Variable | None = None,
+    sections: int | None = None,
 ) -> tuple[Value, ...]:
     """So many parts as equal as can be, or parts that end at certain indices.
 
@@ -263,10 +263,10 @@ def _within(start: int, end: int, length: int) -> slice:
 
 def hsplit(
     input: Value,
-    indices_or_sections: Value = None,
+    indices_or_sections: int | Sequence[int] | None = None,
     *,
-    indices: Value = None,
-    sections: Value = None,
+    indices: Sequence[int] | None = None,
+    sections: int | None = None,
 ) -> tuple[Value, ...]:
     """`tensor_split` along the second dimension; of a vector along its only one.
 
@@ -279,10 +279,10 @@ def hsplit(
 
 def vsplit(
     input: Value,
-    indices_or_sections: Value = None,
+    indices_or_sections: int | Sequence[int] | None = None,
     *,
-    indices: Value = None,
-    sections: Value = None,
+    indices: Sequence[int] | None = None,
+    sections: int | None = None,
 ) -> tuple[Value, ...]:
     """`tensor_split` along the first of at least two dimensions.
 
@@ -295,10 +295,10 @@ def vsplit(
 
 def dsplit(
     input: Value,
-    indices_or_sections: Value = None,
+    indices_or_sections: int | Sequence[int] | None = None,
     *,
-    indices: Value = None,
-    sections: Value = None,
+    indices: Sequence[int] | None = None,
+    sections: int | None = None,
 ) -> tuple[Value, ...]:
     """`tensor_split` along the third dimension.
 

@@ -69,7 +69,7 @@ def tile(input: Value, dims: Dims) -> Value:
 
 def repeat_interleave(
     input: Value,
-    repeats: Value = None,
+    repeats: int | Value = None,
     dim: int | None = None,
     *,
     output_size: int | None = None,

@@ -1,7 +1,7 @@
 """Dimensions of length 1, added and taken away."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, overload
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import Op, differentiable
@@ -106,11 +106,19 @@ def _without(ops: tuple[Op, Op, Op], x: Value, dim: Dims) -> Value:
     return (squeeze_one if isinstance(dim, INTEGERS) else squeeze_several)(x, kept)
 
 
+@overload
+def atleast_1d(input: Value, /) -> Value: ...
+@overload
+def atleast_1d(*tensors: Value) -> tuple[Value, ...]: ...
 def atleast_1d(*tensors: Value) -> Value:
     """Tensors with one dimension at least; a tuple if there are several tensors."""
     return _each(tensors, lambda x: reshape(x, (1,)) if raw(x).ndim == 0 else x)
 
 
+@overload
+def atleast_2d(input: Value, /) -> Value: ...
+@overload
+def atleast_2d(*tensors: Value) -> tuple[Value, ...]: ...
 def atleast_2d(*tensors: Value) -> Value:
     """Tensors with two dimensions at least: a vector becomes a row."""
 
@@ -122,6 +130,10 @@ def atleast_2d(*tensors: Value) -> Value:
     return _each(tensors, grown)
 
 
+@overload
+def atleast_3d(input: Value, /) -> Value: ...
+@overload
+def atleast_3d(*tensors: Value) -> tuple[Value, ...]: ...
 def atleast_3d(*tensors: Value) -> Value:
     """Tensors with three dimensions at least: new ones stand around a vector."""
 

@@ -15,6 +15,7 @@ from gradviz.ops.recording.in_place import (
     rebase,
     write,
 )
+from gradviz.ops.recording.promotion import Operand
 from gradviz.ops.recording.variable import (
     Value,
     Variable,
@@ -23,6 +24,7 @@ from gradviz.ops.recording.variable import (
     variable,
 )
 from gradviz.ops.shapes import assignment
+from gradviz.ops.shapes.index_arrays import Subscript
 
 
 class Assignment(Variable):
@@ -86,7 +88,7 @@ class Assignment(Variable):
         write(self, np.array(list(elements), self.array.dtype).reshape(arrays[0].shape))
         return self
 
-    def __setitem__(self, index: Value, value: Value) -> None:
+    def __setitem__(self, index: Subscript, value: Operand) -> None:
         assignment.setitem(self, index, value)
 
 

@@ -2,7 +2,7 @@
 
 import builtins
 import operator
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 
@@ -24,9 +24,9 @@ class Conversion(Variable):
 
     def to(
         self,
-        *args: Value,
+        *args: DTypeLike | Device | str | builtins.int | Variable,
         dtype: DTypeLike = None,
-        device: Value = None,
+        device: Device | str | builtins.int | None = None,
         non_blocking: builtins.bool = False,
         copy: builtins.bool = False,
         memory_format: object = None,
@@ -123,7 +123,11 @@ class Conversion(Variable):
         """NumPy's name of `to`, by which the engine casts gradients."""
         return self.to(dtype)
 
-    def type(self, dtype: DTypeLike = None, non_blocking: builtins.bool = False) -> Any:  # noqa: ANN401 - a tensor or a name
+    @overload
+    def type(self) -> str: ...
+    @overload
+    def type(self, dtype: DTypeLike, non_blocking: builtins.bool = False) -> Self: ...
+    def type(self, dtype: DTypeLike = None, non_blocking: builtins.bool = False) -> Any:
         """The name of the tensor's type; given a dtype or such a name, `to` that."""
         del non_blocking
         if dtype is None:
@@ -159,7 +163,7 @@ class Conversion(Variable):
             )
         return handed_out(self.array)
 
-    def item(self) -> Value:
+    def item(self) -> builtins.bool | builtins.int | builtins.float:
         """The only element, as a Python number.
 
         Raises:
@@ -172,7 +176,7 @@ class Conversion(Variable):
             )
         return self.array.item()
 
-    def tolist(self) -> Value:
+    def tolist(self) -> Any:  # noqa: ANN401 - as deep as the dimensions
         """The elements as nested lists of Python numbers."""
         return self.array.tolist()
 
@@ -192,7 +196,7 @@ class Conversion(Variable):
             raise TypeError(
                 "only integer tensors of a single element can be converted to an index"
             )
-        return operator.index(self.item())
+        return operator.index(self.array.item())
 
     def __bool__(self) -> builtins.bool:
         size = self.array.size

@@ -1,6 +1,6 @@
 """Methods that say what a tensor is: its shape, its dtype, its memory."""
 
-from typing import Any
+from typing import Any, overload
 
 from gradviz.backends.device import CPU
 from gradviz.ops.recording.dimensions import wrap_dim
@@ -41,6 +41,10 @@ class Description(Variable):
 
     ndimension = dim
 
+    @overload
+    def size(self) -> Size: ...
+    @overload
+    def size(self, dim: int) -> int: ...
     def size(self, dim: int | None = None) -> Size | int:
         """Length of each dimension, or of one.
 
@@ -87,6 +91,10 @@ class Description(Variable):
         start = _address(self.viewed.base)
         return (_address(self) - start) // self.array.dtype.itemsize
 
+    @overload
+    def stride(self) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
         """How many elements one step is in memory, for each dimension or for one."""
         size = self.array.dtype.itemsize

@@ -18,7 +18,8 @@ from gradviz.ops.elementwise.drawing import (
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
 from gradviz.ops.recording.generator import Generator
 from gradviz.ops.recording.in_place import change
-from gradviz.ops.recording.variable import Value, Variable
+from gradviz.ops.recording.promotion import Operand
+from gradviz.ops.recording.variable import Variable
 
 
 class Draws(Variable):
@@ -132,7 +133,9 @@ class Draws(Variable):
         random = random_of(generator)
         return change(self, op, lambda size: random.integers(low, high, size))
 
-    def bernoulli_(self, p: Value = 0.5, *, generator: Generator | None = None) -> Self:
+    def bernoulli_(
+        self, p: Operand = 0.5, *, generator: Generator | None = None
+    ) -> Self:
         """Set to 1 with probability `p`, a number or a tensor, else to 0.
 
         Raises:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Self
 
-from gradviz.engine.node import Node, TensorHook
+from gradviz.engine.node import Node
 from gradviz.engine.tracebacks import shorten
 from gradviz.ops.recording.variable import Variable, detached, variable
 from gradviz.ops.recording.version import INFERENCE
@@ -103,7 +103,9 @@ class GraphPlace(Variable):
         """Whether this tensor was made in inference mode."""
         return self.version is INFERENCE
 
-    def register_hook(self, hook: TensorHook) -> RemovableHandle:
+    def register_hook(
+        self, hook: Callable[[Variable], Variable | None]
+    ) -> RemovableHandle:
         """Call `hook` with the gradient; what it returns takes the gradient's place."""
         return register_hook(self, hook)
 

@@ -8,12 +8,12 @@ import numpy as np
 from gradviz.backends.base import accelerator_of, copy_to, current_accelerator
 from gradviz.backends.device import Device
 from gradviz.backends.pinning import pinned
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.dimensions import SizeArgs
+from gradviz.ops.recording.promotion import DTypeLike, Operand
 from gradviz.ops.recording.variable import Value, Variable, device_of, raw, variable
 from gradviz.tensors.options import (
     OF_DATA,
     Options,
-    SizeArgs,
     check_options,
     shape_of,
 )
@@ -37,7 +37,7 @@ class Likewise(Variable):
         return self._new(np.copy(raw(data)), options)
 
     def new_full(
-        self, size: Sequence[int], fill_value: Value, **options: Unpack[Options]
+        self, size: Sequence[int], fill_value: Operand, **options: Unpack[Options]
     ) -> Self:
         """`fill_value` in the shape `size`."""
         check_options("new_full", options)
@@ -45,21 +45,30 @@ class Likewise(Variable):
         return self._new(np.full(shape, raw(fill_value)), options)
 
     def new_zeros(
-        self, *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+        self,
+        *lengths: SizeArgs,
+        size: SizeArgs | None = None,
+        **options: Unpack[Options],
     ) -> Self:
         """Zeros of a shape, given as its lengths or as `size`."""
         check_options("new_zeros", options)
         return self._new(np.zeros(shape_of("new_zeros", lengths, size)), options)
 
     def new_ones(
-        self, *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+        self,
+        *lengths: SizeArgs,
+        size: SizeArgs | None = None,
+        **options: Unpack[Options],
     ) -> Self:
         """Ones of a shape, given as its lengths or as `size`."""
         check_options("new_ones", options)
         return self._new(np.ones(shape_of("new_ones", lengths, size)), options)
 
     def new_empty(
-        self, *lengths: SizeArgs, size: SizeArgs = None, **options: Unpack[Options]
+        self,
+        *lengths: SizeArgs,
+        size: SizeArgs | None = None,
+        **options: Unpack[Options],
     ) -> Self:
         """Zeros, as `gradviz.empty` makes them, of lengths or a `size`."""
         check_options("new_empty", options)

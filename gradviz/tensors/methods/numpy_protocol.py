@@ -48,7 +48,9 @@ class NumpyProtocol(Conversion):
 
     __slots__ = ()
 
-    def __array__(self, dtype: DTypeLike = None, *, copy: Value = None) -> np.ndarray:
+    def __array__(
+        self, dtype: DTypeLike = None, *, copy: bool | None = None
+    ) -> np.ndarray:
         array = read_at_once(self.numpy())
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
@@ -71,8 +73,12 @@ class NumpyProtocol(Conversion):
         return self.numpy().__dlpack_device__()
 
     def __array_ufunc__(
-        self, ufunc: np.ufunc, method: str, *inputs: Value, **kwargs: Value
-    ) -> Value:
+        self,
+        ufunc: np.ufunc,
+        method: str,
+        *inputs: Any,  # noqa: ANN401 - NumPy hands on what it was given
+        **kwargs: Any,  # noqa: ANN401 - as above
+    ) -> Any:  # noqa: ANN401 - as above
         function = _UFUNCS.get(ufunc.__name__)
         if function and method == "__call__" and not kwargs and len(inputs) <= 2:
             return function(_first(inputs[0]), *inputs[1:])
@@ -83,8 +89,8 @@ class NumpyProtocol(Conversion):
         self,
         function: Callable[..., Any],
         types: Iterable[type],
-        args: Sequence[Value],
-        kwargs: Mapping[str, Value],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
     ) -> Value:
         del types
         known = _FUNCTIONS.get(function)

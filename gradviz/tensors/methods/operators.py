@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
+
 from gradviz.ops.algebra import products
 from gradviz.ops.elementwise import arithmetic, bitwise, comparison, powers, rounding
 from gradviz.ops.recording.in_place import in_place
@@ -90,12 +92,12 @@ class Operators(Variable):
             )
         return bitwise.bitwise_not(self)
 
-    def __matmul__(self, other: Value) -> Self:
+    def __matmul__(self, other: Value | np.ndarray) -> Self:
         if not isinstance(other, Variable) and not hasattr(other, "dtype"):
             return NotImplemented
         return products.matmul(self, other)
 
-    def __rmatmul__(self, other: Value) -> Self:
+    def __rmatmul__(self, other: Value | np.ndarray) -> Self:
         if not hasattr(other, "dtype"):
             return NotImplemented
         return products.matmul(other, self)

@@ -5,8 +5,9 @@ from typing import Final, Self
 
 import numpy as np
 
-from gradviz.ops.recording.dimensions import varargs
-from gradviz.ops.recording.variable import Value, Variable
+from gradviz.ops.recording.dimensions import Dims, SizeArgs, varargs
+from gradviz.ops.recording.promotion import DTypeLike, Operand
+from gradviz.ops.recording.variable import Variable
 from gradviz.ops.shapes import (
     assignment,
     broadcasting,
@@ -73,7 +74,7 @@ class Shapes(Variable):
         return complex_parts.real(self)
 
     @real.setter
-    def real(self, value: Value) -> None:
+    def real(self, value: Operand) -> None:
         assignment.setitem(complex_parts.real(self), ..., value)
 
     @property
@@ -86,16 +87,18 @@ class Shapes(Variable):
         return complex_parts.imag(self)
 
     @imag.setter
-    def imag(self, value: Value) -> None:
+    def imag(self, value: Operand) -> None:
         assignment.setitem(complex_parts.imag(self), ..., value)
 
     # --- lengths given one by one, or as one sequence ---------------------------------
 
-    def reshape(self, *lengths: Value, shape: Value = None) -> Self:
+    def reshape(self, *lengths: SizeArgs, shape: Dims = None) -> Self:
         """The elements in another shape: a view where that is possible."""
         return shapes.reshape(self, varargs("reshape", "shape", lengths, shape))
 
-    def view(self, *lengths: Value, size: Value = None, dtype: Value = None) -> Self:
+    def view(
+        self, *lengths: SizeArgs, size: Dims = None, dtype: DTypeLike = None
+    ) -> Self:
         """The elements in another shape, sharing memory; or their bytes as a dtype."""
         if len(lengths) == 1 and isinstance(lengths[0], DType | np.dtype | type):
             dtype = lengths[0]
@@ -103,12 +106,12 @@ class Shapes(Variable):
             return shapes.view_as_dtype(self, dtype)
         return shapes.view(self, varargs("view", "size", lengths, size))
 
-    def permute(self, *order: Value, dims: Value = None) -> Self:
+    def permute(self, *order: SizeArgs, dims: Dims = None) -> Self:
         """The dimensions in another order."""
         return permutation.permute(self, varargs("permute", "dims", order, dims))
 
     def expand(
-        self, *lengths: Value, size: Value = None, implicit: bool = False
+        self, *lengths: SizeArgs, size: Dims = None, implicit: bool = False
     ) -> Self:
         """Repeated to a larger shape without copying; `implicit` is not used."""
         del implicit
@@ -118,34 +121,34 @@ class Shapes(Variable):
         """Repeated to a larger shape without copying."""
         return broadcasting.expand(self, size)
 
-    def unflatten(self, dim: int, *lengths: Value, sizes: Value = None) -> Self:
+    def unflatten(self, dim: int, *lengths: SizeArgs, sizes: Dims = None) -> Self:
         """One dimension taken apart to several."""
         return shapes.unflatten(
             self, dim, varargs("unflatten", "sizes", lengths, sizes)
         )
 
-    def flip(self, *along: Value, dims: Value = None) -> Self:
+    def flip(self, *along: SizeArgs, dims: Dims = None) -> Self:
         """The elements in reverse order along dimensions, as a copy."""
         return movement.flip(self, varargs("flip", "dims", along, dims))
 
-    def sum_to_size(self, *lengths: Value, size: Value = None) -> Self:
+    def sum_to_size(self, *lengths: SizeArgs, size: Dims = None) -> Self:
         """Summed to a shape from which broadcasting leads back."""
         return broadcasting.sum_to_size(
             self, varargs("sum_to_size", "size", lengths, size)
         )
 
-    def repeat(self, *numbers: Value, repeats: Value = None) -> Self:
+    def repeat(self, *numbers: SizeArgs, repeats: Dims = None) -> Self:
         """Copies one after the other, so many for each dimension."""
         return tiling.repeat(self, varargs("repeat", "repeats", numbers, repeats))
 
-    def tile(self, *numbers: Value, dims: Value = None) -> Self:
+    def tile(self, *numbers: SizeArgs, dims: Dims = None) -> Self:
         """`repeat`, where dimensions without a number stay as they are."""
         return tiling.tile(self, varargs("tile", "dims", numbers, dims))
 
     def resize_(
         self,
-        *lengths: Value,
-        size: Value = None,
+        *lengths: SizeArgs,
+        size: Dims = None,
         memory_format: MemoryFormat | None = None,
     ) -> Self:
         """Given another shape, with its first elements in C order, and zeros."""

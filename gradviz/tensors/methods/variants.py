@@ -6,7 +6,7 @@ from gradviz.ops.algebra import matrix_norms
 from gradviz.ops.elementwise import gamma_functions, selection
 from gradviz.ops.recording.dimensions import Dims
 from gradviz.ops.recording.in_place import change
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.recording.promotion import DTypeLike, Operand
 from gradviz.ops.recording.variable import Value, Variable
 from gradviz.ops.reductions import softmax
 
@@ -16,7 +16,7 @@ class Variants(Variable):
 
     __slots__ = ()
 
-    def where(self, condition: Variable, other: Value) -> Self:
+    def where(self, condition: Variable, other: Operand) -> Self:
         """The elements where `condition` holds, those of `other` elsewhere."""
         return selection.where(condition, self, other)
 
@@ -28,11 +28,11 @@ class Variants(Variable):
         """The derivative of order `n` of `digamma`, in place."""
         return change(self, _polygamma, n)
 
-    def softmax(self, dim: int, dtype: Value = None) -> Self:
+    def softmax(self, dim: int, dtype: DTypeLike = None) -> Self:
         """Exponentials scaled to sum to 1 along `dim`."""
         return softmax.softmax(self, dim, dtype=dtype)
 
-    def log_softmax(self, dim: int, dtype: Value = None) -> Self:
+    def log_softmax(self, dim: int, dtype: DTypeLike = None) -> Self:
         """The logarithm of `softmax`, without its loss of precision."""
         return softmax.log_softmax(self, dim, dtype=dtype)
 

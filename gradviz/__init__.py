@@ -20,20 +20,34 @@ from typing import TYPE_CHECKING, Any
 from gradviz._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from gradviz import accelerator as accelerator
+    from gradviz import analysis as analysis
     from gradviz import autograd as autograd
+    from gradviz import backends as backends
+    from gradviz import cuda as cuda
+    from gradviz import diagnostics as diagnostics
+    from gradviz import engine as engine
+    from gradviz import linalg as linalg
+    from gradviz import nn as nn
+    from gradviz import optim as optim
+    from gradviz import render as render
+    from gradviz import sim as sim
+    from gradviz import special as special
+    from gradviz import trace as trace
+    from gradviz import utils as utils
     from gradviz.api import *  # noqa: F403 - the list is there
+else:  # a type checker must not believe that there is every name
 
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - of any type
-    # `from gradviz import trace` asks here first, and must not load the rest.
-    if name[0] != "_" and importlib.util.find_spec(f"gradviz.{name}"):
-        return importlib.import_module(f"gradviz.{name}")
-    if not name.startswith("__"):
-        api = importlib.import_module("gradviz.api")
-        if name in api.__all__:
-            value = globals()[name] = getattr(api, name)
-            return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:  # noqa: ANN401 - of any type
+        # `from gradviz import trace` asks here first, and must not load the rest.
+        if name[0] != "_" and importlib.util.find_spec(f"gradviz.{name}"):
+            return importlib.import_module(f"gradviz.{name}")
+        if not name.startswith("__"):
+            api = importlib.import_module("gradviz.api")
+            if name in api.__all__:
+                value = globals()[name] = getattr(api, name)
+                return value
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

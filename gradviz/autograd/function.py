@@ -15,6 +15,7 @@ from gradviz.autograd.grad_mode import no_grad
 from gradviz.autograd.once_differentiable import once_differentiable
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.ops.recording.variable import Value, Variable
+from gradviz.tensors.tensor import Tensor
 
 __all__ = [
     "BackwardCFunction",
@@ -107,8 +108,10 @@ class Function:
         """Keep in `ctx` what ``backward`` needs of `inputs` and `output`."""
         raise NotImplementedError("setup_context is not implemented.")
 
+    # With ``**_`` a type checker lets a user's method take whatever it likes.
+
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:  # noqa: ANN401 - the user's
+    def backward(ctx: Any, *grad_outputs: Any, **_: Any) -> Any:  # noqa: ANN401 - the user's
         """The gradient of each argument of ``forward``, None for what has none.
 
         Args:
@@ -124,7 +127,7 @@ class Function:
     vjp = backward
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:  # noqa: ANN401 - the user's
+    def jvp(ctx: Any, *grad_inputs: Any, **_: Any) -> Any:  # noqa: ANN401 - the user's
         """The tangents of the outputs; gradviz never asks for them."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use "
@@ -178,7 +181,7 @@ class BackwardCFunction(FunctionNode):
     _is_cleared = False
 
     @property
-    def saved_tensors(self) -> tuple[Value, ...]:
+    def saved_tensors(self) -> tuple[Tensor, ...]:
         """As that of `FunctionCtx`.
 
         Raises:

@@ -9,7 +9,8 @@ from gradviz.ops.recording.saved_variable import (
     SavedVariable,
     checked_hooks,
 )
-from gradviz.ops.recording.variable import Value, Variable
+from gradviz.ops.recording.variable import Variable
+from gradviz.tensors.tensor import Tensor
 
 
 class FunctionCtx:
@@ -75,17 +76,18 @@ class FunctionCtx:
     # --- for backward -----------------------------------------------------------------
 
     @property
-    def saved_tensors(self) -> tuple[Value, ...]:
+    def saved_tensors(self) -> tuple[Tensor, ...]:
         """What was saved, each tensor in its place in the graph.
 
         Raises:
             RuntimeError: A backward freed them, or one was changed in place since.
         """
         node = self if isinstance(self, Node) else None
-        return tuple(saved.unpack(node) for saved in self._raw_saved_tensors)
+        tensors: list[Any] = [one.unpack(node) for one in self._raw_saved_tensors]
+        return tuple(tensors)
 
     @property
-    def saved_variables(self) -> tuple[Value, ...]:
+    def saved_variables(self) -> tuple[Tensor, ...]:
         """PyTorch's old name of `saved_tensors`."""
         warnings.warn(
             "'saved_variables' is deprecated; use 'saved_tensors'",

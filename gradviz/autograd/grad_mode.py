@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from gradviz.autograd.mode_decorator import decorated
 from gradviz.engine.grad_mode import (
@@ -67,7 +67,11 @@ class _GradMode:
 class _BareGradMode(_GradMode):
     """One that may decorate without parentheses: ``@no_grad``."""
 
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:  # noqa: ANN401 - or the decorated function
+    @overload
+    def __new__(cls) -> Self: ...
+    @overload
+    def __new__(cls, function: F) -> F: ...  # type: ignore[misc]
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
         """See the class."""
         return object.__new__(cls) if function is None else cls()(function)
 

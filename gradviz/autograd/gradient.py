@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from gradviz.tensors.backward import (
     output_edges,
 )
 from gradviz.tensors.gradient_edge import TensorOrEdge
+from gradviz.tensors.tensor import Tensor
 
 
 @overload
@@ -35,7 +36,7 @@ def grad(
     allow_unused: bool | None = ...,
     is_grads_batched: bool = ...,
     materialize_grads: bool = ...,
-) -> dict[Any, Value]: ...
+) -> dict[Any, Tensor]: ...
 
 
 @overload
@@ -46,10 +47,25 @@ def grad(
     retain_graph: bool | None = ...,
     create_graph: bool = ...,
     only_inputs: bool = ...,
-    allow_unused: bool | None = ...,
+    allow_unused: Literal[False] | None = ...,
     is_grads_batched: bool = ...,
     materialize_grads: bool = ...,
-) -> tuple[Value, ...]: ...
+) -> tuple[Tensor, ...]: ...
+
+
+@overload
+def grad(
+    outputs: TensorsOrEdges,
+    inputs: TensorsOrEdges,
+    grad_outputs: Gradients = ...,
+    retain_graph: bool | None = ...,
+    create_graph: bool = ...,
+    only_inputs: bool = ...,
+    *,
+    allow_unused: bool,
+    is_grads_batched: bool = ...,
+    materialize_grads: bool = ...,
+) -> tuple[Tensor | None, ...]: ...
 
 
 def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature

@@ -2,7 +2,15 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NamedTuple,
+    NoReturn,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+)
 
 from gradviz.nn import naming
 from gradviz.nn.backward_hooks import BackwardHook, BackwardPreHook, PassThrough
@@ -14,6 +22,16 @@ ForwardPreHook = Callable[..., Any]
 
 #: Takes the module, the arguments (and keyword arguments) and the result.
 ForwardHook = Callable[..., Any]
+
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+
+class _Forwarding(Protocol[P, R_co]):
+    """What has a ``forward``, whose signature and type a call has."""
+
+    def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
 class _Hook(NamedTuple):
@@ -38,25 +56,30 @@ class Calling(Members):
         own["_forward_pre_hooks"] = own["_forward_hooks"] = ()
         own["_backward_pre_hooks"] = own["_backward_hooks"] = ()
 
-    def forward(self, *_: Any) -> Any:
-        """What the module computes; a subclass defines it.
+    if TYPE_CHECKING:
+        forward: Callable[..., Any]  # which a subclass may narrow as it likes
+    else:
 
-        Raises:
-            NotImplementedError: It did not.
-        """
-        _refuse(self)
+        def forward(self, *_: Any) -> Any:
+            """What the module computes; a subclass defines it.
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            Raises:
+                NotImplementedError: It did not.
+            """
+            _refuse(self)
+
+    def __call__(self: _Forwarding[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co:
         """What `forward` returns, after and before the hooks."""
-        entered = naming.enter(self)
+        module: Any = self
+        entered = naming.enter(module)
         try:
             if (
-                self._forward_hooks
-                or self._forward_pre_hooks
-                or self._backward_hooks
-                or self._backward_pre_hooks
+                module._forward_hooks
+                or module._forward_pre_hooks
+                or module._backward_hooks
+                or module._backward_pre_hooks
             ):
-                return self._call_with_hooks(args, kwargs)
+                return module._call_with_hooks(args, kwargs)
             return self.forward(*args, **kwargs)
         finally:
             naming.leave(entered)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self, overload
 
 from gradviz.nn.module import Module
+from gradviz.tensors.tensor import Tensor
 
 
 class _List(Module):
@@ -21,7 +22,7 @@ class _List(Module):
     def __len__(self) -> int:
         return len(self._modules)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Module]:
         return iter(self._modules.values())
 
     def __setitem__(self, index: int, module: Module) -> None:
@@ -59,12 +60,20 @@ class _List(Module):
         self._set(modules)
         return self
 
+    @overload
+    def pop(self, key: int) -> Module: ...
+    @overload
+    def pop(self, key: slice) -> Self: ...
     def pop(self, key: int | slice) -> Any:
         """Take a module out."""
         module = self[key]
         del self[key]
         return module
 
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return type(self)._of(list(self._modules.items())[index])
@@ -98,7 +107,7 @@ class Sequential(_List):
                 for place, module in enumerate(modules):
                     self.add_module(str(place), module)
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: Any) -> Tensor:
         """What the last module returned."""
         for module in self:
             input = module(input)
@@ -107,6 +116,10 @@ class Sequential(_List):
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, self._key(index), module)
 
+    @overload
+    def __getitem__(self, index: int) -> Module: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return type(self)._of(list(self._modules.items())[index])
@@ -164,7 +177,7 @@ class ModuleDict(Module):
         super().__init__()
         self.update(modules or {})
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> Module:
         return self._modules[key]
 
     def __setitem__(self, key: str, module: Module) -> None:
@@ -189,7 +202,7 @@ class ModuleDict(Module):
         for key in list(self._modules):
             del self[key]
 
-    def pop(self, key: str) -> Any:
+    def pop(self, key: str) -> Module:
         """Take a module out."""
         module = self[key]
         del self[key]
@@ -199,11 +212,11 @@ class ModuleDict(Module):
         """The names."""
         return self._modules.keys()
 
-    def items(self) -> Iterable[tuple[str, Any]]:
+    def items(self) -> Iterable[tuple[str, Module]]:
         """Names and modules."""
         return self._modules.items()
 
-    def values(self) -> Iterable[Any]:
+    def values(self) -> Iterable[Module]:
         """The modules."""
         return self._modules.values()
 

@@ -5,7 +5,7 @@ that come through them. Where singular values or eigenvalues coincide, those of 
 vectors are not defined, and come out infinite or NaN.
 """
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from gradviz.ops.algebra.products import matmul
 from gradviz.ops.algebra.solving import solve, solve_triangular
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.public import names
+from gradviz.ops.recording.return_types import QR, SVD, Eigen, OlderSVD
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.complex_parts import conj, is_complex
 from gradviz.ops.shapes.diagonals import diag_embed, diagonal, tril, triu
@@ -36,44 +37,6 @@ QRMode: TypeAlias = Literal["reduced", "complete", "r"]
 
 #: Which triangle of a Hermitian matrix counts.
 Triangle: TypeAlias = Literal["L", "U", "l", "u"]
-
-
-class QR(NamedTuple):
-    """What `qr` returns.
-
-    Attributes:
-        Q: Matrices with orthonormal columns.
-        R: Upper triangular matrices.
-    """
-
-    Q: Value
-    R: Value
-
-
-class SVD(NamedTuple):
-    """What `svd` returns.
-
-    Attributes:
-        U: The left singular vectors, as columns.
-        S: The singular values, from the largest to the smallest.
-        Vh: The right singular vectors, conjugated, as rows.
-    """
-
-    U: Value
-    S: Value
-    Vh: Value
-
-
-class Eigen(NamedTuple):
-    """What `eigh` and `eig` return.
-
-    Attributes:
-        eigenvalues: Of `eigh` from the smallest to the largest.
-        eigenvectors: As columns.
-    """
-
-    eigenvalues: Value
-    eigenvectors: Value
 
 
 # --- Cholesky -----------------------------------------------------------------------
@@ -435,20 +398,6 @@ def eigvals(A: Value) -> Value:  # noqa: N803 - PyTorch's name
 
 
 # --- under older names --------------------------------------------------------------
-
-
-class OlderSVD(NamedTuple):
-    """What ``gradviz.svd`` returns.
-
-    Attributes:
-        U: The left singular vectors, as columns.
-        S: The singular values, from the largest to the smallest.
-        V: The right singular vectors, as columns.
-    """
-
-    U: Value
-    S: Value
-    V: Value
 
 
 def older_cholesky(input: Value, upper: bool = False) -> Value:

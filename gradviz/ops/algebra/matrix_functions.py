@@ -1,7 +1,6 @@
 """Functions of matrices: powers, the exponential, the pseudo-inverse."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from gradviz.ops.algebra.solving import inv
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.public import names
+from gradviz.ops.recording.return_types import LeastSquares
 from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.reductions.cumulative import cumprod
 from gradviz.ops.shapes.broadcasting import expand
@@ -257,23 +257,6 @@ def vander(x: Value, *, N: int | None = None) -> Value:  # noqa: N803 - PyTorch'
 # --- least squares ------------------------------------------------------------------
 
 
-class LeastSquares(NamedTuple):
-    """What `lstsq` returns.
-
-    Attributes:
-        solution: The X that comes nearest to ``A @ X == B``.
-        residuals: The sums of the squares, where A has more rows than columns; or
-            nothing, as the driver has it.
-        rank: Of each matrix, or nothing.
-        singular_values: Of each matrix, or nothing.
-    """
-
-    solution: Value
-    residuals: Value
-    rank: Value
-    singular_values: Value
-
-
 @differentiable(
     "LinalgLstsqBackward0",
     results=("solution", "residuals"),
@@ -345,12 +328,12 @@ def lstsq(
     values = np.linalg.svd(raw(A), compute_uv=False)
     nothing = np.zeros_like(values, shape=(0,))
     rank = np.sum(values > _limit(raw(A), values, 0.0, None), axis=-1)
-    parts = (
+    parts: tuple[Array, Array] = (
         nothing.astype(np.int64) if driver == "gels" else rank,
         values if driver in ("gelsd", "gelss") else nothing,
     )
     if isinstance(solution, Variable):
-        return LeastSquares(solution, residuals, *map(variable, parts))
+        parts = variable(parts[0]), variable(parts[1])
     return LeastSquares(solution, residuals, *parts)
 
 

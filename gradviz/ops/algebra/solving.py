@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.public import names
+from gradviz.ops.recording.return_types import InverseAndInfo, SignAndLogarithm
 from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.complex_parts import conj, imag
 from gradviz.ops.shapes.diagonals import tril, triu
@@ -32,31 +32,6 @@ from gradviz.ops.shapes.matrices import (
 from gradviz.ops.shapes.permutation import movedim
 from gradviz.ops.shapes.shape import reshape
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
-
-
-class SignAndLogarithm(NamedTuple):
-    """What `slogdet` returns.
-
-    Attributes:
-        sign: Of the determinant: 1, -1 or 0, or a complex number of magnitude 1.
-        logabsdet: The logarithm of its magnitude.
-    """
-
-    sign: Value
-    logabsdet: Value
-
-
-class InverseAndInfo(NamedTuple):
-    """What `inv_ex` returns.
-
-    Attributes:
-        inverse: The inverses.
-        info: 0 where there is one; else the number of the pivot that is 0.
-    """
-
-    inverse: Value
-    info: Value
-
 
 # --- one node each ------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What ops with several results return: named tuples, under the names of the ops."""
+"""What ops with several results return: named tuples."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
@@ -34,6 +34,99 @@ class Range(NamedTuple):
 
     def __repr__(self) -> str:
         return _printed("aminmax", self._asdict())
+
+
+class QR(NamedTuple):
+    """What `qr` returns.
+
+    Attributes:
+        Q: Matrices with orthonormal columns.
+        R: Upper triangular matrices.
+    """
+
+    Q: Value
+    R: Value
+
+
+class SVD(NamedTuple):
+    """What `svd` returns.
+
+    Attributes:
+        U: The left singular vectors, as columns.
+        S: The singular values, from the largest to the smallest.
+        Vh: The right singular vectors, conjugated, as rows.
+    """
+
+    U: Value
+    S: Value
+    Vh: Value
+
+
+class Eigen(NamedTuple):
+    """What `eigh` and `eig` return.
+
+    Attributes:
+        eigenvalues: Of `eigh` from the smallest to the largest.
+        eigenvectors: As columns.
+    """
+
+    eigenvalues: Value
+    eigenvectors: Value
+
+
+class OlderSVD(NamedTuple):
+    """What ``gradviz.svd`` returns.
+
+    Attributes:
+        U: The left singular vectors, as columns.
+        S: The singular values, from the largest to the smallest.
+        V: The right singular vectors, as columns.
+    """
+
+    U: Value
+    S: Value
+    V: Value
+
+
+class SignAndLogarithm(NamedTuple):
+    """What `slogdet` returns.
+
+    Attributes:
+        sign: Of the determinant: 1, -1 or 0, or a complex number of magnitude 1.
+        logabsdet: The logarithm of its magnitude.
+    """
+
+    sign: Value
+    logabsdet: Value
+
+
+class InverseAndInfo(NamedTuple):
+    """What `inv_ex` returns.
+
+    Attributes:
+        inverse: The inverses.
+        info: 0 where there is one; else the number of the pivot that is 0.
+    """
+
+    inverse: Value
+    info: Value
+
+
+class LeastSquares(NamedTuple):
+    """What `lstsq` returns.
+
+    Attributes:
+        solution: The X that comes nearest to ``A @ X == B``.
+        residuals: The sums of the squares, where A has more rows than columns; or
+            nothing, as the driver has it.
+        rank: Of each matrix, or nothing.
+        singular_values: Of each matrix, or nothing.
+    """
+
+    solution: Value
+    residuals: Value
+    rank: Value
+    singular_values: Value
 
 
 def _printed(name: str, results: dict[str, Value]) -> str:

@@ -11,10 +11,13 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 # A single test of the largest campaigns takes longer than a test otherwise may.
 STRESS := $(PYTEST) -m stress $(if $(FULL),-o faulthandler_timeout=14400)
 
+# mypy looks no further than a stub, unless it is told to.
+STUBBED := $(patsubst %.pyi,%.py,$(shell git ls-files '*.pyi'))
+
 HAS_GPU := nvidia-smi -L >/dev/null 2>&1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu stress mutants lint format bench clean
+.PHONY: help demo test test-gpu stress mutants lint format stubs bench clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -49,13 +52,18 @@ mutants: $(VENV)/.installed-dev ## Change engine and trace at random; what tests
 lint: $(VENV)/.installed-dev ## Check format, style, types, layers and spelling
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python -m tests.stubs --check
 	$(BIN)/mypy
+	$(BIN)/mypy --follow-imports=silent --cache-dir=.mypy_cache/behind-stubs $(STUBBED)
 	$(BIN)/lint-imports
 	$(BIN)/codespell
 
 format: $(VENV)/.installed-dev ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+stubs: $(VENV)/.installed-dev ## Write what type checkers read, from the sources
+	$(BIN)/python -m tests.stubs
 
 bench: $(VENV)/.installed-dev ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks

@@ -4,17 +4,12 @@ What they do is said where they are defined, in `gradviz.ops`.
 """
 
 import sys
-from typing import TYPE_CHECKING, Any
 
 from gradviz.ops.recording.public import Home
 from gradviz.ops.recording.variable import Value
 from gradviz.ops.shapes.diagonals import diagonal as _diagonal
 from gradviz.ops.shapes.matrices import LinAlgError
 from gradviz.ops.table import publish
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...  # noqa: ANN401 - an op of the table
 
 
 def diagonal(A: Value, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:  # noqa: N803 - PyTorch's name

@@ -315,7 +315,7 @@ def tril_indices(
     """Where the lower triangle of a matrix is: row numbers, column numbers.
 
     Returns:
-        SizeArgs, shape ``(2, number of elements)``.
+        Integers, shape ``(2, number of elements)``.
     """
     check_options("tril_indices", options)
     return make_default(np.stack(np.tril_indices(row, offset, col)), options)

@@ -19,7 +19,7 @@ class _OfDtype(type):
 
     dtype: np.dtype[Any]
 
-    def __call__(cls, *data: Any) -> Any:  # noqa: ANN401 - lengths, or elements
+    def __call__(cls, *data: Any) -> Tensor:  # noqa: ANN401 - lengths, or elements
         return constructed(data, cls.dtype, CPU)
 
     def __instancecheck__(cls, instance: object) -> bool:

@@ -1,6 +1,6 @@
 """The Tensor: what users hold, with PyTorch's names and manners."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -71,10 +71,6 @@ class Tensor(
     """
 
     __slots__ = ("__dict__",)
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...  # noqa: ANN401 - an op
 
     def __repr__(self) -> str:
         return format_tensor(self)

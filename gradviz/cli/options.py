@@ -1,10 +1,14 @@
 """Options and arguments that several commands share."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import click
+
+_UNITS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_MOMENT: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?) ?(ns|us|µs|ms|s)")
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -34,6 +38,23 @@ trace_argument = click.argument(
     required=False,
     type=click.Path(path_type=Path),
 )
+
+
+def nanoseconds(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> int | None:
+    """What a time means that is written with its unit, as views print it: ``1.5ms``.
+
+    Raises:
+        click.BadParameter: It is no such time.
+    """
+    del context, parameter
+    if value is None:
+        return None
+    found = _MOMENT.fullmatch(value.strip())
+    if found is None:
+        raise click.BadParameter(f"{value!r} is no time such as 1.5ms, 20us or 2s")
+    return round(float(found[1]) * _UNITS[found[2].replace("µ", "u")])
 
 
 def output_option(default: str) -> Callable[[Command], Command]:

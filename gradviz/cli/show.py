@@ -15,6 +15,9 @@ class Show(LazyGroup):
         "order": Entry(
             "gradviz.cli.show_order", "The nodes in the order in which they ran."
         ),
+        "queues": Entry(
+            "gradviz.cli.show_queues", "What lay in the ready queues, and for how long."
+        ),
         "timeline": Entry(
             "gradviz.cli.show_timeline", "What each thread did, and when."
         ),

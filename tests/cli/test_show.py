@@ -49,7 +49,7 @@ def test_one_pass_is_picked_by_its_number(trace_path, call) -> None:
     assert len(json.loads(result.stdout)["order"]) == 3
 
 
-@pytest.mark.parametrize("view", ["order", "timeline", "summary"])
+@pytest.mark.parametrize("view", ["order", "queues", "timeline", "summary"])
 @pytest.mark.parametrize("task", ["77777777", "first"])
 def test_an_unknown_pass_is_one_line(view, task, trace_path, call) -> None:
     result = call("show", view, trace_path, "--task", task)
@@ -59,23 +59,31 @@ def test_an_unknown_pass_is_one_line(view, task, trace_path, call) -> None:
     assert task in result.stderr
 
 
-@pytest.mark.parametrize("view", ["order", "timeline", "summary"])
-def test_a_view_prints_plain_text_when_piped(view, trace_path, call) -> None:
+@pytest.mark.parametrize(
+    ("view", "word"),
+    [
+        ("order", "Double"),
+        ("queues", "1 ready queue"),
+        ("timeline", "Double"),
+        ("summary", "Double"),
+    ],
+)
+def test_a_view_prints_plain_text_when_piped(view, word, trace_path, call) -> None:
     result = call("show", view, trace_path)
 
     assert result.exit_code == 0
-    assert "Double" in result.stdout
+    assert word in result.stdout
     assert "\x1b" not in result.stdout
 
 
-@pytest.mark.parametrize("view", ["timeline", "summary"])
+@pytest.mark.parametrize("view", ["queues", "timeline", "summary"])
 def test_a_view_is_one_json_object(view, trace_path, call) -> None:
     document = json.loads(call("show", view, trace_path, "--json").stdout)
 
     assert (document["schema"], document["version"]) == (f"gradviz.{view}", 1)
 
 
-@pytest.mark.parametrize("view", ["order", "timeline", "summary"])
+@pytest.mark.parametrize("view", ["order", "queues", "timeline", "summary"])
 def test_what_a_program_wrote_cannot_command_the_terminal(
     view, failed_path, call
 ) -> None:
@@ -154,3 +162,32 @@ def test_what_goes_beyond_the_rows_of_an_order_is_counted(
     assert result.exit_code == 0
     assert result.stdout.count("Stop") == 1
     assert "the first 5 nodes are shown, 2 more are left out" in result.stderr
+
+
+def test_the_contents_of_the_queues_at_a_moment(trace_path, call) -> None:
+    every = json.loads(call("show", "queues", trace_path, "--json").stdout)
+    (moment, length), *_ = every["queues"][0]["lengths"]
+
+    told = call("show", "queues", trace_path, "--at", f"{moment}ns", "--json")
+
+    contents = json.loads(told.stdout)
+    assert contents["schema"] == "gradviz.queue_contents"
+    assert sum(map(len, contents["queues"].values())) == length == 1
+    assert (
+        "1 task queued after"
+        in call("show", "queues", trace_path, "--at", f"{moment / 1000}us").stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [("5 parsecs", "is no time such as 1.5ms"), ("9s", "the trace has no moment")],
+)
+def test_a_moment_that_there_is_not_is_one_line(
+    moment, words, trace_path, call
+) -> None:
+    result = call("show", "queues", trace_path, "--at", moment)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -20,6 +20,8 @@ COMMANDS = (
     ("show", "summary", "--json"),
     ("show", "order", "--json", "--task", "all"),
     ("show", "order"),
+    ("show", "queues", "--task", "all"),
+    ("show", "queues", "--json", "--task", "all"),
     ("show", "timeline", "--task", "all"),
     ("show", "timeline", "--json", "--task", "all"),
     ("render", "graph", "--engine", "own", "-o", "-"),
@@ -65,7 +67,7 @@ def _become(command: tuple[str, ...], path: Path, out: int, err: int) -> None:
 
 
 def main() -> None:
-    for name in ("show_summary", "show_order", "show_timeline", "check"):
+    for name in ("show_summary", "show_order", "show_queues", "show_timeline", "check"):
         importlib.import_module(f"gradviz.cli.{name}")
     for name in ("render_graph", "render_timeline", "main"):
         importlib.import_module(f"gradviz.cli.{name}")

@@ -1,8 +1,16 @@
 """Views of a trace in a terminal, with rich: tables, and bars of block characters."""
 
 from gradviz.render.terminal.order import print_order
+from gradviz.render.terminal.queues import print_queue_contents, print_queues
 from gradviz.render.terminal.summary import print_summary
 from gradviz.render.terminal.tables import make_console
 from gradviz.render.terminal.timeline import print_timeline
 
-__all__ = ["make_console", "print_order", "print_summary", "print_timeline"]
+__all__ = [
+    "make_console",
+    "print_order",
+    "print_queue_contents",
+    "print_queues",
+    "print_summary",
+    "print_timeline",
+]

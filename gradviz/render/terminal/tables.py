@@ -19,7 +19,17 @@ NOTHING: Final = "-"
 EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 
 TEXT_COLUMNS: Final = frozenset(
-    {"name", "device", "status", "error", "created at", "share"}
+    {
+        "name",
+        "device",
+        "status",
+        "error",
+        "created at",
+        "share",
+        "by nodes",
+        "pushed by",
+        "popped by",
+    }
 )
 #: What is too important to be cut: it goes on in the next line.
 WRAPPED: Final = frozenset({"status", "error"})

@@ -1,0 +1,134 @@
+"""Spans: from which event to which something lasted, of all things of a kind at once.
+
+What lies in a queue, runs, or is held in memory at a moment is what has begun by then
+and has not ended: a comparison of two columns. So any moment of a trace is as far away
+as any other one, and nothing has to be replayed to get there.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from gradviz.trace.model import Trace
+from gradviz.trace.table import Column, Narrow, Table
+
+#: The `seq` at which something ends whose end the trace does not have.
+NEVER: Final = np.iinfo(np.int64).max
+
+#: What tells things apart, a column for each part of it.
+Key: TypeAlias = Sequence[Narrow]
+
+
+class Spans(NamedTuple):
+    """Things that lasted for a while, in the order in which they began.
+
+    Attributes:
+        rows: The events that began them.
+        begin: Their `seq`.
+        end: The `seq` of those that ended them; `NEVER` where there is none.
+    """
+
+    rows: Table
+    begin: Column
+    end: Column
+
+    def open_at(self, seq: int) -> Column:
+        """Which have begun with event `seq` or before, and end after it."""
+        begun = int(np.searchsorted(self.begin, seq, side="right"))
+        return np.flatnonzero(self.end[:begun] > seq)
+
+
+def spans(begins: Table, ends: Table, key: Sequence[str]) -> Spans:
+    """What began and ended: the first of a key with its first end, and so on.
+
+    Args:
+        begins: The events that begin something, in the order of `seq`.
+        ends: The events that end something, in that order too.
+        key: The columns that an event and the one that ends it have in common.
+    """
+    begin, end = begins["seq"], ends["seq"]
+    many = [(begins.narrow(name), ends.narrow(name)) for name in key]
+    one, other = _numbers([a for a, _ in many], [b for _, b in many])
+    ended = np.full(len(begin), NEVER)
+    partner = _partners(_ranked(one, other), len(one))
+    has_end = partner >= 0
+    ended[has_end] = end[partner[has_end]]
+    ended[ended < begin] = NEVER  # of something older, whose beginning was lost
+    return Spans(begins, begin, ended)
+
+
+def ended_with_their_pass(trace: Trace, some: Spans) -> Spans:
+    """`some`, where what has no end of its own ends with the last event of its pass.
+
+    So does what an error has left in a queue, or a thread in a node. Where a trace
+    does not have the outcome of a pass, all of it goes on.
+    """
+    done = np.concatenate(
+        [
+            trace.columns[kind].narrow("task")
+            for kind in ("task_completed", "task_failed")
+        ]
+    )
+    tasks, last = last_events(trace)
+    place = np.minimum(np.searchsorted(tasks, some.rows["task"]), len(tasks) - 1)
+    is_over = (some.end == NEVER) & np.isin(some.rows["task"], done)
+    return some._replace(end=np.where(is_over, last[place] + 1, some.end))
+
+
+def times(trace: Trace) -> Column:
+    """When each event of a trace happened, by its `seq`."""
+    found = np.zeros(trace.num_events, np.int64)
+    for table in trace.columns.values():
+        if table.num_rows:
+            found[table["seq"]] = table["t_ns"]
+    return found
+
+
+def last_events(trace: Trace) -> tuple[Column, Column]:
+    """The ids of all passes, sorted, and of each the `seq` of its last event."""
+    tables = [table for table in trace.columns.values() if table.num_rows]
+    task = np.concatenate([np.empty(0, np.int64), *(one["task"] for one in tables)])
+    seq = np.concatenate([np.empty(0, np.int64), *(one["seq"] for one in tables)])
+    order = np.lexsort((seq, task))
+    task, seq = task[order], seq[order]
+    is_last = np.ones(len(task), np.bool_)
+    np.not_equal(task[1:], task[:-1], out=is_last[:-1])
+    return task[is_last], seq[is_last]
+
+
+def _numbers(one: Key, other: Key) -> tuple[Column, Column]:
+    """A number for each key of either, the same for equal ones."""
+    size = len(one[0])
+    numbers = np.zeros(size + len(other[0]), np.int64)
+    for a, b in zip(one, other, strict=True):
+        different, place = np.unique(np.concatenate((a, b)), return_inverse=True)
+        # Numbered anew each time, so that the product always fits.
+        _, numbers = np.unique(numbers * len(different) + place, return_inverse=True)
+    return numbers[:size], numbers[size:]
+
+
+def _ranked(one: Column, other: Column) -> Column:
+    """Both, with how many equal numbers of the same came before made part of them."""
+    ranks = np.concatenate((_ranks(one), _ranks(other)))
+    numbers = np.concatenate((one, other))
+    return numbers * (int(ranks.max(initial=0)) + 1) + ranks
+
+
+def _ranks(numbers: Column) -> Column:
+    """Of each number, how many equal ones stand before it."""
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    ranks = np.empty(len(numbers), np.int64)
+    ranks[order] = np.arange(len(numbers)) - np.searchsorted(ordered, ordered)
+    return ranks
+
+
+def _partners(both: Column, size: int) -> Column:
+    """Where each of the first `size` numbers is found among the others, -1 if not."""
+    one, other = both[:size], both[size:]
+    if not len(other):
+        return np.full(size, -1)
+    order = np.argsort(other, kind="stable")
+    place = np.minimum(np.searchsorted(other[order], one), len(other) - 1)
+    return np.where(other[order][place] == one, order[place], -1)

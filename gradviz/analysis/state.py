@@ -1,0 +1,482 @@
+"""The state of an engine at any moment of a trace.
+
+What lies in which ready queue, what each thread runs, what each node still waits for,
+which passes are open and what streams wait for, right after an event. `History` joins
+beginnings and ends once (see `spans`); every moment is then a question to it, and none
+is further away than another: forwards, backwards, anywhere.
+
+What an error or an interrupt has left behind in queues and threads ends with its pass.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from gradviz.analysis.passes import Status
+from gradviz.analysis.spans import (
+    NEVER,
+    Spans,
+    ended_with_their_pass,
+    spans,
+    times,
+)
+from gradviz.trace.model import Trace
+from gradviz.trace.probe import Push, Role
+from gradviz.trace.table import Column, Table
+
+_NODE: Final = ("task", "node")
+
+
+class QueuedTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A task in a ready queue.
+
+    Attributes:
+        task: The pass.
+        node: What is to run, -1 for a wake-up.
+        what: A node, a root or a wake-up.
+        reentrant_depth: Of the pass: what is nested deeper runs first.
+        sequence_nr: Of two of a depth the one made later runs first; -1 is the
+            largest, that of every AccumulateGrad.
+        pushed_by: The node that made it ready, -1 for none.
+        thread: Who pushed it.
+        pushed_ns: When, on the trace's clock.
+    """
+
+    task: int
+    node: int
+    what: Push
+    reentrant_depth: int
+    sequence_nr: int
+    pushed_by: int
+    thread: int
+    pushed_ns: int
+
+
+class Running(msgspec.Struct, frozen=True, gc=False):
+    """A node that a thread is inside of, and since when."""
+
+    task: int
+    node: int
+    started_ns: int
+
+
+class WorkingThread(msgspec.Struct, frozen=True, kw_only=True):
+    """A thread that works for the engine, or runs a node.
+
+    Attributes:
+        thread: The trace's number for it.
+        roles: What it does for the engine, the innermost last; a thread that called
+            backward is a caller for so long. Empty where its beginning was not seen.
+        running: The nodes it is inside of, the innermost last: several where a node
+            calls backward.
+        asleep_on: The empty queue that it sleeps on, None while it does not.
+    """
+
+    thread: int
+    roles: tuple[Role, ...]
+    running: tuple[Running, ...]
+    asleep_on: int | None
+
+
+class BufferedGradient(msgspec.Struct, frozen=True, gc=False):
+    """A gradient that has reached a node: from which, at which input, of which size."""
+
+    producer: int
+    input_nr: int
+    size_bytes: int
+
+
+class Countdown(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that has been given gradients and has not run yet.
+
+    Attributes:
+        task: The pass.
+        node: The node.
+        remaining: Gradients that it still waits for.
+        gradients: Those it has, in the order in which they came. What comes to one
+            input is summed up.
+    """
+
+    task: int
+    node: int
+    remaining: int
+    gradients: tuple[BufferedGradient, ...]
+
+
+class OpenPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A call of backward that has not returned.
+
+    Attributes:
+        task: Its id.
+        parent: The pass from inside which it was called, -1 for none.
+        reentrant_depth: How many it is nested in.
+        thread: Who called.
+        began_ns: When.
+        status: ``unfinished`` while its nodes run; then how it ended, though its
+            caller has not left yet.
+        num_nodes: How many nodes take part, -1 before they are counted.
+        num_started: How many of them were started so far.
+    """
+
+    task: int
+    parent: int
+    reentrant_depth: int
+    thread: int
+    began_ns: int
+    status: Status
+    num_nodes: int
+    num_started: int
+
+
+class PendingWait(msgspec.Struct, frozen=True, gc=False):
+    """A stream does nothing before an event of another one: asked for by which node."""
+
+    event: int
+    awaited: str
+    node: int
+    producer: int
+
+
+class BusyStream(msgspec.Struct, frozen=True, kw_only=True):
+    """What a stream of a device has before it.
+
+    Attributes:
+        stream: Such as ``sim:0/1``.
+        num_kernels: How many kernels it was given that it has not done.
+        waits: What it waits for, in the order in which that was asked for.
+    """
+
+    stream: str
+    num_kernels: int
+    waits: tuple[PendingWait, ...]
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything, right after one event.
+
+    Attributes:
+        seq: The event.
+        t_ns: When that was, on the trace's clock.
+        passes: That are open, in the order of their begin.
+        queues: Queue -> what is in it, in the order in which it would be popped if
+            nothing else came; queues that are empty are not there.
+        workers: In the order of their numbers.
+        countdowns: Nodes that have got a gradient, in the order in which they got the
+            first.
+        streams: That have something to do or to wait for, by name.
+    """
+
+    seq: int
+    t_ns: int
+    passes: tuple[OpenPass, ...]
+    queues: dict[int, tuple[QueuedTask, ...]]
+    workers: tuple[WorkingThread, ...]
+    countdowns: tuple[Countdown, ...]
+    streams: tuple[BusyStream, ...]
+
+
+class History:
+    """A trace, arranged so that any moment of it can be looked at.
+
+    Making one takes about a second for a million events, a look some milliseconds.
+    It never changes and may be used from any thread.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        columns = trace.columns
+        self._strings = trace.strings
+        self.t_ns = times(trace)
+
+        def ended(begins: Table, ends: Table, *key: str) -> Spans:
+            return ended_with_their_pass(trace, spans(begins, ends, key))
+
+        self.queued = ended(
+            columns["task_pushed"], columns["task_popped"], "task", "node", "queue"
+        )
+        self.running = ended(
+            columns["node_started"],
+            _joined(columns["node_completed"], columns["node_failed"]),
+            *_NODE,
+        )
+        self._gradients = _until_started(trace)
+        self._roles = spans(
+            columns["thread_started"], columns["thread_exited"], ("thread", "role")
+        )
+        self._sleeps = _sleeps(columns["queue_waited"], self.t_ns)
+        self._passes = _passes(trace)
+        outcomes = _joined(columns["task_completed"], columns["task_failed"])
+        self._outcomes = dict(
+            zip(outcomes["task"].tolist(), outcomes["seq"].tolist(), strict=True)
+        )
+        self._failed = set(columns["task_failed"]["task"].tolist())
+        self._counts = columns["dependencies_counted"]
+        self._kernels, self._waits = _stream_work(trace)
+
+    @property
+    def num_events(self) -> int:
+        """How many moments there are."""
+        return len(self.t_ns)
+
+    def seq_at(self, t_ns: int) -> int:
+        """The last event that happened until then, -1 before the first."""
+        return int(np.searchsorted(self.t_ns, t_ns, side="right")) - 1
+
+    def at(self, seq: int) -> Moment:
+        """The state right after event `seq`.
+
+        Raises:
+            IndexError: There is no such event.
+        """
+        if not 0 <= seq < self.num_events:
+            raise IndexError(f"no event {seq}: the trace has {self.num_events:,}")
+        return Moment(
+            seq=seq,
+            t_ns=int(self.t_ns[seq]),
+            passes=self._passes_at(seq),
+            queues=self.queues_at(seq),
+            workers=self._workers_at(seq),
+            countdowns=self._countdowns_at(seq),
+            streams=self._streams_at(seq),
+        )
+
+    def queues_at(self, seq: int) -> dict[int, tuple[QueuedTask, ...]]:
+        """The contents of all queues right after event `seq`; see `Moment`."""
+        places = self.queued.open_at(seq)
+        places = places[by_priority(self.queued, places)]
+        found: dict[int, list[QueuedTask]] = defaultdict(list)
+        rows = _rows(
+            self.queued.rows.at(places),
+            *("queue", "task", "node", "what", "reentrant_depth", "sequence_nr"),
+            *("pushed_by", "thread", "t_ns"),
+        )
+        for queue, task, node, what, depth, sequence_nr, by, thread, t_ns in rows:
+            found[queue].append(
+                QueuedTask(
+                    task=task,
+                    node=node,
+                    what=Push(what),
+                    reentrant_depth=depth,
+                    sequence_nr=sequence_nr,
+                    pushed_by=by,
+                    thread=thread,
+                    pushed_ns=t_ns,
+                )
+            )
+        return {queue: tuple(tasks) for queue, tasks in sorted(found.items())}
+
+    def _workers_at(self, seq: int) -> tuple[WorkingThread, ...]:
+        roles, running = defaultdict(list), defaultdict(list)
+        for thread, role in _open_rows(self._roles, seq, "thread", "role"):
+            roles[thread].append(Role(role))
+        for thread, *what in _open_rows(self.running, seq, "thread", *_NODE, "t_ns"):
+            running[thread].append(Running(*what))
+        sleeps = _open_rows(self._sleeps, seq, "thread", "queue")
+        asleep = {thread: queue for thread, queue in sleeps}  # noqa: C416 - typed so
+        return tuple(
+            WorkingThread(
+                thread=thread,
+                roles=tuple(roles[thread]),
+                running=tuple(running[thread]),
+                asleep_on=asleep.get(thread),
+            )
+            for thread in sorted({*roles, *running})
+        )
+
+    def _countdowns_at(self, seq: int) -> tuple[Countdown, ...]:
+        remaining: dict[tuple[int, int], int] = {}
+        gradients: dict[tuple[int, int], list[BufferedGradient]] = defaultdict(list)
+        names = (*_NODE, "remaining", "producer", "input_nr", "size_bytes")
+        for task, node, left, *gradient in _open_rows(self._gradients, seq, *names):
+            remaining[task, node] = left
+            gradients[task, node].append(BufferedGradient(*gradient))
+        return tuple(
+            Countdown(
+                task=task, node=node, remaining=left, gradients=tuple(gradients[key])
+            )
+            for key, left in remaining.items()
+            for task, node in [key]
+        )
+
+    def _passes_at(self, seq: int) -> tuple[OpenPass, ...]:
+        counted = self._counts["seq"] <= seq
+        counts = dict(
+            zip(
+                self._counts["task"][counted].tolist(),
+                self._counts["num_nodes"][counted].tolist(),
+                strict=True,
+            )
+        )
+        begun = self.running.rows["task"][: _num_until(self.running.begin, seq)]
+        names = ("task", "parent", "reentrant_depth", "thread", "t_ns")
+        return tuple(
+            OpenPass(
+                task=task,
+                parent=parent,
+                reentrant_depth=depth,
+                thread=thread,
+                began_ns=t_ns,
+                status=self._status_at(task, seq),
+                num_nodes=counts.get(task, -1),
+                num_started=int(np.count_nonzero(begun == task)),
+            )
+            for task, parent, depth, thread, t_ns in _open_rows(
+                self._passes, seq, *names
+            )
+        )
+
+    def _status_at(self, task: int, seq: int) -> Status:
+        if self._outcomes.get(task, NEVER) > seq:
+            return "unfinished"
+        return "failed" if task in self._failed else "completed"
+
+    def _streams_at(self, seq: int) -> tuple[BusyStream, ...]:
+        num_kernels: dict[str, int] = defaultdict(int)
+        waits: dict[str, list[PendingWait]] = defaultdict(list)
+        for (stream,) in _open_rows(self._kernels, seq, "stream"):
+            num_kernels[self._strings[stream]] += 1
+        names = ("stream", "event", "awaited", "node", "producer")
+        for stream, event, awaited, *nodes in _open_rows(self._waits, seq, *names):
+            wait = PendingWait(event, self._strings[awaited], *nodes)
+            waits[self._strings[stream]].append(wait)
+        return tuple(
+            BusyStream(
+                stream=stream,
+                num_kernels=num_kernels[stream],
+                waits=tuple(waits[stream]),
+            )
+            for stream in sorted({*num_kernels, *waits})
+        )
+
+
+def by_priority(queued: Spans, places: Column) -> Column:
+    """How to sort tasks of queues: what runs first of those of a queue comes first.
+
+    Of equals, whose order is that of a heap, what was indeed popped first.
+    """
+    rows = queued.rows.at(places)
+    sequence_nr = rows["sequence_nr"].view(np.uint64)  # of which -1 is the largest
+    return np.lexsort(
+        (
+            queued.end[places],
+            ~sequence_nr,
+            -rows["reentrant_depth"],
+            rows["what"] != Push.WAKE_UP,
+        )
+    )
+
+
+def _joined(one: Table, other: Table) -> Table:
+    """The rows of two tables, as far as they have the same columns, in order."""
+    names = [name for name in one if name in other]
+    order = np.argsort(np.concatenate((one["seq"], other["seq"])), kind="stable")
+    return Table(
+        {
+            name: np.concatenate((one.narrow(name), other.narrow(name)))[order]
+            for name in names
+        }
+    )
+
+
+def _until_started(trace: Trace) -> Spans:
+    """Gradients of nodes, from when they reached it to when it began, or never will."""
+    columns = trace.columns
+    rows = columns["gradient_buffered"]
+    ends = _joined(columns["node_started"], columns["node_skipped"])
+    first = spans(_firsts(rows), ends, _NODE)
+    number = dict(
+        zip(
+            zip(*(first.rows[name].tolist() for name in _NODE), strict=True),
+            first.end.tolist(),
+            strict=True,
+        )
+    )
+    nodes = zip(*(rows[name].tolist() for name in _NODE), strict=True)
+    end = np.fromiter(map(number.__getitem__, nodes), np.int64, rows.num_rows)
+    return ended_with_their_pass(trace, Spans(rows, rows["seq"], end))
+
+
+def _firsts(rows: Table) -> Table:
+    """Of each node of each pass the first row."""
+    both = np.stack([rows["task"], rows["node"]])
+    _, places = np.unique(both, axis=1, return_index=True)
+    return rows.at(np.sort(places))
+
+
+def _sleeps(rows: Table, t_ns: Column) -> Spans:
+    """Threads asleep, from the last event before they fell asleep to that of waking."""
+    began = np.searchsorted(t_ns, rows["t_ns"] - rows["waited_ns"], side="right")
+    order = np.argsort(began, kind="stable")
+    return Spans(rows.at(order), began[order], rows["seq"][order])
+
+
+def _passes(trace: Trace) -> Spans:
+    """Calls of backward, until their caller has left."""
+    columns = trace.columns
+    begun = columns["task_begun"]
+    left = spans(begun, columns["reentrant_left"], ("task",))
+    # The caller of an outermost pass leaves the engine with it.
+    exits = columns["thread_exited"]
+    exits = exits.at(exits["role"] == Role.CALLER)
+    threads, seqs = exits["thread"], exits["seq"]
+    end = left.end.copy()
+    for place in np.flatnonzero(begun["parent"] < 0).tolist():
+        later = seqs[(threads == begun["thread"][place]) & (seqs > left.begin[place])]
+        if len(later):
+            end[place] = later[0]
+    return ended_with_their_pass(trace, left._replace(end=end))
+
+
+def _stream_work(trace: Trace) -> tuple[Spans, Spans]:
+    """Kernels from their launch to their end, and waits of streams for others."""
+    columns, moments = trace.columns, times(trace)
+    launched = columns["kernel_launched"]
+    ran = columns["kernel_ran"]
+    ended_ns = dict(zip(ran["kernel"].tolist(), ran["ended_ns"].tolist(), strict=True))
+    done = _seqs_of([ended_ns.get(one) for one in launched["kernel"].tolist()], moments)
+    marks = columns["event_recorded"]
+    waits = columns["stream_waited"]
+    mark_of: dict[int, tuple[int, int]] = {}
+    ends, awaited = [], []
+    for kind, seq, event, stream in sorted(
+        [
+            *((0, *row) for row in _rows(marks, "seq", "event", "stream")),
+            *((1, *row) for row in _rows(waits, "seq", "event", "stream")),
+        ],
+        key=lambda row: row[1],
+    ):
+        if kind == 0:
+            mark_of[event] = stream, seq
+            continue
+        other, marked = mark_of.get(event, (stream, -1))
+        before = (launched["stream"] == other) & (launched["seq"] < marked)
+        ends.append(int(done[before].max(initial=-1)))
+        awaited.append(other)
+    end = np.maximum(np.array(ends, np.int64), waits["seq"])
+    rows = Table(
+        {
+            **{name: waits.narrow(name) for name in waits},
+            "awaited": np.array(awaited, np.int64),
+        }
+    )
+    return Spans(launched, launched["seq"], done), Spans(rows, waits["seq"], end)
+
+
+def _seqs_of(some_ns: Sequence[int | None], t_ns: Column) -> Column:
+    """The first event at or after each time; `NEVER` where that is not known."""
+    known = np.array([-1 if one is None else one for one in some_ns], np.int64)
+    return np.where(known < 0, NEVER, np.searchsorted(t_ns, known))
+
+
+def _num_until(begin: Column, seq: int) -> int:
+    return int(np.searchsorted(begin, seq, side="right"))
+
+
+def _open_rows(some: Spans, seq: int, *names: str) -> Iterable[tuple[int, ...]]:
+    return _rows(some.rows.at(some.open_at(seq)), *names)
+
+
+def _rows(table: Table, *names: str) -> "zip[tuple[int, ...]]":
+    return zip(*(table.narrow(name).tolist() for name in names), strict=True)

@@ -1,0 +1,53 @@
+"""``gradviz show queues``."""
+
+from pathlib import Path
+
+import click
+
+from gradviz.analysis.passes import select_task
+from gradviz.analysis.queues import (
+    MAX_QUEUES,
+    build_queues,
+    contents_at,
+    document_of,
+)
+from gradviz.cli.notes import note
+from gradviz.cli.options import json_option, nanoseconds, task_option, trace_argument
+from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.writing import print_json
+from gradviz.render.terminal import print_queue_contents, print_queues
+
+
+@click.command("queues")
+@trace_argument
+@task_option
+@click.option(
+    "--at",
+    "after_ns",
+    callback=nanoseconds,
+    metavar="TIME",
+    help="What lay in them at that time after the pass began, such as 1.5ms.",
+)
+@json_option
+def command(
+    trace_path: Path | None, task: str, after_ns: int | None, as_json: bool
+) -> None:
+    """Show what lay in the ready queues during a backward pass, and for how long."""
+    trace = read_trace(find_trace(trace_path))
+    tasks = select_task(trace, task)
+    if after_ns is not None:
+        contents = contents_at(trace, tasks, after_ns)
+        if as_json:
+            print_json(document_of(contents))
+        else:
+            print_queue_contents(contents)
+        return
+    queues = build_queues(trace, tasks)
+    if as_json:
+        print_json(document_of(queues))
+    else:
+        print_queues(queues)
+    if queues.omitted:
+        note(
+            f"the first {MAX_QUEUES} queues are shown, {queues.omitted:,} more are not"
+        )

@@ -1,0 +1,60 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradviz.analysis.spans import NEVER, Spans, spans
+from gradviz.trace.table import Table
+
+#: What happens one after the other: something of a key begins, or ends.
+HAPPENINGS = st.lists(
+    st.tuples(st.booleans(), st.integers(0, 3), st.integers(-2, 1)), max_size=60
+)
+
+
+def tables(happenings):
+    return tuple(
+        Table(
+            {
+                name: np.array(
+                    [row[i] for row in enumerate_rows(happenings) if row[0] is begins],
+                    np.int64,
+                )
+                for i, name in ((1, "seq"), (2, "task"), (3, "node"))
+            }
+        )
+        for begins in (True, False)
+    )
+
+
+def enumerate_rows(happenings):
+    return [(begins, seq, *key) for seq, (begins, *key) in enumerate(happenings)]
+
+
+@given(HAPPENINGS)
+def test_the_nth_beginning_of_a_key_ends_with_its_nth_end(happenings):
+    begins, ends = tables(happenings)
+
+    found = spans(begins, ends, ("task", "node"))
+
+    for key in {tuple(row) for _, *row in happenings}:
+        of_key = [
+            [seq for has, seq, *one in enumerate_rows(happenings) if (has, *one) == w]
+            for w in ((True, *key), (False, *key))
+        ]
+        rows = zip(begins["task"].tolist(), begins["node"].tolist(), strict=True)
+        places = [i for i, one in enumerate(rows) if one == key]
+        expected = [
+            of_key[1][n] if n < len(of_key[1]) and of_key[1][n] > seq else NEVER
+            for n, seq in enumerate(of_key[0])
+        ]
+        assert found.end[places].tolist() == expected
+
+
+def test_something_is_open_from_its_first_event_to_the_one_before_its_last():
+    one = Spans(
+        Table({"seq": np.array([2, 4])}), np.array([2, 4]), np.array([6, NEVER])
+    )
+
+    opened = [one.open_at(seq).tolist() for seq in range(8)]
+
+    assert opened == [[], [], [0], [0], [0, 1], [0, 1], [1], [1]]

@@ -1033,7 +1033,9 @@ def matrix_power(
     input: Tensor, n: builtins.int, *, out: Tensor | None = None
 ) -> Tensor: ...
 @overload
-def max(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def max(
+    input: Tensor, dim: None = None, *, axis: None = ..., out: Tensor | None = None
+) -> Tensor: ...
 @overload
 def max(
     input: Tensor,
@@ -1133,7 +1135,9 @@ def mean(
     out: Tensor | None = None,
 ) -> Tensor: ...
 @overload
-def median(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def median(
+    input: Tensor, dim: None = None, *, axis: None = ..., out: Tensor | None = None
+) -> Tensor: ...
 @overload
 def median(
     input: Tensor,
@@ -1159,7 +1163,9 @@ def meshgrid(
     *tensors: Tensor | Sequence[Tensor], indexing: str = "ij"
 ) -> tuple[Tensor, ...]: ...
 @overload
-def min(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def min(
+    input: Tensor, dim: None = None, *, axis: None = ..., out: Tensor | None = None
+) -> Tensor: ...
 @overload
 def min(
     input: Tensor,
@@ -1250,7 +1256,9 @@ def nanmean(
     out: Tensor | None = None,
 ) -> Tensor: ...
 @overload
-def nanmedian(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def nanmedian(
+    input: Tensor, dim: None = None, *, axis: None = ..., out: Tensor | None = None
+) -> Tensor: ...
 @overload
 def nanmedian(
     input: Tensor,

@@ -11,7 +11,7 @@ from gradviz.engine.node import Node
 from gradviz.engine.prediction import Position
 
 
-def queue_callback(callback: Callable[[], None]) -> None:
+def queue_callback(callback: Callable[[], object]) -> None:
     """Have `callback` run when the current pass has run its last node (C20).
 
     Raises:

@@ -20,7 +20,7 @@ class _ExecutionEngine:
     """PyTorch's private way to the engine."""
 
     @staticmethod
-    def queue_callback(callback: Callable[[], None]) -> None:
+    def queue_callback(callback: Callable[[], object]) -> None:
         """See `gradviz.autograd.graph.queue_callback`."""
         queue_callback(callback)
 

@@ -188,7 +188,7 @@ class Engine:
             self._passes.tell_idle()
         return tuple(graph_task.captured_gradients)
 
-    def queue_callback(self, callback: Callable[[], None]) -> None:
+    def queue_callback(self, callback: Callable[[], object]) -> None:
         """Have `callback` run when the current pass has run its last node (P3).
 
         Raises:

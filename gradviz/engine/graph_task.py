@@ -229,7 +229,7 @@ class GraphTask:
         self.is_told = False
         self.has_error = sync.flag()
         self.is_torn = sync.flag()
-        self.final_callbacks: list[Callable[[], None]] = []
+        self.final_callbacks: list[Callable[[], object]] = []
         self.is_done = False
         self.deadline_ns: int | None = None
         self.baton: Mailbox[None] = sync.mailbox()

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from gradviz.ops.recording import return_types
 from gradviz.ops.recording.variable import Variable
+from gradviz.tensors.methods.graph import GraphPlace
 from gradviz.tensors.tensor import Tensor, make
 from tests.stubs.names import TENSOR, Names, Origin, Translation
 from tests.stubs.signatures import Function, Signature, is_written_out, signatures_of
@@ -216,7 +217,7 @@ def _attributes() -> Iterator[tuple[str, Any]]:
                 continue
             if base is Variable and name != "grad":
                 continue
-            if is_private and base is not Tensor:
+            if is_private and base is not GraphPlace:
                 continue
             seen.add(name)
             yield name, value

@@ -9,7 +9,7 @@ from gradviz.backends.base import Array
 from gradviz.engine.node import Node
 from gradviz.modes import Mode
 
-CreationHook: TypeAlias = Callable[[Node], None]
+CreationHook: TypeAlias = Callable[[Node], object]
 
 #: Takes the node and the results of its op.
 Observer: TypeAlias = Callable[[Node, Sequence[Array]], None]

@@ -25,13 +25,13 @@ class Likewise(Variable):
 
     __slots__ = ()
 
-    def new(self, *data: Value, device: Device | str | None = None) -> Self:
+    def new(self, *data: object, device: Device | str | None = None) -> Self:
         """PyTorch's old constructor; see `constructed`."""
         place = self.device if device is None else Device(device)
         made: Self = constructed(data, self.array.dtype, place)
         return made
 
-    def new_tensor(self, data: Value, **options: Unpack[Options]) -> Self:
+    def new_tensor(self, data: object, **options: Unpack[Options]) -> Self:
         """A leaf with a copy of `data`."""
         check_options("new_tensor", options, OF_DATA - {"pin_memory"})
         return self._new(np.copy(raw(data)), options)

@@ -1,12 +1,12 @@
 """Methods that arrange elements anew, and indexing."""
 
 from collections.abc import Sequence
-from typing import Final, Self
+from typing import Any, Final, Self, TypeAlias, overload
 
 import numpy as np
 
 from gradviz.ops.recording.dimensions import Dims, SizeArgs, varargs
-from gradviz.ops.recording.promotion import DTypeLike, Operand
+from gradviz.ops.recording.promotion import Operand
 from gradviz.ops.recording.variable import Variable
 from gradviz.ops.shapes import (
     assignment,
@@ -24,6 +24,9 @@ from gradviz.ops.shapes.view_in_place import resize
 from gradviz.tensors.dtypes import DType
 
 C_ORDER: Final = MemoryFormat.CONTIGUOUS
+
+#: A dtype that cannot be taken for a length.
+ElementType: TypeAlias = DType | np.dtype[Any] | type
 
 
 class Shapes(Variable):
@@ -96,8 +99,17 @@ class Shapes(Variable):
         """The elements in another shape: a view where that is possible."""
         return shapes.reshape(self, varargs("reshape", "shape", lengths, shape))
 
+    @overload
+    def view(self, *lengths: SizeArgs, size: Dims = None) -> Self: ...
+    @overload
+    def view(self, dtype: ElementType, /) -> Self: ...
+    @overload
+    def view(self, *, dtype: ElementType) -> Self: ...
     def view(
-        self, *lengths: SizeArgs, size: Dims = None, dtype: DTypeLike = None
+        self,
+        *lengths: SizeArgs | ElementType,
+        size: Dims = None,
+        dtype: ElementType | None = None,
     ) -> Self:
         """The elements in another shape, sharing memory; or their bytes as a dtype."""
         if len(lengths) == 1 and isinstance(lengths[0], DType | np.dtype | type):

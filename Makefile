@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 STRESS := $(PYTEST) -m stress $(if $(FULL),-o faulthandler_timeout=14400)
 
 # mypy looks no further than a stub, unless it is told to.
-STUBBED := $(patsubst %.pyi,%.py,$(shell git ls-files '*.pyi'))
+STUBBED = $(patsubst %.pyi,%.py,$(shell find gradviz -name '*.pyi'))
 
 HAS_GPU := nvidia-smi -L >/dev/null 2>&1
 

@@ -1,17 +1,28 @@
 """The recurrent layers."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gradviz.backends.device import Device
 from gradviz.nn.cells import CellStep, gru_step, lstm_step, relu_step, tanh_step
 from gradviz.nn.factory import Factory
 from gradviz.nn.recurrent import Recurrent
+from gradviz.nn.utils.rnn import PackedSequence
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
+
+#: Outputs are packed as the input is.
+Steps = TypeVar("Steps", Tensor, PackedSequence)
 
 
 class _OneState(Recurrent):
     """Layers that keep one state from step to step."""
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self, input: Steps, hx: Tensor | None = None
+        ) -> tuple[Steps, Tensor]:
+            """See `forward`."""
 
     def forward(self, input: Any, hx: Tensor | None = None) -> tuple[Any, Tensor]:
         """Shape ``(L, N, input_size)``, or packed; returns all outputs, last states."""
@@ -69,6 +80,13 @@ class LSTM(Recurrent):
 
     _num_gates = 4
     _num_states = 2
+
+    if TYPE_CHECKING:
+
+        def __call__(
+            self, input: Steps, hx: tuple[Tensor, Tensor] | None = None
+        ) -> tuple[Steps, tuple[Tensor, ...]]:
+            """See `forward`."""
 
     def forward(
         self, input: Any, hx: tuple[Tensor, Tensor] | None = None

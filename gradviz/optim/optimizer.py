@@ -3,7 +3,7 @@
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, overload
 
 from gradviz.autograd.grad_mode import enable_grad, no_grad
 from gradviz.backends.base import Array
@@ -19,6 +19,8 @@ StepHook = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 #: Parameters one by one, with their names, or in groups.
 Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
+
+R = TypeVar("R")
 
 
 class Optimizer:
@@ -125,7 +127,11 @@ class Optimizer:
         for group in self.param_groups:
             gradients.clear(group["params"], set_to_none=set_to_none)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401 - the closure's
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], R]) -> R: ...
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient.
 
         Args:

@@ -10,6 +10,7 @@ import gradviz.engine
 from gradviz.engine import AccumulateGrad
 from gradviz.engine.sync import THREADS, Empty, stacks
 from tests.engine.nodes import Mailbox, in_thread, start_thread
+from tests.faults.programs import run_program
 
 
 def test_a_mailbox_hands_over_in_order():
@@ -21,6 +22,35 @@ def test_a_mailbox_hands_over_in_order():
     assert [mailbox.get(), mailbox.get()] == ["a", "b"]
     with pytest.raises(Empty):
         mailbox.get(timeout=0.0)
+
+
+def test_a_sleep_in_a_mailbox_notices_signals_that_another_thread_was_given():
+    """Five, for one or two may strike before the sleep."""
+    ended = run_program(
+        """
+        from gradviz.engine.sync import THREADS
+        noticed = []
+        def handle(*_):
+            noticed.append(None)
+            if len(noticed) == 5:
+                raise KeyboardInterrupt
+        signal.signal(signal.SIGINT, handle)
+        is_over = threading.Event()
+        def strike():
+            while not is_over.is_set():
+                signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+                os.sched_yield()
+        mailbox = THREADS.mailbox()
+        threading.Thread(target=strike, daemon=True).start()
+        try:
+            mailbox.get(timeout=20)
+        except KeyboardInterrupt:
+            print("noticed")
+        is_over.set()
+        """
+    )
+
+    assert (ended.output, ended.errors) == ("noticed", "")
 
 
 def test_a_local_value_is_made_once_for_each_thread():

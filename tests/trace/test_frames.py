@@ -172,3 +172,11 @@ def test_a_file_costs_its_reader_so_much_and_no_more(take, small, per_byte, file
 
     with pytest.raises(DamageError, match="than a recorder"):
         take(budget, 1)
+
+
+def test_the_longest_frame_is_what_may_be_packed_and_a_little_more():
+    """What does not shrink takes more room packed than plain."""
+    longest, longer = MAX_UNPACKED + 60_000, MAX_UNPACKED + 70_000
+
+    assert len(payloads(encode_frame(FrameType.EVENTS, bytes(longest)))) == 1
+    assert payloads(encode_frame(FrameType.EVENTS, bytes(longer))) == []

@@ -103,6 +103,25 @@ def test_a_node_that_cannot_be_read_costs_only_itself(desk, make_node, make_meta
     assert [row.id for row in desk.take()] == [3]
 
 
+def test_a_node_that_could_not_be_read_is_tried_again(desk):
+    class Late:
+        id, sequence_nr, topological_nr, runs_on, module_path = 1, 0, 0, "cpu", ""
+        next_edges = input_metadata = ()
+        has_name = False
+
+        def name(self):
+            if not self.has_name:
+                raise ValueError("not yet")
+            return "Late"
+
+    node = Late()
+    desk.graph.define_nodes([node])
+    node.has_name = True
+    desk.graph.define_nodes([node])
+
+    assert [row.id for row in desk.take()] == [1]
+
+
 def test_a_queue_is_defined_once(desk):
     desk.graph.define_queue(4, "sim:0", 0)
     desk.graph.define_queue(4, "sim:0", 0)

@@ -113,6 +113,16 @@ def test_a_made_definition_is_remembered_within_limits(monkeypatch):
     assert nodes[0] == first
 
 
+def test_a_definition_with_many_edges_weighs_more(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_MADE", 25)
+    nodes = gathered(row(0, edges=[1, 0] * 20), row(1))
+
+    light = nodes[1]
+    assert len(nodes[0].edges) == 20
+
+    assert nodes[1] is not light
+
+
 def test_rows_become_columns_when_many_wait(monkeypatch):
     monkeypatch.setattr(module, "_MAX_WAITING", 2)
     found = GatheredNodes()

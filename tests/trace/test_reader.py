@@ -5,6 +5,7 @@ import os
 import pickle
 import resource
 import socket
+import sys
 import tarfile
 import zipfile
 
@@ -507,6 +508,12 @@ def test_a_socket_is_refused(tmp_path, monkeypatch):
         server.bind("x.gvt")
         with pytest.raises(TraceError, match="cannot read"):
             load_trace("x.gvt")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a file that cannot be read")
+def test_a_file_whose_bytes_cannot_be_read_is_refused():
+    with pytest.raises(TraceError, match="cannot read '/proc/self/mem'"):
+        load_trace("/proc/self/mem")
 
 
 def test_a_link_to_itself_is_refused(tmp_path):

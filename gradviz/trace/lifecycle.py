@@ -116,7 +116,7 @@ class Judgement(NamedTuple):
 
     violations: tuple[Violation, ...]
     num_violations: int
-    num_unseen: int = 0
+    num_unseen: int
 
 
 def judge(trace: Trace) -> Judgement:

@@ -9,6 +9,7 @@ from gradviz import nn, optim
 from gradviz.nn import functional as F
 from gradviz.tensors.size import Size
 from gradviz.trace.model import Trace
+from gradviz.utils.data import DataLoader, TensorDataset
 
 
 class Perceptron(nn.Module):
@@ -210,6 +211,10 @@ def trains(batches: list[tuple[gv.Tensor, gv.Tensor]]) -> None:
     output, (last, memory) = nn.LSTM(64, 8)(batches[0][0])
     assert_type(output * last * memory, gv.Tensor)
     assert_type(optimizer.step(lambda: 3.0), float)
+    samples = TensorDataset(*batches[0])
+    assert_type(samples[0], tuple[gv.Tensor, ...])
+    for x, target in DataLoader(samples, batch_size=2, shuffle=True):
+        print(x.shape, target.shape)
     model.load_state_dict(model.state_dict())
     gv.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.99)).step()
     squared: gv.Tensor = Square.apply(gv.ones(2))

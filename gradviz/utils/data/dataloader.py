@@ -98,7 +98,7 @@ class DataLoader(Generic[T_co]):
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - PyTorch's
-        self,
+        self: "DataLoader[Any]",  # of what `collate_fn` makes, which nobody can know
         dataset: Any,  # noqa: ANN401 - samples by number, or an iterable
         batch_size: int | None = 1,
         shuffle: bool | None = None,

@@ -11,7 +11,6 @@ from gradviz.ops.recording.public import Home
 from gradviz.ops.recording.variable import device_of, result_class, variable
 from gradviz.ops.table import publish
 from gradviz.tensors.methods.assignment import Assignment
-from gradviz.tensors.methods.container import Container
 from gradviz.tensors.methods.copies import Copies
 from gradviz.tensors.methods.description import Description
 from gradviz.tensors.methods.draws import Draws
@@ -51,7 +50,6 @@ class _OldConstructor(type):
 class Tensor(
     NumpyProtocol,
     Assignment,
-    Container,
     Copies,
     Description,
     Draws,

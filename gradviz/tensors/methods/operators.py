@@ -1,6 +1,7 @@
-"""Python's operators on tensors."""
+"""Python's operators on tensors, and tensors as containers of tensors."""
 
-from collections.abc import Callable
+import numbers
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,9 @@ from gradviz.ops.algebra import products
 from gradviz.ops.elementwise import arithmetic, bitwise, comparison, powers, rounding
 from gradviz.ops.recording.in_place import in_place
 from gradviz.ops.recording.promotion import UnsupportedOperandError
-from gradviz.ops.recording.variable import Value, Variable
+from gradviz.ops.recording.variable import Value, Variable, raw
+from gradviz.ops.shapes.movement import flip
+from gradviz.ops.shapes.splitting import unbind
 
 
 def operator(op: Callable[..., Value]) -> Callable[..., Any]:
@@ -32,7 +35,7 @@ def _reflected(op: Callable[..., Value]) -> Callable[..., Any]:
 
 
 class Operators(Variable):
-    """Arithmetic, comparisons and bits, also in place; products of matrices.
+    """Arithmetic, comparisons and bits, also in place; products; what iterates.
 
     Source: torch/_tensor.py.
     """
@@ -101,3 +104,26 @@ class Operators(Variable):
         if not hasattr(other, "dtype"):
             return NotImplemented
         return products.matmul(other, self)
+
+    # --- a container of what is along the first dimension ----------------------------
+
+    def __len__(self) -> int:
+        if not self.array.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self.array.shape[0]
+
+    def __iter__(self) -> Iterator[Self]:
+        if not self.array.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(unbind(self, 0))
+
+    def __reversed__(self) -> Self:
+        return flip(self, range(self.array.ndim))
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, Variable | numbers.Number | np.generic):
+            raise RuntimeError(
+                f"Tensor.__contains__ only supports Tensor or scalar, but you passed "
+                f"in a {type(value)}."
+            )
+        return bool(np.any(raw(self == value)))

@@ -1080,6 +1080,16 @@ def max_pool1d(
     return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: builtins.bool = False,
+    return_indices: builtins.bool = False,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def max_pool2d(
     input: Tensor,
     kernel_size: Lengths,
@@ -1101,6 +1111,16 @@ def max_pool2d(
     return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: builtins.bool = False,
+    return_indices: builtins.bool = False,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def max_pool3d(
     input: Tensor,
     kernel_size: Lengths,
@@ -1121,6 +1141,16 @@ def max_pool3d(
     *,
     return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: builtins.bool = False,
+    return_indices: builtins.bool = False,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 def maximum(
     input: _Operand, other: _Operand, *, out: Tensor | None = None
 ) -> Tensor: ...
@@ -1345,6 +1375,13 @@ def nonzero(
 def nonzero(
     input: Tensor, *, as_tuple: Literal[True], out: tuple[Tensor, ...] | None = None
 ) -> tuple[Tensor, ...]: ...
+@overload
+def nonzero(
+    input: Tensor,
+    *,
+    as_tuple: builtins.bool = False,
+    out: tuple[Tensor, ...] | None = None,
+) -> Tensor | tuple[Tensor, ...]: ...
 def norm(
     input: Tensor,
     p: NormOrder = "fro",
@@ -1547,7 +1584,7 @@ def scatter(
     input: Tensor,
     dim: builtins.int,
     index: Tensor,
-    src: Tensor | None = None,
+    src: _Operand | None = None,
     *,
     value: Scalar | None = None,
     reduce: Literal["add", "multiply"] | None = None,
@@ -1829,6 +1866,14 @@ def unique(
     dim: builtins.int | None = None,
 ) -> tuple[Tensor, ...]: ...
 @overload
+def unique(
+    input: Tensor,
+    sorted: builtins.bool = True,
+    return_inverse: builtins.bool = False,
+    return_counts: builtins.bool = False,
+    dim: builtins.int | None = None,
+) -> Tensor | tuple[Tensor, ...]: ...
+@overload
 def unique_consecutive(
     input: Tensor,
     return_inverse: Literal[False] = False,
@@ -1851,6 +1896,13 @@ def unique_consecutive(
     return_counts: Literal[True],
     dim: builtins.int | None = None,
 ) -> tuple[Tensor, ...]: ...
+@overload
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: builtins.bool = False,
+    return_counts: builtins.bool = False,
+    dim: builtins.int | None = None,
+) -> Tensor | tuple[Tensor, ...]: ...
 def unravel_index(
     indices: Tensor, shape: builtins.int | Sequence[builtins.int]
 ) -> tuple[Tensor, ...]: ...

@@ -21,6 +21,10 @@ def adaptive_max_pool1d(
     input: Tensor, output_size: Outputs, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def adaptive_max_pool1d(
+    input: Tensor, output_size: Outputs, return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def adaptive_max_pool2d(
     input: Tensor, output_size: Outputs, return_indices: Literal[False] = False
 ) -> Tensor: ...
@@ -29,6 +33,10 @@ def adaptive_max_pool2d(
     input: Tensor, output_size: Outputs, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def adaptive_max_pool2d(
+    input: Tensor, output_size: Outputs, return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def adaptive_max_pool3d(
     input: Tensor, output_size: Outputs, return_indices: Literal[False] = False
 ) -> Tensor: ...
@@ -36,6 +44,10 @@ def adaptive_max_pool3d(
 def adaptive_max_pool3d(
     input: Tensor, output_size: Outputs, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool3d(
+    input: Tensor, output_size: Outputs, return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]: ...
 def affine_grid(
     theta: Tensor, size: Sequence[int], align_corners: bool | None = None
 ) -> Tensor: ...
@@ -395,6 +407,16 @@ def max_pool1d(
     return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def max_pool2d(
     input: Tensor,
     kernel_size: Lengths,
@@ -416,6 +438,16 @@ def max_pool2d(
     return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
 @overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+@overload
 def max_pool3d(
     input: Tensor,
     kernel_size: Lengths,
@@ -436,6 +468,16 @@ def max_pool3d(
     *,
     return_indices: Literal[True],
 ) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Lengths,
+    stride: Lengths | None = None,
+    padding: Lengths = 0,
+    dilation: Lengths = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]: ...
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,

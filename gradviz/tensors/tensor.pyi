@@ -976,6 +976,10 @@ class Tensor(Variable, metaclass=_OldConstructor):
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor: ...
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
+    @overload
+    def nonzero(
+        self, *, as_tuple: builtins.bool = False
+    ) -> Tensor | tuple[Tensor, ...]: ...
     def norm(
         self,
         p: NormOrder = "fro",
@@ -1100,7 +1104,7 @@ class Tensor(Variable, metaclass=_OldConstructor):
         self,
         dim: builtins.int,
         index: Tensor,
-        src: Tensor | None = None,
+        src: _Operand | None = None,
         *,
         value: Scalar | None = None,
         reduce: Literal["add", "multiply"] | None = None,
@@ -1109,7 +1113,7 @@ class Tensor(Variable, metaclass=_OldConstructor):
         self,
         dim: builtins.int,
         index: Tensor,
-        src: Tensor | None = None,
+        src: _Operand | None = None,
         *,
         value: Scalar | None = None,
         reduce: Literal["add", "multiply"] | None = None,
@@ -1328,6 +1332,14 @@ class Tensor(Variable, metaclass=_OldConstructor):
         dim: builtins.int | None = None,
     ) -> tuple[Tensor, ...]: ...
     @overload
+    def unique(
+        self,
+        sorted: builtins.bool = True,
+        return_inverse: builtins.bool = False,
+        return_counts: builtins.bool = False,
+        dim: builtins.int | None = None,
+    ) -> Tensor | tuple[Tensor, ...]: ...
+    @overload
     def unique_consecutive(
         self,
         return_inverse: Literal[False] = False,
@@ -1350,6 +1362,13 @@ class Tensor(Variable, metaclass=_OldConstructor):
         return_counts: Literal[True],
         dim: builtins.int | None = None,
     ) -> tuple[Tensor, ...]: ...
+    @overload
+    def unique_consecutive(
+        self,
+        return_inverse: builtins.bool = False,
+        return_counts: builtins.bool = False,
+        dim: builtins.int | None = None,
+    ) -> Tensor | tuple[Tensor, ...]: ...
     def unsafe_chunk(
         self, chunks: builtins.int, dim: builtins.int = 0
     ) -> tuple[Tensor, ...]: ...

@@ -111,7 +111,7 @@ def _argument(name: str, annotation: str) -> ast.arg:
 
 
 def _by_flags(signature: Signature) -> list[Signature]:
-    """One signature without what flags add to the result, and one for each flag."""
+    """One without what flags add to the result, one for each flag, one for any."""
     every = signature.arguments.args + signature.arguments.kwonlyargs
     flags = [one.arg for one in every if one.arg in _FLAGS]
     if not flags or ast.unparse(signature.returns) != "Value":
@@ -132,7 +132,9 @@ def _by_flags(signature: Signature) -> list[Signature]:
         returns = _argument("", _FLAGS[flag]).annotation
         assert returns
         ways.append(signature._replace(arguments=arguments, returns=returns))
-    return ways
+    either = _argument("", f"Value | {_FLAGS[flags[0]]}").annotation
+    assert either
+    return [*ways, signature._replace(returns=either)]
 
 
 def _ask_by_name(arguments: ast.arguments, first: ast.arg) -> None:

@@ -7,6 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.ops.cases.case import A, Dtype, V
+from tests.ops.cases.table import CASES
+
 HERE = Path(__file__).parent
 
 
@@ -36,3 +39,36 @@ def test_a_mistake_that_is_none_any_more_is_told(tmp_path):
     page = tmp_path / "page.py"
     page.write_text("import gradviz as gv\ngv.exp(gv.ones(2))  # type: ignore\n")
     assert "unused-ignore" in mypy(page)
+
+
+def source(value):
+    """An argument of a case as a user writes it, all of whose tensors are `x`."""
+    match value:
+        case A() | V():
+            return "x"
+        case Dtype():
+            return f"gv.{value.name}"
+        case list():
+            return f"[{', '.join(map(source, value))}]"
+        case tuple():
+            return f"({''.join(f'{source(one)}, ' for one in value)})"
+        case float():
+            return f"float('{value}')"
+        case _ if value is Ellipsis:
+            return "..."
+        case _:
+            return repr(value)
+
+
+def call(case):
+    """The call of a case as a user writes it."""
+    named = [f"{name}={source(value)}" for name, value in case.kwargs.items()]
+    return f"gv.{case.name}({', '.join([*map(source, case.args), *named])})"
+
+
+def test_each_call_that_is_tried_of_an_op_is_right(tmp_path):
+    page = tmp_path / "page.py"
+    lines = ["import gradviz as gv", "x = gv.ones(2)", *sorted({*map(call, CASES)})]
+    page.write_text("\n".join(lines) + "\n")
+
+    assert mypy(page).startswith("Success")

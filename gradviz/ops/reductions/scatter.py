@@ -15,7 +15,7 @@ from gradviz.backends.pinned_array import assign
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape, wrap_dim
-from gradviz.ops.recording.promotion import Scalar, python_number
+from gradviz.ops.recording.promotion import Operand, Scalar, python_number
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.scatter_reduce import Reduce, reduce_at
@@ -101,7 +101,7 @@ def scatter(
     input: Value,
     dim: int,
     index: Value,
-    src: Value = None,
+    src: Operand | None = None,
     *,
     value: Scalar | None = None,
     reduce: Literal["add", "multiply"] | None = None,

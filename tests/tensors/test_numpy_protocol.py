@@ -26,6 +26,18 @@ def x():
         (lambda x: np.stack([x, np.ones(2)]), "StackBackward0"),
         (lambda x: np.where(x > 2, x, 0.0), "WhereBackward0"),
         (lambda x: np.clip(x, 0, 2), "ClampBackward1"),
+        (lambda x: np.sum(x, axis=0), "SumBackward1"),
+        (lambda x: np.prod(x, axis=0, keepdims=True), "ProdBackward1"),
+        (lambda x: np.max(x, axis=0), "AmaxBackward0"),
+        (np.min, "AminBackward0"),
+        (lambda x: np.cumsum(x, axis=0), "CumsumBackward0"),
+        (lambda x: np.reshape(x, (2, 1)), "ViewBackward0"),
+        (lambda x: np.reshape(x, -1), "ViewBackward0"),
+        (lambda x: np.ravel(np.reshape(x, (1, 2))), "ViewBackward0"),
+        (lambda x: np.squeeze(np.expand_dims(x, axis=1), axis=1), "SqueezeBackward1"),
+        (lambda x: np.expand_dims(x, 0), "UnsqueezeBackward0"),
+        (lambda x: np.dot(x, np.ones(2)), "DotBackward0"),
+        (np.copy, "CloneBackward0"),
     ],
 )
 def test_a_function_of_numpy_is_the_op_of_the_tensor(x, function, name):
@@ -34,6 +46,13 @@ def test_a_function_of_numpy_is_the_op_of_the_tensor(x, function, name):
     assert isinstance(result, gv.Tensor)
     assert result.grad_fn.name() == name
     assert np.allclose(result.tolist(), function(np.array([1.0, 4.0])))
+
+
+@pytest.mark.parametrize(
+    "function", [np.argmax, np.argmin, np.all, np.any, np.shape, np.ndim, np.size]
+)
+def test_what_has_no_gradient_is_that_of_the_tensor_too(x, function):
+    assert function(x) == function(np.array([1.0, 4.0]))
 
 
 @pytest.mark.parametrize("function", [np.copysign, np.less_equal, np.subtract])

@@ -358,4 +358,5 @@ PUBLIC = [
     *names("gv.f(out=) gv.f_ x.f x.f_", clip=clamp),
     *names("gv.f(out=) x.f np.f", fmax, fmin, maximum, minimum),
     *names("gv.f_ F.f_", threshold=threshold_in_place),
+    *names("np.f(axis=)", where, clip=clamp),
 ]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple
 
+from gradviz.ops.recording.calling import numpy_names
 from gradviz.ops.recording.differentiable import Op
 from gradviz.ops.recording.in_place import in_place
 from gradviz.ops.recording.out import takes_out
@@ -22,6 +23,7 @@ class Home(Enum):
     LINALG = "linalg"
     SPECIAL = "special"
     UFUNCS = "np"  #: NumPy's, where tensors are among the arguments
+    ARRAY_FUNCTIONS = "np.f(axis=)"  #: what NumPy has besides ufuncs
 
 
 class PublicName(NamedTuple):
@@ -37,7 +39,8 @@ def names(forms: str, *ops: Op, **renamed: Op) -> Iterator[PublicName]:
 
     Args:
         forms: Those of an op called ``f``, after its homes: ``gv.f``, ``gv.f(out=)``,
-            which may be called without ``out`` too, and ``x.f_``, which is in place.
+            which may be called without ``out`` too, ``x.f_``, which is in place,
+            ``np.f`` for a ufunc and ``np.f(axis=)`` for another function of NumPy's.
         *ops: They have their own names.
         **renamed: They have these.
 
@@ -56,8 +59,10 @@ def names(forms: str, *ops: Op, **renamed: Op) -> Iterator[PublicName]:
                 case "(out=)":
                     word = name if home is Home.GRADVIZ else f"{place}_{name}"
                     yield PublicName(home, name, takes_out(op, word))
+                case "(axis=)":
+                    yield PublicName(Home.ARRAY_FUNCTIONS, name, numpy_names(op))
                 case _:
                     raise ValueError(
-                        f"names(): expected forms such as 'gv.f', 'gv.f(out=)' and "
-                        f"'x.f_', got {form!r} for {name}"
+                        f"names(): expected forms such as 'gv.f', 'gv.f(out=)', "
+                        f"'x.f_' and 'np.f(axis=)', got {form!r} for {name}"
                     )

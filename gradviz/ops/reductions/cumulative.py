@@ -231,4 +231,5 @@ def cummin(input: Value, dim: int) -> Extremes:
 PUBLIC = [
     *names("gv.f(out=) x.f", cummax, cummin, logcumsumexp),
     *names("gv.f(out=) x.f x.f_", cumprod, cumsum),
+    *names("np.f(axis=)", cumsum),
 ]

@@ -378,4 +378,7 @@ def _checked_dims(name: str, x: Value, dims: Dims) -> Shape:
     return wrapped
 
 
-PUBLIC = [*names("gv.f(out=) x.f", amax, amin, aminmax, argmax, argmin, max, min)]
+PUBLIC = [
+    *names("gv.f(out=) x.f", amax, amin, aminmax, argmax, argmin, max, min),
+    *names("np.f(axis=)", argmax, argmin, max=amax, min=amin),
+]

@@ -304,4 +304,5 @@ PUBLIC = [
     *names("gv.f x.f", count_nonzero),
     *names("gv.f(out=) x.f", all, any, logsumexp, mean, nanmean, nansum, prod, sum),
     *names("special.f(out=)", logsumexp),
+    *names("np.f(axis=)", all, any, mean, prod, sum),
 ]

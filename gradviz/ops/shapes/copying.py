@@ -96,4 +96,4 @@ def _cast(grad: Value, dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.result_type(given, dtype) if given.kind == "c" else dtype
 
 
-PUBLIC = [*names("gv.f x.f", clone)]
+PUBLIC = [*names("gv.f x.f", clone), *names("np.f(axis=)", copy=clone)]

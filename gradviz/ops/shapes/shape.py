@@ -235,4 +235,5 @@ def _runs(array: Array) -> list[list[int]]:
 PUBLIC = [
     *names("gv.f", reshape, unflatten),
     *names("gv.f x.f", flatten, ravel),
+    *names("np.f(axis=)", ravel=flatten),
 ]

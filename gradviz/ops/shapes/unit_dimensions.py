@@ -161,4 +161,5 @@ PUBLIC = [
     *names("gv.f x.f", squeeze, unsqueeze),
     *names("x.f", squeeze_=becoming(squeeze_itself)),
     *names("x.f", unsqueeze_=becoming(unsqueeze_itself)),
+    *names("np.f(axis=)", squeeze, expand_dims=unsqueeze),
 ]

@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from gradviz.backends.pinned_array import read_at_once
-from gradviz.ops.elementwise.selection import where
 from gradviz.ops.recording.promotion import DTypeLike
 from gradviz.ops.recording.public import Home
 from gradviz.ops.recording.variable import Value, Variable, variable
@@ -128,17 +127,6 @@ def _arrays_by_name(values: Mapping[str, Value]) -> dict[str, Value]:
     return dict(zip(values, _arrays(values.values()), strict=True))
 
 
-def _method(name: str) -> Callable[..., Value]:
-    """The method of that name, with NumPy's names for what every method takes."""
-
-    def call(x: Value, *args: Value, **kwargs: Value) -> Value:
-        names = {"axis": "dim", "keepdims": "keepdim"}
-        kwargs = {names.get(key, key): value for key, value in kwargs.items()}
-        return getattr(x, name)(*args, **kwargs)
-
-    return call
-
-
 def _spread(name: str) -> Callable[..., Value]:
     """``var`` and ``std``, which count all elements in NumPy."""
 
@@ -168,33 +156,19 @@ def _transposed(x: Value, axes: Sequence[int] | None = None) -> Value:
     return x.permute(*(reversed(range(x.ndim)) if axes is None else axes))
 
 
+#: What takes arguments in other ways than ours, and the ops that say so themselves.
 _FUNCTIONS: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
     np.shape: lambda x: x.shape,
     np.ndim: lambda x: x.ndim,
     np.size: lambda x: x.numel(),
-    np.sum: _method("sum"),
-    np.mean: _method("mean"),
-    np.prod: _method("prod"),
-    np.max: _method("amax"),
-    np.min: _method("amin"),
-    np.argmax: _method("argmax"),
-    np.argmin: _method("argmin"),
-    np.cumsum: _method("cumsum"),
-    np.all: _method("all"),
-    np.any: _method("any"),
     np.var: _spread("var"),
     np.std: _spread("std"),
-    np.clip: _method("clamp"),
-    np.dot: _method("__matmul__"),
-    np.reshape: _method("reshape"),
-    np.ravel: _method("flatten"),
-    np.squeeze: _method("squeeze"),
-    np.expand_dims: _method("unsqueeze"),
+    np.dot: operator.matmul,
+    np.reshape: lambda x, shape: x.reshape(shape),
     np.transpose: _transposed,
     np.concatenate: _joined(cat),
     np.stack: _joined(stack),
-    np.where: where,
     np.real: lambda x: x.real,
     np.imag: lambda x: x.imag,
-    np.copy: _method("clone"),
+    **{getattr(np, name): op for name, op in public(Home.ARRAY_FUNCTIONS).items()},
 }

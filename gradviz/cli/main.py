@@ -28,6 +28,9 @@ class Root(LazyGroup):
             "gradviz.cli.run", "Run a Python program and record its backward passes."
         ),
         "show": Entry("gradviz.cli.show", "Show a trace in the terminal."),
+        "explain": Entry(
+            "gradviz.cli.explain", "Say why a node ran when it did, or did not."
+        ),
         "render": Entry("gradviz.cli.render", "Draw a trace into a file."),
         "check": Entry("gradviz.cli.check", "Look for what is wrong in a trace."),
     }

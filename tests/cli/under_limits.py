@@ -12,6 +12,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+VIEWS = (
+    "show_summary",
+    "show_order",
+    "show_queues",
+    "show_timeline",
+    "check",
+    "explain",
+)
 MEMORY_BYTES = 512 << 20
 CPU_S = 5
 
@@ -20,7 +28,6 @@ COMMANDS = (
     ("show", "summary", "--json"),
     ("show", "order", "--json", "--task", "all"),
     ("show", "order"),
-    ("show", "queues", "--task", "all"),
     ("show", "queues", "--json", "--task", "all"),
     ("show", "timeline", "--task", "all"),
     ("show", "timeline", "--json", "--task", "all"),
@@ -28,6 +35,7 @@ COMMANDS = (
     ("render", "timeline", "-o", "-", "--task", "all"),
     ("check",),
     ("check", "--json"),
+    ("explain", "TRACE", "MulBackward0"),
 )
 
 
@@ -57,7 +65,9 @@ def _become(command: tuple[str, ...], path: Path, out: int, err: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
     code = 99
     try:
-        importlib.import_module("gradviz.cli.main").gradviz.main([*command, str(path)])
+        words = command if "TRACE" in command else (*command, "TRACE")
+        words = [str(path) if word == "TRACE" else word for word in words]
+        importlib.import_module("gradviz.cli.main").gradviz.main(words)
     except SystemExit as exit_:
         code = exit_.code or 0
     finally:
@@ -67,7 +77,7 @@ def _become(command: tuple[str, ...], path: Path, out: int, err: int) -> None:
 
 
 def main() -> None:
-    for name in ("show_summary", "show_order", "show_queues", "show_timeline", "check"):
+    for name in VIEWS:
         importlib.import_module(f"gradviz.cli.{name}")
     for name in ("render_graph", "render_timeline", "main"):
         importlib.import_module(f"gradviz.cli.{name}")

@@ -1,0 +1,36 @@
+"""``gradviz explain``."""
+
+from pathlib import Path
+
+import click
+
+from gradviz.analysis.addresses import find_node
+from gradviz.analysis.explanation import document_of, explain
+from gradviz.analysis.passes import select_task
+from gradviz.cli.options import json_option, task_option
+from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.writing import print_json
+from gradviz.render.terminal import print_explanation
+
+
+@click.command("explain")
+@click.argument("words", metavar="[TRACE] NODE", nargs=-1, required=True)
+@task_option
+@json_option
+def command(words: tuple[str, ...], task: str, as_json: bool) -> None:
+    """Say why a node ran when it did, or why it did not.
+
+    NODE is an id (27), a name (MulBackward0, or MulBackward0:3 for the fourth of that
+    name that ran), the line that made it (model.py:12), or a part of a model
+    (Net.layers.0), as far as that means one node of the pass.
+    """
+    *path, address = words
+    if len(path) > 1:
+        raise click.UsageError(f"expected [TRACE] NODE, got {len(words)} words")
+    trace = read_trace(find_trace(Path(path[0]) if path else None))
+    for one in select_task(trace, task):
+        explanation = explain(trace, one, find_node(trace, one, address))
+        if as_json:
+            print_json(document_of(explanation))
+        else:
+            print_explanation(explanation)

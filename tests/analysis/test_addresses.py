@@ -1,0 +1,92 @@
+import pytest
+
+import gradviz as gv
+from gradviz import nn
+from gradviz.analysis.addresses import NoSuchNodeError, find_node, nodes_of
+from gradviz.capture import record
+
+
+@pytest.fixture
+def trace(story):
+    """Two Muls, of which node 4 ran first, a Sum, and a leaf that did not run."""
+    leaf = story.node(1, name="AccumulateGrad")
+    nodes = [
+        story.node(2, leaf),
+        story.node(3, name="SumBackward0"),
+        story.node(4, name="MulBackward0"),
+    ]
+    story.begin(0, [leaf, *nodes], at=0)
+    for at, node in ((10, nodes[2]), (20, nodes[1]), (30, nodes[0])):
+        story.ran(0, node, at=at, until=at + 5)
+    return story.trace()
+
+
+@pytest.mark.parametrize(
+    ("address", "node"),
+    [
+        ("3", 3),
+        (" 3 ", 3),
+        ("SumBackward0", 3),
+        ("Sum", 3),
+        ("MulBackward0:0", 4),
+        ("MulBackward0:1", 2),
+        ("Mul:1", 2),
+        ("AccumulateGrad", 1),
+        ("1", 1),
+    ],
+)
+def test_an_address_is_an_id_or_a_name_and_its_place_among_those_that_ran(
+    trace, address, node
+):
+    assert find_node(trace, 0, address) == node
+
+
+def test_those_that_ran_come_first_in_their_order(trace):
+    assert nodes_of(trace, 0) == [4, 3, 2, 1]
+
+
+def test_several_are_told_with_addresses_that_mean_one(trace):
+    with pytest.raises(NoSuchNodeError) as caught:
+        find_node(trace, 0, "MulBackward0")
+
+    assert str(caught.value) == (
+        "'MulBackward0' means 2 nodes of pass 0: MulBackward0:0, MulBackward0:1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("77", "pass 0 has no node 77; it has 4, from 1 to 4"),
+        ("Mull", "pass 0 has no node 'Mull'. Did you mean"),
+        ("Mul:7", "2 nodes called 'Mul', from Mul:0 to Mul:1: there is no 'Mul:7'"),
+        ("%%%", "a node is an id, a name as MulBackward0:2, a line or a module"),
+        ("", "a node is an id"),
+        ("9" * 5_000, "pass 0 has no node '999"),
+        ("Mul:" + "9" * 5_000, "there is no 'Mul:999"),
+    ],
+)
+def test_what_means_no_node_is_told_in_one_short_line(trace, address, words):
+    with pytest.raises(NoSuchNodeError) as caught:
+        find_node(trace, 0, address)
+
+    assert words in str(caught.value)
+    assert caught.value.exit_code == 2
+    assert len(str(caught.value)) < 500
+
+
+def test_a_line_and_a_module_are_addresses():
+    with record() as recording:
+        model = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+        y = model(gv.ones(1, 2))
+        (y * 3).sum().backward()
+    trace = recording.trace
+    (task,) = trace.tasks
+
+    tanh = find_node(trace, task, "TanhBackward0")
+    mul = find_node(trace, task, "Mul")
+    line = trace.nodes[mul].location.rpartition("/")[2]
+
+    assert find_node(trace, task, trace.nodes[tanh].module) == tanh
+    with pytest.raises(NoSuchNodeError, match=f"'{line}' means 2 nodes"):
+        find_node(trace, task, line)

@@ -1,0 +1,179 @@
+import msgspec
+import pytest
+
+import gradviz as gv
+from gradviz import sim
+from gradviz.analysis.explanation import (
+    Ahead,
+    GivenGradient,
+    Mention,
+    document_of,
+    explain,
+)
+from gradviz.capture import record
+from gradviz.trace.probe import How, Push
+
+
+def buffered(story, node, producer, remaining, *, at):
+    story.now = 1_000 + at
+    story.recorder.gradient_buffered(0, node, producer, 0, remaining, 8, How.FIRST)
+
+
+@pytest.fixture
+def told(story):
+    """Node 1 gets gradients from 3 and 2, lies in its queue from 60, and runs at 100.
+
+    Node 4, made later, is pushed to the same queue and runs from 70 to 90.
+    """
+    one, two, three, four = (
+        story.node(number, name=name)
+        for number, name in enumerate(["Mul", "Sin", "Cos", "Exp"], 1)
+    )
+    story.begin(0, [one, two, three, four], at=0)
+    buffered(story, 1, 3, 1, at=20)
+    buffered(story, 1, 2, 0, at=50)
+    story.push(0, one, at=60)
+    story.push(0, four, at=65)
+    story.pop(0, four, at=66)
+    story.ran(0, four, at=70, until=90)
+    story.pop(0, one, at=95)
+    story.start(0, one, at=100)
+    buffered(story, 2, 1, 0, at=110)
+    story.complete(0, one, at=120)
+    story.end(0, at=200)
+    return explain(story.trace(), 0, 1)
+
+
+def test_its_gradients_are_told_with_who_sent_them_and_when(told):
+    assert told.arrivals == (
+        GivenGradient(Mention(3, "Cos"), 20, 1),
+        GivenGradient(Mention(2, "Sin"), 50, 0),
+    )
+    assert (told.num_arrivals, told.is_root) == (2, False)
+
+
+def test_its_time_in_the_queue_is_told_with_what_went_first_and_why(told):
+    assert (told.pushed_ns, told.popped_ns, told.busy_ns) == (60, 95, 20)
+    assert told.ahead == (
+        Ahead(node=4, name="Exp", task=0, why="made later", sequence_nr=4),
+    )
+
+
+def test_its_run_is_told_with_what_it_let_start(told):
+    assert (told.started_ns, told.ended_ns, told.status) == (100, 120, "completed")
+    assert (told.let_start, told.num_let_start) == ((Mention(2, "Sin"),), 1)
+
+
+def test_the_document_is_the_explanation_under_its_schema(told):
+    document = document_of(told)
+
+    assert (document.pop("schema"), document.pop("version")) == (
+        "gradviz.explanation",
+        1,
+    )
+    assert document == msgspec.to_builtins(told)
+
+
+@pytest.mark.parametrize(
+    ("depth", "sequence_nr", "what", "why"),
+    [
+        (0, 0, Push.WAKE_UP, "wake-up"),
+        (1, 0, Push.NODE, "deeper"),
+        (0, 6, Push.NODE, "made later"),
+        (0, 2**64 - 1, Push.NODE, "made later"),
+        (0, 5, Push.NODE, "equal"),
+        (0, 4, Push.NODE, None),
+    ],
+)
+def test_what_goes_first_has_a_reason_of_the_ready_queue(
+    story, depth, sequence_nr, what, why
+):
+    """Q2-Q4."""
+    one, other = story.node(5), story.node(6)
+    story.begin(0, [one, other], at=0)
+    story.push(0, one, at=10)
+    node = -1 if what is Push.WAKE_UP else other.id
+    story.recorder.task_pushed(0, node, 1, depth, sequence_nr, 1, 1, -1, what)
+    story.recorder.task_popped(0, node, 1, 1)
+    story.pop(0, one, at=50)
+    story.ran(0, one, at=60, until=70)
+
+    (ahead,) = explain(story.trace(), 0, 5).ahead
+
+    assert ahead.why == why
+
+
+def test_a_thread_that_was_asleep_when_the_task_came_woke_that_much_later(story):
+    node = story.node(1)
+    story.begin(0, [node], at=0)
+    story.push(0, node, at=50)
+    story.waited(70, until=90)
+    story.pop(0, node, at=91)
+    story.ran(0, node, at=92, until=95)
+
+    assert explain(story.trace(), 0, 1).slept_ns == 40
+
+
+def test_a_node_that_did_not_run_has_a_reason():
+    x = gv.tensor([1.0], requires_grad=True)
+
+    def refuse(grad):
+        raise ValueError("no")
+
+    with record() as recording:
+        y = x.sin()
+        y.register_hook(refuse)
+        with pytest.raises(ValueError, match="no"):
+            (y * 2).sum().backward()
+    trace = recording.trace
+    (task,) = trace.tasks
+    by_name = {one.name: one.id for one in trace.nodes.values()}
+
+    failed = explain(trace, task, by_name["SinBackward0"])
+    leaf = explain(trace, task, by_name["AccumulateGrad"])
+
+    assert (failed.status, failed.error) == ("failed", "ValueError: no")
+    assert (leaf.status, leaf.absence, leaf.error) == (
+        None,
+        "failed before",
+        "ValueError: no",
+    )
+
+
+def test_a_node_whose_trace_was_cut_is_unfinished(story):
+    node, later = story.node(1), story.node(2)
+    story.begin(0, [node, later], at=0)
+    story.push(0, node, at=10)
+    story.pop(0, node, at=20)
+    story.start(0, node, at=30)
+    trace = story.trace()
+
+    one, other = explain(trace, 0, 1), explain(trace, 0, 2)
+
+    assert (one.status, one.ended_ns) == ("unfinished", None)
+    assert (other.status, other.absence) == (None, "unfinished")
+
+
+def test_every_node_of_a_program_on_two_devices_can_be_explained():
+    """Its figures are those of the events, whoever asks."""
+    count = sim.device_count()
+    sim.set_device_count(2)
+    with record() as recording:
+        x = gv.tensor([1.0, 2.0], requires_grad=True)
+        a, b = x.to("sim:0"), x.to("sim:1")
+        for _ in range(3):
+            a, b = a.sin() * a, b.cos() + b
+        (a.to("cpu") + b.to("cpu")).sum().backward()
+    sim.set_device_count(count)
+    trace = recording.trace
+    (task,) = trace.tasks
+
+    explained = [explain(trace, task, node) for node in trace.nodes]
+
+    assert sum(one.num_let_start + one.is_root for one in explained) == len(explained)
+    for one in explained:
+        assert one.status == "completed"
+        assert one.pushed_ns <= one.popped_ns <= one.started_ns < one.ended_ns
+        assert one.busy_ns + one.slept_ns <= one.popped_ns - one.pushed_ns
+        assert one.is_root or one.arrivals[-1].after_ns <= one.pushed_ns
+        assert all(ahead.why is not None for ahead in one.ahead)

@@ -1,0 +1,43 @@
+import json
+
+
+def test_a_node_is_explained_in_sentences(trace_path, call) -> None:
+    result = call("explain", trace_path, "Double:0")
+
+    assert result.exit_code == 0
+    head, *sentences = result.stdout.splitlines()
+    assert head.startswith("Double, node ")
+    assert any("It ran on thread" in sentence for sentence in sentences)
+
+
+def test_it_is_one_json_object_for_each_pass(trace_path, call) -> None:
+    result = call("explain", trace_path, "Double:0", "--json", "--task", "all")
+
+    documents = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [one["schema"] for one in documents] == ["gradviz.explanation"] * 2
+    assert documents[0]["task"] != documents[1]["task"]
+
+
+def test_the_newest_trace_is_meant_where_none_is_named(
+    trace_path, call, monkeypatch
+) -> None:
+    monkeypatch.chdir(trace_path.parent)
+
+    assert call("explain", "Double:0").exit_code == 0
+
+
+def test_a_node_that_failed_and_one_that_never_ran_say_why(failed_path, call) -> None:
+    order = json.loads(call("show", "order", failed_path, "--json").stdout)
+    failed = next(row for row in order["order"] if row["status"] == "failed")
+
+    told = call("explain", failed_path, failed["node"])
+
+    assert "It failed on thread" in " ".join(told.stdout.split())
+
+
+def test_what_means_no_node_is_one_line(trace_path, call) -> None:
+    for words in (["Doublet"], ["Double"], ["99999"], ["a", "b"]):
+        result = call("explain", trace_path, *words)
+
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert len(result.stderr.splitlines()) == 1

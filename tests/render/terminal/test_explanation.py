@@ -1,0 +1,108 @@
+import pytest
+
+from gradviz.analysis.explanation import Ahead, Explanation, GivenGradient, Mention
+from gradviz.render.terminal import print_explanation
+
+
+def make(**changes):
+    fields = {
+        "task": 4,
+        "node": 9,
+        "name": "MulBackward0",
+        "device": "cpu",
+        "location": "/home/u/main.py:7",
+        "module": "Net.layers.0",
+        "sequence_nr": 3,
+        "status": "completed",
+        "error": "",
+        "absence": None,
+        "is_root": False,
+        "arrivals": (
+            GivenGradient(Mention(5, "SinBackward0"), 1_000, 1),
+            GivenGradient(Mention(6, "CosBackward0"), 3_500, 0),
+        ),
+        "num_arrivals": 2,
+        "queue": "device 0",
+        "pushed_ns": 3_600,
+        "popped_ns": 9_600,
+        "thread": 2,
+        "thread_name": "gradviz-sim:0",
+        "busy_ns": 2_000,
+        "slept_ns": 0,
+        "ahead": (
+            Ahead(node=7, name="Exp", task=4, why="made later", sequence_nr=8),
+            Ahead(node=8, name="Log", task=4, why="made later", sequence_nr=7),
+            Ahead(node=-1, name="wake-up", task=4, why="wake-up", sequence_nr=0),
+        ),
+        "num_ahead": 5,
+        "started_ns": 9_700,
+        "ended_ns": 10_700,
+        "stream_waits": (Mention(6, "CosBackward0"),),
+        "let_start": (Mention(1, "AccumulateGrad"), Mention(2, "TBackward0")),
+        "num_let_start": 2,
+    }
+    return Explanation(**(fields | changes))
+
+
+def lines(shown, width=200, **changes):
+    explanation = make(**changes)
+    return shown(lambda console: print_explanation(explanation, console), width=width)
+
+
+def test_a_node_is_told_in_the_order_in_which_things_happened_to_it(shown):
+    assert "\n".join(lines(shown)) == (
+        "MulBackward0, node 9 of pass 4, on cpu, made at main.py:7, in Net.layers.0\n"
+        "  It was given 2 gradients; the last one came from CosBackward0 (6), 3.5 µs "
+        "after the pass began, 2.5 µs after that of SinBackward0 (5).\n"
+        "  It was pushed to the queue of device 0 and lay there for 6 µs; thread 2 ran "
+        "other nodes for 2 µs.\n"
+        "  Before it left: Exp (7) and Log (8) (made later by the forward); wake-up "
+        "(a wake-up goes first); and 2 more.\n"
+        "  Its stream had to wait for the work of CosBackward0 (6).\n"
+        "  It ran on thread 2 gradviz-sim:0 for 1 µs.\n"
+        "  It gave the last gradient to AccumulateGrad (1) and TBackward0 (2)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"is_root": True}, "The pass began with it."),
+        ({"slept_ns": 500, "busy_ns": 0}, "thread 2 woke up 500 ns later."),
+        ({"popped_ns": None}, "after 3.6 µs and never left it."),
+        ({"status": "captured"}, "Its gradient was captured on thread 2"),
+        ({"status": "unfinished", "ended_ns": None}, "its end is missing"),
+        (
+            {"status": "failed", "error": "ValueError: no"},
+            "It failed on thread 2 gradviz-sim:0 after 1 µs: ValueError: no",
+        ),
+        (
+            {"status": None, "absence": "failed before", "error": "ValueError: no"},
+            "It did not run: its pass failed before (ValueError: no).",
+        ),
+        ({"status": None, "absence": "skipped"}, "its pass had failed by then"),
+        ({"status": None, "absence": "unfinished"}, "which ends inside its pass"),
+        ({"status": None, "absence": "not reached"}, "no gradient was sent to it"),
+        (
+            {"arrivals": (GivenGradient(Mention(5, "Sin"), 90, 2),), "num_arrivals": 1},
+            "by Sin (5), 90 ns after the pass began; it waits for 2 more.",
+        ),
+    ],
+)
+def test_what_is_particular_is_said(shown, changes, words):
+    assert any(words in line for line in lines(shown, **changes))
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_long_sentences_go_on_in_the_next_line(shown, width):
+    told = lines(shown, width)
+
+    assert max(map(len, told)) <= width
+    assert all(line.startswith("  ") for line in told[1:])
+    assert not any(line.endswith(" ") for line in told)
+
+
+def test_what_a_program_wrote_cannot_command_the_terminal(shown):
+    told = lines(shown, name="a\x1b[31m", status="failed", error="b\x1b]0;x\x07")
+
+    assert "\x1b" not in "".join(told)

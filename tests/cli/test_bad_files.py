@@ -50,8 +50,17 @@ def is_whole(outcome: dict[str, object]) -> bool:
 
 @pytest.mark.parametrize(
     "builders",
-    [QUICK, pytest.param(bad_files.BUILDERS, marks=pytest.mark.stress)],
-    ids=["quick", "all"],
+    [
+        pytest.param(QUICK, id="quick"),
+        *(
+            pytest.param(
+                bad_files.BUILDERS[part::3],
+                marks=pytest.mark.stress,
+                id=f"all, part {part}",
+            )
+            for part in range(3)
+        ),
+    ],
 )
 def test_no_file_takes_more_than_its_share(tmp_path, builders):
     paths = []

@@ -52,13 +52,15 @@ class Root(LazyGroup):
         except UserError as error:
             note(str(error))
             code = error.exit_code
-        except BrokenPipeError:
-            # The reader of our output has left. Nothing more can be written there,
-            # not even by the interpreter when it flushes on its way out.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except BrokenPipeError:  # the reader of our output has left
+            _give_up_stdout()
             code = 1  # as Click and rich do
         except OSError as error:  # a full disk under stdout takes not even the help
             note(str(error))
+            try:
+                sys.stdout.flush()
+            except OSError:
+                _give_up_stdout()
             code = 1
         sys.exit(code)
 
@@ -74,6 +76,15 @@ class Root(LazyGroup):
             if isinstance(error, UserError):
                 raise
             raise UserError(_sentence(error)) from error
+
+
+def _give_up_stdout() -> None:
+    """Let what could not be written go to nobody.
+
+    Else the interpreter tries again on its way out: it complains, and some versions
+    exit with a code of their own.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _sentence(error: Exception) -> str:

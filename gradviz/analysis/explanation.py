@@ -4,7 +4,6 @@ Or why it did not. Nothing here is guessed: every part is an event, or a compari
 two; what the trace does not have is None.
 """
 
-from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -19,7 +18,7 @@ from gradviz.analysis.executions import (
 from gradviz.analysis.passes import passes
 from gradviz.trace.model import Trace
 from gradviz.trace.probe import Push
-from gradviz.trace.table import Column, Table
+from gradviz.trace.table import Table
 
 SCHEMA: Final = "gradviz.explanation"
 VERSION: Final = 1
@@ -92,7 +91,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         popped_ns: When it left it.
         thread: Who ran it, -1 for nobody.
         thread_name: That thread's name.
-        busy_ns: How long that thread ran other nodes while it lay in the queue.
+        busy_ns: How long that thread ran other nodes while it lay in the queue, but
+            for the one that pushed it there and was about to end.
         slept_ns: How long that thread slept on the empty queue before it noticed.
         ahead: What left the queue meanwhile, the first ones; `num_ahead` all.
         started_ns: When it was started.
@@ -162,9 +162,9 @@ def explain(trace: Trace, task: int, node: int) -> Explanation:
         is_root=_first(pushed, "what") == Push.ROOT,
         arrivals=tuple(
             GivenGradient(_mention(trace, producer), t_ns - origin, remaining)
-            for producer, t_ns, remaining in _rows(
-                given, "producer", "t_ns", "remaining"
-            )[-MAX_TOLD:]
+            for producer, t_ns, remaining in given.at(slice(-MAX_TOLD, None)).rows(
+                "producer", "t_ns", "remaining"
+            )
         ),
         num_arrivals=given.num_rows,
         queue=None if queue is None else "?" if known is None else known.name,
@@ -172,7 +172,7 @@ def explain(trace: Trace, task: int, node: int) -> Explanation:
         popped_ns=_since(origin, _first(popped, "t_ns")),
         thread=thread,
         thread_name=trace.threads[thread].name if thread in trace.threads else "",
-        busy_ns=_busy(trace, thread, _first(pushed, "t_ns"), _first(popped, "t_ns")),
+        busy_ns=_busy(trace, thread, pushed, popped),
         slept_ns=_slept(trace, thread, _first(pushed, "t_ns"), _first(popped, "t_ns")),
         ahead=ahead[:MAX_TOLD],
         num_ahead=len(ahead),
@@ -211,7 +211,7 @@ def _ahead(trace: Trace, pushed: Table, popped: Table) -> tuple[Ahead, ...]:
     seqs = every["seq"]
     between = (every["queue"] == queue) & (seqs > begin) & (seqs < popped["seq"][0])
     found = []
-    for task, node in _rows(every.at(between), "task", "node"):
+    for task, node in every.at(between).rows("task", "node"):
         other = _of(trace.columns["task_pushed"], task=task, node=node, queue=queue)
         found.append(
             Ahead(
@@ -243,12 +243,14 @@ def _precedence(one: Table, other: Table) -> Precedence | None:
     return "made later" if first > second else None
 
 
-def _busy(trace: Trace, thread: int, begin: int | None, end: int | None) -> int:
-    """How long a thread ran nodes between two times that were done by then."""
+def _busy(trace: Trace, thread: int, pushed: Table, popped: Table) -> int:
+    """How long a thread ran nodes between a push and a pop that were done by then."""
+    begin, end = _first(pushed, "t_ns"), _first(popped, "t_ns")
     if begin is None or end is None:
         return 0
     runs = execution_columns(trace)
     mine = (runs.thread == thread) & (runs.end_ns > begin) & (runs.end_ns <= end)
+    mine &= (runs.node != pushed["pushed_by"][0]) | (runs.task != pushed["task"][0])
     starts = np.maximum(runs.start_ns[mine], begin)
     ends = runs.end_ns[mine]
     order = np.argsort(starts, kind="stable")
@@ -288,8 +290,3 @@ def _first(table: Table, name: str) -> int | None:
 
 def _since(origin: int, t_ns: int | None) -> int | None:
     return None if t_ns is None else t_ns - origin
-
-
-def _rows(table: Table, *names: str) -> list[tuple[int, ...]]:
-    columns: Sequence[Column] = [table[name] for name in names]
-    return list(zip(*(column.tolist() for column in columns), strict=True))

@@ -10,7 +10,6 @@ import numpy as np
 from gradviz.analysis.executions import MAX_SHOWN, MAX_TEXT, Execution
 from gradviz.trace.model import Trace
 from gradviz.trace.strings import shortened
-from gradviz.trace.table import Table
 
 _LAUNCHED: Final = ("kernel", "name", "stream", "location", "thread", "t_ns")
 _RAN: Final = ("kernel", "began_ns", "ended_ns")
@@ -55,10 +54,10 @@ def kernels(trace: Trace) -> list[KernelRun]:
     ran = ran.at(np.isin(ran.narrow("kernel"), launched.narrow("kernel")))
     times = {
         kernel: (began, ended)
-        for kernel, began, ended in _rows(ran.at(slice(2 * MAX_SHOWN)), *_RAN)
+        for kernel, began, ended in ran.at(slice(2 * MAX_SHOWN)).rows(*_RAN)
     }
     found = []
-    for kernel, name, stream, location, thread, t_ns in _rows(launched, *_LAUNCHED):
+    for kernel, name, stream, location, thread, t_ns in launched.rows(*_LAUNCHED):
         if kernel in times:
             began, ended = times[kernel]
             found.append(
@@ -114,10 +113,6 @@ def stream_order_key(stream: str) -> tuple[str, int, int]:
     device, _, number = stream.rpartition("/")
     kind, _, index = device.partition(":")
     return kind, _number(index), _number(number)
-
-
-def _rows(table: Table, *names: str) -> "zip[tuple[int, ...]]":
-    return zip(*(table.narrow(name).tolist() for name in names), strict=True)
 
 
 def _has_ended(run: Execution, t_ns: int) -> bool:

@@ -12,9 +12,10 @@ import msgspec
 import numpy as np
 
 from gradviz.analysis.executions import MAX_TEXT, definition
+from gradviz.analysis.moment import QueuedTask
 from gradviz.analysis.passes import with_descendants
 from gradviz.analysis.spans import NEVER, Spans, spans, times
-from gradviz.analysis.state import History, QueuedTask
+from gradviz.analysis.state import History
 from gradviz.errors import UserError
 from gradviz.trace.model import Trace
 from gradviz.trace.strings import shortened

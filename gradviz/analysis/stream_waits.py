@@ -111,8 +111,7 @@ def _in_order(trace: Trace) -> Iterable[tuple[int, str, tuple[int, ...]]]:
     rows = []
     for kind, names in _COLUMNS.items():
         table = trace.columns[kind].at(slice(MAX_SHOWN))
-        values = [table.narrow(name).tolist() for name in ("seq", *names)]
-        rows += [(seq, kind, tuple(row)) for seq, *row in zip(*values, strict=True)]
+        rows += [(seq, kind, tuple(row)) for seq, *row in table.rows("seq", *names)]
     rows.sort()
     return rows
 

@@ -75,5 +75,9 @@ class Table(Mapping[str, Column]):
         """Some of the rows, in their order."""
         return Table({name: one[places] for name, one in self._columns.items()})
 
+    def rows(self, *names: str) -> "zip[tuple[int, ...]]":
+        """The numbers of some columns, a tuple for each row."""
+        return zip(*(self.narrow(name).tolist() for name in names), strict=True)
+
     def __contains__(self, name: object) -> bool:
         return name in self._columns

@@ -114,6 +114,19 @@ def test_a_thread_that_was_asleep_when_the_task_came_woke_that_much_later(story)
     assert explain(story.trace(), 0, 1).slept_ns == 40
 
 
+def test_the_end_of_the_node_that_pushed_it_keeps_no_thread_from_it(story):
+    one, pusher = story.node(1), story.node(2)
+    story.begin(0, [one, pusher], at=0)
+    story.start(0, pusher, at=10)
+    story.now = 1_030
+    story.recorder.task_pushed(0, one.id, 1, 0, one.id, 1, 1, pusher.id, Push.NODE)
+    story.complete(0, pusher, at=31)
+    story.pop(0, one, at=40)
+    story.ran(0, one, at=50, until=60)
+
+    assert explain(story.trace(), 0, one.id).busy_ns == 0
+
+
 def test_a_node_that_did_not_run_has_a_reason():
     x = gv.tensor([1.0], requires_grad=True)
 

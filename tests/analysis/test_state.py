@@ -7,7 +7,8 @@ import pytest
 
 import gradviz as gv
 from gradviz import sim
-from gradviz.analysis.state import BufferedGradient, History, Running
+from gradviz.analysis.moment import BufferedGradient, Running
+from gradviz.analysis.state import History
 from gradviz.capture import record
 from gradviz.trace import events as e
 from gradviz.trace.probe import Push, Role

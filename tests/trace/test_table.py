@@ -63,3 +63,9 @@ def test_some_rows_of_a_table_are_a_table():
 
     assert table.at(slice(1, None))["a"].tolist() == [2, 3]
     assert table.at(np.array([True, False, True]))["a"].tolist() == [1, 3]
+
+
+def test_rows_are_tuples_of_the_columns_asked_for():
+    table = Table({"a": np.array([1, 2]), "b": np.array([3, 4]), "c": np.array([5, 6])})
+
+    assert list(table.rows("c", "a")) == [(5, 1), (6, 2)]

@@ -18,11 +18,19 @@ def print_explanation(explanation: Explanation, console: Console | None = None) 
     """Print the sentences, the first as a heading."""
     console = console or make_console()
     first, *rest = sentences(explanation)
-    console.print(Text(first, style="bold"))
+    _print_wrapped(console, first, "bold", "")
     for sentence in rest:
         style = "bold red" if sentence.startswith(("It failed", "It did not")) else ""
-        for line in textwrap.wrap(sentence, max(console.width - len(INDENT), 20)):
-            console.print(Text(INDENT + line, style=style), soft_wrap=True)
+        _print_wrapped(console, sentence, style, INDENT)
+
+
+def _print_wrapped(console: Console, text: str, style: str, indent: str) -> None:
+    """Lines as wide as the console, those after the first indented."""
+    lines = textwrap.wrap(
+        text, console.width, initial_indent=indent, subsequent_indent=INDENT
+    )
+    for line in lines:
+        console.print(Text(line, style=style), soft_wrap=True)
 
 
 def sentences(one: Explanation) -> Iterator[str]:

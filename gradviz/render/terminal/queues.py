@@ -8,6 +8,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from gradviz.analysis.moment import QueuedTask
 from gradviz.analysis.queues import (
     Contents,
     Handover,
@@ -15,7 +16,6 @@ from gradviz.analysis.queues import (
     Queues,
     QueueSummary,
 )
-from gradviz.analysis.state import QueuedTask
 from gradviz.render.terminal.rows import print_rows
 from gradviz.render.terminal.tables import (
     NOTHING,

@@ -1,5 +1,6 @@
 import pytest
 
+from gradviz.analysis.moment import QueuedTask
 from gradviz.analysis.queues import (
     Contents,
     Handover,
@@ -7,7 +8,6 @@ from gradviz.analysis.queues import (
     Queues,
     QueueSummary,
 )
-from gradviz.analysis.state import QueuedTask
 from gradviz.render.terminal import print_queue_contents, print_queues
 from gradviz.trace.probe import Push
 

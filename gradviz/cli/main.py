@@ -1,5 +1,6 @@
 """The root command, and what becomes of errors: one line and an exit code."""
 
+import contextlib
 import os
 import sys
 import traceback
@@ -57,10 +58,9 @@ class Root(LazyGroup):
             code = 1  # as Click and rich do
         except OSError as error:  # a full disk under stdout takes not even the help
             note(str(error))
-            try:
+            with contextlib.suppress(OSError):
                 sys.stdout.flush()
-            except OSError:
-                _give_up_stdout()
+            _give_up_stdout()  # what could be written has been
             code = 1
         sys.exit(code)
 

@@ -42,6 +42,7 @@ class Root(LazyGroup):
         """Run the command line on `args`, or on ``sys.argv``, and exit."""
         try:
             code = super().main(args, "gradviz", standalone_mode=False)
+            sys.stdout.flush()  # an error is told here, not as the interpreter ends
         except click.Abort:
             code = INTERRUPTED
         except click.exceptions.NoArgsIsHelpError as error:

@@ -54,14 +54,14 @@ class Root(LazyGroup):
         except UserError as error:
             note(str(error))
             code = error.exit_code
+            if isinstance(error.__cause__, OSError):
+                _give_up_stdout()
         except BrokenPipeError:  # the reader of our output has left
             _give_up_stdout()
             code = 1  # as Click and rich do
         except OSError as error:  # a full disk under stdout takes not even the help
             note(str(error))
-            with contextlib.suppress(OSError):
-                sys.stdout.flush()
-            _give_up_stdout()  # what could be written has been
+            _give_up_stdout()
             code = 1
         sys.exit(code)
 
@@ -85,7 +85,10 @@ def _give_up_stdout() -> None:
     Else the interpreter tries again on its way out: it complains, and some versions
     exit with a code of their own.
     """
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()  # what can be written is
+    with contextlib.suppress(OSError):  # it need not be a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _sentence(error: Exception) -> str:

@@ -18,6 +18,7 @@ from gradviz.analysis.check import check_trace
 from gradviz.capture import Recording
 from gradviz.errors import TraceError
 from gradviz.stream_check import check_streams
+from tests.analysis.ending import contradictions
 
 # The same examples each time, and no limit that a busy machine could break.
 hypothesis.settings.register_profile("gradviz", derandomize=True, deadline=None)
@@ -31,6 +32,9 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line(
         "markers", "breaks_lifecycle: records events in an impossible order on purpose"
+    )
+    config.addinivalue_line(
+        "markers", "another_order: its ready queues are not in PyTorch's order"
     )
     config.addinivalue_line(
         "markers", "races: uses memory from two streams in no order on purpose"
@@ -60,8 +64,8 @@ def bytecode_for_children(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def every_trace_is_sound(request: pytest.FixtureRequest) -> Iterator[None]:
     """Whatever a test records, in memory or in a file, is a possible history.
 
-    And its streams are in order. A test that records anything else on purpose says so
-    by a marker.
+    And its streams are in order, its queues were popped by priority, and it ends as its
+    events add up to. A test that records anything else on purpose says so by a marker.
     """
     closed: list[Recording] = []
     capture.after_close.append(closed.append)
@@ -72,11 +76,15 @@ def every_trace_is_sound(request: pytest.FixtureRequest) -> Iterator[None]:
     wrong: list[str] = []
     for recording in closed:
         with contextlib.suppress(TraceError):  # a file that the test has damaged since
-            check = check_trace(recording.trace)
+            trace = recording.trace
+            check = check_trace(trace)
             if not request.node.get_closest_marker("breaks_lifecycle"):
                 wrong += map(str, check.violations)
             if not request.node.get_closest_marker("races"):
                 wrong += (str(race) for race, _ in check.streams.races)
+            if trace.losses.is_complete and not check.violations:
+                order = not request.node.get_closest_marker("another_order")
+                wrong += contradictions(trace, order=order)
     assert not wrong
 
 

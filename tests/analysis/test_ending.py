@@ -1,0 +1,78 @@
+"""What the check of every recorded trace finds, and what it forgives."""
+
+import pytest
+
+from tests.analysis.ending import contradictions, out_of_order
+
+
+@pytest.fixture
+def two(story):
+    """A pass in whose queue something is to happen to nodes 5 and 9."""
+    nodes = [story.node(number, name="Mul") for number in (5, 9)]
+    story.begin(0, nodes, at=0)
+    return story, *nodes
+
+
+def test_a_task_that_was_taken_before_one_that_goes_first_is_found(two):
+    story, early, late = two
+    story.push(0, early, at=10)
+    story.push(0, late, at=20)
+    story.pop(0, early, at=30)
+    story.pop(0, late, at=40)
+
+    (found,) = out_of_order(story.trace())
+
+    assert "node=5" in found.partition(" while ")[0]
+    assert "node=9" in found.partition(" while ")[2]
+
+
+def test_what_goes_first_and_is_taken_first_is_in_order(two):
+    story, early, late = two
+    story.push(0, early, at=10)
+    story.push(0, late, at=20)
+    story.pop(0, late, at=30)
+    story.pop(0, early, at=40)
+
+    assert list(out_of_order(story.trace())) == []
+
+
+def test_what_another_thread_has_just_pushed_may_have_come_too_late(two):
+    story, early, late = two
+    story.push(0, early, at=10)
+    story.on_thread("other", lambda: story.push(0, late, at=20))
+    story.pop(0, early, at=30)
+    story.pop(0, late, at=40)
+
+    assert list(out_of_order(story.trace())) == []
+
+
+def test_what_another_thread_pushed_before_its_next_event_was_there(two):
+    story, early, late = two
+
+    def other():
+        story.push(0, late, at=20)
+        story.recorder.mark("later")
+
+    story.push(0, early, at=10)
+    story.on_thread("other", other)
+    story.now = 1_030
+    story.recorder.mark("the consumer is still busy")
+    story.pop(0, early, at=40)
+    story.pop(0, late, at=50)
+
+    assert len(list(out_of_order(story.trace()))) == 1
+
+
+def test_a_state_that_forgets_a_queued_task_contradicts_its_events(two, monkeypatch):
+    story, early, late = two
+    story.push(0, early, at=10)
+    story.push(0, late, at=20)
+    story.pop(0, late, at=30)
+    trace = story.trace()
+    assert list(contradictions(trace)) == []
+
+    monkeypatch.setattr(
+        "gradviz.analysis.state.History.queues_at", lambda self, seq: {}
+    )
+
+    assert "in the end queues are Counter()" in next(contradictions(trace))

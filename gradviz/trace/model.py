@@ -8,7 +8,7 @@ import abc
 import enum
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -75,15 +75,40 @@ class NodeDefinition(msgspec.Struct, frozen=True, kw_only=True):
     module: str = ""
 
 
+class EdgeColumns(NamedTuple):
+    """EdgeColumns of many nodes.
+
+    Attributes:
+        ends: Of each node, how many there are of it and of those before it.
+        consumer: The node that each leads to, -1 for none.
+        input_nr: Which of its inputs.
+    """
+
+    ends: Column
+    consumer: Column
+    input_nr: Column
+
+
 class NodeDefinitions(Mapping[int, NodeDefinition], abc.ABC):
     """Node id -> definition, of all nodes of a trace. May be read from any thread."""
 
     @abc.abstractmethod
-    def names(self, nodes: Narrow) -> tuple[list[str], Column]:
+    def names(
+        self, nodes: Narrow, of: Literal["name", "device", "module"] = "name"
+    ) -> tuple[list[str], Column]:
         """The names of many nodes: each name once, and of each node which it has.
 
-        A node whose definition is lost is called ``?``.
+        A node whose definition is lost is called ``?``. So with their devices and
+        modules.
         """
+
+    @abc.abstractmethod
+    def sequence_nrs(self, nodes: Narrow) -> Column:
+        """The sequence_nr of many nodes, -1 of an AccumulateGrad, 0 if it is lost."""
+
+    @abc.abstractmethod
+    def edges(self, nodes: Narrow) -> "EdgeColumns":
+        """The edges of many nodes, one after the other; none of one that is lost."""
 
 
 class ThreadDefinition(msgspec.Struct, frozen=True):

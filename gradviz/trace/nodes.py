@@ -6,7 +6,7 @@ A long recording defines many more nodes than anybody looks at.
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.frames import Budget
 from gradviz.trace.model import (
     LOST_TEXT,
+    EdgeColumns,
     InputDefinition,
     NodeDefinition,
     NodeDefinitions,
@@ -44,6 +45,9 @@ _WEIGHT: Final = 10
 #: What a row takes at most, in bytes, besides its edges and inputs.
 _ROW_BYTES: Final = 8 * len(_SINGLE) + 16
 _LIST_BYTES: Final = 8
+
+#: Stands for what is not known of a node.
+_LOST: Final = -2
 
 
 class GatheredNodes:
@@ -149,19 +153,43 @@ class Nodes(NodeDefinitions):
     def __len__(self) -> int:
         return len(self._rows.numbers)
 
-    def names(self, nodes: Narrow) -> tuple[list[str], Column]:
+    def names(
+        self, nodes: Narrow, of: Literal["name", "device", "module"] = "name"
+    ) -> tuple[list[str], Column]:
         """See `NodeDefinitions.names`."""
-        rows = self._rows.find_all(nodes)
-        indices = self._singles["name"][rows] if len(self) else rows
-        indices = np.where(rows < 0, -1, indices)
+        indices = self._numbers(nodes, of, lost=_LOST)
         different, places = np.unique(indices, return_inverse=True)
         # Two indices may stand for the same text.
         names: dict[str, int] = {}
         same = [
-            names.setdefault("?" if one < 0 else self._texts[one], len(names))
+            names.setdefault(
+                "?" if one == _LOST else "" if one < 0 else self._texts[one],
+                len(names),
+            )
             for one in different.tolist()
         ]
         return list(names), np.array(same, np.int64)[places]
+
+    def sequence_nrs(self, nodes: Narrow) -> Column:
+        """See `NodeDefinitions.sequence_nrs`."""
+        return self._numbers(nodes, "sequence_nr", lost=0)
+
+    def edges(self, nodes: Narrow) -> EdgeColumns:
+        """See `NodeDefinitions.edges`."""
+        end_of = np.concatenate(([0], self._edge_ends))
+        rows = self._rows.find_all(nodes)
+        begin, end = end_of[rows], end_of[rows + 1]
+        many = np.where(rows < 0, 0, end - begin)
+        ends = np.cumsum(many)
+        places = np.repeat(begin - (ends - many), many) + np.arange(many.sum())
+        pairs = self._edges[places].astype(np.int64)
+        return EdgeColumns(ends // 2, pairs[::2], pairs[1::2])
+
+    def _numbers(self, nodes: Narrow, name: str, lost: int) -> Column:
+        rows = self._rows.find_all(nodes)
+        if not len(self):
+            return np.full(len(nodes), lost)
+        return np.where(rows < 0, lost, self._singles[name][rows].astype(np.int64))
 
     def _make(self, node: int, row: int) -> NodeDefinition:
         number = {name: column.item(row) for name, column in self._singles.items()}

@@ -95,10 +95,35 @@ def test_names_are_told_of_many_nodes_at_once():
     assert len(names) == 3
 
 
-def test_without_definitions_no_node_has_a_name():
+def test_modules_and_devices_are_told_of_many_nodes_at_once():
+    nodes = gathered(row(1), row(2, module=5))
+
+    modules, of_module = nodes.names(np.array([2, 77, 1]), "module")
+    devices, of_device = nodes.names(np.array([2, 77, 1]), "device")
+
+    assert [modules[place] for place in of_module] == ["layer", "?", ""]
+    assert [devices[place] for place in of_device] == ["cpu", "?", "cpu"]
+
+
+def test_edges_and_sequence_numbers_are_told_of_many_nodes_at_once():
+    nodes = gathered(
+        row(8, sequence_nr=-1), row(9, edges=[8, 0, -1, 5]), row(4, edges=[9, 1])
+    )
+
+    edges = nodes.edges(np.array([4, 77, 8, 9, 4]))
+
+    assert edges.ends.tolist() == [1, 1, 1, 3, 4]
+    assert edges.consumer.tolist() == [9, 8, -1, 9]
+    assert edges.input_nr.tolist() == [1, 0, 5, 1]
+    assert nodes.sequence_nrs(np.array([4, 77, 8])).tolist() == [3, 0, -1]
+
+
+def test_without_definitions_no_node_has_a_name_or_an_edge():
     names, places = gathered().names(np.array([3, 1]))
 
     assert [names[place] for place in places] == ["?", "?"]
+    assert gathered().edges(np.array([3, 1])).ends.tolist() == [0, 0]
+    assert gathered().sequence_nrs(np.array([3, 1])).tolist() == [0, 0]
 
 
 def test_a_made_definition_is_remembered_within_limits(monkeypatch):

@@ -1,10 +1,12 @@
 """Calling a module: its ``forward`` with the hooks around it."""
 
+import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
+    Final,
     NamedTuple,
     NoReturn,
     ParamSpec,
@@ -12,10 +14,12 @@ from typing import (
     TypeVar,
 )
 
+from gradviz.engine.node import MODULE_PATH
 from gradviz.nn import naming
 from gradviz.nn.backward_hooks import BackwardHook, BackwardPreHook, PassThrough
 from gradviz.nn.members import Members
 from gradviz.tensors.hooks import RemovableHandle
+from gradviz.trace import probe
 
 #: Takes the module and the arguments (and keyword arguments), if asked for.
 ForwardPreHook = Callable[..., Any]
@@ -23,6 +27,9 @@ ForwardPreHook = Callable[..., Any]
 #: Takes the module, the arguments (and keyword arguments) and the result.
 ForwardHook = Callable[..., Any]
 
+
+#: Numbers the calls that are reported. `next` is one call into C: no two are equal.
+_numbers: Final = itertools.count()
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -73,6 +80,8 @@ class Calling(Members):
         module: Any = self
         entered = naming.enter(module)
         try:
+            if (listener := probe.current) is not None:
+                return module._call_heard(listener, args, kwargs)
             if (
                 module._forward_hooks
                 or module._forward_pre_hooks
@@ -83,6 +92,19 @@ class Calling(Members):
             return self.forward(*args, **kwargs)
         finally:
             naming.leave(entered)
+
+    def _call_heard(
+        self, listener: probe.Probe, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The same, and `listener` is told."""
+        call, has_failed = next(_numbers), True
+        listener.forward_begun(call, MODULE_PATH.get(), type(self).__name__)
+        try:
+            result = self._call_with_hooks(args, kwargs)
+            has_failed = False
+        finally:
+            listener.forward_ended(call, has_failed)
+        return result
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called: list[_Hook] = []

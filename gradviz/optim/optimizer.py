@@ -1,9 +1,11 @@
 """Optimizer: what holds parameters in groups, and changes them by their gradients."""
 
+import functools
+import itertools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar, Final, TypeVar, overload
 
 from gradviz.autograd.grad_mode import enable_grad, no_grad
 from gradviz.backends.base import Array
@@ -13,6 +15,7 @@ from gradviz.ops.recording.variable import variable
 from gradviz.optim.options import Implementation, all_options
 from gradviz.optim.state import Group, loaded, state_dict_of
 from gradviz.tensors.tensor import Tensor
+from gradviz.trace import probe
 
 #: Takes the optimizer, and the arguments of `Optimizer.step`.
 StepHook = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -21,6 +24,31 @@ StepHook = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
 
 R = TypeVar("R")
+
+#: Some ``step`` of an optimizer.
+Step = TypeVar("Step", bound=Callable[..., Any])
+
+#: Numbers the steps that are reported.
+_numbers: Final = itertools.count()
+
+
+def _reported(step: Step) -> Step:
+    """`step`, and who listens is told of it."""
+
+    @functools.wraps(step)
+    def reported(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if (listener := probe.current) is None:
+            return step(self, *args, **kwargs)
+        call, has_failed = next(_numbers), True
+        listener.optimizer_begun(call, type(self).__name__)
+        try:
+            result = step(self, *args, **kwargs)
+            has_failed = False
+        finally:
+            listener.optimizer_ended(call, has_failed)
+        return result
+
+    return reported  # type: ignore[return-value]
 
 
 class Optimizer:
@@ -127,10 +155,16 @@ class Optimizer:
         for group in self.param_groups:
             gradients.clear(group["params"], set_to_none=set_to_none)
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:  # noqa: ANN401 - its bases'
+        super().__init_subclass__(**kwargs)
+        if "step" in vars(cls):
+            cls.step = _reported(cls.step)  # type: ignore[method-assign]
+
     @overload
     def step(self, closure: None = None) -> None: ...
     @overload
     def step(self, closure: Callable[[], R]) -> R: ...
+    @_reported
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change every parameter that has a gradient.
 

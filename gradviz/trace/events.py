@@ -453,6 +453,39 @@ class StepBegun(Event, frozen=True, kw_only=True):
     step: int
 
 
+class ForwardBegun(Event, frozen=True, kw_only=True):
+    """A module was called: its path in the model, the name of its class."""
+
+    code = 82
+    call: int
+    module: str
+    name: str
+
+
+class ForwardEnded(Event, frozen=True, kw_only=True):
+    """That call returned, or raised."""
+
+    code = 83
+    call: int
+    failed: bool
+
+
+class OptimizerBegun(Event, frozen=True, kw_only=True):
+    """``step`` of an optimizer was called: the name of its class."""
+
+    code = 84
+    call: int
+    name: str
+
+
+class OptimizerEnded(Event, frozen=True, kw_only=True):
+    """That call returned, or raised."""
+
+    code = 85
+    call: int
+    failed: bool
+
+
 def _by_code() -> dict[int, type[Event]]:
     kinds: dict[int, type[Event]] = {}
     for kind in sorted(Event.__subclasses__(), key=lambda kind: kind.code):
@@ -518,6 +551,10 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     TakenOver,
     Mark,
     StepBegun,
+    ForwardBegun,
+    ForwardEnded,
+    OptimizerBegun,
+    OptimizerEnded,
 ]
 
 

@@ -22,8 +22,9 @@ of either kind:
 follows; an event with a task and a node has to obey the rules of both.
 
 Besides, a *thread* does one thing inside another: a node runs inside the loop of a
-worker, a reentrant call inside a node, a nested node inside that. So openings and
-endings on a thread match like parentheses, but for what an interrupt leaves open.
+worker, a reentrant call inside a node, a nested node inside that; a module is called
+inside of another one. So openings and endings on a thread match like parentheses, but
+for what an interrupt leaves open.
 
 Note [What an interrupt may leave]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -32,8 +33,11 @@ too: before it is kept, and then it is missing, or right after it, and then what
 report was about is not done. So
 
 * what a failed task began may stay open: its nodes, its reentrant calls;
-* so may all inside of a node that fails or of a failed task: a call whose task has
-  completed, struck when it was left, or one that a second interrupt has struck;
+* so may all inside of a node that fails, of a failed task, or of a call of a module or
+  an optimizer that fails: a call whose task has completed, struck when it was left, or
+  one that a second interrupt has struck;
+* the call of a module or an optimizer may stay open anywhere, for it belongs to no task
+  whose failure would tell of the interrupt;
 * a task may fail after it has completed or failed, for the interrupt may strike between
   that report and what makes it hold.
 
@@ -59,8 +63,12 @@ from gradviz.trace.device_lifecycle import DeviceLifecycle
 from gradviz.trace.events import (
     AnyEvent,
     Event,
+    ForwardBegun,
+    ForwardEnded,
     GradientBuffered,
     NodeFailed,
+    OptimizerBegun,
+    OptimizerEnded,
     ReentrantLeft,
     TaskBegun,
     TaskCompleted,
@@ -179,13 +187,15 @@ class _Task:
 
 
 class _Opening(NamedTuple):
-    """Something that a thread is inside of."""
+    """Something that a thread is inside of; `of` is a node, a call, or the role."""
 
     kind: type[Event]
     task: int
-    node: int
-    role: int
+    of: int
 
+
+#: What begins a call that belongs to no task.
+_CALLS: Final = (ForwardBegun, OptimizerBegun)
 
 #: The kinds that the machine looks at.
 _LOOKED_AT: Final = sorted(kind_name(kind) for kind, rule in RULES.items() if any(rule))
@@ -275,13 +285,12 @@ class _Checker:
 
     def _check_nesting(self, event: AnyEvent) -> None:
         kind = type(event)
-        role = event.role if isinstance(event, ThreadStarted | ThreadExited) else -1
         inside = self._inside[event.thread]
         rule = RULES[kind]
         if rule.opens:
-            inside.append(_Opening(kind, event.task, event.node, role))
+            inside.append(_Opening(kind, event.task, _of(event)))
         elif rule.ends is not None:
-            opening = _Opening(rule.ends, event.task, event.node, role)
+            opening = _Opening(rule.ends, event.task, _of(event))
             if inside and inside[-1] == opening:
                 inside.pop()
             elif opening in inside:
@@ -294,8 +303,9 @@ class _Checker:
         place = len(inside) - 1 - inside[::-1].index(opening)
         open_inside = inside[place + 1 :]
         del inside[place:]
-        if isinstance(event, NodeFailed) or self._is_failed(opening.task):
+        if _raised(event) or self._is_failed(opening.task):
             return  # See Note [What an interrupt may leave].
+        open_inside = [one for one in open_inside if one.kind not in _CALLS]
         wrong = list(
             itertools.takewhile(lambda one: not self._is_failed(one.task), open_inside)
         )
@@ -304,7 +314,7 @@ class _Checker:
             self._report(
                 event,
                 f"its thread is still inside of what {kind_name(last.kind)} "
-                f"began for node {last.node} of task {last.task}",
+                f"began for node {last.of} of task {last.task}",
             )
 
     def _check_calls(self, event: AnyEvent) -> None:
@@ -340,6 +350,27 @@ class _Checker:
         self.num_violations += 1
         if self._most is None or len(self.violations) < self._most:
             self.violations.append(Violation(event, reason))
+
+
+def _of(event: Event) -> int:
+    """What tells apart the openings of one kind and task."""
+    match event:
+        case ThreadStarted() | ThreadExited():
+            return event.role
+        case ForwardBegun() | ForwardEnded() | OptimizerBegun() | OptimizerEnded():
+            return event.call
+        case _:
+            return event.node
+
+
+def _raised(event: Event) -> bool:
+    match event:
+        case NodeFailed():
+            return True
+        case ForwardEnded() | OptimizerEnded():
+            return event.failed
+        case _:
+            return False
 
 
 def _listed(nodes: set[int]) -> str:

@@ -527,6 +527,24 @@ class Probe:
     def step_begun(self, step: int) -> None:
         """A training step of the user's program begins."""
 
+    def forward_begun(self, call: int, module: str, name: str) -> None:
+        """A module was called, its hooks included.
+
+        Args:
+            call: Unique in the process.
+            module: Its path in the model that runs, such as ``Net.layers.0``.
+            name: Of its class.
+        """
+
+    def forward_ended(self, call: int, failed: bool) -> None:
+        """That call returns, or raises if it `failed`."""
+
+    def optimizer_begun(self, call: int, name: str) -> None:
+        """``step`` of an optimizer of a class of this name was called."""
+
+    def optimizer_ended(self, call: int, failed: bool) -> None:
+        """That call returns, or raises if it `failed`."""
+
 
 class Guard(Probe):
     """Listens for a listener that may fail: its first error silences it.

@@ -29,6 +29,8 @@ from gradviz.trace.events import (
     BufferFreed,
     Event,
     EventRecorded,
+    ForwardBegun,
+    ForwardEnded,
     GradientAccumulated,
     GradientBuffered,
     HandedOver,
@@ -407,6 +409,16 @@ class Recorder(Probe):
         rows.extend((self._clock(), -1, -1, self._strings.intern(text)))
         if len(rows) > MANY:
             self._call_writer(rows)
+
+    def forward_begun(self, call: int, module: str, name: str) -> None:
+        now, intern = self._clock(), self._strings.intern
+        rows = self._local.rows[ForwardBegun]
+        rows.extend((now, -1, -1, call, intern(module), intern(name)))
+        if len(rows) > MANY:
+            self._call_writer(rows)
+
+    def forward_ended(self, call: int, failed: bool) -> None:
+        self._local.rows[ForwardEnded].extend((self._clock(), -1, -1, call, failed))
 
     # --- end of the hot part -------------------------------------------------------
 

@@ -20,6 +20,8 @@ from gradviz.trace.events import (
     Event,
     EventRecorded,
     EventSynchronized,
+    ForwardBegun,
+    ForwardEnded,
     GradientAccumulated,
     GradientBuffered,
     HandedOver,
@@ -38,6 +40,8 @@ from gradviz.trace.events import (
     NodeFailed,
     NodeSkipped,
     NodeStarted,
+    OptimizerBegun,
+    OptimizerEnded,
     PoolThreadSpawned,
     ProgramThreadBegun,
     ProgramThreadEntered,
@@ -194,6 +198,10 @@ RULES: Final[Mapping[type[Event], Rule]] = {
     TakenOver: _ANY_TIME,
     Mark: _ANY_TIME,
     StepBegun: _ANY_TIME,
+    ForwardBegun: Rule(opens=True),
+    ForwardEnded: Rule(ends=ForwardBegun),
+    OptimizerBegun: Rule(opens=True),
+    OptimizerEnded: Rule(ends=OptimizerBegun),
 }
 
 for _kind in KINDS.values():

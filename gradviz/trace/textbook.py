@@ -247,7 +247,7 @@ def _brackets(table: Table, step: int, what: int) -> tuple[Column, ...]:
         step * same,
         what_of,
         table["task"],
-        table["node"],
+        table["call" if "call" in table else "node"],
     )
 
 

@@ -1,7 +1,8 @@
 import pytest
 
 import gradviz as gv
-from gradviz.optim import SGD, Adam, Optimizer
+from gradviz.optim import LBFGS, SGD, Adam, Optimizer
+from gradviz.trace.events import OptimizerBegun, OptimizerEnded, TaskBegun
 
 
 @pytest.fixture
@@ -267,3 +268,55 @@ def test_a_state_of_other_parameters_is_an_error_that_changes_nothing(state):
 
     assert optimizer.param_groups[0]["lr"] == 1.0
     assert not optimizer.state
+
+
+def steps_in(recording):
+    """What was reported of optimizers and backward passes, in words."""
+    told = []
+    for event in recording.events():
+        match event:
+            case OptimizerBegun():
+                told.append(f"{event.name} begins")
+            case OptimizerEnded():
+                told.append("raises" if event.failed else "ends")
+            case TaskBegun():
+                told.append("backward")
+    return told
+
+
+def test_a_recording_has_every_step_with_what_its_closure_does(x):
+    def closure():
+        loss = (x * x).sum()
+        loss.backward()
+        return loss
+
+    with gv.record() as recording:
+        SGD([x]).step()
+        Adam([x]).step(closure)
+        LBFGS([x], max_iter=1).step(closure)
+    SGD([x]).step()
+
+    assert steps_in(recording) == [
+        *("SGD begins", "ends"),
+        *("Adam begins", "backward", "ends"),
+        *("LBFGS begins", "backward", "ends"),
+    ]
+
+
+def test_a_step_that_raises_ends_in_a_recording(x):
+    with gv.record() as recording, pytest.raises(ZeroDivisionError):
+        SGD([x]).step(lambda: 1 / 0)
+
+    assert steps_in(recording) == ["SGD begins", "raises"]
+
+
+def test_a_step_of_ones_own_is_in_a_recording_too(x):
+    class Signs(Optimizer):
+        def step(self, closure=None):
+            return 7
+
+    optimizer = Signs([x], {})
+    with gv.record() as recording:
+        assert optimizer.step() == 7
+
+    assert steps_in(recording) == ["Signs begins", "ends"]

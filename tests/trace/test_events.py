@@ -69,6 +69,10 @@ RELEASED = {
     75: "taken_over",
     80: "mark",
     81: "step_begun",
+    82: "forward_begun",
+    83: "forward_ended",
+    84: "optimizer_begun",
+    85: "optimizer_ended",
 }
 
 

@@ -5,12 +5,16 @@ import pytest
 
 from gradviz.trace.events import (
     BufferFreed,
+    ForwardBegun,
+    ForwardEnded,
     GradientBuffered,
     HookCalled,
     NodeCompleted,
     NodeCreated,
     NodeSkipped,
     NodeStarted,
+    OptimizerBegun,
+    OptimizerEnded,
     TaskBegun,
     TaskPopped,
     TaskPushed,
@@ -382,3 +386,52 @@ def test_a_violation_says_where_and_what(bench):
 
     first = check_lifecycle(bench.trace())[0]
     assert str(first) == "event 0, node_started: its task is unknown"
+
+
+def calls(*steps, thread=0):
+    """Calls of modules: 1 begins the call 1, -1 ends it, -1j lets it raise."""
+    common = {"t_ns": 0, "thread": thread, "task": -1, "node": -1}
+    return [
+        ForwardBegun(seq=seq, call=step, module="Net", name="Net", **common)
+        if isinstance(step, int) and step > 0
+        else ForwardEnded(
+            seq=seq,
+            call=int(abs(step)),
+            failed=isinstance(step, complex),
+            **common,
+        )
+        for seq, step in enumerate(steps)
+    ]
+
+
+def test_modules_are_called_inside_of_each_other():
+    assert reasons(calls(1, 2, -2, 3, -3, -1, 4, -4)) == []
+
+
+def test_a_module_that_raises_may_leave_others_open():
+    assert reasons(calls(1, 2, 3, -1j, 4, -4)) == []
+
+
+def test_a_call_that_was_left_by_another_one_cannot_end():
+    assert reasons(calls(1, 2, -1, -2)) == ["its thread never began that"]
+
+
+def test_a_call_ends_once_and_on_its_thread():
+    assert reasons(calls(1, -1, -1)) == ["its thread never began that"]
+    assert reasons([*calls(1), *calls(-1, thread=1)]) == ["its thread never began that"]
+
+
+def test_a_step_of_an_optimizer_is_no_call_of_a_module():
+    common = {"seq": 1, "t_ns": 0, "thread": 0, "task": -1, "node": -1}
+    begun = OptimizerBegun(call=1, name="SGD", **common)
+    ended = OptimizerEnded(call=1, failed=False, **common)
+
+    assert reasons([begun, ended]) == []
+    assert reasons([*calls(1), ended]) == ["its thread never began that"]
+
+
+def test_a_module_inside_of_a_node_may_stay_open_where_an_interrupt_struck(history):
+    place = where(history, NodeStarted) + 1
+    inside = calls(1, 2, -2)
+
+    assert reasons([*history[:place], *inside, *history[place:]]) == []

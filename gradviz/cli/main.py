@@ -34,6 +34,9 @@ class Root(LazyGroup):
         ),
         "render": Entry("gradviz.cli.render", "Draw a trace into a file."),
         "check": Entry("gradviz.cli.check", "Look for what is wrong in a trace."),
+        "doctor": Entry(
+            "gradviz.cli.doctor", "Say whether gradviz works here, and with what."
+        ),
     }
 
     def main(

@@ -18,10 +18,15 @@ def find_trace(path: Path | None) -> Path:
     Raises:
         UserError: No path was given and there is no trace here.
     """
-    if path is None:
-        path = _newest()
-        note(f"reading {path}, the newest trace here")
-    return path
+    if path is not None:
+        return path
+    if (newest := newest_trace()) is None:
+        raise UserError(
+            f"no trace given and no *.gvt in {Path.cwd()}: name one, or record one "
+            f"with 'gradviz run SCRIPT'"
+        )
+    note(f"reading {newest}, the newest trace here")
+    return newest
 
 
 def read_trace(path: Path) -> Trace:
@@ -38,15 +43,10 @@ def read_trace(path: Path) -> Trace:
     return trace
 
 
-def _newest() -> Path:
+def newest_trace() -> Path | None:
+    """The newest ``*.gvt`` of the current folder; None if there is none."""
     traces = (path for path in Path().glob("*.gvt") if path.is_file())
-    newest = max(traces, key=lambda path: (path.stat().st_mtime_ns, path), default=None)
-    if newest is None:
-        raise UserError(
-            f"no trace given and no *.gvt in {Path.cwd()}: name one, or record one "
-            f"with 'gradviz run SCRIPT'"
-        )
-    return newest
+    return max(traces, key=lambda path: (path.stat().st_mtime_ns, path), default=None)
 
 
 def losses_in_words(losses: Losses) -> list[str]:

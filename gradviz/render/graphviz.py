@@ -27,9 +27,14 @@ sys.stdout.buffer.write(graph.draw(None, sys.argv[2], sys.argv[1]))
 _NO_FILES: Final = {"SERVER_NAME": "gradviz"}
 
 
+def where() -> str | None:
+    """The path of ``dot``, else ``pygraphviz`` if that is here; None: no Graphviz."""
+    return shutil.which("dot") or ("pygraphviz" if _has_pygraphviz() else None)
+
+
 def is_available() -> bool:
     """Whether there is any Graphviz to run."""
-    return shutil.which("dot") is not None or _has_pygraphviz()
+    return where() is not None
 
 
 def run(source: str, engine: DotEngine, format: str, timeout_s: float) -> bytes:  # noqa: A002 - what it is called everywhere
@@ -72,10 +77,11 @@ def run(source: str, engine: DotEngine, format: str, timeout_s: float) -> bytes:
 
 
 def _command(engine: DotEngine, format: str) -> list[str]:  # noqa: A002 - as above
-    if dot := shutil.which("dot"):
-        return [dot, f"-K{engine}", f"-T{format}"]
-    if _has_pygraphviz():
+    dot = where()
+    if dot == "pygraphviz":
         return [sys.executable, "-c", _PYGRAPHVIZ, engine, format]
+    if dot is not None:
+        return [dot, f"-K{engine}", f"-T{format}"]
     raise MissingToolError(
         f"a {format} file needs Graphviz, and neither 'dot' nor pygraphviz is here: "
         f"pip install 'gradviz[dot]', or write an svg, which needs nothing"

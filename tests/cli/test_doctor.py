@@ -1,0 +1,127 @@
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from gradviz.render import graphviz
+
+
+@pytest.fixture
+def doctor(tmp_path, monkeypatch):
+    """What ``gradviz doctor --json`` finds in a process of its own, and its code."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(**surroundings: str):
+        done = subprocess.run(
+            [sys.executable, "-m", "gradviz", "doctor", "--json"],
+            env={**os.environ, **surroundings},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.stderr == ""
+        document = json.loads(done.stdout)
+        assert document["schema"] == "gradviz.doctor"
+        found = {one["name"]: one for one in document["findings"]}
+        assert document["fine"] == (done.returncode == 0)
+        return found, done.returncode
+
+    return call
+
+
+def test_all_is_fine_where_the_tests_run(doctor) -> None:
+    found, code = doctor()
+
+    assert code == 0
+    assert found["numpy"]["told"] == importlib.metadata.version("numpy")
+    assert found["compiled"]["told"] == "no: pure Python"
+    assert found["backward"]["state"] == "ok"
+    assert found["write"]["state"] == "ok"
+    assert found["trace"]["state"] == "absent"
+
+
+def test_what_is_needed_and_broken_is_said_and_fails(doctor, tmp_path) -> None:
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "msgspec.py").write_text("raise ImportError('cut in half')")
+
+    found, code = doctor(PYTHONPATH=str(tmp_path / "broken"))
+
+    assert code == 1
+    assert found["msgspec"]["state"] == "failed"
+    assert "cut in half" in found["msgspec"]["told"]
+    assert found["msgspec"]["advice"]
+    assert found["numpy"]["state"] == "ok"
+
+
+def test_nothing_optional_is_imported() -> None:
+    script = (
+        "import sys; from gradviz.cli.main import gradviz\n"
+        "try: gradviz(['doctor'])\n"
+        "finally: print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    optional = {"cupy", "pygraphviz", "pyarrow", "textual", "torch"}
+    assert "numpy" in done.stderr.split()
+    assert optional.isdisjoint(done.stderr.split())
+
+
+def test_the_dot_on_the_path_is_the_one_that_is_told(call, tmp_path, monkeypatch):
+    dot = tmp_path / "dot"
+    dot.write_text("#!/bin/sh\n")
+    dot.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert f"graphviz    {dot}, on the PATH" in call("doctor").stdout
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_without_dot_it_is_that_of_pygraphviz_or_how_to_get_one(
+    is_here, call, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(graphviz, "_has_pygraphviz", lambda: is_here)
+
+    told = call("doctor").stdout
+
+    assert ("no dot on the PATH" in told) is is_here
+    assert ("pip install 'gradviz[dot]'" in told) is not is_here
+
+
+def test_a_folder_that_cannot_be_written_fails(call, monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
+
+    result = call("doctor")
+
+    assert result.exit_code == 1
+    assert "cannot be written: Read-only file system: say where" in result.stdout
+
+
+def refuse(**_):
+    raise OSError(30, "Read-only file system")
+
+
+def test_the_newest_trace_here_is_told(trace_path, call) -> None:
+    assert (
+        f"{trace_path.name}, {trace_path.stat().st_size:,} b" in call("doctor").stdout
+    )
+
+
+def test_the_terminal_is_told_with_its_limits(call, monkeypatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "123")
+
+    told = call("doctor").stdout
+
+    assert "123 columns" in told
+    assert "none (NO_COLOR is set)" in told

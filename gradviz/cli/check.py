@@ -32,6 +32,9 @@ def command(trace_path: Path | None, as_json: bool) -> int:
     the same memory in no order, a pass that failed, and whatever is lost. Exits with 0
     if nothing is wrong, 1 if something is, 2 if there is nothing to look at or the
     trace cannot be read.
+
+    Example:
+        gradviz check first.gvt --json
     """
     try:
         trace = read_trace(find_trace(trace_path))

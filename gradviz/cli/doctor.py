@@ -26,6 +26,9 @@ def command(as_json: bool) -> int:
 
     That is versions, NumPy's BLAS, GPUs, Graphviz, the terminal, the current folder.
     Exits with 1 if something is missing or broken that it cannot do without.
+
+    Example:
+        gradviz doctor --json
     """
     found = list(versions())
     if _is_fine(found):  # else the rest cannot even be imported

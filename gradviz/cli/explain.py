@@ -7,6 +7,7 @@ import click
 from gradviz.analysis.addresses import find_node
 from gradviz.analysis.explanation import document_of, explain
 from gradviz.analysis.passes import select_task
+from gradviz.cli.completion import complete_node
 from gradviz.cli.options import json_option, task_option
 from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.writing import print_json
@@ -14,7 +15,13 @@ from gradviz.render.terminal import print_explanation
 
 
 @click.command("explain")
-@click.argument("words", metavar="[TRACE] NODE", nargs=-1, required=True)
+@click.argument(
+    "words",
+    metavar="[TRACE] NODE",
+    nargs=-1,
+    required=True,
+    shell_complete=complete_node,
+)
 @task_option
 @json_option
 def command(words: tuple[str, ...], task: str, as_json: bool) -> None:
@@ -23,6 +30,9 @@ def command(words: tuple[str, ...], task: str, as_json: bool) -> None:
     NODE is an id (27), a name (MulBackward0, or MulBackward0:3 for the fourth of that
     name that ran), the line that made it (model.py:12), or a part of a model
     (Net.layers.0), as far as that means one node of the pass.
+
+    Example:
+        gradviz explain first.gvt SumBackward0
     """
     *path, address = words
     if len(path) > 1:

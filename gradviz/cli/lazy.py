@@ -2,10 +2,18 @@
 
 import difflib
 import importlib
+import inspect
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from pathlib import Path
+from typing import ClassVar, Final, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
+
+from gradviz.cli.settings import Settings, defaults_of, read_settings
+
+#: Where a context keeps the settings of the command that it is about.
+_SETTINGS: Final = "gradviz.settings"
 
 
 class Entry(NamedTuple):
@@ -44,6 +52,9 @@ class LazyGroup(click.Group):
             return None
         command = importlib.import_module(entry.module).command
         assert isinstance(command, click.Command), entry.module
+        if command.help:  # "\b" keeps Click from joining the lines of a paragraph
+            text = inspect.cleandoc(command.help)
+            command.help = text.replace("\n\nExample:", "\n\n\b\nExample:")
         return command
 
     def resolve_command(
@@ -51,7 +62,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that `args` begin with, or say what may have been meant."""
         try:
-            return super().resolve_command(ctx, args)
+            name, command, rest = super().resolve_command(ctx, args)
         except click.UsageError as error:
             meant = difflib.get_close_matches(args[0], self.entries)
             if not meant or args[0].startswith("-"):
@@ -59,6 +70,33 @@ class LazyGroup(click.Group):
             told = " or ".join(repr(name) for name in meant)
             message = f"{error.message.rstrip('.')}. Did you mean {told}?"
             raise click.UsageError(message, ctx) from None
+        if name is not None and command is not None and not ctx.resilient_parsing:
+            self._settle(ctx, name, command)
+        return name, command, rest
+
+    def _settle(self, ctx: click.Context, name: str, command: click.Command) -> None:
+        """Let options of a command be what ``pyproject.toml`` says, unless told so."""
+        if ctx.parent is None:
+            ctx.meta[_SETTINGS] = read_settings(Path.cwd(), self.entries)
+        table: Settings | None = ctx.meta[_SETTINGS]
+        if table is None:
+            return
+        ctx.meta[_SETTINGS] = part = table.part(name)
+        of_command = click.Context(command, parent=ctx, info_name=name)
+        more = command.entries if isinstance(command, LazyGroup) else ()
+        ctx.default_map = {name: defaults_of(command, part, of_command, more)}
+
+    def shell_complete(
+        self, ctx: click.Context, incomplete: str
+    ) -> list[CompletionItem[str]]:
+        """What a shell may complete: commands, from the entries alone, or options."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [
+            CompletionItem(name, help=entry.summary)
+            for name, entry in self.entries.items()
+            if name.startswith(incomplete)
+        ]
 
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 _UNITS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _MOMENT: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?) ?(ns|us|µs|ms|s)")
@@ -24,11 +25,34 @@ json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON instead of a table."
 )
 
+
+def complete_task(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    """The words that mean passes; their numbers nobody needs to look up."""
+    del context, parameter
+    words = ("last", "slowest", "failed", "all")
+    return [word for word in words if word.startswith(incomplete)]
+
+
+def complete_trace(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem[str]]:
+    """Files ``*.gvt``; where there are none, folders in which there may be some."""
+    del context, parameter
+    folder, slash, name = incomplete.rpartition("/")
+    here = Path(folder + slash)
+    names = sorted(one.name for one in here.glob("*.gvt") if one.name.startswith(name))
+    found = [CompletionItem(folder + slash + one) for one in names]
+    return found or [CompletionItem(incomplete, type="dir")]
+
+
 task_option = click.option(
     "--task",
     default="last",
     show_default=True,
     metavar="N|N-M|last|slowest|failed|all",
+    shell_complete=complete_task,
     help="Which backward passes.",
 )
 
@@ -37,6 +61,7 @@ trace_argument = click.argument(
     metavar="[TRACE]",
     required=False,
     type=click.Path(path_type=Path),
+    shell_complete=complete_trace,
 )
 
 

@@ -23,4 +23,7 @@ def command() -> None:
     """Draw a trace into a file.
 
     TRACE defaults to the newest *.gvt of the current folder.
+
+    Example:
+        gradviz render graph first.gvt
     """

@@ -97,6 +97,9 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
 
     The suffix of FILE is the format: svg and dot need no tool, png and pdf need
     Graphviz.
+
+    Example:
+        gradviz render graph -o first.svg --contract first.gvt
     """
     trace_path = find_trace(trace_path)
     output = output or Path(f"gradviz-graph-{trace_path.stem}.svg")

@@ -29,7 +29,11 @@ from gradviz.render.timeline_svg import render_timeline
 def command(
     trace_path: Path | None, output: Path | None, force: bool, task: str, quiet: bool
 ) -> None:
-    """Draw what each thread and stream did in a backward pass, as bars (SVG)."""
+    """Draw what each thread and stream did in a backward pass, as bars (SVG).
+
+    Example:
+        gradviz render timeline -o first.svg first.gvt
+    """
     trace_path = find_trace(trace_path)
     output = output or Path(f"gradviz-timeline-{trace_path.stem}.svg")
     format_of(output, ("svg",))

@@ -82,6 +82,9 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
     The program runs as "python SCRIPT ARGS..." would run it, and so do -m and -c; its
     exit code becomes that of gradviz. Options of gradviz come first: what follows the
     script belongs to the script.
+
+    Example:
+        gradviz run -o first.gvt train.py --epochs 3
     """
     if module and string:
         raise click.UsageError("-m and -c exclude each other")

@@ -29,4 +29,7 @@ def command() -> None:
     """Show a trace in the terminal.
 
     TRACE defaults to the newest *.gvt of the current folder.
+
+    Example:
+        gradviz show order first.gvt
     """

@@ -18,7 +18,11 @@ from gradviz.render.terminal import print_order
 @task_option
 @json_option
 def command(trace_path: Path | None, task: str, as_json: bool) -> None:
-    """Show the nodes of a backward pass in the order in which they ran."""
+    """Show the nodes of a backward pass in the order in which they ran.
+
+    Example:
+        gradviz show order --json first.gvt
+    """
     trace = read_trace(find_trace(trace_path))
     omitted = 0
     tasks = select_task(trace, task)

@@ -32,7 +32,11 @@ from gradviz.render.terminal import print_queue_contents, print_queues
 def command(
     trace_path: Path | None, task: str, after_ns: int | None, as_json: bool
 ) -> None:
-    """Show what lay in the ready queues during a backward pass, and for how long."""
+    """Show what lay in the ready queues during a backward pass, and for how long.
+
+    Example:
+        gradviz show queues --at 20us first.gvt
+    """
     trace = read_trace(find_trace(trace_path))
     tasks = select_task(trace, task)
     if after_ns is not None:

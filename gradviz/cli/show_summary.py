@@ -21,7 +21,11 @@ from gradviz.render.terminal import print_summary
 )
 @json_option
 def command(trace_path: Path | None, task: str | None, as_json: bool) -> None:
-    """Show what a trace holds, where the time went, and what is lost."""
+    """Show what a trace holds, where the time went, and what is lost.
+
+    Example:
+        gradviz show summary --task slowest first.gvt
+    """
     trace = read_trace(find_trace(trace_path))
     tasks = None if task is None else select_task(trace, task)
     if as_json:

@@ -18,7 +18,11 @@ from gradviz.render.terminal import print_timeline
 @task_option
 @json_option
 def command(trace_path: Path | None, task: str, as_json: bool) -> None:
-    """Show what each thread and stream did in a backward pass, as bars over time."""
+    """Show what each thread and stream did in a backward pass, as bars over time.
+
+    Example:
+        gradviz show timeline first.gvt
+    """
     trace = read_trace(find_trace(trace_path))
     tasks = select_task(trace, task)
     timeline = build_timeline(trace, tasks)

@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, NoReturn
 
 import click
@@ -40,11 +41,20 @@ class Root(LazyGroup):
     }
 
     def main(
-        self, args: Sequence[str] | None = None, *_: object, **__: object
+        self,
+        args: Sequence[str] | None = None,
+        *_: object,
+        obj: Path | None = None,
+        **__: object,
     ) -> NoReturn:
-        """Run the command line on `args`, or on ``sys.argv``, and exit."""
+        """Run the command line on `args`, or on ``sys.argv``, and exit.
+
+        Args:
+            args: What follows the name of the program.
+            obj: The trace that is meant where none is named.
+        """
         try:
-            code = super().main(args, "gradviz", standalone_mode=False)
+            code = super().main(args, "gradviz", standalone_mode=False, obj=obj)
             sys.stdout.flush()  # an error is told here, not as the interpreter ends
         except click.Abort:
             code = INTERRUPTED

@@ -21,6 +21,13 @@ quiet_option = click.option(
     "-q", "--quiet", is_flag=True, help="Say nothing but errors and warnings."
 )
 
+open_option = click.option(
+    "--open",
+    "is_opened",
+    is_flag=True,
+    help="Show it with the viewer of the desktop.",
+)
+
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print JSON instead of a table."
 )

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Final
 
+import click
+
 from gradviz.cli.notes import note
 from gradviz.errors import UserError
 from gradviz.trace.model import Losses, Trace
@@ -15,9 +17,13 @@ _TOLD: Final = 4
 def find_trace(path: Path | None) -> Path:
     """`path`, or the newest ``*.gvt`` of the current folder, which is said on stderr.
 
+    A command that follows a run, by ``--then``, means the trace that was just written.
+
     Raises:
         UserError: No path was given and there is no trace here.
     """
+    context = click.get_current_context(silent=True)
+    path = path or (context.obj if context else None)
     if path is not None:
         return path
     if (newest := newest_trace()) is None:

@@ -16,12 +16,14 @@ from gradviz.analysis.simplification import (
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import (
     force_option,
+    open_option,
     output_option,
     quiet_option,
     task_option,
     trace_argument,
 )
 from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.viewer import check_viewable, show_file
 from gradviz.cli.writing import check_output, format_of, write_output
 from gradviz.render.graph import FORMATS, LayoutEngine, render_graph
 from gradviz.render.scene import ColourBy, size
@@ -79,6 +81,7 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
     metavar="N",
     help="Draw no more than the first N nodes, or boxes of several.",
 )
+@open_option
 @quiet_option
 def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     trace_path: Path | None,
@@ -91,6 +94,7 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     depth: int | None,
     contract: bool,
     max_nodes: int,
+    is_opened: bool,
     quiet: bool,
 ) -> None:
     """Draw the graph of a backward pass, numbered in the order of execution.
@@ -104,6 +108,7 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     trace_path = find_trace(trace_path)
     output = output or Path(f"gradviz-graph-{trace_path.stem}.svg")
     format_ = format_of(output, FORMATS)
+    check_viewable(output, is_opened=is_opened)
     check_output(output, force=force)
     trace = read_trace(trace_path)
     tasks = select_task(trace, task)
@@ -131,3 +136,5 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     if not quiet:
         note(f"drew {output}: {size(graph)}{LAID_OUT[drawn.engine]} ({drawn.note})")
         note_next("render timeline", trace_path)
+    if is_opened:
+        show_file(output)

@@ -9,12 +9,14 @@ from gradviz.analysis.timeline import build_timeline
 from gradviz.cli.notes import note, note_next, note_omitted
 from gradviz.cli.options import (
     force_option,
+    open_option,
     output_option,
     quiet_option,
     task_option,
     trace_argument,
 )
 from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.viewer import check_viewable, show_file
 from gradviz.cli.writing import check_output, format_of, write_output
 from gradviz.render.text import count
 from gradviz.render.timeline_svg import render_timeline
@@ -25,9 +27,15 @@ from gradviz.render.timeline_svg import render_timeline
 @output_option("gradviz-timeline-<trace>.svg")
 @force_option
 @task_option
+@open_option
 @quiet_option
 def command(
-    trace_path: Path | None, output: Path | None, force: bool, task: str, quiet: bool
+    trace_path: Path | None,
+    output: Path | None,
+    force: bool,
+    task: str,
+    is_opened: bool,
+    quiet: bool,
 ) -> None:
     """Draw what each thread and stream did in a backward pass, as bars (SVG).
 
@@ -37,6 +45,7 @@ def command(
     trace_path = find_trace(trace_path)
     output = output or Path(f"gradviz-timeline-{trace_path.stem}.svg")
     format_of(output, ("svg",))
+    check_viewable(output, is_opened=is_opened)
     check_output(output, force=force)
     trace = read_trace(trace_path)
     timeline = build_timeline(trace, select_task(trace, task))
@@ -45,3 +54,5 @@ def command(
     if not quiet:
         note(f"drew {output}: {count(len(timeline.lanes), 'lane')}")
         note_next("show order", trace_path)
+    if is_opened:
+        show_file(output)

@@ -17,6 +17,7 @@ from gradviz.capture import Recording, load_trace, start_recording
 from gradviz.cli import program
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import force_option, quiet_option
+from gradviz.cli.then import Words, run_then
 from gradviz.cli.writing import STDOUT
 from gradviz.engine import default_engine
 from gradviz.errors import UserError
@@ -25,12 +26,25 @@ from gradviz.stream_check import StreamCheck
 
 LONGEST_LABEL: Final = 100
 
+#: Where the context keeps the arguments.
+_ARGS: Final = "gradviz.arguments"
+
 #: What a program exits with that ended well but for a race between its streams.
 RACE: Final = 1
 
 
+class Run(click.Command):
+    """Remembers its arguments, for the process that it starts for ``--then``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep them in the context."""
+        ctx.meta[_ARGS] = tuple(args)
+        return super().parse_args(ctx, args)
+
+
 @click.command(
     "run",
+    cls=Run,
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )
@@ -59,6 +73,15 @@ RACE: Final = 1
     "with 1 if there was any by the last line of a program that ends well.",
 )
 @click.option(
+    "--then",
+    type=Words(),
+    multiple=True,
+    metavar="COMMAND",
+    help="Run a command of gradviz afterwards, such as 'render graph --open', on the "
+    "trace. May be given several times.",
+)
+@click.option("--no-then", is_flag=True, hidden=True, allow_from_autoenv=False)
+@click.option(
     "-m", "module", is_flag=True, allow_from_autoenv=False, help="Run a module."
 )
 @click.option(
@@ -72,6 +95,8 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
     quiet: bool,
     watchdog: float,
     check_streams: bool,
+    then: tuple[tuple[str, ...], ...],
+    no_then: bool,
     module: bool,
     string: bool,
     target: str,
@@ -92,6 +117,9 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
         raise click.UsageError("a trace cannot go to stdout: that is the program's own")
     load, label = _loader(target, module=module, string=string)
     path = output or Path(f"gradviz-{label}.{os.getpid()}.gvt")
+    if then and not no_then:
+        args_of_run = click.get_current_context().meta[_ARGS]
+        return run_then(args_of_run, path, then, force=force)
     check = StreamCheck() if check_streams else None
 
     def start() -> None:

@@ -1,0 +1,134 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from gradviz.cli.then import Words
+
+BACKWARD = "import gradviz as gv; gv.ones(2, requires_grad=True).sum().backward();"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Start ``gradviz run ...`` in the folder of the test."""
+
+    def start(*words: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "gradviz", "run", *words],
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    return start
+
+
+def test_commands_follow_on_the_trace_and_hide_no_exit_code(run, tmp_path) -> None:
+    (tmp_path / "newer.gvt").write_text("no trace")
+    os.utime(tmp_path / "newer.gvt", (2**31, 2**31))
+
+    done = run(
+        *("--then", "show order --json", "--then", "render graph -qo x.svg"),
+        *("-qo", "x.gvt", "-c", f"{BACKWARD} print('ran', flush=True); exit(3)"),
+    )
+    out, err = done.communicate(timeout=60)
+
+    assert done.returncode == 3, err
+    ran, order = out.splitlines()
+    assert ran == "ran"
+    assert json.loads(order)["order"][0]["name"] == "SumBackward0"
+    assert (tmp_path / "x.svg").read_text().startswith("<")
+
+
+def test_they_follow_on_what_is_left_of_a_program_that_dies(run) -> None:
+    done = run(
+        "--then", "show summary", "-q", "-c", "import os; os.kill(os.getpid(), 9)"
+    )
+    out, err = done.communicate(timeout=60)
+
+    assert done.returncode == 128 + signal.SIGKILL, err
+    assert "passes      0" in out
+    assert "never closed" in err
+
+
+def test_a_command_that_fails_is_told_and_its_exit_code_is_that_of_a_run_that_ends_well(
+    run,
+) -> None:
+    done = run("--then", "explain Nothing", "--then", "check", "-q", "-c", BACKWARD)
+    out, err = done.communicate(timeout=60)
+
+    assert done.returncode == 2
+    assert "'explain Nothing' ended with exit code 2" in err
+    assert "nothing is wrong" in out
+
+
+def test_without_a_new_trace_no_command_runs(run, tmp_path) -> None:
+    (tmp_path / "x.gvt").write_text("old")
+
+    done = run("--then", "check", "-fo", "x.gvt", "missing.py")
+    out, err = done.communicate(timeout=60)
+
+    assert (done.returncode, out) == (2, "")
+    assert err.startswith("gradviz: cannot read script missing.py")
+    assert len(err.splitlines()) == 1
+
+
+def test_a_signal_reaches_the_program(run) -> None:
+    program = (
+        "import signal, sys\n"
+        f"{BACKWARD}\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n"
+        "print('ready', flush=True); signal.pause()\n"
+    )
+    started = run("--then", "check", "-q", "-c", program)
+    assert started.stdout is not None
+    assert started.stdout.readline() == "ready\n"
+
+    started.send_signal(signal.SIGTERM)
+    out, err = started.communicate(timeout=60)
+
+    assert started.returncode == 7, err
+    assert "nothing is wrong" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("show ordr", "Did you mean 'order'?"),
+        ("show", "a command is missing"),
+        ("explain", "Missing argument"),
+        ("render graph --opne", "--opne"),
+        ("show 'order", "No closing quotation"),
+        ("", "a command is missing"),
+    ],
+)
+def test_a_command_that_is_wrong_is_told_before_the_program_begins(
+    command, told, call, tmp_path
+) -> None:
+    (tmp_path / "x.py").write_text("open('ran', 'w')")
+
+    result = call("run", "--then", command, "x.py")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert told in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_trace_that_exists_is_refused_before_the_program_begins(call, trace_path):
+    result = call("run", "--then", "check", "-o", trace_path, "x.py")
+
+    assert result.exit_code == 1
+    assert "exists already" in result.stderr
+
+
+def test_a_variable_may_hold_several_commands() -> None:
+    words = Words()
+    parts = words.split_envvar_value("show order; gradviz check")
+
+    assert [words(part) for part in parts] == [("show", "order"), ("check",)]

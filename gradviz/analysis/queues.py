@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
+from gradviz.analysis.curve import thinned
 from gradviz.analysis.executions import MAX_TEXT, definition
 from gradviz.analysis.moment import QueuedTask
 from gradviz.analysis.passes import with_descendants
@@ -31,9 +32,8 @@ MAX_OVERTAKEN: Final = 20
 #: So many of those that overtook one are named.
 MAX_NAMED: Final = 5
 
-#: So many queues are told, and so many lengths of each.
+#: So many queues are told.
 MAX_QUEUES: Final = 250
-MAX_LENGTHS: Final = 2_000
 
 _TASK: Final = ("task", "node", "queue")
 
@@ -58,7 +58,7 @@ class QueueSummary(msgspec.Struct, frozen=True, kw_only=True):
         num_sleeps: How often.
         num_overtaken: Tasks that another one overtook.
         lengths: When it got another length, from the begin of the first pass, and
-            which. Of more than `MAX_LENGTHS` the longest in each slice of the time.
+            which. Of more than `MAX_POINTS` the longest in each slice of the time.
     """
 
     queue: int
@@ -186,14 +186,7 @@ def contents_at(trace: Trace, tasks: Sequence[int], after_ns: int) -> Contents:
     """
     history = History(trace)
     origin, _ = _extent(trace, np.array(with_descendants(trace, tasks), np.int64))
-    seq = history.seq_at(origin + after_ns)
-    last = int(history.t_ns[-1]) - origin
-    if not 0 <= after_ns <= last:
-        raise NoSuchMomentError(
-            f"the trace has no moment {after_ns:,} ns after the begin of pass "
-            f"{tasks[0]}: it ends after {last:,} ns"
-        )
-    queues = history.queues_at(seq)
+    queues = history.queues_at(event_at(history.t_ns, origin, after_ns, tasks[0]))
     nodes = {one.node for queue in queues.values() for one in queue if one.node >= 0}
     return Contents(
         t_ns=origin + after_ns,
@@ -202,6 +195,27 @@ def contents_at(trace: Trace, tasks: Sequence[int], after_ns: int) -> Contents:
         queue_names={queue: _queue_name(trace, queue) for queue in queues},
         node_names={node: definition(trace, node).name for node in sorted(nodes)},
     )
+
+
+def event_at(t_ns: Column, origin: int, after_ns: int, task: int) -> int:
+    """The last event that happened so long after a pass began.
+
+    Args:
+        t_ns: When each event of the trace happened.
+        origin: When the pass began.
+        after_ns: How long after that.
+        task: The pass.
+
+    Raises:
+        NoSuchMomentError: The trace ends before.
+    """
+    last = int(t_ns[-1]) - origin
+    if not 0 <= after_ns <= last:
+        raise NoSuchMomentError(
+            f"the trace has no moment {after_ns:,} ns after the begin of pass "
+            f"{task}: it ends after {last:,} ns"
+        )
+    return int(np.searchsorted(t_ns, origin + after_ns, side="right")) - 1
 
 
 def document_of(queues: Queues | Contents) -> dict[str, Any]:
@@ -275,23 +289,13 @@ def _summary(
         asleep_ns=int(asleep.sum()),
         num_sleeps=len(asleep),
         num_overtaken=int(np.count_nonzero(num_by[own])),
-        lengths=_thinned(when[:-1] - origin, lengths),
+        lengths=thinned(when[:-1] - origin, lengths),
     )
 
 
 def _queue_name(trace: Trace, queue: int) -> str:
     known = trace.queues.get(queue)
     return "?" if known is None else shortened(known.name, MAX_TEXT)
-
-
-def _thinned(when: Column, lengths: Column) -> tuple[tuple[int, int], ...]:
-    """When it got which length, or the longest of each slice of the time."""
-    if len(when) > MAX_LENGTHS:
-        span = int(when[-1] - when[0]) + 1
-        piece = (when - when[0]) * MAX_LENGTHS // span
-        first = np.flatnonzero(np.diff(piece, prepend=-1))
-        when, lengths = when[first], np.maximum.reduceat(lengths, first)
-    return tuple(zip(when.tolist(), lengths.tolist(), strict=True))
 
 
 def _extent(trace: Trace, wanted: Column) -> tuple[int, int]:

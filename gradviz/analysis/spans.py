@@ -58,6 +58,43 @@ def spans(begins: Table, ends: Table, key: Sequence[str]) -> Spans:
     return Spans(begins, begin, ended)
 
 
+def following(begins: Table, ends: Table, key: Sequence[str]) -> Column:
+    """Of each event the place, in `ends`, of the next one with its key; -1 for none.
+
+    Other than by `spans`, one event may follow many.
+
+    Args:
+        begins: The events that are followed by others.
+        ends: Those that may follow, in the order of `seq`.
+        key: The columns that an event and the one that follows have in common.
+    """
+    begin, end = begins["seq"], ends["seq"]
+    if not len(begin) or not len(end):
+        return np.full(len(begin), -1)
+    one, other = _numbers(
+        [begins.narrow(name) for name in key], [ends.narrow(name) for name in key]
+    )
+    length = int(max(begin.max(), end.max())) + 1
+    order = np.argsort(other, kind="stable")
+    places = np.searchsorted(
+        other[order] * length + end[order], one * length + begin, side="right"
+    )
+    found = order[np.minimum(places, len(order) - 1)]
+    return np.where((places < len(order)) & (other[found] == one), found, -1)
+
+
+def in_order(*tables: Table) -> Table:
+    """The rows of several tables, as far as they have the same columns, by `seq`."""
+    names = [name for name in tables[0] if all(name in one for one in tables)]
+    order = np.argsort(np.concatenate([one["seq"] for one in tables]), kind="stable")
+    return Table(
+        {
+            name: np.concatenate([one.narrow(name) for one in tables])[order]
+            for name in names
+        }
+    )
+
+
 def ended_with_their_pass(trace: Trace, some: Spans) -> Spans:
     """`some`, where what has no end of its own ends with the last event of its pass.
 

@@ -30,6 +30,7 @@ from gradviz.analysis.spans import (
     NEVER,
     Spans,
     ended_with_their_pass,
+    in_order,
     spans,
     times,
 )
@@ -60,7 +61,7 @@ class History:
         )
         self.running = ended(
             columns["node_started"],
-            _joined(columns["node_completed"], columns["node_failed"]),
+            in_order(columns["node_completed"], columns["node_failed"]),
             *_NODE,
         )
         self._gradients = _until_started(trace)
@@ -69,7 +70,7 @@ class History:
         )
         self._sleeps = _sleeps(columns["queue_waited"], self.t_ns)
         self._passes = _passes(trace)
-        outcomes = _joined(columns["task_completed"], columns["task_failed"])
+        outcomes = in_order(columns["task_completed"], columns["task_failed"])
         self._outcomes = dict(
             zip(outcomes["task"].tolist(), outcomes["seq"].tolist(), strict=True)
         )
@@ -229,23 +230,11 @@ def by_priority(queued: Spans, places: Column) -> Column:
     )
 
 
-def _joined(one: Table, other: Table) -> Table:
-    """The rows of two tables, as far as they have the same columns, in order."""
-    names = [name for name in one if name in other]
-    order = np.argsort(np.concatenate((one["seq"], other["seq"])), kind="stable")
-    return Table(
-        {
-            name: np.concatenate((one.narrow(name), other.narrow(name)))[order]
-            for name in names
-        }
-    )
-
-
 def _until_started(trace: Trace) -> Spans:
     """Gradients of nodes, from when they reached it to when it began, or never will."""
     columns = trace.columns
     rows = columns["gradient_buffered"]
-    ends = _joined(columns["node_started"], columns["node_skipped"])
+    ends = in_order(columns["node_started"], columns["node_skipped"])
     first = spans(_firsts(rows), ends, _NODE)
     number = dict(
         zip(

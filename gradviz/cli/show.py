@@ -12,6 +12,9 @@ class Show(LazyGroup):
         "summary": Entry(
             "gradviz.cli.show_summary", "What a trace holds, and where the time went."
         ),
+        "memory": Entry(
+            "gradviz.cli.show_memory", "What was held in memory, when, and by whom."
+        ),
         "order": Entry(
             "gradviz.cli.show_order", "The nodes in the order in which they ran."
         ),

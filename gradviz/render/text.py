@@ -26,6 +26,7 @@ MAX_TITLE: Final = 44
 #: More are not written out.
 MAX_DIMENSIONS: Final = 12
 
+_SIZES: Final = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _UNITS: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
 
 
@@ -80,13 +81,22 @@ def duration(ns: float) -> str:
     """Nanoseconds for people, in three digits: ``412 µs``, ``1.24 ms``, ``35 s``."""
     for factor, unit in _UNITS:
         if ns >= factor:
-            value = ns / factor
-            digits = 2 if value < 10 else 1 if value < 100 else 0
-            written = f"{value:.{digits}f}"
-            if "." in written:
-                written = written.rstrip("0").rstrip(".")
-            return f"{written} {unit}"
+            return f"{_three_digits(ns / factor)} {unit}"
     return "0 ns" if ns == 0 else f"{ns:.2g} ns"
+
+
+def size(num_bytes: int) -> str:
+    """Bytes for people, in three digits: ``412 B``, ``1.24 MiB``, ``35 GiB``."""
+    for factor, unit in _SIZES:
+        if num_bytes >= factor:
+            return f"{_three_digits(num_bytes / factor)} {unit}"
+    return f"{num_bytes} B"
+
+
+def _three_digits(value: float) -> str:
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    written = f"{value:.{digits}f}"
+    return written.rstrip("0").rstrip(".") if "." in written else written
 
 
 def count(number: int, noun: str) -> str:

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 import gradviz as gv
 from gradviz import sim
+from gradviz.analysis.curve import MAX_POINTS
 from gradviz.analysis.queues import (
-    MAX_LENGTHS,
     Handover,
     build_queues,
     document_of,
@@ -170,7 +170,7 @@ def test_of_a_recorded_program_every_figure_follows_from_its_events():
 def test_of_very_many_lengths_the_longest_of_each_slice_is_told(story):
     node = story.node(0)
     story.begin(0, [node], at=0)
-    for number in range(MAX_LENGTHS):
+    for number in range(MAX_POINTS):
         one = node._replace(id=number)
         story.push(0, one, at=10 * number)
         if number % 100:
@@ -178,7 +178,7 @@ def test_of_very_many_lengths_the_longest_of_each_slice_is_told(story):
 
     (queue,) = build_queues(story.trace(), [0]).queues
 
-    assert len(queue.lengths) <= MAX_LENGTHS
+    assert len(queue.lengths) <= MAX_POINTS
     assert max(length for _, length in queue.lengths) == queue.longest == 21
     assert [moment for moment, _ in queue.lengths] == sorted(
         {moment for moment, _ in queue.lengths}

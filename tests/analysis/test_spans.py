@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradviz.analysis.spans import NEVER, Spans, spans
+from gradviz.analysis.spans import NEVER, Spans, following, in_order, spans
 from gradviz.trace.table import Table
 
 #: What happens one after the other: something of a key begins, or ends.
@@ -58,3 +58,29 @@ def test_something_is_open_from_its_first_event_to_the_one_before_its_last():
     opened = [one.open_at(seq).tolist() for seq in range(8)]
 
     assert opened == [[], [], [0], [0], [0, 1], [0, 1], [1], [1]]
+
+
+@given(HAPPENINGS)
+def test_what_follows_is_the_next_of_the_same_key(happenings):
+    begins, ends = tables(happenings)
+
+    places = following(begins, ends, ("task", "node")).tolist()
+
+    rows = enumerate_rows(happenings)
+    for (_, seq, *key), place in zip(
+        (row for row in rows if row[0]), places, strict=True
+    ):
+        later = [at for has, at, *one in rows if not has and one == key and at > seq]
+        assert (int(ends["seq"][place]) if place >= 0 else None) == (
+            later[0] if later else None
+        )
+
+
+def test_rows_of_several_kinds_are_put_in_order():
+    one = Table({"seq": np.array([1, 4]), "task": np.array([7, 8])})
+    other = Table({"task": np.array([9]), "how": np.array([0]), "seq": np.array([2])})
+
+    joined = in_order(one, other)
+
+    assert list(joined) == ["seq", "task"]
+    assert list(joined.rows("seq", "task")) == [(1, 7), (2, 9), (4, 8)]

@@ -49,7 +49,7 @@ def test_one_pass_is_picked_by_its_number(trace_path, call) -> None:
     assert len(json.loads(result.stdout)["order"]) == 3
 
 
-@pytest.mark.parametrize("view", ["order", "queues", "timeline", "summary"])
+@pytest.mark.parametrize("view", ["memory", "order", "queues", "timeline", "summary"])
 @pytest.mark.parametrize("task", ["77777777", "first"])
 def test_an_unknown_pass_is_one_line(view, task, trace_path, call) -> None:
     result = call("show", view, trace_path, "--task", task)
@@ -63,6 +63,7 @@ def test_an_unknown_pass_is_one_line(view, task, trace_path, call) -> None:
     ("view", "word"),
     [
         ("order", "Double"),
+        ("memory", "all of it"),
         ("queues", "1 ready queue"),
         ("timeline", "Double"),
         ("summary", "Double"),
@@ -76,14 +77,14 @@ def test_a_view_prints_plain_text_when_piped(view, word, trace_path, call) -> No
     assert "\x1b" not in result.stdout
 
 
-@pytest.mark.parametrize("view", ["queues", "timeline", "summary"])
+@pytest.mark.parametrize("view", ["memory", "queues", "timeline", "summary"])
 def test_a_view_is_one_json_object(view, trace_path, call) -> None:
     document = json.loads(call("show", view, trace_path, "--json").stdout)
 
     assert (document["schema"], document["version"]) == (f"gradviz.{view}", 1)
 
 
-@pytest.mark.parametrize("view", ["order", "queues", "timeline", "summary"])
+@pytest.mark.parametrize("view", ["memory", "order", "queues", "timeline", "summary"])
 def test_what_a_program_wrote_cannot_command_the_terminal(
     view, failed_path, call
 ) -> None:
@@ -191,3 +192,17 @@ def test_a_moment_that_there_is_not_is_one_line(
     assert (result.exit_code, result.stdout) == (2, "")
     assert words in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_what_was_held_at_a_moment(trace_path, call) -> None:
+    every = json.loads(call("show", "memory", trace_path, "--json").stdout)
+    (moment, total) = every["curves"]["total"][1]
+
+    told = call("show", "memory", trace_path, "--at", f"{moment}ns", "--json")
+
+    document = json.loads(told.stdout)
+    assert document["schema"] == "gradviz.memory_moment"
+    assert document["use"]["total"] == total
+    result = call("show", "memory", trace_path, "--at", f"{moment}ns")
+    assert result.stdout.startswith(f"{total} B held after")
+    assert call("show", "memory", trace_path, "--at", "1000s").exit_code == 2

@@ -14,6 +14,7 @@ from pathlib import Path
 
 VIEWS = (
     "show_summary",
+    "show_memory",
     "show_order",
     "show_queues",
     "show_timeline",
@@ -27,6 +28,8 @@ COMMANDS = (
     ("show", "summary"),
     ("show", "summary", "--json"),
     ("show", "order", "--json", "--task", "all"),
+    ("show", "memory", "--task", "all"),
+    ("show", "memory", "--json", "--task", "all"),
     ("show", "order"),
     ("show", "queues", "--json", "--task", "all"),
     ("show", "timeline", "--task", "all"),

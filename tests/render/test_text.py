@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradviz.render.text import clean, count, duration, operation, place, shorten, width
+from gradviz.render.text import (
+    clean,
+    count,
+    duration,
+    operation,
+    place,
+    shorten,
+    size,
+    width,
+)
 
 
 @pytest.mark.parametrize(
@@ -119,3 +128,11 @@ def test_a_place_is_without_folders():
 def test_an_estimated_width_is_never_too_small(text, regular, bold):
     assert regular <= width(text, 100) <= 1.15 * regular
     assert bold <= width(text, 100, bold=True) <= 1.15 * bold
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "written"),
+    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (3 << 30, "3 GiB")],
+)
+def test_bytes_are_written_in_three_digits(num_bytes, written):
+    assert size(num_bytes) == written

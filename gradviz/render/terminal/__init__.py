@@ -1,6 +1,7 @@
 """Views of a trace in a terminal, with rich: tables, and bars of block characters."""
 
 from gradviz.render.terminal.explanation import print_explanation
+from gradviz.render.terminal.memory import print_memory, print_memory_moment
 from gradviz.render.terminal.order import print_order
 from gradviz.render.terminal.queues import print_queue_contents, print_queues
 from gradviz.render.terminal.summary import print_summary
@@ -10,6 +11,8 @@ from gradviz.render.terminal.timeline import print_timeline
 __all__ = [
     "make_console",
     "print_explanation",
+    "print_memory",
+    "print_memory_moment",
     "print_order",
     "print_queue_contents",
     "print_queues",

@@ -18,13 +18,13 @@ def print_explanation(explanation: Explanation, console: Console | None = None) 
     """Print the sentences, the first as a heading."""
     console = console or make_console()
     first, *rest = sentences(explanation)
-    _print_wrapped(console, first, "bold", "")
+    print_wrapped(console, first, "bold", "")
     for sentence in rest:
         style = "bold red" if sentence.startswith(("It failed", "It did not")) else ""
-        _print_wrapped(console, sentence, style, INDENT)
+        print_wrapped(console, sentence, style, INDENT)
 
 
-def _print_wrapped(console: Console, text: str, style: str, indent: str) -> None:
+def print_wrapped(console: Console, text: str, style: str, indent: str) -> None:
     """Lines as wide as the console, those after the first indented."""
     lines = textwrap.wrap(
         text, console.width, initial_indent=indent, subsequent_indent=INDENT

@@ -1,6 +1,5 @@
 """The ready queues: how long each was when, sleeps, hand-overs, who overtook whom."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -16,6 +15,7 @@ from gradviz.analysis.queues import (
     Queues,
     QueueSummary,
 )
+from gradviz.render.terminal.curves import MIN_COLUMNS, curve_text
 from gradviz.render.terminal.rows import print_rows
 from gradviz.render.terminal.tables import (
     NOTHING,
@@ -28,9 +28,6 @@ from gradviz.render.terminal.tables import (
 )
 from gradviz.render.text import clean, count, duration
 
-#: Heights of a curve, in eighths of a line.
-HEIGHTS: Final = " ▁▂▃▄▅▆▇█"
-MIN_COLUMNS: Final = 20
 MAX_OVERTAKEN: Final = 10
 MAX_HANDOVERS: Final = 10
 
@@ -45,7 +42,7 @@ def print_queues(queues: Queues, console: Console | None = None) -> None:
     columns = max(console.width - gutter, MIN_COLUMNS)
     console.print(heading(f"Tasks in them over {duration(queues.duration_ns)}"))
     for one, name in zip(queues.queues, names, strict=True):
-        curve = _curve(one, queues.duration_ns, columns)
+        curve = curve_text(one.lengths, queues.duration_ns, columns, one.longest)
         line = Text.assemble((f"  {name}".ljust(gutter), "dim"), (curve, "blue"))
         console.print(line, no_wrap=True, overflow="crop")
     if handovers := queues.handovers[:MAX_HANDOVERS]:
@@ -130,29 +127,6 @@ def _table(queues: Sequence[QueueSummary]) -> Table:
             Text(f"{one.num_sleeps:,}"),
         )
     return table
-
-
-def _curve(queue: QueueSummary, duration_ns: int, columns: int) -> str:
-    """The most tasks in the queue in each slice of time, against the most ever."""
-    per_column = max(duration_ns, 1) / columns
-    most = [0] * columns
-    current, reached = 0, 0
-    for moment, length in queue.lengths:
-        column = min(int(moment / per_column), columns - 1)
-        for passed in range(reached, min(math.ceil(moment / per_column), columns)):
-            most[passed] = max(most[passed], current)
-        most[column] = max(most[column], length)
-        current, reached = length, column
-    for passed in range(reached, columns):
-        most[passed] = max(most[passed], current)
-    return "".join(_height(length, queue.longest) for length in most)
-
-
-def _height(length: int, longest: int) -> str:
-    """A block as high as its part of the longest; never empty where there was any."""
-    if not length:
-        return HEIGHTS[0]
-    return HEIGHTS[max(round(length / longest * (len(HEIGHTS) - 1)), 1)]
 
 
 def _handovers(

@@ -27,6 +27,8 @@ TEXT_COLUMNS: Final = frozenset(
         "created at",
         "share",
         "by nodes",
+        "for",
+        "module",
         "pushed by",
         "popped by",
     }

@@ -1,0 +1,43 @@
+"""``gradviz show memory``."""
+
+from pathlib import Path
+
+import click
+
+from gradviz.analysis.memory import build_memory, document_of, memory_at
+from gradviz.analysis.passes import select_task
+from gradviz.cli.options import json_option, nanoseconds, task_option, trace_argument
+from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.writing import print_json
+from gradviz.render.terminal import print_memory, print_memory_moment
+
+
+@click.command("memory")
+@trace_argument
+@task_option
+@click.option(
+    "--at",
+    "after_ns",
+    callback=nanoseconds,
+    metavar="TIME",
+    help="What was held at that time after the pass began, such as 1.5ms.",
+)
+@json_option
+def command(
+    trace_path: Path | None, task: str, after_ns: int | None, as_json: bool
+) -> None:
+    """Show what was held in memory during a backward pass: how much, when, by whom."""
+    trace = read_trace(find_trace(trace_path))
+    tasks = select_task(trace, task)
+    if after_ns is not None:
+        moment = memory_at(trace, tasks, after_ns)
+        if as_json:
+            print_json(document_of(moment))
+        else:
+            print_memory_moment(moment)
+        return
+    memory = build_memory(trace, tasks)
+    if as_json:
+        print_json(document_of(memory))
+    else:
+        print_memory(memory)

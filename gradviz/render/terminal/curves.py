@@ -1,0 +1,33 @@
+"""Curves in one line of a terminal: a block for each slice of time."""
+
+import math
+from typing import Final
+
+from gradviz.analysis.curve import Points
+
+#: Heights of a curve, in eighths of a line.
+HEIGHTS: Final = " ▁▂▃▄▅▆▇█"
+MIN_COLUMNS: Final = 20
+
+
+def curve_text(points: Points, duration_ns: int, columns: int, highest: int) -> str:
+    """The highest that a curve is in each slice of time, against the highest ever."""
+    per_column = max(duration_ns, 1) / columns
+    most = [0] * columns
+    current, reached = 0, 0
+    for moment, height in points:
+        column = min(int(moment / per_column), columns - 1)
+        for passed in range(reached, min(math.ceil(moment / per_column), columns)):
+            most[passed] = max(most[passed], current)
+        most[column] = max(most[column], height)
+        current, reached = height, column
+    for passed in range(reached, columns):
+        most[passed] = max(most[passed], current)
+    return "".join(_block(height, highest) for height in most)
+
+
+def _block(height: int, highest: int) -> str:
+    """A block as high as its part of the highest; never empty where there was any."""
+    if not height:
+        return HEIGHTS[0]
+    return HEIGHTS[max(round(height / highest * (len(HEIGHTS) - 1)), 1)]

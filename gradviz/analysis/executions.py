@@ -79,6 +79,10 @@ class Executions(NamedTuple):
         waited_ns: From its push to its pop; -1 if the trace lacks one of them.
         status: How its evaluation ended: a place in `STATUSES`.
         error: What it raised: a place in the trace's strings, -1 if it did not.
+        queue: Which it was pushed to; -1 if the trace lacks its push.
+        pushed_ns: When; 0 if the trace lacks it.
+        popped_ns: When it left that queue; 0 if the trace lacks it.
+        was_popped: Whether the trace has that.
     """
 
     task: Column
@@ -90,6 +94,10 @@ class Executions(NamedTuple):
     waited_ns: Column
     status: Column
     error: Column
+    queue: Column
+    pushed_ns: Column
+    popped_ns: Column
+    was_popped: _Truths
 
     @property
     def took_ns(self) -> Column:
@@ -132,6 +140,7 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
     _, has_freed = _last(trace, "buffer_freed", tasks, number, key)
     pushed, was_pushed = _last(trace, "task_pushed", tasks, number, key)
     popped, was_popped = _last(trace, "task_popped", tasks, number, key)
+    queue, _ = _last(trace, "task_pushed", tasks, number, key, "queue")
     start_ns = joined("t_ns")
     is_capture = order >= len(start_keys)
     has_ended |= is_capture
@@ -151,6 +160,10 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
             _status("completed"),
         ),
         error=np.where(has_failed, errors, -1),
+        queue=np.where(was_pushed, queue, -1),
+        pushed_ns=pushed,
+        popped_ns=popped,
+        was_popped=was_popped,
     )
 
 
@@ -186,7 +199,7 @@ def as_list(trace: Trace, columns: Executions) -> list[Execution]:
             waited_ns,
             status,
             error,
-        ) in zip(*(column.tolist() for column in columns), strict=True)
+        ) in zip(*(column.tolist() for column in columns[:9]), strict=True)
     ]
 
 

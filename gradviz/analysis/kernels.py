@@ -44,17 +44,17 @@ class KernelRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.stream.rpartition("/")[0]
 
 
-def kernels(trace: Trace) -> list[KernelRun]:
+def kernels(trace: Trace, *, limit: int | None = MAX_SHOWN) -> list[KernelRun]:
     """Every kernel that was launched and ran, in the order in which they began.
 
-    Of more than `MAX_SHOWN` those that were launched first.
+    Of more than `limit` those that were launched first.
     """
-    launched = trace.columns["kernel_launched"].at(slice(MAX_SHOWN))
+    launched = trace.columns["kernel_launched"].at(slice(limit))
     ran = trace.columns["kernel_ran"]
     ran = ran.at(np.isin(ran.narrow("kernel"), launched.narrow("kernel")))
     times = {
         kernel: (began, ended)
-        for kernel, began, ended in ran.at(slice(2 * MAX_SHOWN)).rows(*_RAN)
+        for kernel, began, ended in ran.at(slice(limit and 2 * limit)).rows(*_RAN)
     }
     found = []
     for kernel, name, stream, location, thread, t_ns in launched.rows(*_LAUNCHED):

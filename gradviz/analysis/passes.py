@@ -59,12 +59,12 @@ class NoSuchPassError(UserError):
     exit_code = 2
 
 
-def passes(trace: Trace) -> tuple[Pass, ...]:
+def passes(trace: Trace, *, limit: int | None = MAX_PASSES) -> tuple[Pass, ...]:
     """The backward passes of a trace, in the order in which they began.
 
-    Of more than `MAX_PASSES` the first.
+    Of more than `limit` the first.
     """
-    begun = trace.columns["task_begun"].at(slice(MAX_PASSES))
+    begun = trace.columns["task_begun"].at(slice(limit))
     completed = _ends(trace, "task_completed")
     failed = _ends(trace, "task_failed")
     errors = _errors(trace)

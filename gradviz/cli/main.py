@@ -38,6 +38,7 @@ class Root(LazyGroup):
         "doctor": Entry(
             "gradviz.cli.doctor", "Say whether gradviz works here, and with what."
         ),
+        "export": Entry("gradviz.cli.export", "Write a trace for other tools."),
     }
 
     def main(

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -55,11 +55,21 @@ def write_output(path: Path, data: bytes) -> None:
     Raises:
         UserError: The file cannot be written.
     """
+    write_parts(path, [data])
+
+
+def write_parts(path: Path, parts: Iterable[bytes]) -> None:
+    """The same of what is made piece by piece.
+
+    Raises:
+        UserError: The file cannot be written.
+    """
     if path == STDOUT:
-        click.echo(data, nl=False)
+        for part in parts:
+            click.echo(part, nl=False)
         return
     try:
-        write_whole(path, [data])
+        write_whole(path, parts)
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from error
 

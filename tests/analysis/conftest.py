@@ -149,8 +149,12 @@ class Story:
 
     def trace(self) -> Trace:
         """What was told; ends the story."""
+        return parse_trace(self.contents())
+
+    def contents(self) -> bytes:
+        """The file that tells it; ends the story."""
         self.recorder.close()
-        return parse_trace(self._sink.contents())
+        return self._sink.contents()
 
 
 @pytest.fixture

@@ -1,19 +1,23 @@
 """What is written out of the classes of events, where nothing can derive it.
 
-That is the tables of docs/trace-format.md, and the union of all kinds that a type
-checker reads. To write them anew: ``python -m tests.docs.trace_format``.
+That is the tables of docs/trace-format.md, the JSON schema beside it, and the union of
+all kinds that a type checker reads. To write them anew: ``python -m
+tests.docs.trace_format``.
 """
 
 import enum
 import inspect
+import json
 import re
 from pathlib import Path
 
+from gradviz.export.jsonl import event_schema
 from gradviz.trace import events
 from gradviz.trace.events import KINDS, EventColumn, kind_name, label, own_columns
 from tests.docs.pages import DOCS
 
 PAGE = DOCS / "trace-format.md"
+SCHEMA = DOCS / "trace-events.schema.json"
 SOURCE = Path(events.__file__)
 
 
@@ -72,3 +76,4 @@ def _between(begin: str, end: str, text: str, new: str) -> str:
 if __name__ == "__main__":
     PAGE.write_text(written_page(), encoding="utf-8")
     SOURCE.write_text(written_source(), encoding="utf-8")
+    SCHEMA.write_text(f"{json.dumps(event_schema(), indent=1)}\n", encoding="utf-8")

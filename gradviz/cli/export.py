@@ -1,0 +1,119 @@
+"""``gradviz export``."""
+
+import importlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple, cast
+
+import click
+
+from gradviz.analysis.passes import select_task
+from gradviz.cli.notes import note
+from gradviz.cli.options import (
+    force_option,
+    output_option,
+    quiet_option,
+    trace_argument,
+)
+from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.writing import STDOUT, check_output, write_parts
+from gradviz.export.excerpt import excerpt
+from gradviz.export.tables import TABLES
+
+
+class FileFormat(NamedTuple):
+    """A format of files.
+
+    Attributes:
+        suffixes: What its files are called, the usual one first.
+        is_table: Whether a file holds one table.
+    """
+
+    suffixes: tuple[str, ...]
+    is_table: bool = False
+
+
+#: By the name of their module in `gradviz.export`. Of two suffixes that a name ends
+#: with the longer one comes first.
+FORMATS: Final = {
+    "jsonl": FileFormat((".jsonl",)),
+    "parquet": FileFormat((".parquet",), is_table=True),
+    "csv": FileFormat((".csv",), is_table=True),
+    "sqlite": FileFormat((".sqlite", ".db")),
+}
+
+_DEFAULT_TABLE: Final = "runs"
+
+
+@click.command("export")
+@trace_argument
+@click.option(
+    "-t",
+    "--to",
+    type=click.Choice(list(FORMATS)),
+    help="The format, where the name of the output does not say it.",
+)
+@output_option("<trace>.<format>")
+@force_option
+@click.option(
+    "--task",
+    default="all",
+    show_default=True,
+    metavar="N|N-M|last|slowest|failed|all",
+    help="Which backward passes.",
+)
+@click.option(
+    "--table",
+    type=click.Choice(list(TABLES)),
+    help=f"Which table, of csv and parquet.  [default: {_DEFAULT_TABLE}]",
+)
+@quiet_option
+def command(
+    trace_path: Path | None,
+    to: str | None,
+    output: Path | None,
+    force: bool,
+    task: str,
+    table: str | None,
+    quiet: bool,
+) -> None:
+    r"""Write a trace as a file that other tools read.
+
+    \b
+    jsonl       typed events, one a line
+    sqlite      a database of all tables
+    parquet     one table, by columns
+    csv         one table, for spreadsheets
+    """
+    name = to or _format_of(output)
+    if table is not None and not FORMATS[name].is_table:
+        raise click.UsageError(f"--table is of csv and parquet; {name} holds all")
+    trace_path = find_trace(trace_path)
+    output = output or Path(trace_path.stem + FORMATS[name].suffixes[0])
+    check_output(output, force=force)
+    trace = read_trace(trace_path)
+    if task != "all":
+        trace = excerpt(trace, select_task(trace, task))
+    module = importlib.import_module(f"gradviz.export.{name}")
+    parts = cast("Callable[..., Iterator[bytes]]", module.parts)
+    arguments = (table or _DEFAULT_TABLE,) if FORMATS[name].is_table else ()
+    write_parts(output, parts(trace, *arguments))
+    if not quiet and output != STDOUT:
+        note(f"wrote {output}: {output.stat().st_size:,} bytes")
+
+
+def _format_of(output: Path | None) -> str:
+    """The format that a name ends with.
+
+    Raises:
+        click.UsageError: There is no name, or it ends with none of them.
+    """
+    if output is None or output == STDOUT:
+        raise click.UsageError(f"which format? -t {'|'.join(FORMATS)}")
+    for name, format_ in FORMATS.items():
+        if output.name.lower().endswith(format_.suffixes):
+            return name
+    known = ", ".join(one for known in FORMATS.values() for one in known.suffixes)
+    raise click.UsageError(
+        f"cannot tell the format of {output}: expected one of {known}, or -t"
+    )

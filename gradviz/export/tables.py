@@ -1,0 +1,94 @@
+"""The tables that databases and spreadsheets get; docs/export.md explains them."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from gradviz.export import rows
+from gradviz.export.rows import BATCH, TableRow
+from gradviz.trace.model import Trace
+
+
+class Field(NamedTuple):
+    """A column: its name, and ``integer`` or ``text``."""
+
+    name: str
+    type: str
+
+
+class ExportedTable(NamedTuple):
+    """A table: its columns, and how a trace fills them.
+
+    Attributes:
+        name: What SQL calls it.
+        fields: Its columns.
+        rows: The rows of a trace.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    rows: Callable[[Trace], Iterator[TableRow]]
+
+    def batches(self, trace: Trace) -> Iterator[list[TableRow]]:
+        """The rows, at most `BATCH` at a time: no table is in memory as a whole."""
+        every = self.rows(trace)
+        while batch := list(itertools.islice(every, BATCH)):
+            yield batch
+
+
+def _table(
+    name: str, of: Callable[[Trace], Iterator[TableRow]], fields: str
+) -> ExportedTable:
+    """A table whose fields are written as in SQL: ``node integer, name text``."""
+    columns = (Field(*field.split()) for field in fields.split(","))
+    return ExportedTable(name, tuple(columns), of)
+
+
+_ALL: Final = (
+    _table(
+        "runs",
+        rows.runs_rows,
+        """task integer, node integer, name text, module text, location text,
+        device text, thread integer, queue integer, pushed_ns integer,
+        popped_ns integer, started_ns integer, ended_ns integer, waited_ns integer,
+        took_ns integer, status text, error text""",
+    ),
+    _table(
+        "passes",
+        rows.passes_rows,
+        """task integer, parent integer, depth integer, thread integer,
+        began_ns integer, ended_ns integer, took_ns integer, status text,
+        error text""",
+    ),
+    _table(
+        "nodes",
+        rows.nodes_rows,
+        """node integer, name text, sequence_nr integer, topological_nr integer,
+        device text, module text, location text, inputs text""",
+    ),
+    _table(
+        "edges",
+        rows.edges_rows,
+        "producer integer, output_nr integer, consumer integer, input_nr integer",
+    ),
+    _table(
+        "events",
+        rows.events_rows,
+        """seq integer, t_ns integer, thread integer, task integer, node integer,
+        kind text, fields text""",
+    ),
+    _table("threads", rows.threads_rows, "thread integer, name text"),
+    _table("queues", rows.queues_rows, "queue integer, name text, device integer"),
+    _table("streams", rows.streams_rows, "stream text, name text, location text"),
+    _table(
+        "kernels",
+        rows.kernels_rows,
+        """kernel integer, name text, stream text, location text, thread integer,
+        launched_ns integer, began_ns integer, ended_ns integer""",
+    ),
+    _table("losses", rows.losses_rows, "what text, number integer, text text"),
+    _table("trace", rows.trace_rows, "key text, value text"),
+)
+
+#: All of them, by name.
+TABLES: Final = {table.name: table for table in _ALL}

@@ -33,7 +33,7 @@ _ARGS: Final = "gradviz.arguments"
 RACE: Final = 1
 
 
-class Run(click.Command):
+class RunCommand(click.Command):
     """Remembers its arguments, for the process that it starts for ``--then``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -44,7 +44,7 @@ class Run(click.Command):
 
 @click.command(
     "run",
-    cls=Run,
+    cls=RunCommand,
     context_settings={"allow_interspersed_args": False},
     options_metavar="[OPTIONS]",
 )

@@ -42,11 +42,17 @@ def read_trace(path: Path) -> Trace:
         TraceError: It is no trace, or nothing of it can be read.
     """
     trace = load_trace(path)
-    if not trace.losses.is_complete:
-        told = losses_in_words(trace.losses)
-        more = f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
-        note(f"warning: {path} is incomplete: {'; '.join(told[:_TOLD])}{more}")
+    warn_of_losses(path, trace.losses)
     return trace
+
+
+def warn_of_losses(path: Path, losses: Losses) -> None:
+    """Say on stderr what of a trace is lost, if anything is."""
+    if losses.is_complete:
+        return
+    told = losses_in_words(losses)
+    more = f"; and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
+    note(f"warning: {path} is incomplete: {'; '.join(told[:_TOLD])}{more}")
 
 
 def newest_trace() -> Path | None:

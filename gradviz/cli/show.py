@@ -18,6 +18,9 @@ class Show(LazyGroup):
         "order": Entry(
             "gradviz.cli.show_order", "The nodes in the order in which they ran."
         ),
+        "events": Entry(
+            "gradviz.cli.show_events", "What happened, event by event, in words."
+        ),
         "queues": Entry(
             "gradviz.cli.show_queues", "What lay in the ready queues, and for how long."
         ),

@@ -141,14 +141,14 @@ def known_rows(kind: type[Event], columns: Integers) -> Integers:
 
 
 def merge(
-    gathered: Mapping[type[Event], GatheredRows], texts: Texts
+    gathered: Mapping[type[Event], GatheredRows], texts: Texts, first_seq: int = 0
 ) -> Mapping[str, Table]:
     """The columns of a trace (see `Trace.columns`) from all rows that were read.
 
     Empties `gathered`, so that a long trace is not in memory twice.
     """
     tables = {kind: rows.columns() for kind, rows in gathered.items() if rows.has_any}
-    seq = _places_in_time(tables.values())
+    seq = _places_in_time(tables.values(), first_seq)
     columns = {}
     begin = 0
     for kind in KINDS.values():
@@ -168,8 +168,8 @@ def _nothing(kind: type[Event]) -> Table:
     return Table(dict.fromkeys(names, joined(())))
 
 
-def _places_in_time(tables: Iterable[Mapping[str, Narrow]]) -> Narrow:
-    """The place of each row among all: by time, then by thread."""
+def _places_in_time(tables: Iterable[Mapping[str, Narrow]], first: int) -> Narrow:
+    """The place of each row among all: by time, then by thread; the first is given."""
     tables = list(tables)
     t_ns = joined([table["t_ns"] for table in tables])
     # Rows mostly come in their order: to sort them takes little more than to look.
@@ -179,7 +179,7 @@ def _places_in_time(tables: Iterable[Mapping[str, Narrow]]) -> Narrow:
         order = np.lexsort((joined([table["thread"] for table in tables]), t_ns))
     del times, t_ns
     seq = np.empty(len(order), np.int32)
-    seq[order] = np.arange(len(order), dtype=np.int32)
+    seq[order] = np.arange(first, first + len(order), dtype=np.int32)
     return seq
 
 

@@ -103,11 +103,18 @@ class Budget:
     """
 
     def __init__(self, file_size: int) -> None:
-        self._unpacked_bytes = (64 << 20) + 16 * file_size
-        self._decoded_bytes = (64 << 20) + 48 * file_size
-        self._kept_bytes = (64 << 20) + 13 * file_size
-        self._events = (1 << 20) + file_size // 2
-        self._lists = (1 << 19) + file_size // 4
+        self._unpacked_bytes = self._decoded_bytes = self._kept_bytes = 64 << 20
+        self._events = 1 << 20
+        self._lists = 1 << 19
+        self.grow(file_size)
+
+    def grow(self, num_bytes: int) -> None:
+        """The file has become longer."""
+        self._unpacked_bytes += 16 * num_bytes
+        self._decoded_bytes += 48 * num_bytes
+        self._kept_bytes += 13 * num_bytes
+        self._events += num_bytes // 2
+        self._lists += num_bytes // 4
 
     def unpack(self, size: int) -> None:
         """Take `size` bytes that something packed unpacks to.

@@ -7,11 +7,12 @@ is believed before its checksum, nothing allocated before its size is checked, a
 code or type is ever taken from a file.
 """
 
+import contextlib
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from gradviz._version import __version__
 from gradviz.errors import TraceError
@@ -76,7 +77,9 @@ def load_trace(path: str | os.PathLike[str]) -> Trace:
             is intact. Anything less is told in `Trace.losses`.
     """
     path = Path(path)
-    return parse_trace(_read(path), path=path)
+    with open_trace(path) as file:
+        data = file.read()
+    return parse_trace(data, path=path)
 
 
 def parse_trace(data: bytes, *, path: Path | None = None) -> Trace:
@@ -88,16 +91,21 @@ def parse_trace(data: bytes, *, path: Path | None = None) -> Trace:
     """
     name = repr(str(path)) if path else "the trace"
     pieces = scan(data)
-    header = _header(name, data, next(pieces, None))
-    parser = _Parser(header, len(data))
+    header = header_of(name, data, next(pieces, None))
+    parser = Parser(header, Budget(len(data)))
     for piece in pieces:
         if not parser.take(piece):
             break
     return parser.trace(path)
 
 
-def _read(path: Path) -> bytes:
-    """The bytes of a regular file; never waits, as opening a FIFO would."""
+@contextlib.contextmanager
+def open_trace(path: Path) -> Iterator[BinaryIO]:
+    """A regular file, to be read; never waits, as opening a FIFO would.
+
+    Raises:
+        TraceError: It cannot be opened, or be read in the block.
+    """
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -111,7 +119,7 @@ def _read(path: Path) -> bytes:
         if not stat.S_ISREG(mode):
             raise TraceError(f"{str(path)!r} is not a regular file, so not a trace")
         with open(file, "rb", closefd=False) as opened:
-            return opened.read()
+            yield opened
     except (OSError, MemoryError) as error:
         raise _unreadable(path, error) from None
     finally:
@@ -123,7 +131,7 @@ def _unreadable(path: Path, error: Exception) -> TraceError:
     return TraceError(f"cannot read {str(path)!r}: {reason}")
 
 
-def _header(name: str, data: bytes, first: Frame | Gap | None) -> Header:
+def header_of(name: str, data: bytes, first: Frame | Gap | None) -> Header:
     """What the first frame says.
 
     Raises:
@@ -157,11 +165,19 @@ def _header(name: str, data: bytes, first: Frame | Gap | None) -> Header:
         ) from None
 
 
-class _Parser:
-    """What has been read so far: fed with the pieces of a file, asked for a trace."""
+class Parser:
+    """What has been read so far: fed with the pieces of a file, asked for a trace.
 
-    def __init__(self, header: Header, file_size: int) -> None:
-        self._budget = Budget(file_size)
+    Asked again, it gives what has been defined so far and the events since the last
+    time.
+
+    Args:
+        header: What the first frame says.
+        budget: What the file may cost.
+    """
+
+    def __init__(self, header: Header, budget: Budget) -> None:
+        self._budget = budget
         self._header = header
         self._numbering = Numbering(header.recording)
         self._clocks = [header.clock]
@@ -176,9 +192,15 @@ class _Parser:
         self._damaged_bytes = 0
         self._dropped = 0
         self._num_unknown = 0
+        self._num_events = 0
         self._num_cut = 0
         self._problems: list[str] = []
         self._num_problems = 0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the recorder has said that it is done."""
+        return self._closed is not None
 
     def take(self, piece: Frame | Gap) -> bool:
         """Take the next piece; False if nothing after it belongs to this trace."""
@@ -198,7 +220,8 @@ class _Parser:
     def trace(self, path: Path | None) -> Trace:
         """Everything taken, as a trace."""
         texts = Texts(self._strings)
-        columns = merge(self._rows, texts)
+        columns = merge(self._rows, texts, self._num_events)
+        self._num_events += sum(table.num_rows for table in columns.values())
         return Trace(
             path=path,
             header=self._header,
@@ -206,7 +229,7 @@ class _Parser:
             nodes=self._nodes.nodes(self._inputs, texts, columns["node_created"]),
             threads=self._threads_of(columns),
             queues=self._queues_of(columns),
-            losses=self._losses(columns),
+            losses=self._losses(),
             strings=texts.all,
             columns=columns,
         )
@@ -315,35 +338,34 @@ class _Parser:
             for queue in sorted(ids)
         }
 
-    def _losses(self, columns: Mapping[str, Table]) -> Losses:
-        for hole in self._numbering.missing():
-            self._note(hole)
-        if self._closed is not None:
-            self._compare(
-                self._closed, sum(table.num_rows for table in columns.values())
-            )
+    def _losses(self) -> Losses:
+        problems = [*self._numbering.missing(), *self._differences()]
         if self._num_cut:
-            self._note(f"{self._num_cut} texts were too long and are cut")
+            problems.append(f"{self._num_cut} texts were too long and are cut")
+        problems = [*self._problems, *problems]
         more = self._num_problems - len(self._problems)
         return Losses(
             dropped=self._dropped,
             damaged_bytes=self._damaged_bytes,
             unknown_events=self._num_unknown,
             truncated=self._truncated,
-            closed=self._closed is not None,
-            problems=(*self._problems, *([f"and {more} more"] if more else ())),
+            closed=self.is_closed,
+            problems=(*problems, *([f"and {more} more"] if more else ())),
         )
 
-    def _compare(self, closed: Closed, num_events: int) -> None:
-        """Note what is missing by the recorder's own account."""
-        missing = closed.events - num_events - self._num_unknown
+    def _differences(self) -> Iterator[str]:
+        """What is missing by the recorder's own account."""
+        closed = self._closed
+        if closed is None:
+            return
+        missing = closed.events - self._num_events - self._num_unknown
         if missing:
-            self._note(f"{missing} of {closed.events} recorded events are missing")
+            yield f"{missing} of {closed.events} recorded events are missing"
         if closed.nodes != self._nodes.num_rows:
             missing = closed.nodes - self._nodes.num_rows
-            self._note(f"{missing} of {closed.nodes} definitions of nodes are missing")
+            yield f"{missing} of {closed.nodes} definitions of nodes are missing"
         if closed.dropped != self._dropped:
-            self._note(f"the recorder dropped {closed.dropped} events")
+            yield f"the recorder dropped {closed.dropped} events"
 
 
 def _values(name: str, columns: Mapping[str, Table]) -> set[int]:

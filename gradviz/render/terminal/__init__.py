@@ -1,5 +1,10 @@
 """Views of a trace in a terminal, with rich: tables, and bars of block characters."""
 
+from gradviz.render.terminal.events import (
+    print_events,
+    print_events_head,
+    story_title,
+)
 from gradviz.render.terminal.explanation import print_explanation
 from gradviz.render.terminal.memory import print_memory, print_memory_moment
 from gradviz.render.terminal.order import print_order
@@ -10,6 +15,8 @@ from gradviz.render.terminal.timeline import print_timeline
 
 __all__ = [
     "make_console",
+    "print_events",
+    "print_events_head",
     "print_explanation",
     "print_memory",
     "print_memory_moment",
@@ -18,4 +25,5 @@ __all__ = [
     "print_queues",
     "print_summary",
     "print_timeline",
+    "story_title",
 ]

@@ -1,0 +1,190 @@
+"""``gradviz show events``."""
+
+import json
+import sys
+import time
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from gradviz.analysis.passes import select_task
+from gradviz.analysis.story import (
+    MAX_EVENTS,
+    Filter,
+    Story,
+    kinds_named,
+    origin_of,
+    select_events,
+)
+from gradviz.analysis.subjects import Subject, find_subject, subject_by_id
+from gradviz.cli.notes import note
+from gradviz.cli.options import complete_task, json_option, nanoseconds, trace_argument
+from gradviz.cli.reading import find_trace, read_trace, warn_of_losses
+from gradviz.render.event_words import EventWords
+from gradviz.render.terminal import print_events, print_events_head, story_title
+from gradviz.trace.events import AnyEvent
+from gradviz.trace.following import follow
+from gradviz.trace.model import Trace
+from gradviz.trace.table import different
+
+#: How often a file that is followed is looked at.
+POLL_S: Final = 0.1
+
+#: How many columns times take in a file that grows.
+_TIME_COLUMNS: Final = 14
+
+#: So many lines are written at once.
+_BLOCK: Final = 1_000
+
+
+@click.command("events")
+@trace_argument
+@click.option(
+    "--of",
+    "of",
+    metavar="WHAT",
+    help="Only of one thing: node Mul:3, queue 0, thread 2, pass 5, stream sim:0/1.",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    metavar="KIND",
+    multiple=True,
+    help="Only of this kind, such as task_pushed, or task_*; may be given again.",
+)
+@click.option(
+    "--task",
+    shell_complete=complete_task,
+    metavar="N|N-M|last|slowest|failed|all",
+    help="Only of these backward passes. [default: and of none]",
+)
+@click.option(
+    "--from", "begin_ns", callback=nanoseconds, metavar="TIME", help="Not before."
+)
+@click.option(
+    "--until", "end_ns", callback=nanoseconds, metavar="TIME", help="Not after."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"The first N of them. [default: {MAX_EVENTS:,}]",
+)
+@click.option(
+    "--follow",
+    "is_followed",
+    is_flag=True,
+    help="Go on with what is written to TRACE, until its recording ends or Ctrl-C.",
+)
+@json_option
+def command(  # noqa: PLR0913, PLR0917 - each of them narrows it down
+    trace_path: Path | None,
+    of: str | None,
+    kinds: tuple[str, ...],
+    task: str | None,
+    begin_ns: int | None,
+    end_ns: int | None,
+    limit: int | None,
+    is_followed: bool,
+    as_json: bool,
+) -> None:
+    """Show what happened, event by event, in words: all, or the story of one thing.
+
+    Times are counted from the trace's first event; from the begin of a pass with
+    --task or --of 'pass N'.
+
+    Example:
+        gradviz show events --of cpu --kind 'task_*' first.gvt
+    """
+    wanted = Filter(kinds=kinds_named(kinds), begin_ns=begin_ns, end_ns=end_ns)
+    path = find_trace(trace_path)
+    if is_followed:
+        if task is not None:
+            raise click.UsageError("a file that grows has no last pass: leave --task")
+        if of is not None:
+            wanted = wanted._replace(subject=_by_id(of))
+        _follow(path, wanted, limit, as_json=as_json)
+        return
+    trace = read_trace(path)
+    if of is not None:
+        wanted = wanted._replace(subject=find_subject(trace, of, task or "last"))
+    if task is not None:
+        wanted = wanted._replace(tasks=select_task(trace, task))
+    origin_ns, since = origin_of(trace, wanted)
+    story = select_events(
+        trace, wanted, origin_ns, MAX_EVENTS if limit is None else limit
+    )
+    words = EventWords(trace, origin_ns)
+    width = max((len(words.time(end)) for end in _ends(story)), default=0)
+    if not as_json:
+        threads = _threads(trace, story)
+        title = story_title(wanted.subject, story.num_events, since)
+        print_events_head(title, width, threads)
+    _print(trace.events_of(story.tables), words, width, as_json=as_json)
+    if story.omitted:
+        note(
+            f"the first {story.num_events:,} events are shown, {story.omitted:,} more "
+            f"are not: --limit, --from, --until, --kind choose others"
+        )
+
+
+def _follow(path: Path, wanted: Filter, limit: int | None, *, as_json: bool) -> None:
+    """Print the events of a file that grows, as they come."""
+    left = sys.maxsize if limit is None else limit
+    origin_ns = None
+    for trace in follow(path, lambda: time.sleep(POLL_S)):
+        if origin_ns is None:
+            origin_ns, since = origin_of(trace, Filter())
+            if not as_json:
+                title = f"Events of {path}, times from when {since}"
+                print_events_head(title, _TIME_COLUMNS)
+        story = select_events(trace, wanted, origin_ns, left)
+        words = EventWords(trace, origin_ns)
+        events = trace.events_of(story.tables)
+        _print(events, words, _TIME_COLUMNS, as_json=as_json)
+        left -= story.num_events
+        if left <= 0:
+            return
+    warn_of_losses(path, trace.losses)
+
+
+def _by_id(text: str) -> Subject:
+    subject = subject_by_id(text)
+    if subject is None:
+        raise click.UsageError(
+            f"in a file that grows nothing is found by its name: expected an id, such "
+            f"as 'node 27', or 'stream sim:0/1', got --of {text!r}"
+        )
+    return subject
+
+
+def _print(
+    events: Iterable[AnyEvent], words: EventWords, width: int, *, as_json: bool
+) -> None:
+    if not as_json:
+        print_events(events, words, width)
+        return
+    while lines := [
+        json.dumps(msgspec.to_builtins(one)) for one in islice(events, _BLOCK)
+    ]:
+        click.echo("\n".join(lines))
+
+
+def _ends(story: Story) -> Iterable[int]:
+    """The times that may be the longest to write."""
+    for table in story.tables.values():
+        yield from table["t_ns"][[0, -1]].tolist()
+
+
+def _threads(trace: Trace, story: Story) -> dict[int, str]:
+    """The names of the threads on which it happened."""
+    numbers = {
+        number
+        for table in story.tables.values()
+        for number in different(table.narrow("thread")).tolist()
+    }
+    return {number: trace.threads[number].name for number in sorted(numbers)}

@@ -1,0 +1,106 @@
+"""Events, a line each: when, on which thread, in which pass, and what."""
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Final
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from gradviz.analysis.subjects import Subject
+from gradviz.render.event_words import EventWords
+from gradviz.render.terminal.rows import BLOCK
+from gradviz.render.terminal.tables import make_console, name_text
+from gradviz.render.text import clean, count
+from gradviz.trace.events import AnyEvent
+
+_HEAD: Final = ("ms", "thread", "pass", "what happened")
+
+#: So many threads are named.
+_MAX_THREADS: Final = 20
+
+
+def story_title(subject: Subject | None, num_events: int, since: str) -> str:
+    """What a story is about, in a line."""
+    of = ""
+    if subject is not None:
+        name = name_text(subject.name)
+        number = f"{subject.kind} {subject.number}"
+        of = (
+            f" of {name}"
+            if subject.kind in {"pass", "stream"}
+            else f" of {number} {name}"
+        )
+    return f"{count(num_events, 'event')}{of}, times from when {since}"
+
+
+def print_events_head(
+    title: str,
+    width: int,
+    threads: Mapping[int, str] | None = None,
+    console: Console | None = None,
+) -> None:
+    """Print what the events below are about.
+
+    Args:
+        title: A line in bold.
+        width: How many columns times take.
+        threads: The names of threads.
+        console: Where to.
+    """
+    console = console or make_console()
+    console.print(Text(clean(title), style="bold"), soft_wrap=True)
+    if threads:
+        named = [f"{number} {name_text(name)}" for number, name in threads.items()]
+        more = f" and {len(named) - _MAX_THREADS:,} more" * (len(named) > _MAX_THREADS)
+        legend = f"threads: {', '.join(named[:_MAX_THREADS])}{more}"
+        console.print(Text(legend, style="dim"), soft_wrap=True)
+    console.print(Text(_line(width, *_HEAD), style="dim"), soft_wrap=True)
+
+
+def print_events(
+    events: Iterable[AnyEvent],
+    words: EventWords,
+    width: int,
+    console: Console | None = None,
+) -> None:
+    """Print a line for each event; on a terminal long ones are wrapped.
+
+    Args:
+        events: In their order.
+        words: What puts them into words.
+        width: How many columns times take.
+        console: Where to.
+    """
+    console = console or make_console()
+    left = iter(events)
+    while block := list(islice(left, BLOCK)):
+        lines = [
+            _line(
+                width,
+                words.time(event.t_ns),
+                str(event.thread),
+                "" if event.task < 0 else str(event.task),
+                words.sentence(event),
+            )
+            for event in block
+        ]
+        if console.is_terminal:
+            indent = " " * len(_line(width, "", "", "", "x")[:-1])
+            lines = [part for line in lines for part in _wrapped(line, console, indent)]
+        console.file.write("\n".join(lines) + "\n")
+    console.file.flush()
+
+
+def _line(width: int, time: str, thread: str, task: str, words: str) -> str:
+    return f"{time:>{width}}  {thread:>6}  {task:>4}  {words}"
+
+
+def _wrapped(line: str, console: Console, indent: str) -> list[str]:
+    if cell_len(line) <= console.width:
+        return [line]
+    return textwrap.wrap(
+        line, console.width, subsequent_indent=indent, break_on_hyphens=False
+    )

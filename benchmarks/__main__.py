@@ -28,9 +28,10 @@ from benchmarks.devices import (
 from benchmarks.hips import HIPS_CASES
 from benchmarks.memory import extra_tensors
 from benchmarks.timing import Contestant, Result, compete, count_own_time
+from benchmarks.traces import answers
 
 #: Rows that are no race between libraries.
-EXTRA = ("tracing", "probes", "memory", "devices")
+EXTRA = ("tracing", "probes", "memory", "devices", "traces")
 
 
 def main() -> None:
@@ -64,6 +65,8 @@ def main() -> None:
                 report_memory(torch)
             case "devices":
                 report_devices(torch, chosen.rounds)
+            case "traces":
+                report_traces()
             case _:
                 report_race(name, torch, chosen.rounds)
     print()
@@ -154,6 +157,17 @@ def report_devices(torch: ModuleType | None, rounds: int) -> None:
         title = f"backward, chain of {NUM_UNITS} sin on {device}"
         for result in compete(contestants, "its kernels alone", rounds):
             report(title, NUM_UNITS, None, result, "gradviz")
+
+
+def report_traces() -> None:
+    """Long traces: seconds and megabytes of this machine, no ratios."""
+    for question, amount, budget, unit in answers():
+        promise = "| |"
+        if budget is not None:
+            holds = "yes" if amount <= budget else "no"
+            promise = f"| ≤ {budget} {unit} | {holds} |"
+        figure = f"{amount:.2f} s" if unit == "s" else f"{amount:.0f} MB"
+        print(f"| {question} | gradviz | {figure} | | {promise}", flush=True)
 
 
 def report(

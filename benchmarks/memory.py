@@ -46,14 +46,14 @@ def _measure(library: Any) -> int:
             y = y.tanh()
         loss = y.sum()
         x.grad = None
-        before = _resident("VmRSS")
+        before = resident("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")  # the peak starts here
         loss.backward()
-        peak = _resident("VmHWM")
+        peak = resident("VmHWM")
     return peak - before
 
 
-def _resident(field: str) -> int:
+def resident(field: str) -> int:
     """A field of this process's status, in bytes."""
     for line in Path("/proc/self/status").read_text().splitlines():
         name, _, value = line.partition(":")

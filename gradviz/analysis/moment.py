@@ -141,10 +141,13 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
         t_ns: When that was, on the trace's clock.
         passes: That are open, in the order of their begin.
         queues: Queue -> what is in it, in the order in which it would be popped if
-            nothing else came; queues that are empty are not there.
+            nothing else came; queues that are empty are not there. Of more than were
+            asked for, the first.
+        num_queued: Queue -> how many tasks are in it.
         workers: In the order of their numbers.
         countdowns: Nodes that have got a gradient, in the order in which they got the
-            first.
+            first. Of more than were asked for, the first.
+        num_countdowns: How many such nodes there are.
         streams: That have something to do or to wait for, by name.
     """
 
@@ -152,6 +155,8 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     t_ns: int
     passes: tuple[OpenPass, ...]
     queues: dict[int, tuple[QueuedTask, ...]]
+    num_queued: dict[int, int]
     workers: tuple[WorkingThread, ...]
     countdowns: tuple[Countdown, ...]
+    num_countdowns: int
     streams: tuple[BusyStream, ...]

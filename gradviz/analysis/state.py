@@ -36,7 +36,7 @@ from gradviz.analysis.spans import (
 )
 from gradviz.trace.model import Trace
 from gradviz.trace.probe import Push, Role
-from gradviz.trace.table import Column, Table
+from gradviz.trace.table import Column, Table, different
 
 _NODE: Final = ("task", "node")
 
@@ -64,7 +64,7 @@ class History:
             in_order(columns["node_completed"], columns["node_failed"]),
             *_NODE,
         )
-        self._gradients = _until_started(trace)
+        self._gradients, self._waiting = _until_started(trace)
         self._roles = spans(
             columns["thread_started"], columns["thread_exited"], ("thread", "role")
         )
@@ -87,47 +87,69 @@ class History:
         """The last event that happened until then, -1 before the first."""
         return int(np.searchsorted(self.t_ns, t_ns, side="right")) - 1
 
-    def at(self, seq: int) -> Moment:
+    def at(self, seq: int, *, most: int | None = None) -> Moment:
         """The state right after event `seq`.
+
+        Args:
+            seq: The event.
+            most: Of so many tasks of each queue and so many waiting nodes at most it is
+                told what they are. To tell it of each takes some microseconds.
 
         Raises:
             IndexError: There is no such event.
         """
         if not 0 <= seq < self.num_events:
             raise IndexError(f"no event {seq}: the trace has {self.num_events:,}")
+        queued = self._queued_at(seq)
+        gradients = self._gradients.open_at(seq)
+        waiting = different(self._waiting[gradients])
+        if most is not None and len(waiting) > most:
+            gradients = gradients[self._waiting[gradients] < waiting[most]]
         return Moment(
             seq=seq,
             t_ns=int(self.t_ns[seq]),
             passes=self._passes_at(seq),
-            queues=self.queues_at(seq),
+            queues={queue: self._tasks(one, most) for queue, one in queued.items()},
+            num_queued={queue: len(one) for queue, one in queued.items()},
             workers=self._workers_at(seq),
-            countdowns=self._countdowns_at(seq),
+            countdowns=self._countdowns(gradients),
+            num_countdowns=len(waiting),
             streams=self._streams_at(seq),
         )
 
     def queues_at(self, seq: int) -> dict[int, tuple[QueuedTask, ...]]:
         """The contents of all queues right after event `seq`; see `Moment`."""
+        queued = self._queued_at(seq)
+        return {queue: self._tasks(one, None) for queue, one in queued.items()}
+
+    def _queued_at(self, seq: int) -> dict[int, Column]:
+        """Queue -> places of what is in it, in the order in which it is popped."""
         places = self.queued.open_at(seq)
-        places = places[by_priority(self.queued, places)]
-        found: dict[int, list[QueuedTask]] = defaultdict(list)
-        rows = self.queued.rows.at(places).rows(
-            *("queue", "task", "node", "what", "reentrant_depth", "sequence_nr"),
+        queues = self.queued.rows.narrow("queue")[places]
+        found = {}
+        for queue in different(queues).tolist():
+            own = places[queues == queue]
+            found[queue] = own[by_priority(self.queued, own)]
+        return found
+
+    def _tasks(self, places: Column, most: int | None) -> tuple[QueuedTask, ...]:
+        rows = self.queued.rows.at(places[:most]).rows(
+            *("task", "node", "what", "reentrant_depth", "sequence_nr"),
             *("pushed_by", "thread", "t_ns"),
         )
-        for queue, task, node, what, depth, sequence_nr, by, thread, t_ns in rows:
-            found[queue].append(
-                QueuedTask(
-                    task=task,
-                    node=node,
-                    what=Push(what),
-                    reentrant_depth=depth,
-                    sequence_nr=sequence_nr,
-                    pushed_by=by,
-                    thread=thread,
-                    pushed_ns=t_ns,
-                )
+        return tuple(
+            QueuedTask(
+                task=task,
+                node=node,
+                what=Push(what),
+                reentrant_depth=depth,
+                sequence_nr=sequence_nr,
+                pushed_by=by,
+                thread=thread,
+                pushed_ns=t_ns,
             )
-        return {queue: tuple(tasks) for queue, tasks in sorted(found.items())}
+            for task, node, what, depth, sequence_nr, by, thread, t_ns in rows
+        )
 
     def _workers_at(self, seq: int) -> tuple[WorkingThread, ...]:
         roles, running = defaultdict(list), defaultdict(list)
@@ -147,11 +169,12 @@ class History:
             for thread in sorted({*roles, *running})
         )
 
-    def _countdowns_at(self, seq: int) -> tuple[Countdown, ...]:
+    def _countdowns(self, places: Column) -> tuple[Countdown, ...]:
         remaining: dict[tuple[int, int], int] = {}
         gradients: dict[tuple[int, int], list[BufferedGradient]] = defaultdict(list)
         names = (*_NODE, "remaining", "producer", "input_nr", "size_bytes")
-        for task, node, left, *gradient in _open_rows(self._gradients, seq, *names):
+        rows = self._gradients.rows.at(places).rows(*names)
+        for task, node, left, *gradient in rows:
             remaining[task, node] = left
             gradients[task, node].append(BufferedGradient(*gradient))
         return tuple(
@@ -230,30 +253,21 @@ def by_priority(queued: Spans, places: Column) -> Column:
     )
 
 
-def _until_started(trace: Trace) -> Spans:
-    """Gradients of nodes, from when they reached it to when it began, or never will."""
+def _until_started(trace: Trace) -> tuple[Spans, Column]:
+    """Gradients of nodes, from when they reached it to when it began, or never will.
+
+    And of each the number of its node: 0 for the one that got the first of all.
+    """
     columns = trace.columns
     rows = columns["gradient_buffered"]
     ends = in_order(columns["node_started"], columns["node_skipped"])
-    first = spans(_firsts(rows), ends, _NODE)
-    number = dict(
-        zip(
-            first.rows.rows(*_NODE),
-            first.end.tolist(),
-            strict=True,
-        )
-    )
-    end = np.fromiter(
-        map(number.__getitem__, rows.rows(*_NODE)), np.int64, rows.num_rows
-    )
-    return ended_with_their_pass(trace, Spans(rows, rows["seq"], end))
-
-
-def _firsts(rows: Table) -> Table:
-    """Of each node of each pass the first row."""
     both = np.stack([rows["task"], rows["node"]])
-    _, places = np.unique(both, axis=1, return_index=True)
-    return rows.at(np.sort(places))
+    _, firsts, which = np.unique(both, axis=1, return_index=True, return_inverse=True)
+    in_time = np.argsort(firsts)
+    number = np.argsort(in_time)[which.ravel()]
+    started = spans(rows.at(firsts[in_time]), ends, _NODE)
+    until = Spans(rows, rows["seq"], started.end[number])
+    return ended_with_their_pass(trace, until), number
 
 
 def _sleeps(rows: Table, t_ns: Column) -> Spans:

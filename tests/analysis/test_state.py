@@ -193,6 +193,21 @@ def test_the_passes_say_how_many_of_their_nodes_were_started(trace):
             )
 
 
+def test_of_many_tasks_and_nodes_the_first_are_told_and_all_counted(trace):
+    history = History(trace)
+    for seq in range(history.num_events):
+        all_of_it, some = history.at(seq), history.at(seq, most=1)
+
+        assert some.queues == {
+            queue: tasks[:1] for queue, tasks in all_of_it.queues.items()
+        }
+        assert some.countdowns == all_of_it.countdowns[:1]
+        assert (some.num_queued, some.num_countdowns) == (
+            {queue: len(tasks) for queue, tasks in all_of_it.queues.items()},
+            len(all_of_it.countdowns),
+        )
+
+
 def test_a_moment_is_found_by_its_time(trace):
     history = History(trace)
 

@@ -37,7 +37,9 @@ import weakref
 from collections.abc import Callable, Hashable
 from typing import Final, NamedTuple, Protocol
 
+from gradviz.trace.clock import Clock
 from gradviz.trace.joined import LAYOUTS
+from gradviz.trace.processor_time import ThreadTime
 
 #: At so many integers in a list the writer is called before its time.
 MANY: Final = 50_000
@@ -61,6 +63,7 @@ class ThreadRows(Protocol):
 
     buffer: "ThreadBuffer"
     rows: dict[Hashable, Rows]
+    time: ThreadTime
 
 
 class Taken(NamedTuple):
@@ -84,13 +87,18 @@ class Buffers:
         local: `threading.local`, or what stands for it under another scheduler: a
             subclass's ``__init__`` runs anew in each thread.
         thread_name: The name of the calling thread.
+        thread_clock: How long the calling thread has been running; None: not known.
 
     Attributes:
         local: Each thread's own; made when a thread first looks at it.
     """
 
     def __init__(
-        self, *, local: type[threading.local], thread_name: Callable[[], str]
+        self,
+        *,
+        local: type[threading.local],
+        thread_name: Callable[[], str],
+        thread_clock: Clock | None = None,
     ) -> None:
         self._thread_name = thread_name
         self._next_number = itertools.count().__next__
@@ -103,8 +111,10 @@ class Buffers:
             # What a finaliser finds that runs while `__init__` does: its events drop.
             buffer = _dropping()
             rows = buffer.rows
+            time = ThreadTime(None)
 
             def __init__(self) -> None:
+                self.time = ThreadTime(thread_clock)
                 self.life = _Life()
                 self.buffer = add(self.life)
                 self.rows = self.buffer.rows

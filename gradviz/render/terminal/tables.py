@@ -18,7 +18,10 @@ NOTHING: Final = "-"
 #: Blocks that fill a cell from the left, by eighths.
 EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 
-TEXT_COLUMNS: Final = frozenset(
+#: Texts of which the end says more than the beginning.
+PATH_COLUMNS: Final = frozenset({"module", "line"})
+
+TEXT_COLUMNS: Final = PATH_COLUMNS | frozenset(
     {
         "name",
         "device",
@@ -31,6 +34,7 @@ TEXT_COLUMNS: Final = frozenset(
         "module",
         "pushed by",
         "popped by",
+        "shape",
     }
 )
 #: What is too important to be cut: it goes on in the next line.

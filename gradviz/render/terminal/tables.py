@@ -49,7 +49,14 @@ def make_console(file: IO[str] | None = None, *, width: int | None = None) -> Co
             colours.
         width: In columns; that of the terminal by default.
     """
-    return Console(file=file, width=width, markup=False, emoji=False, highlight=False)
+    return Console(
+        file=file,
+        width=width,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        force_jupyter=False,  # else parts become HTML there, and long tables text
+    )
 
 
 def make_table(*names: str) -> Table:

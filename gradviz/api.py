@@ -32,6 +32,7 @@ from gradviz.backends.stream import stream as stream
 from gradviz.backends.stream import synchronize as synchronize
 from gradviz.capture import load_trace as load_trace
 from gradviz.capture import record as record
+from gradviz.capture import schedule as schedule
 from gradviz.diagnostics import find_nan as find_nan
 from gradviz.diagnostics import graph_size as graph_size
 from gradviz.diagnostics import live_graphs as live_graphs

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Final, Self
@@ -24,6 +24,8 @@ from gradviz.trace.events import AnyEvent
 from gradviz.trace.model import Trace
 from gradviz.trace.reader import load_trace, parse_trace
 from gradviz.trace.recorder import Recorder
+from gradviz.trace.schedule import Action, StepSchedule, schedule
+from gradviz.trace.scope import Scope, scope_of
 from gradviz.trace.sink import FileSink, MemorySink, cannot_write
 from gradviz.trace.writer import Counts
 
@@ -33,9 +35,13 @@ __all__ = [
     "after_close",
     "load_trace",
     "record",
+    "schedule",
     "start_from_environment",
     "start_recording",
 ]
+
+#: The scope of a recording that keeps everything.
+_EVERYTHING: Final = Scope()
 
 #: Called with every recording once it is closed, for those who look after all of them.
 after_close: Final[list[Callable[["Recording"], None]]] = []
@@ -50,31 +56,45 @@ class Recording:
     Args:
         path: A file to write; None keeps the recording in memory.
         force: Replace the file if there is one.
+        scope: What to keep.
 
     Raises:
         UserError: The file cannot be made, or exists and `force` is false.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, force: bool = False
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        force: bool = False,
+        scope: Scope = _EVERYTHING,
     ) -> None:
         self.path = None if path is None else Path(path)
         self._memory = MemorySink()
         self._recorder = (
-            Recorder(self._memory, describe_stream=_described)
+            Recorder(self._memory, describe_stream=_described, scope=scope)
             if self.path is None
-            else _record_into(self.path, force=force)
+            else _record_into(self.path, scope, force=force)
         )
+        self._schedule = scope.schedule
         self._num_steps = 0
         self._is_closed = False
         self._hears_handovers = False
         self._trace: Trace | None = None
+        self._muted = self._recorder.muted()
+        self._listener: probe.Probe | None = None
+        self._first_pass: _FirstPass | None = None
         try:
             self._hears_handovers = not has_silent_lock(sys._getframe(1))
             if self._hears_handovers:
                 thread_handovers.listen()
                 self._recorder.handovers_heard()
-            probe.install(self._recorder)
+            if self._schedule is None:
+                self._hear_with(self._recorder)
+            else:
+                self._first_pass = _FirstPass()
+                probe.install(self._first_pass)
+                self._begin_step()
         except BaseException:  # an interrupt: nobody would ever close this
             self.close()
             raise
@@ -87,7 +107,9 @@ class Recording:
         if self._is_closed:
             return
         self._is_closed = True
-        probe.uninstall(self._recorder)
+        for one in (self._recorder, self._muted, self._first_pass):
+            if one is not None:
+                probe.uninstall(one)
         if self._hears_handovers:
             thread_handovers.unlisten()
         self._recorder.close()
@@ -142,15 +164,55 @@ class Recording:
         return self.trace.events()
 
     def mark(self, text: str) -> None:
-        """Note where the program is. Any thread."""
-        if not self._is_closed:
+        """Note where the program is, unless this step is not recorded. Any thread."""
+        if not self._is_closed and self._listener is self._recorder:
             self._recorder.mark(text)
 
     def step(self) -> None:
-        """Note that a training step begins; steps count from 0."""
-        if not self._is_closed:
+        """Note that a training step begins; steps count from 0.
+
+        Without a schedule the first call begins step 0. With one, step 0 begins with
+        the recording, and each call begins the next step, as in PyTorch; a first call
+        that no pass went before leaves it at step 0. So the call may stand at the end
+        of a loop's body or at its beginning.
+        """
+        if self._is_closed:
+            return
+        if self._schedule is None:
             self._recorder.step_begun(self._num_steps)
             self._num_steps += 1
+            return
+        first_pass, self._first_pass = self._first_pass, None
+        if first_pass is not None:
+            probe.uninstall(first_pass)
+            if not first_pass.has_begun:
+                return
+        self._num_steps += 1
+        self._begin_step()
+
+    def _begin_step(self) -> None:
+        """Do what the schedule says of the step whose number is `_num_steps`."""
+        assert self._schedule is not None
+        action = self._schedule(self._num_steps)
+        if action.records:
+            self._hear_with(self._recorder)
+            self._recorder.step_begun(self._num_steps)
+        else:
+            self._hear_with(None if action is Action.NONE else self._muted)
+
+    def _hear_with(self, listener: probe.Probe | None) -> None:
+        """Have what begins from now on report to `listener`, and to no other of ours.
+
+        A pass reports to its end to whom it found when it began: so passes that are
+        under way when a step ends are in the trace as a whole, or not at all.
+        """
+        before, self._listener = self._listener, listener
+        if before is listener:
+            return
+        if listener is not None:
+            probe.install(listener)
+        if before is not None:
+            probe.uninstall(before)
 
     def __enter__(self) -> Self:
         return self
@@ -168,8 +230,24 @@ class Recording:
         return f"<Recording {str(self.path) if self.path else 'in memory'!r}: {state}>"
 
 
+class _FirstPass(probe.Probe):
+    """Hears whether a pass has begun."""
+
+    has_begun = False
+
+    def task_begun(self, task: int, **fields: object) -> None:
+        del task, fields
+        self.has_begun = True
+
+
 def record(
-    path: str | os.PathLike[str] | None = None, *, force: bool = False
+    path: str | os.PathLike[str] | None = None,
+    *,
+    force: bool = False,
+    schedule: StepSchedule | None = None,
+    events: str | Iterable[str] = (),
+    only: str | Iterable[str] = (),
+    stacks: str = "leaf",
 ) -> Recording:
     """Record every backward from here to the end of a ``with`` block.
 
@@ -183,21 +261,32 @@ def record(
     Args:
         path: A file to write; None keeps the recording in memory.
         force: Replace the file if there is one.
+        schedule: The steps to record, which `Recording.step` counts; see
+            `gradviz.schedule`. None for everything.
+        events: Kinds of events to keep, as ``"node_*"``; one that begins with ``!`` is
+            left out, as ``"!tensor_saved"``. The begin and the end of a pass are always
+            kept. None for all kinds.
+        only: Names or modules, as ``"MulBackward0"`` or ``"encoder.*"``, of those nodes
+            whose events are kept. None for all nodes.
+        stacks: ``"leaf"`` keeps the line of the program that made a node, ``"none"``
+            does not look for it.
 
     Raises:
-        UserError: The file cannot be made, or exists and `force` is false.
+        UserError: The file cannot be made, or exists and `force` is false; or what is
+            to be kept makes no sense.
     """
-    return Recording(path, force=force)
+    scope = scope_of(events=events, only=only, stacks=stacks, schedule=schedule)
+    return Recording(path, force=force, scope=scope)
 
 
 def _described(stream: str, frame: FrameType) -> tuple[str, str]:
     return name_of_stream(stream, frame), made_at(stream)
 
 
-def _record_into(path: Path, *, force: bool) -> Recorder:
+def _record_into(path: Path, scope: Scope, *, force: bool) -> Recorder:
     sink = FileSink(path, force=force)
     try:
-        return Recorder(sink, describe_stream=_described)
+        return Recorder(sink, describe_stream=_described, scope=scope)
     except OSError as error:  # a full disk takes an empty file, but no header
         with contextlib.suppress(OSError):
             sink.close()
@@ -205,10 +294,13 @@ def _record_into(path: Path, *, force: bool) -> Recorder:
 
 
 def start_recording(
-    path: str | os.PathLike[str] | None = None, *, force: bool = False
+    path: str | os.PathLike[str] | None = None,
+    *,
+    force: bool = False,
+    scope: Scope = _EVERYTHING,
 ) -> Recording:
     """Record until the recording is closed, or the program ends; see `record`."""
-    return Recording(path, force=force)
+    return Recording(path, force=force, scope=scope)
 
 
 def start_from_environment() -> Recording | None:

@@ -32,6 +32,9 @@ class Check(NamedTuple):
         num_failed: How many there are.
         losses: What is missing from the trace.
         num_passes: Backward passes in the trace.
+        left_out: What the recording left out on purpose, a few words each.
+        judges_streams: Whether nothing is left out that orders work on streams: else
+            that was not looked at.
     """
 
     history: Judgement
@@ -40,6 +43,8 @@ class Check(NamedTuple):
     num_failed: int
     losses: Losses
     num_passes: int
+    left_out: tuple[str, ...] = ()
+    judges_streams: bool = True
 
     @property
     def violations(self) -> tuple[Violation, ...]:
@@ -80,17 +85,20 @@ def check_trace(trace: Trace) -> Check:
     """Look for everything that can be wrong with a trace.
 
     Where events are missing, what is found about streams may be no race: see
-    `stream_order`.
+    `stream_order`. Where they were left out on purpose, streams are not looked at.
     """
     every = passes(trace)
+    scope = trace.header.scope
     failed = [one for one in every if one.status != "completed"]
     return Check(
         history=judge(trace),
-        streams=stream_order(trace),
+        streams=stream_order(trace) if scope.has_all_of_streams else Findings(),
         failed=tuple(failed[:MAX_FAILED]),
         num_failed=len(failed),
         losses=trace.losses,
         num_passes=trace.columns["task_begun"].num_rows,
+        left_out=tuple(scope.in_words()),
+        judges_streams=scope.has_all_of_streams,
     )
 
 
@@ -119,6 +127,8 @@ def check_document(check: Check) -> dict[str, Any]:
         ],
         "failed_not_listed": check.num_failed - len(check.failed),
         "losses": msgspec.to_builtins(check.losses),
+        "left_out": list(check.left_out),
+        "streams_looked_at": check.judges_streams,
         "kernels": streams.num_kernels,
         "races": _counted(streams.races),
         "races_not_listed": streams.num_unlisted,

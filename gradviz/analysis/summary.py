@@ -95,6 +95,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         longest: The nodes that took longest, the longest first.
         failed: The nodes that raised, in order.
         losses: What of the trace is missing.
+        left_out: What the recording left out on purpose, a few words each.
         omitted_passes: How many passes more there are than are told of.
     """
 
@@ -111,6 +112,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     failed: tuple[NodeSummary, ...]
     losses: Losses
     omitted_passes: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 def summarise(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
@@ -138,6 +140,7 @@ def summarise(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
         failed=_nodes(trace, runs.at(failed_places(runs)[:MAX_SHOWN])),
         losses=trace.losses,
         omitted_passes=max(len(trace.tasks) - MAX_PASSES, 0) if tasks is None else 0,
+        left_out=tuple(trace.header.scope.in_words()),
     )
 
 

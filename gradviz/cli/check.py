@@ -64,6 +64,10 @@ def _lines(trace: Trace, check: Check) -> list[str]:
     if not check.losses.is_complete:
         lines.append("the trace is incomplete:")
         lines += _first(losses_in_words(check.losses), 0)
+    if check.left_out:
+        lines.append(f"left out on purpose: {'; '.join(check.left_out)}")
+    if not check.judges_streams:
+        lines.append("the order of work on streams cannot be known from the rest")
     if check.num_unseen:
         unseen = count(check.num_unseen, "event")
         lines.append(f"{unseen} were not looked at: that would take too long")

@@ -9,7 +9,7 @@ from gradviz.analysis.explanation import document_of, explain
 from gradviz.analysis.passes import select_task
 from gradviz.cli.completion import complete_node
 from gradviz.cli.options import json_option, task_option
-from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.reading import NODE_RUNS, check_recorded, find_trace, read_trace
 from gradviz.cli.writing import print_json
 from gradviz.render.terminal import print_explanation
 
@@ -37,9 +37,11 @@ def command(words: tuple[str, ...], task: str, as_json: bool) -> None:
     *path, address = words
     if len(path) > 1:
         raise click.UsageError(f"expected [TRACE] NODE, got {len(words)} words")
-    trace = read_trace(find_trace(Path(path[0]) if path else None))
+    trace = read_trace(find_trace(Path(path[0]) if path else None), needs=NODE_RUNS)
     for one in select_task(trace, task):
-        explanation = explain(trace, one, find_node(trace, one, address))
+        node = find_node(trace, one, address)
+        check_recorded(trace, node)
+        explanation = explain(trace, one, node)
         if as_json:
             print_json(document_of(explanation))
         else:

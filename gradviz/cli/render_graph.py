@@ -22,7 +22,7 @@ from gradviz.cli.options import (
     task_option,
     trace_argument,
 )
-from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.viewer import check_viewable, show_file
 from gradviz.cli.writing import check_output, format_of, write_output
 from gradviz.render.graph import FORMATS, LayoutEngine, render_graph
@@ -110,7 +110,7 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     format_ = format_of(output, FORMATS)
     check_viewable(output, is_opened=is_opened)
     check_output(output, force=force)
-    trace = read_trace(trace_path)
+    trace = read_trace(trace_path, needs=NODE_RUNS)
     tasks = select_task(trace, task)
     if len(tasks) > 1:
         raise click.UsageError("a graph shows one backward pass: --task N, or last")

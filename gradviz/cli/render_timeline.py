@@ -15,7 +15,7 @@ from gradviz.cli.options import (
     task_option,
     trace_argument,
 )
-from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.viewer import check_viewable, show_file
 from gradviz.cli.writing import check_output, format_of, write_output
 from gradviz.render.text import count
@@ -47,7 +47,7 @@ def command(
     format_of(output, ("svg",))
     check_viewable(output, is_opened=is_opened)
     check_output(output, force=force)
-    trace = read_trace(trace_path)
+    trace = read_trace(trace_path, needs=NODE_RUNS)
     timeline = build_timeline(trace, select_task(trace, task))
     note_omitted(timeline.omitted, timeline.omitted_lanes)
     write_output(output, render_timeline(timeline))

@@ -37,7 +37,11 @@ def command(
     Example:
         gradviz show queues --at 20us first.gvt
     """
-    trace = read_trace(find_trace(trace_path))
+    trace = read_trace(
+        find_trace(trace_path),
+        needs=("task_pushed", "task_popped", "queue_waited"),
+        all_nodes=True,
+    )
     tasks = select_task(trace, task)
     if after_ns is not None:
         contents = contents_at(trace, tasks, after_ns)

@@ -8,7 +8,7 @@ from gradviz.analysis.passes import select_task
 from gradviz.analysis.timeline import build_timeline, document_of
 from gradviz.cli.notes import note_omitted
 from gradviz.cli.options import json_option, task_option, trace_argument
-from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.writing import print_json
 from gradviz.render.terminal import print_timeline
 
@@ -23,7 +23,7 @@ def command(trace_path: Path | None, task: str, as_json: bool) -> None:
     Example:
         gradviz show timeline first.gvt
     """
-    trace = read_trace(find_trace(trace_path))
+    trace = read_trace(find_trace(trace_path), needs=NODE_RUNS)
     tasks = select_task(trace, task)
     timeline = build_timeline(trace, tasks)
     if as_json:

@@ -34,18 +34,21 @@ the keys, whose iterator makes no pair.
 import itertools
 import threading
 import weakref
-from collections.abc import Callable, Hashable
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
 from typing import Final, NamedTuple, Protocol
 
-from gradviz.trace.clock import Clock
+from gradviz.trace.columns import RowLayout
 from gradviz.trace.joined import LAYOUTS
-from gradviz.trace.processor_time import ThreadTime
 
 #: At so many integers in a list the writer is called before its time.
 MANY: Final = 50_000
 
 #: At so many the thread's events are dropped until the writer has caught up.
 TOO_MANY: Final = 1_000_000
+
+#: Where rows go of which nothing is to be kept: it never holds any.
+_NOWHERE: Final[deque[int]] = deque(maxlen=0)
 
 
 class Rows(Protocol):
@@ -63,7 +66,6 @@ class ThreadRows(Protocol):
 
     buffer: "ThreadBuffer"
     rows: dict[Hashable, Rows]
-    time: ThreadTime
 
 
 class Taken(NamedTuple):
@@ -87,7 +89,7 @@ class Buffers:
         local: `threading.local`, or what stands for it under another scheduler: a
             subclass's ``__init__`` runs anew in each thread.
         thread_name: The name of the calling thread.
-        thread_clock: How long the calling thread has been running; None: not known.
+        layouts: Of those rows that are kept.
 
     Attributes:
         local: Each thread's own; made when a thread first looks at it.
@@ -98,9 +100,10 @@ class Buffers:
         *,
         local: type[threading.local],
         thread_name: Callable[[], str],
-        thread_clock: Clock | None = None,
+        layouts: Mapping[Hashable, RowLayout] = LAYOUTS,
     ) -> None:
         self._thread_name = thread_name
+        self._layouts = layouts
         self._next_number = itertools.count().__next__
         self._all: list[ThreadBuffer] = []
         self._new_threads: list[tuple[int, str]] = []
@@ -111,10 +114,8 @@ class Buffers:
             # What a finaliser finds that runs while `__init__` does: its events drop.
             buffer = _dropping()
             rows = buffer.rows
-            time = ThreadTime(None)
 
             def __init__(self) -> None:
-                self.time = ThreadTime(thread_clock)
                 self.life = _Life()
                 self.buffer = add(self.life)
                 self.rows = self.buffer.rows
@@ -145,7 +146,7 @@ class Buffers:
 
     def _add(self, life: "_Life") -> "ThreadBuffer":
         """Make the calling thread's buffer. Takes no lock: see `Strings`."""
-        buffer = ThreadBuffer(self._next_number(), life)
+        buffer = ThreadBuffer(self._next_number(), life, self._layouts)
         self._new_threads.append((buffer.number, self._thread_name()))
         self._all.append(buffer)
         if self._is_closed:
@@ -155,7 +156,7 @@ class Buffers:
 
 def _dropping() -> "ThreadBuffer":
     """A buffer that keeps nothing."""
-    buffer = ThreadBuffer(-1, _Life())
+    buffer = ThreadBuffer(-1, _Life(), LAYOUTS)
     buffer.drop()
     return buffer
 
@@ -169,15 +170,18 @@ class ThreadBuffer:
         has_called: The writer was told that there are many, and has not come yet.
     """
 
-    def __init__(self, number: int, life: "_Life") -> None:
+    def __init__(
+        self, number: int, life: "_Life", layouts: Mapping[Hashable, RowLayout]
+    ) -> None:
         self.number = number
         self._is_alive = weakref.ref(life)
-        self._kept: dict[Hashable, list[int]] = {key: [] for key in LAYOUTS}
+        self._kept: dict[Hashable, list[int]] = {key: [] for key in layouts}
         # Not over `items()`: see Note [Items without memory].
-        self._dropped = {key: _Dropped(len(LAYOUTS[key].parts)) for key in LAYOUTS}
+        self._dropped = {key: _Dropped(len(layouts[key].parts)) for key in layouts}
         self._is_dropping = False
         self._num_told = 0
-        self.rows: dict[Hashable, Rows] = dict(self._kept)
+        self.rows: dict[Hashable, Rows] = dict.fromkeys(LAYOUTS, _NOWHERE)
+        self.rows.update(self._kept)
         self.has_called = False
 
     def is_alive(self) -> bool:
@@ -205,6 +209,14 @@ class ThreadBuffer:
         count = sum(dropped.num_events for dropped in self._dropped.values())
         num_dropped, self._num_told = count - self._num_told, count
         return Taken(self.number, rows, num_dropped)
+
+
+class NoRows:
+    """What all threads find of which nothing is to be kept."""
+
+    def __init__(self) -> None:
+        self.buffer = _dropping()
+        self.rows: dict[Hashable, Rows] = dict.fromkeys(LAYOUTS, _NOWHERE)
 
 
 class _Dropped:

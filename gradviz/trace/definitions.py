@@ -20,6 +20,7 @@ from gradviz._version import __version__
 from gradviz.trace.clock import ClockPair
 from gradviz.trace.frames import MAX_UNPACKED, DamageError
 from gradviz.trace.model import Header, Integer
+from gradviz.trace.scope import Scope
 from gradviz.trace.strings import writable
 
 #: Version of the format that this module writes: see docs/trace-format.md.
@@ -27,6 +28,9 @@ VERSION: Final = (1, 1)
 
 #: Definitions whose JSON is longer are written as several frames.
 _MAX_FRAME: Final = 1 << 19
+
+#: The scope of a recording that keeps everything.
+_ALL: Final = Scope()
 
 Index = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 
@@ -156,7 +160,9 @@ def encode_definitions(definitions: Definitions) -> Iterator[bytes]:
         yield from _pieces(field, getattr(definitions, field))
 
 
-def describe_process(clock: ClockPair, recording: int = -1) -> Header:
+def describe_process(
+    clock: ClockPair, recording: int = -1, scope: Scope = _ALL
+) -> Header:
     """The header of a recording that begins now in this process."""
     return Header(
         version=VERSION,
@@ -170,6 +176,7 @@ def describe_process(clock: ClockPair, recording: int = -1) -> Header:
         rank=_rank(os.environ.get("RANK", "")),
         argv=tuple(map(writable, sys.argv)),
         clock=clock,
+        scope=scope,
     )
 
 

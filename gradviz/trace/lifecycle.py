@@ -46,7 +46,8 @@ not begun.
 
 What is on a device has states of its own: see `device_lifecycle`.
 
-A trace with losses is judged as far as it goes: an event may then come too early,
+A trace with losses, or with a part of the events left out on purpose, is judged as far
+as it goes: an event may then come too early,
 since what had to precede it can be among the losses, but never too late.
 """
 
@@ -131,7 +132,10 @@ def judge(trace: Trace) -> Judgement:
     """Look for events of `trace` that break a rule."""
     tables = _to_be_seen(trace)
     num_events = sum(table.num_rows for table in tables.values())
-    checker = _Checker(is_complete=trace.losses.is_complete, most=MAX_VIOLATIONS)
+    checker = _Checker(
+        is_complete=trace.losses.is_complete and trace.header.scope.has_whole_passes,
+        most=MAX_VIOLATIONS,
+    )
     for event in itertools.islice(trace.events_of(tables), MAX_SEEN):
         checker.check(event)
     return Judgement(

@@ -22,6 +22,7 @@ from gradviz.trace.events import (
     kind_name,
     own_columns,
 )
+from gradviz.trace.scope import Scope
 from gradviz.trace.table import Column, Narrow, Table
 
 #: What a trace may hold where a number is expected.
@@ -94,27 +95,17 @@ class NodeDefinitions(Mapping[int, NodeDefinition], abc.ABC):
 
     @abc.abstractmethod
     def names(
-        self,
-        nodes: Narrow,
-        of: Literal["name", "device", "module", "location"] = "name",
+        self, nodes: Narrow, of: Literal["name", "device", "module"] = "name"
     ) -> tuple[list[str], Column]:
         """The names of many nodes: each name once, and of each node which it has.
 
-        A node whose definition is lost is called ``?``. So with their devices, modules
-        and locations.
+        A node whose definition is lost is called ``?``. So with their devices and
+        modules.
         """
 
     @abc.abstractmethod
     def sequence_nrs(self, nodes: Narrow) -> Column:
         """The sequence_nr of many nodes, -1 of an AccumulateGrad, 0 if it is lost."""
-
-    @abc.abstractmethod
-    def topological_nrs(self, nodes: Narrow) -> Column:
-        """The topological_nr of many nodes, 0 if it is lost."""
-
-    @abc.abstractmethod
-    def inputs(self, nodes: Narrow) -> list[tuple[InputDefinition | None, ...]]:
-        """What many nodes expect at their inputs; nothing of one that is lost."""
 
     @abc.abstractmethod
     def edges(self, nodes: Narrow) -> "EdgeColumns":
@@ -159,6 +150,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         recording: Drawn at random: what the frames of this recording are stamped with;
             -1 where they are not.
         clock: When the recording began.
+        scope: What it was asked to keep.
     """
 
     version: tuple[int, int]
@@ -172,6 +164,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     rank: int = -1
     argv: tuple[str, ...] = ()
     clock: ClockPair
+    scope: Scope = Scope()
 
 
 class Losses(msgspec.Struct, frozen=True, kw_only=True):

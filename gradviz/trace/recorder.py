@@ -8,6 +8,7 @@ reads the clock and appends one row of integers to a list of the calling thread 
 """
 
 import atexit
+import copy
 import functools
 import inspect
 import os
@@ -20,7 +21,14 @@ from types import FrameType
 from typing import Any, Final
 
 from gradviz.trace import probe
-from gradviz.trace.buffer import MANY, TOO_MANY, Buffers, Rows
+from gradviz.trace.buffer import (
+    MANY,
+    TOO_MANY,
+    Buffers,
+    NoRows,
+    Rows,
+    ThreadRows,
+)
 from gradviz.trace.clock import Clock, clock_of_several, event_clock
 from gradviz.trace.events import (
     KINDS,
@@ -43,11 +51,8 @@ from gradviz.trace.events import (
     MemoryFreed,
     NodeCompleted,
     NodeCreated,
-    NodeFailed,
     NodeStarted,
     ProgramThreadBegun,
-    ReentrantEntered,
-    ReentrantLeft,
     StreamWaited,
     TakenOver,
     TaskBegun,
@@ -59,8 +64,9 @@ from gradviz.trace.events import (
 )
 from gradviz.trace.graph import PendingGraph
 from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED, NODE_TAKEN
-from gradviz.trace.location import Locations
+from gradviz.trace.location import Locations, NoLocations
 from gradviz.trace.model import Trace
+from gradviz.trace.node_filter import NodeFilter
 from gradviz.trace.probe import (
     How,
     NodeLike,
@@ -68,7 +74,7 @@ from gradviz.trace.probe import (
     Probe,
     Push,
 )
-from gradviz.trace.processor_time import ThreadTime
+from gradviz.trace.scope import Scope, layouts_of
 from gradviz.trace.sink import Sink
 from gradviz.trace.strings import Strings
 from gradviz.trace.writer import Counts, Writer
@@ -88,6 +94,10 @@ _MAX_TRIES: Final = 8
 _COMMON: Final = ("task", "node")
 
 
+#: The scope of a recorder that keeps everything.
+_EVERYTHING: Final = Scope()
+
+
 def _nameless(stream: str, frame: FrameType) -> tuple[str, str]:
     del stream, frame
     return "", ""
@@ -99,15 +109,13 @@ class Recorder(Probe):
     Args:
         sink: Receives the trace; a header is written to it at once.
         clock: Monotonic nanoseconds.
-        thread_clock: How long the calling thread has been running, in nanoseconds; None
-            is the operating system's with its own clock, and with any other nobody
-            knows.
         local: The class of thread-local storage; see `Buffers`.
         thread_name: The name of the calling thread.
         flush_every_s: After how many seconds at most an event is in the sink. None
             starts no writer thread: everything is written by `flush` and `close`.
         describe_stream: What a stream is called in a frame that uses it, and the line
             that made it; empty where that is not known.
+        scope: What is kept; its schedule is for who installs this.
 
     Raises:
         Exception: Whatever the sink raises when the header is written.
@@ -118,21 +126,21 @@ class Recorder(Probe):
         sink: Sink,
         *,
         clock: Clock = time.perf_counter_ns,
-        thread_clock: Clock | None = None,
         local: type[threading.local] = threading.local,
         thread_name: Callable[[], str] = lambda: threading.current_thread().name,
         flush_every_s: float | None = _FLUSH_EVERY_S,
         describe_stream: Callable[[str, FrameType], tuple[str, str]] = _nameless,
+        scope: Scope = _EVERYTHING,
     ) -> None:
         self._clock = event_clock(clock)
-        if thread_clock is None and clock is time.perf_counter_ns:
-            thread_clock = time.thread_time_ns
         self._buffers = Buffers(
-            local=local, thread_name=thread_name, thread_clock=thread_clock
+            local=local, thread_name=thread_name, layouts=layouts_of(scope)
         )
-        self._local = self._buffers.local
+        self._local: ThreadRows = self._buffers.local
         self._strings = Strings()
-        self._locations = Locations(self._strings.intern)
+        find = NoLocations if scope.stacks == "none" else Locations
+        self._locations = find(self._strings.intern)
+        self._filter = NodeFilter(scope) if scope.only else None
         self._graph = PendingGraph(self._strings)
         self._describe = describe_stream
         #: Streams whose names are known, or given up; where others were looked for.
@@ -148,6 +156,8 @@ class Recorder(Probe):
             sink,
             self._clock,
             flush_every_s,
+            scope,
+            self._filter,
         )
         _open.add(self)
         atexit.register(self.close)
@@ -165,6 +175,17 @@ class Recorder(Probe):
     def is_in(self, trace: Trace) -> bool:
         """Whether `trace` is of this recording."""
         return trace.header == self._writer.header
+
+    def muted(self) -> Probe:
+        """A probe that does the work of this one, and of what it hears keeps nothing.
+
+        A pass that begins while it is installed is not in the trace, none of it.
+        """
+        other = copy.copy(self)
+        other._is_closed = True  # so it defines nothing
+        other._named, other._tried = set(), {}
+        other._local = NoRows()
+        return other
 
     def flush(self) -> None:
         """Write what was reported before this call; see `Writer.flush`."""
@@ -191,14 +212,20 @@ class Recorder(Probe):
         sequence_nr = node.sequence_nr
         if sequence_nr == MAX_SEQUENCE_NR:
             sequence_nr = -1
+        if self._filter is not None:
+            self._filter.offer((node,))
         rows = self._local.rows[NodeCreated]
         rows.extend((now, -1, node.id, sequence_nr, self._locations.of_caller(1)))
         if len(rows) > MANY:
             self._call_writer(rows)
 
     def nodes_defined(self, nodes: Iterable[NodeLike]) -> None:
-        if not self._is_closed:
-            self._graph.define_nodes(nodes)
+        if self._is_closed:
+            return
+        if self._filter is not None:
+            nodes = tuple(nodes)
+            self._filter.offer(nodes)
+        self._graph.define_nodes(nodes)
 
     def tensor_saved(self, node: int, size_bytes: int) -> None:
         self._local.rows[TensorSaved].extend((self._clock(), -1, node, size_bytes))
@@ -267,29 +294,10 @@ class Recorder(Probe):
         )
 
     def node_started(self, task: int, node: int) -> None:
-        now, local = self._clock(), self._local
-        local.time.start(now)
-        local.rows[NodeStarted].extend((now, task, node))
+        self._local.rows[NodeStarted].extend((self._clock(), task, node))
 
     def node_completed(self, task: int, node: int) -> None:
-        now, local = self._clock(), self._local
-        local.rows[NodeCompleted].extend((now, task, node, local.time.end(now)))
-
-    def node_failed(self, task: int, node: int, error: str) -> None:
-        now, local = self._clock(), self._local
-        local.rows[NodeFailed].extend(
-            (now, task, node, self._strings.intern(error), local.time.end(now))
-        )
-
-    def reentrant_entered(self, task: int, depth: int) -> None:
-        local = self._local
-        local.time.enter()
-        local.rows[ReentrantEntered].extend((self._clock(), task, -1, depth))
-
-    def reentrant_left(self, task: int, depth: int) -> None:
-        local = self._local
-        local.time.leave()
-        local.rows[ReentrantLeft].extend((self._clock(), task, -1, depth))
+        self._local.rows[NodeCompleted].extend((self._clock(), task, node))
 
     def gradient_buffered(
         self,
@@ -384,8 +392,7 @@ class Recorder(Probe):
         )
 
     def for_this_thread(self) -> NodeReports:
-        local = self._local
-        return _NodeRows(local.rows, local.time, self._clock, self._call_writer)
+        return _NodeRows(self._local.rows, self._clock, self._call_writer)
 
     def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
         self.for_this_thread().node_taken(task, node, queue, queue_length)
@@ -502,7 +509,6 @@ class _NodeRows:
     def __init__(
         self,
         rows: dict[Hashable, Rows],
-        time: ThreadTime,
         clock: Clock,
         call_writer: Callable[[Rows], None],
     ) -> None:
@@ -510,15 +516,8 @@ class _NodeRows:
         when_readied = clock_of_several(clock, len(LAYOUTS[NODE_READIED].parts))
         when_passed_on = clock_of_several(clock, len(LAYOUTS[NODE_PASSED_ON].parts))
 
-        short = time.short
-
         def node_taken(task: int, node: int, queue: int, queue_length: int) -> None:
-            now = when_taken()
-            # As `ThreadTime.start` and, below, `end` do it, without calling them.
-            if now > time.due:
-                time.read(now)
-            time.began = now
-            rows[NODE_TAKEN].extend((now, task, node, queue, queue_length))
+            rows[NODE_TAKEN].extend((when_taken(), task, node, queue, queue_length))
 
         def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
             task: int,
@@ -568,11 +567,9 @@ class _NodeRows:
             outstanding: int,
         ) -> None:
             taken = rows[NODE_PASSED_ON]
-            now = when_passed_on()
-            took = now - time.began
             taken.extend(
                 (
-                    now,
+                    when_passed_on(),
                     task,
                     node,
                     freed_bytes,
@@ -585,7 +582,6 @@ class _NodeRows:
                     queue_length,
                     outstanding,
                     0,
-                    took if took < short else time.end(now),
                 )
             )
             if len(taken) > MANY:

@@ -34,6 +34,8 @@ from gradviz.trace.events import TaskBegun
 from gradviz.trace.frames import FrameType, Stamp, encode_frame, pack, stamped
 from gradviz.trace.graph import PendingGraph
 from gradviz.trace.joined import LAYOUTS
+from gradviz.trace.node_filter import NodeFilter
+from gradviz.trace.scope import Scope, layouts_of
 from gradviz.trace.sink import Sink
 from gradviz.trace.strings import Strings
 
@@ -71,6 +73,8 @@ class Writer:
         clock: The clock of the events.
         interval_s: How long what is reported may stay unwritten, in seconds. None
             starts no thread: nothing is written before `flush` or `close`.
+        scope: What is kept.
+        nodes: Knows of which nodes, None for all.
 
     Raises:
         Exception: Whatever the sink raises when the header is written.
@@ -84,11 +88,15 @@ class Writer:
         sink: Sink,
         clock: Clock,
         interval_s: float | None,
+        scope: Scope,
+        nodes: NodeFilter | None,
     ) -> None:
         self._buffers = buffers
         self._strings = strings
         self._graph = graph
         self._clock = clock
+        self._nodes = nodes
+        self._layouts = layouts_of(scope) if nodes is None else LAYOUTS
         self._sink: Sink | None = sink
         self._counts = Counts(0, 0, 0, 0)
         self._failure: Exception | None = None
@@ -99,7 +107,7 @@ class Writer:
         self._calls: queue.SimpleQueue[bool] = queue.SimpleQueue()
         now = read_pair(clock)
         self._next_anchor_ns = now.monotonic_ns + _ANCHOR_EVERY_NS
-        self.header: Final = describe_process(now, secrets.randbits(31))
+        self.header: Final = describe_process(now, secrets.randbits(31), scope)
         self._num_frames = 1
         sink.write(encode_frame(FrameType.HEADER, encode_json(self.header)))
         self._thread = self._start(interval_s)
@@ -227,8 +235,9 @@ class Writer:
     def _thread_frames(self, taken: Taken) -> Iterator[bytes]:
         tables = []
         num_dropped = taken.num_dropped
-        for key in taken.rows:  # see Note [Items without memory]
-            layout, numbers = LAYOUTS[key], taken.rows[key]
+        rows = taken.rows if self._nodes is None else self._nodes.pick(taken.rows)
+        for key in rows:  # see Note [Items without memory]
+            layout, numbers = self._layouts[key], rows[key]
             num_rows = len(numbers) // layout.width
             num_events = num_rows * len(layout.parts)
             try:

@@ -70,6 +70,8 @@ def _totals(summary: Summary) -> RenderableType:
     ]
     if not summary.losses.is_complete:
         rows.append(("incomplete", _losses(summary.losses)))
+    if summary.left_out:
+        rows.append(("left out", clean("; ".join(summary.left_out))))
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column()

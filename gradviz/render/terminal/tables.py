@@ -18,10 +18,7 @@ NOTHING: Final = "-"
 #: Blocks that fill a cell from the left, by eighths.
 EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 
-#: Texts of which the end says more than the beginning.
-PATH_COLUMNS: Final = frozenset({"module", "line"})
-
-TEXT_COLUMNS: Final = PATH_COLUMNS | frozenset(
+TEXT_COLUMNS: Final = frozenset(
     {
         "name",
         "device",
@@ -34,7 +31,6 @@ TEXT_COLUMNS: Final = PATH_COLUMNS | frozenset(
         "module",
         "pushed by",
         "popped by",
-        "shape",
     }
 )
 #: What is too important to be cut: it goes on in the next line.
@@ -49,14 +45,7 @@ def make_console(file: IO[str] | None = None, *, width: int | None = None) -> Co
             colours.
         width: In columns; that of the terminal by default.
     """
-    return Console(
-        file=file,
-        width=width,
-        markup=False,
-        emoji=False,
-        highlight=False,
-        force_jupyter=False,  # else parts become HTML there, and long tables text
-    )
+    return Console(file=file, width=width, markup=False, emoji=False, highlight=False)
 
 
 def make_table(*names: str) -> Table:

@@ -24,6 +24,9 @@ class Show(LazyGroup):
         "queues": Entry(
             "gradviz.cli.show_queues", "What lay in the ready queues, and for how long."
         ),
+        "critical": Entry(
+            "gradviz.cli.show_critical", "What the time of a backward pass went to."
+        ),
         "timeline": Entry(
             "gradviz.cli.show_timeline", "What each thread did, and when."
         ),

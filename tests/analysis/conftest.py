@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from gradviz.trace.model import Trace
-from gradviz.trace.probe import Push
+from gradviz.trace.probe import How, Push
 from gradviz.trace.reader import parse_trace
 from gradviz.trace.recorder import Recorder
 from gradviz.trace.sink import MemorySink
@@ -86,13 +86,30 @@ class Story:
         num_edges = sum(len(node.next_edges) for node in nodes)
         self.recorder.dependencies_counted(task, len(nodes), num_edges)
 
-    def push(self, task: int, node: Written, *, at: int) -> None:
+    def push(
+        self,
+        task: int,
+        node: Written,
+        *,
+        at: int,
+        queue: int = 1,
+        pushed_by: Written | None = None,
+    ) -> None:
         self.now = START_NS + at
-        self.recorder.task_pushed(task, node.id, 1, 0, node.id, 1, 1, -1, Push.NODE)
+        by = -1 if pushed_by is None else pushed_by.id
+        self.recorder.task_pushed(task, node.id, queue, 0, node.id, 1, 1, by, Push.NODE)
 
-    def pop(self, task: int, node: Written, *, at: int) -> None:
+    def give(
+        self, task: int, node: Written, producer: Written, *, at: int, remaining: int
+    ) -> None:
         self.now = START_NS + at
-        self.recorder.task_popped(task, node.id, 1, 0)
+        self.recorder.gradient_buffered(
+            task, node.id, producer.id, 0, remaining, 8, How.FIRST
+        )
+
+    def pop(self, task: int, node: Written, *, at: int, queue: int = 1) -> None:
+        self.now = START_NS + at
+        self.recorder.task_popped(task, node.id, queue, 0)
 
     def ran(self, task: int, node: Written, *, at: int, until: int) -> None:
         self.start(task, node, at=at)

@@ -6,6 +6,8 @@ import pytest
 
 from gradviz.render.text import duration
 
+VIEWS = ["critical", "memory", "order", "queues", "timeline", "summary"]
+
 ORDER_KEYS = {
     "index",
     "node",
@@ -49,7 +51,7 @@ def test_one_pass_is_picked_by_its_number(trace_path, call) -> None:
     assert len(json.loads(result.stdout)["order"]) == 3
 
 
-@pytest.mark.parametrize("view", ["memory", "order", "queues", "timeline", "summary"])
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("task", ["77777777", "first"])
 def test_an_unknown_pass_is_one_line(view, task, trace_path, call) -> None:
     result = call("show", view, trace_path, "--task", task)
@@ -62,6 +64,7 @@ def test_an_unknown_pass_is_one_line(view, task, trace_path, call) -> None:
 @pytest.mark.parametrize(
     ("view", "word"),
     [
+        ("critical", "Double"),
         ("order", "Double"),
         ("memory", "all of it"),
         ("queues", "1 ready queue"),
@@ -77,14 +80,14 @@ def test_a_view_prints_plain_text_when_piped(view, word, trace_path, call) -> No
     assert "\x1b" not in result.stdout
 
 
-@pytest.mark.parametrize("view", ["memory", "queues", "timeline", "summary"])
+@pytest.mark.parametrize("view", sorted({*VIEWS} - {"order"}))
 def test_a_view_is_one_json_object(view, trace_path, call) -> None:
     document = json.loads(call("show", view, trace_path, "--json").stdout)
 
     assert (document["schema"], document["version"]) == (f"gradviz.{view}", 1)
 
 
-@pytest.mark.parametrize("view", ["memory", "order", "queues", "timeline", "summary"])
+@pytest.mark.parametrize("view", VIEWS)
 def test_what_a_program_wrote_cannot_command_the_terminal(
     view, failed_path, call
 ) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 VIEWS = (
     "show_summary",
+    "show_critical",
     "show_memory",
     "show_order",
     "show_events",
@@ -33,6 +34,8 @@ COMMANDS = (
     ("show", "summary"),
     ("show", "summary", "--json"),
     ("show", "order", "--json", "--task", "all"),
+    ("show", "critical", "--task", "all"),
+    ("show", "critical", "--json"),
     ("show", "memory", "--task", "all"),
     ("show", "memory", "--json", "--task", "all"),
     ("show", "order"),

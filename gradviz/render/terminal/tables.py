@@ -31,6 +31,9 @@ TEXT_COLUMNS: Final = frozenset(
         "module",
         "pushed by",
         "popped by",
+        "shape",
+        "what",
+        "where",
     }
 )
 #: What is too important to be cut: it goes on in the next line.

@@ -1,0 +1,525 @@
+"""Causes: what had to happen before what in one backward pass, as a graph of moments.
+
+Note [Moments and what they wait for]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+A *moment* is an event of the time from the begin of a pass to its end, on the *lane* of
+its thread; streams whose kernels a thread waited for are lanes too. A moment waits for
+the one before it on its lane, and some wait for moments of other lanes as well:
+
+* a node is popped after its push, and after each gradient that it was given;
+* a wake-up is popped after its push, and a pass that was called from inside another is
+  left after it has ended;
+* a pass is completed after the last of its nodes on each thread;
+* a kernel begins after its launch, after the kernel before it in its stream and after
+  what its stream was made to wait for; a thread that waits for a stream goes on after
+  the last kernel that it waits for.
+
+The latest of these is what the moment waited for in fact. The time from there to the
+moment is the moment's own: a node that ran, the engine between two nodes, a thread that
+woke up. It passes after the latest of what is waited for, whichever that is. So the
+longest way from the begin to any moment is as long as it took, to the nanosecond, and
+what shortens a piece shortens all ways through it.
+"""
+
+import enum
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gradviz.analysis.kernel_causes import (
+    SYNCHRONIZED,
+    KernelCauses,
+    kernel_causes,
+)
+from gradviz.analysis.passes import Status
+from gradviz.analysis.spans import NEVER, spans
+from gradviz.errors import UserError
+from gradviz.trace.model import Trace
+from gradviz.trace.probe import Push, Role
+from gradviz.trace.table import Column, Table, different
+
+#: A pass with more events than this is not looked into.
+MAX_MOMENTS: Final = 1_500_000
+
+
+class Act(enum.IntEnum):
+    """What a lane does up to a moment."""
+
+    UNKNOWN = 0
+    RUNNING = 1
+    ENGINE = 2
+    SETTING_UP = 3
+    CALLBACK = 4
+    WAKING = 5
+    KERNEL = 6
+    STREAM = 7
+
+
+_KEEPS: Final = -1
+
+#: Of the events that are moments: what their thread does from then on.
+_ACTS: Final[Mapping[str, int]] = {
+    "task_begun": Act.SETTING_UP,
+    "dependencies_counted": Act.SETTING_UP,
+    "reentrant_entered": Act.SETTING_UP,
+    "task_pushed": Act.ENGINE,  # or running, if a node did it
+    "task_popped": Act.ENGINE,
+    "node_started": Act.RUNNING,
+    "gradient_buffered": Act.RUNNING,
+    "node_completed": Act.ENGINE,
+    "node_failed": Act.ENGINE,
+    "node_skipped": Act.ENGINE,
+    "callback_run": Act.CALLBACK,
+    "task_completed": Act.ENGINE,
+    "task_failed": _KEEPS,
+    "reentrant_left": Act.UNKNOWN,  # what it did when it called for that pass
+    "thread_exited": Act.UNKNOWN,
+    "kernel_launched": _KEEPS,
+    **dict.fromkeys(SYNCHRONIZED, _KEEPS),
+}
+_CODES: Final = {kind: code for code, kind in enumerate(_ACTS)}
+_CODES["kernel_began"] = len(_ACTS)
+_CODES["kernel_ended"] = len(_ACTS) + 1
+
+_ENDS: Final = ("node_completed", "node_failed", "node_skipped")
+
+#: What else is read of the trace.
+_LOOKED_AT: Final = ("queue_waited", "event_recorded", "stream_waited")
+
+
+class Causes(NamedTuple):
+    """The moments of one pass in the order of time, from its begin to its end.
+
+    Attributes:
+        task: The pass.
+        tasks: It, and those called from inside of it.
+        status: How it ended, at the last moment; if it is unfinished, that is the last
+            event that the trace has of it.
+        streams: Those that are lanes, as texts: `streams[-1 - lane]`.
+        t_ns: When each was, on the trace's clock.
+        lane: The number of its thread; below 0 that of a stream.
+        kind: See `is_kind`.
+        of_task: Its pass, -1 for none.
+        of_node: Its node, or -1.
+        before: The moment before it on its lane; 0, the begin, for the first of a lane.
+        act: What its lane did until then: an `Act`,
+        act_task: for which pass, or -1,
+        act_node: and for which node, or -1.
+        cause: The moment of another lane that it waited for, where that came later
+            than the one before it on its own; -1 where it did not.
+        woke_ns: When its thread woke up and went there; 0 where it had not slept.
+        source: Of each way from lane to lane the moment where it begins,
+        target: and where it leads.
+        pushed_by: Of what was popped who pushed it, -1 for others.
+    """
+
+    task: int
+    tasks: tuple[int, ...]
+    status: Status
+    streams: tuple[str, ...]
+    t_ns: Column
+    lane: Column
+    kind: Column
+    of_task: Column
+    of_node: Column
+    before: Column
+    act: Column
+    act_task: Column
+    act_node: Column
+    cause: Column
+    woke_ns: Column
+    source: Column
+    target: Column
+    pushed_by: Column
+
+    @property
+    def duration_ns(self) -> int:
+        """From the first moment to the last."""
+        return int(self.t_ns[-1] - self.t_ns[0])
+
+    @property
+    def took_ns(self) -> Column:
+        """How long after the latest that it waited for each moment was."""
+        latest = np.where(self.cause >= 0, self.cause, self.before)
+        return self.t_ns - self.t_ns[latest]
+
+    def is_kind(self, *kinds: str) -> npt.NDArray[np.bool_]:
+        """Which moments are events of these kinds, or of kernels."""
+        return np.isin(self.kind, [_CODES[kind] for kind in kinds])
+
+
+def find_causes(trace: Trace, task: int) -> Causes:
+    """The moments of a pass, and of all that happened meanwhile.
+
+    Raises:
+        UserError: There are more than `MAX_MOMENTS`.
+    """
+    tasks = _family(trace, task)
+    first, last, status = _extent(trace, task, tasks)
+    tables = {
+        kind: _between(trace.columns[kind], first, last)
+        for kind in (*_ACTS, *_LOOKED_AT)
+    }
+    exits = tables["thread_exited"]
+    tables["thread_exited"] = exits.at(exits.narrow("role") == Role.CALLER)
+    kernels = kernel_causes(
+        {**tables, "kernel_ran": trace.columns["kernel_ran"]}, trace.strings
+    )
+    if not len(kernels.launch):
+        tables["kernel_launched"] = tables["kernel_launched"].at(slice(0))
+    num_moments = sum(tables[kind].num_rows for kind in _ACTS)
+    if num_moments > MAX_MOMENTS:
+        raise UserError(
+            f"pass {task} has {num_moments:,} events, more than the {MAX_MOMENTS:,} "
+            f"that are looked into: record a shorter one"
+        )
+    rows = _rows(tables, kernels)
+    act, act_task, act_node = _acts(rows)
+    pushes = _pushes(rows, tables)
+    source, target = _ways(rows, kernels, pushes)
+    t_ns, before = rows.t_ns, rows.before
+    cause = np.full(len(t_ns), -1)
+    np.maximum.at(cause, target, source)
+    cause[t_ns[cause] <= t_ns[before]] = -1
+    woke_ns = _woken(rows, tables["queue_waited"])
+    waited = cause >= 0
+    act[waited] = Act.ENGINE
+    pushed_by = np.full(len(t_ns), -1)
+    pushed_by[pushes.popped] = pushes.by
+    is_lost = woke_ns > 0
+    is_lost[pushes.popped] = False
+    act[is_lost] = Act.UNKNOWN  # it slept, and what it slept for is not there
+    act[rows.is_kind("kernel_began")] = Act.STREAM
+    act[rows.is_kind("kernel_ended")] = Act.KERNEL
+    act[waited & rows.is_kind(*SYNCHRONIZED)] = Act.STREAM
+    nobody = ~np.isin(act, (Act.RUNNING, Act.KERNEL))
+    act_task[nobody] = act_node[nobody] = -1
+    return Causes(
+        task=task,
+        tasks=tuple(tasks.tolist()),
+        status=status,
+        streams=tuple(trace.strings[one] for one in rows.streams),
+        t_ns=t_ns,
+        lane=rows.lane,
+        kind=rows.kind,
+        of_task=rows.task,
+        of_node=rows.node,
+        before=before,
+        act=act,
+        act_task=act_task,
+        act_node=act_node,
+        cause=cause,
+        woke_ns=woke_ns,
+        source=source,
+        target=target,
+        pushed_by=pushed_by,
+    )
+
+
+class _Moments(NamedTuple):
+    """The moments before it is known what they wait for; see `Causes`.
+
+    Attributes:
+        t_ns: When each was.
+        lane: Its thread or stream.
+        kind: Its kind.
+        task: Its pass.
+        node: Its node.
+        by: The node that pushed what was pushed, or gave what was given; or -1.
+        what: Of what was pushed: a `Push`.
+        before: The moment before it on its lane, 0 for the first of each lane.
+        is_first: Whether it is the first of its lane.
+        in_lanes: All moments lane by lane.
+        place: Where each of them is among those.
+        seqs: The `seq` of all that are events, sorted.
+        places: Which moments these are.
+        launched: Of each kernel the moment of its launch,
+        began: that of its begin,
+        ended: and of its end; -1 where they are no moments.
+        streams: Places in the trace's strings.
+    """
+
+    t_ns: Column
+    lane: Column
+    kind: Column
+    task: Column
+    node: Column
+    by: Column
+    what: Column
+    before: Column
+    is_first: npt.NDArray[np.bool_]
+    in_lanes: Column
+    seqs: Column
+    places: Column
+    launched: Column
+    began: Column
+    ended: Column
+    streams: tuple[int, ...]
+
+    def is_kind(self, *kinds: str) -> npt.NDArray[np.bool_]:
+        return np.isin(self.kind, [_CODES[kind] for kind in kinds])
+
+    def at(self, seqs: Column) -> Column:
+        """The moments of some events, -1 for those that are none."""
+        if not len(self.seqs):
+            return np.full(len(seqs), -1)
+        place = np.minimum(np.searchsorted(self.seqs, seqs), len(self.seqs) - 1)
+        return np.where(self.seqs[place] == seqs, self.places[place], -1)
+
+
+def _rows(tables: Mapping[str, Table], kernels: KernelCauses) -> _Moments:
+    def column(name: str, other: Mapping[str, str]) -> Column:
+        parts = [
+            tables[kind][other.get(kind, name)]
+            if other.get(kind, name) in tables[kind]
+            else np.full(tables[kind].num_rows, -1)
+            for kind in _ACTS
+        ]
+        return np.concatenate(parts)
+
+    seq = column("seq", {})
+    t_ns, task, node = (column(name, {}) for name in ("t_ns", "task", "node"))
+    thread = column("thread", {})
+    by = column("pushed_by", {"gradient_buffered": "producer"})
+    what = column("what", {})
+    kind = np.repeat(np.arange(len(_ACTS)), [tables[one].num_rows for one in _ACTS])
+    order = np.argsort(seq)
+    begin, end = int(t_ns[order[0]]), int(t_ns[order[-1]])
+    streams, lanes = np.unique(kernels.stream, return_inverse=True)
+    began = np.flatnonzero((kernels.began_ns > begin) & (kernels.ended_ns <= end))
+    ended = np.flatnonzero((kernels.ended_ns > begin) & (kernels.ended_ns <= end))
+    num_events, nothing = len(seq), np.full(len(began) + len(ended), -1)
+    both = np.concatenate((began, ended))
+    t_ns = np.concatenate((t_ns, kernels.began_ns[began], kernels.ended_ns[ended]))
+    # At one time kernels end before a thread goes on, and begin after it.
+    rank = np.repeat([1, 2, 0], [num_events, len(began), len(ended)])
+    order = np.lexsort((np.concatenate((seq, both)), rank, t_ns))
+    where = np.empty(len(order), np.int64)
+    where[order] = np.arange(len(order))
+    lane = np.concatenate((thread, -1 - lanes[both]))[order]
+    in_lanes = np.argsort(lane, kind="stable")
+    is_first = np.ones(len(order), np.bool_)
+    is_first[in_lanes[1:]] = lane[in_lanes[1:]] != lane[in_lanes[:-1]]
+    before = np.zeros(len(order), np.int64)
+    before[in_lanes[1:]] = in_lanes[:-1]
+    before[is_first] = 0
+    by_seq = np.argsort(seq)
+    codes = np.repeat(
+        [_CODES["kernel_began"], _CODES["kernel_ended"]], [len(began), len(ended)]
+    )
+    rows = _Moments(
+        t_ns=t_ns[order],
+        lane=lane,
+        kind=np.concatenate((kind, codes))[order],
+        task=np.concatenate((task, nothing))[order],
+        node=np.concatenate((node, nothing))[order],
+        by=np.concatenate((by, nothing))[order],
+        what=np.concatenate((what, nothing))[order],
+        before=before,
+        is_first=is_first,
+        in_lanes=in_lanes,
+        seqs=seq[by_seq],
+        places=where[:num_events][by_seq],
+        launched=np.full(len(kernels.launch), -1),
+        began=np.full(len(kernels.launch), -1),
+        ended=np.full(len(kernels.launch), -1),
+        streams=tuple(streams.tolist()),
+    )
+    rows.launched[:] = rows.at(kernels.launch)
+    rows.began[began] = where[num_events : num_events + len(began)]
+    rows.ended[ended] = where[num_events + len(began) :]
+    return rows
+
+
+def _acts(rows: _Moments) -> tuple[Column, Column, Column]:
+    """What each lane did until each moment: an `Act`, for which pass and which node."""
+    codes = np.array([*_ACTS.values(), Act.KERNEL, Act.STREAM], np.int64)
+    act, task, node = codes[rows.kind], rows.task.copy(), rows.node.copy()
+    is_node = rows.is_kind("gradient_buffered")
+    is_node |= rows.is_kind("task_pushed") & (rows.what == Push.NODE)
+    act[is_node] = np.where(rows.by[is_node] >= 0, Act.RUNNING, _KEEPS)
+    node[is_node] = rows.by[is_node]
+    act[rows.is_first & (act == _KEEPS)] = Act.UNKNOWN
+    ordered = np.where(act[rows.in_lanes] != _KEEPS, np.arange(len(act)), 0)
+    setter = np.empty(len(act), np.int64)
+    setter[rows.in_lanes] = rows.in_lanes[np.maximum.accumulate(ordered)]
+    begun = {
+        (one_lane, one_task): moment
+        for moment, one_lane, one_task in _listed(rows, "task_begun", rows.lane)
+    }
+    for moment, one_lane, one_task in _listed(rows, "reentrant_left", rows.lane):
+        call = begun.get((one_lane, one_task), -1)
+        if call >= 0 and not rows.is_first[call]:
+            caller = setter[rows.before[call]]
+            act[moment], task[moment] = act[caller], task[caller]
+            node[moment] = node[caller]
+    known = np.flatnonzero((rows.launched >= 0) & (rows.began >= 0))
+    launcher = setter[rows.launched[known]]
+    task[rows.began[known]], node[rows.began[known]] = task[launcher], node[launcher]
+    until = setter[rows.before]
+    found = act[until], task[until], node[until]
+    # The set-up ends with the first push, whoever is said to have pushed.
+    is_pushed = rows.is_kind("task_pushed")[rows.before]
+    found[0][is_pushed & (found[0] == Act.SETTING_UP)] = Act.ENGINE
+    # What a lane did first: it is not there how it began, but perhaps what it was.
+    first = np.flatnonzero(rows.is_first)
+    is_end = rows.is_kind("node_completed", "node_failed")[first]
+    is_end |= is_node[first] & (act[first] == Act.RUNNING)
+    found[0][first] = np.where(is_end, Act.RUNNING, Act.UNKNOWN)
+    found[1][first], found[2][first] = task[first], node[first]
+    return found
+
+
+def _listed(rows: _Moments, kind: str, *columns: Column) -> Iterable[tuple[int, ...]]:
+    """The moments of a kind, some numbers of each, and its pass."""
+    places = np.flatnonzero(rows.is_kind(kind))
+    some = (one[places].tolist() for one in (*columns, rows.task))
+    return zip(places.tolist(), *some, strict=True)
+
+
+class _Pushes(NamedTuple):
+    """Tasks that were pushed and popped: by their moments, and who pushed them."""
+
+    pushed: Column
+    popped: Column
+    by: Column
+
+
+def _pushes(rows: _Moments, tables: Mapping[str, Table]) -> _Pushes:
+    found = spans(
+        tables["task_pushed"], tables["task_popped"], ("task", "node", "queue")
+    )
+    has_end = found.end != NEVER
+    return _Pushes(
+        rows.at(found.begin[has_end]),
+        rows.at(found.end[has_end]),
+        found.rows["pushed_by"][has_end],
+    )
+
+
+def _ways(
+    rows: _Moments, kernels: KernelCauses, pushes: _Pushes
+) -> tuple[Column, Column]:
+    """Of each way from lane to lane where it begins, and where it leads."""
+    pairs = np.array(kernels.pairs, np.int64).reshape(-1, 2)
+    waits = np.array(kernels.waits, np.int64).reshape(-1, 2)
+    parts = [
+        (pushes.pushed, pushes.popped),
+        _given(rows),
+        _last_ends(rows),
+        _returns(rows),
+        (rows.launched, rows.began),
+        (rows.ended[pairs[:, 0]], rows.began[pairs[:, 1]]),
+        (rows.ended[waits[:, 0]], rows.at(waits[:, 1])),
+    ]
+    source = np.concatenate([one for one, _ in parts])
+    target = np.concatenate([one for _, one in parts])
+    # What the clocks of two threads or devices have the wrong way round is no cause.
+    is_way = (source >= 0) & (source < target)
+    is_way[is_way] = rows.lane[source[is_way]] != rows.lane[target[is_way]]
+    return source[is_way], target[is_way]
+
+
+def _given(rows: _Moments) -> tuple[Column, Column]:
+    """From gradients that came to the pop of the node that they came to."""
+    given = np.flatnonzero(rows.is_kind("gradient_buffered"))
+    popped = np.flatnonzero(rows.is_kind("task_popped") & (rows.node >= 0))
+    return given, popped[_matches(rows, given, popped)] if len(popped) else given
+
+
+def _last_ends(rows: _Moments) -> tuple[Column, Column]:
+    """From the last node of a pass on each thread to the end of the pass."""
+    ends = np.flatnonzero(rows.is_kind("node_completed", "node_failed", "node_skipped"))
+    ends = ends[np.lexsort((ends, rows.lane[ends], rows.task[ends]))]
+    task, lane = rows.task[ends], rows.lane[ends]
+    is_last = np.ones(len(ends), np.bool_)
+    is_last[:-1] = (task[1:] != task[:-1]) | (lane[1:] != lane[:-1])
+    ends = ends[is_last]
+    done = {task: moment for moment, task in _listed(rows, "task_completed")}
+    target = [done.get(task, -1) for task in rows.task[ends].tolist()]
+    return ends, np.array(target, np.int64)
+
+
+def _returns(rows: _Moments) -> tuple[Column, Column]:
+    """From the end of a pass to when its caller left it."""
+    done = {
+        task: moment
+        for kind in ("task_failed", "task_completed")
+        for moment, task in _listed(rows, kind)
+    }
+    left = np.flatnonzero(rows.is_kind("reentrant_left"))
+    source = [done.get(task, -1) for task in rows.task[left].tolist()]
+    return np.array(source, np.int64), left
+
+
+def _matches(rows: _Moments, some: Column, others: Column) -> Column:
+    """Of each moment the place of one among others that is of the same node.
+
+    Where there is none, any place of one that comes before it.
+    """
+    tasks = different(rows.task)
+    nodes = different(rows.node)
+    number = np.searchsorted(tasks, rows.task) * len(nodes)
+    number += np.searchsorted(nodes, rows.node)
+    order = np.argsort(number[others], kind="stable")
+    ordered = number[others][order]
+    place = np.searchsorted(ordered, number[some])
+    place[place == len(ordered)] = 0
+    return np.where(ordered[place] == number[some], order[place], 0)
+
+
+def _woken(rows: _Moments, sleeps: Table) -> Column:
+    """When the thread woke up that popped something next, 0 where it had not slept."""
+    woke_ns = np.zeros(len(rows.t_ns), np.int64)
+    lanes = rows.lane[rows.in_lanes]
+    is_popped = rows.is_kind("task_popped")
+    threads, woken = sleeps["thread"], sleeps["t_ns"]
+    for thread in different(threads).tolist():
+        begin, end = np.searchsorted(lanes, [thread, thread + 1])
+        own = rows.in_lanes[begin:end]
+        times = woken[threads == thread]
+        place = np.searchsorted(rows.t_ns[own], times)
+        times, place = times[place < len(own)], place[place < len(own)]
+        woke_ns[own[place]] = times
+    return np.where(is_popped, woke_ns, 0)
+
+
+def _family(trace: Trace, task: int) -> Column:
+    """A pass and all that were called from inside it."""
+    begun = trace.columns["task_begun"]
+    found = newest = np.array([task], np.int64)
+    while len(newest):
+        called = begun["task"][np.isin(begun.narrow("parent"), newest)]
+        newest = np.setdiff1d(called, found)
+        found = np.concatenate((found, newest))
+    return found
+
+
+def _extent(trace: Trace, task: int, tasks: Column) -> tuple[int, int, Status]:
+    """The `seq` of the begin of a pass and of its end, and how it ended."""
+    begun = trace.columns["task_begun"]
+    first = int(begun["seq"][begun.narrow("task") == task][0])
+    outcomes: tuple[tuple[str, Status], ...] = (
+        ("task_failed", "failed"),
+        ("task_completed", "completed"),
+    )
+    for kind, status in outcomes:
+        rows = trace.columns[kind]
+        ends = rows["seq"][rows.narrow("task") == task]
+        if len(ends) and ends[-1] > first:
+            return first, int(ends[-1]), status
+    seqs = [
+        table["seq"][np.isin(table.narrow("task"), tasks)]
+        for table in (trace.columns[kind] for kind in _ACTS)
+    ]
+    last = max(int(one.max(initial=first)) for one in seqs)
+    return first, last, "unfinished"
+
+
+def _between(table: Table, first: int, last: int) -> Table:
+    """The rows from one `seq` to another."""
+    seq = table.narrow("seq")
+    begin, end = np.searchsorted(seq, [first, last + 1])
+    return table.at(slice(int(begin), int(end)))

@@ -1,0 +1,39 @@
+"""``gradviz show critical``."""
+
+from pathlib import Path
+
+import click
+
+from gradviz.analysis.critical_path import (
+    MAX_TASKS,
+    document_of,
+    find_critical_path,
+)
+from gradviz.analysis.passes import select_task
+from gradviz.cli.notes import note
+from gradviz.cli.options import json_option, task_option, trace_argument
+from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.writing import print_json
+from gradviz.render.terminal import print_critical_path
+
+
+@click.command("critical")
+@trace_argument
+@task_option
+@json_option
+def command(trace_path: Path | None, task: str, as_json: bool) -> None:
+    """Show what the time of a backward pass went to, and what could shorten it.
+
+    Example:
+        gradviz show critical first.gvt
+    """
+    trace = read_trace(find_trace(trace_path))
+    tasks = select_task(trace, task)
+    for one in tasks[:MAX_TASKS]:
+        path = find_critical_path(trace, one)
+        if as_json:
+            print_json(document_of(path))
+        else:
+            print_critical_path(path)
+    if (more := len(tasks) - MAX_TASKS) > 0:
+        note(f"the first {MAX_TASKS} passes are shown, {more:,} more are not")

@@ -1,0 +1,90 @@
+import pytest
+
+from gradviz.analysis.critical_path import CriticalPath, NodeCost, Segment
+from gradviz.render.terminal import print_critical_path
+from gradviz.render.terminal.critical_path import MAX_SEGMENTS
+
+
+def segment(begin_ns, end_ns, **changes):
+    fields = {
+        "kind": "running",
+        "thread": 0,
+        "stream": "",
+        "task": 4,
+        "node": 9,
+        "name": "MulBackward0",
+    }
+    return Segment(begin_ns=begin_ns, end_ns=end_ns, **(fields | changes))
+
+
+def path(*segments, **changes):
+    fields = {
+        "task": 4,
+        "status": "completed",
+        "is_whole": True,
+        "origin_ns": 0,
+        "duration_ns": segments[-1].end_ns,
+        "totals": {"running": segments[-1].end_ns},
+        "num_segments": len(segments),
+        "nodes": (
+            NodeCost(
+                task=4,
+                node=9,
+                name="MulBackward0",
+                thread=0,
+                own_ns=500,
+                on_path_ns=500,
+                slack_ns=0,
+                if_free_ns=600,
+            ),
+        ),
+        "num_nodes": 1,
+        "num_recomputed": 1,
+        "threads": {0: "MainThread"},
+    }
+    return CriticalPath(segments=segments, **(fields | changes))
+
+
+def words(lines):
+    return [" ".join(line.split()) for line in lines]
+
+
+def test_segments_say_when_they_were_and_where_and_what_would_be_saved(shown):
+    one = path(
+        segment(0, 500),
+        segment(
+            500, 1_000, kind="stream", thread=-1, stream="sim:0/1", node=-1, name=""
+        ),
+    )
+
+    lines = words(shown(lambda console: print_critical_path(one, console), width=100))
+
+    assert "0 ns 500 ns 50% running MulBackward0 9 0 MainThread" in lines
+    assert "500 ns 500 ns 50% to and from a stream sim:0/1" in lines
+    assert "MulBackward0 9 4 500 ns 600 ns 400 ns" in lines
+
+
+def test_short_segments_between_long_ones_are_told_together(shown):
+    long = [segment(1_000 * i, 1_000 * i + 990) for i in range(1, MAX_SEGMENTS + 1)]
+    short = [segment(0, 1), segment(1, 2), segment(2, 3)]
+
+    lines = words(
+        shown(lambda console: print_critical_path(path(*short, *long), console))
+    )
+
+    assert [line for line in lines if "shorter" in line] == ["0 ns 3 ns 0% 3 shorter"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"status": "unfinished"}, "This is the path to the last event that is there."),
+        ({"is_whole": False}, "Some of the trace is lost"),
+    ],
+)
+def test_what_is_missing_is_said(changes, said, shown):
+    one = path(segment(0, 500), **changes)
+
+    lines = shown(lambda console: print_critical_path(one, console), width=100)
+
+    assert any(said in line for line in lines)

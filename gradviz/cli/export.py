@@ -33,9 +33,12 @@ class FileFormat(NamedTuple):
     is_table: bool = False
 
 
-#: By the name of their module in `gradviz.export`. Of two suffixes that a name ends
-#: with the longer one comes first.
+#: By the name of their module in `gradviz.export`. Of two suffixes of which one ends
+#: with the other the longer one comes first.
 FORMATS: Final = {
+    "speedscope": FileFormat((".speedscope.json",)),
+    "chrome": FileFormat((".json",)),
+    "perfetto": FileFormat((".pftrace", ".perfetto-trace")),
     "jsonl": FileFormat((".jsonl",)),
     "parquet": FileFormat((".parquet",), is_table=True),
     "csv": FileFormat((".csv",), is_table=True),
@@ -80,6 +83,9 @@ def command(
     r"""Write a trace as a file that other tools read.
 
     \b
+    perfetto    a timeline for ui.perfetto.dev
+    chrome      the same for chrome://tracing
+    speedscope  what each thread ran, for speedscope.app
     jsonl       typed events, one a line
     sqlite      a database of all tables
     parquet     one table, by columns

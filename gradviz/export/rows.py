@@ -101,7 +101,7 @@ def nodes_rows(trace: Trace) -> Iterator[TableRow]:
             node.device,
             node.module or None,
             node.location or None,
-            _inputs(node),
+            inputs_in_words(node),
         )
 
 
@@ -208,7 +208,7 @@ def _definitions(trace: Trace) -> Iterator[NodeDefinition]:
         yield definition(trace, node)
 
 
-def _inputs(node: NodeDefinition) -> str:
+def inputs_in_words(node: NodeDefinition) -> str:
     """What a node expects, as text: ``float32[64, 10] cpu; any``."""
     told = [
         "any"

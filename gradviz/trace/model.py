@@ -119,6 +119,24 @@ class ThreadDefinition(msgspec.Struct, frozen=True):
     name: str
 
 
+class ProcessDefinition(msgspec.Struct, frozen=True):
+    """A process that was recorded, and the numbers of its threads.
+
+    Attributes:
+        pid: Its id.
+        rank: Its number in a distributed run, -1 outside one.
+        host: Name of the machine.
+        argv: The program and its arguments.
+        threads: Which of the trace's threads are its own.
+    """
+
+    pid: int
+    rank: int
+    host: str
+    argv: tuple[str, ...]
+    threads: tuple[int, ...]
+
+
 class QueueDefinition(msgspec.Struct, frozen=True):
     """A ready queue.
 
@@ -244,6 +262,15 @@ class Trace:
     def num_events(self) -> int:
         """How many events there are."""
         return sum(table.num_rows for table in self.columns.values())
+
+    @property
+    def processes(self) -> tuple[ProcessDefinition, ...]:
+        """The processes that were recorded: one, unless traces were merged."""
+        header = self.header
+        own = ProcessDefinition(
+            header.pid, header.rank, header.host, header.argv, tuple(self.threads)
+        )
+        return (own,)
 
     @property
     def tasks(self) -> tuple[int, ...]:

@@ -128,6 +128,21 @@ class Story:
         self.recorder.node_failed(task, node.id, error)
         self.recorder.task_failed(task, node.id, error)
 
+    def gradient(
+        self,
+        task: int,
+        node: Written,
+        producer: Written,
+        size_bytes: int,
+        *,
+        at: int,
+        how: How = How.FIRST,
+    ) -> None:
+        self.now = START_NS + at
+        self.recorder.gradient_buffered(
+            task, node.id, producer.id, 0, 0, size_bytes, how
+        )
+
     def capture(self, task: int, node: Written, *, at: int) -> None:
         self.now = START_NS + at
         self.recorder.capture_taken(task, node.id, 0)

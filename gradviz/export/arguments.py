@@ -1,0 +1,105 @@
+"""What a viewer shows of a slice: its name, and what is said when one points at it."""
+
+from pathlib import PurePath
+from typing import TypeAlias
+
+from gradviz.analysis.executions import MAX_TEXT, STATUSES, definition
+from gradviz.analysis.kernels import KernelRun
+from gradviz.export.activity import Activity
+from gradviz.export.rows import inputs_in_words
+from gradviz.export.slices import NODE, PASS, PUSH, Slice
+from gradviz.trace.model import ProcessDefinition, Trace
+from gradviz.trace.strings import shortened
+
+Arguments: TypeAlias = dict[str, int | str]
+
+
+def title(trace: Trace, what: Activity, one: Slice) -> str:
+    """What a slice of a thread is called."""
+    if one.kind == PASS:
+        return f"backward pass {what.passes[one.place].task}"
+    if one.kind == NODE:
+        return definition(trace, int(what.runs.node[one.place])).name
+    if one.kind == PUSH:
+        return f"push {queued_title(trace, what, one.place)}"
+    return "waiting"
+
+
+def queued_title(trace: Trace, what: Activity, place: int) -> str:
+    """What a task in a queue is called."""
+    node = int(what.queueing.node[place])
+    return "wake-up" if node < 0 else definition(trace, node).name
+
+
+def arguments(trace: Trace, what: Activity, one: Slice) -> Arguments:
+    """What is said of a slice of a thread."""
+    if one.kind == PASS:
+        own = what.passes[one.place]
+        found: Arguments = {"task": own.task, "depth": own.depth, "status": own.status}
+        if own.parent >= 0:
+            found["parent"] = own.parent
+        return found | ({"error": own.error} if own.error else {})
+    if one.kind == NODE:
+        return _of_run(trace, what, one.place)
+    if one.kind == PUSH:
+        return of_queued(what, one.place)
+    return {"queue": queue_name(trace, one.place)}
+
+
+def of_queued(what: Activity, place: int) -> Arguments:
+    """What is said of a task in a queue."""
+    queueing = what.queueing
+    return {"task": int(queueing.task[place]), "node": int(queueing.node[place])}
+
+
+def of_kernel(kernel: KernelRun) -> Arguments:
+    """What is said of work of a stream."""
+    found: Arguments = {
+        "kernel": kernel.kernel,
+        "launched_by_thread": kernel.thread,
+        "waited_ns": max(kernel.start_ns - kernel.launched_ns, 0),
+    }
+    return found | ({"location": kernel.location} if kernel.location else {})
+
+
+def process_name(process: ProcessDefinition) -> str:
+    """The program, and which of a distributed run it is."""
+    program = PurePath(process.argv[0]).name if process.argv else "gradviz"
+    rank = f" (rank {process.rank})" if process.rank >= 0 else ""
+    return shortened(program, MAX_TEXT) + rank
+
+
+def queue_name(trace: Trace, queue: int) -> str:
+    """What a queue is called."""
+    known = trace.queues.get(queue)
+    return "?" if known is None else shortened(known.name, MAX_TEXT)
+
+
+def thread_name(trace: Trace, thread: int) -> str:
+    """What a thread is called."""
+    known = trace.threads.get(thread)
+    return f"thread {thread}" if known is None else shortened(known.name, MAX_TEXT)
+
+
+def _of_run(trace: Trace, what: Activity, place: int) -> Arguments:
+    runs = what.runs
+    node = definition(trace, int(runs.node[place]))
+    found: Arguments = {
+        "task": int(runs.task[place]),
+        "node": node.id,
+        "device": node.device,
+        "topological_nr": node.topological_nr,
+        "status": STATUSES[int(runs.status[place])],
+    }
+    if node.sequence_nr < 2**63:  # that of every AccumulateGrad is none of its own
+        found["sequence_nr"] = node.sequence_nr
+    if node.inputs:
+        found["inputs"] = inputs_in_words(node)
+    if runs.waited_ns[place] >= 0:
+        found["waited_ns"] = int(runs.waited_ns[place])
+    if runs.error[place] >= 0:
+        found["error"] = shortened(trace.strings[int(runs.error[place])], MAX_TEXT)
+    for name in ("module", "location"):
+        if text := getattr(node, name):
+            found[name] = text
+    return found

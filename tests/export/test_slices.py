@@ -1,0 +1,51 @@
+import itertools
+import random
+
+import pytest
+
+from gradviz.export.slices import NODE, Slice, apart, begins_and_ends, nesting
+
+
+def some(seed):
+    """Slices at random times, in the order in which they begin."""
+    chance = random.Random(seed)
+    pairs = [sorted(chance.choices(range(40), k=2)) for _ in range(30)]
+    slices = [Slice(begin, end, NODE, n) for n, (begin, end) in enumerate(pairs)]
+    return sorted(slices, key=lambda one: (one.begin_ns, -one.end_ns))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_slices_of_a_track_nest_whatever_they_are(seed):
+    slices = some(seed)
+    tracks = nesting(slices)
+
+    assert sorted(one for track in tracks for one in track) == sorted(slices)
+    for track in tracks:
+        still_open, last = [], 0
+        for t_ns, one, begins in begins_and_ends(track):
+            assert last <= t_ns
+            last = t_ns
+            if begins:
+                still_open.append(one)
+            else:
+                assert still_open.pop() == one
+        assert still_open == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_apart_never_overlaps_and_takes_no_more_tracks_than_needed(seed):
+    lasting = [(one.begin_ns, one.end_ns, one.place) for one in some(seed)]
+    tracks = apart(lasting)
+
+    assert sorted(one for track in tracks for one in track) == sorted(lasting)
+    for track in tracks:
+        assert all(a[1] <= b[0] for a, b in itertools.pairwise(track))
+    at_once = max(sum(begin <= t < end for begin, end, _ in lasting) for t in range(40))
+    assert len(tracks) <= at_once + 1
+
+
+def test_what_nests_stays_on_one_track():
+    outer, inner, next_ = (Slice(*times, NODE, 0) for times in ((0, 9), (2, 5), (5, 9)))
+
+    assert nesting([outer, inner, next_]) == [[outer, inner, next_]]
+    assert len(nesting([outer, Slice(5, 12, NODE, 1)])) == 2

@@ -49,6 +49,11 @@ else:  # a type checker must not believe that there is every name
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401 - IPython is optional
+    """Make the magic ``%%gradviz``; called by ``%load_ext gradviz``."""
+    importlib.import_module("gradviz.cli.notebook").register(shell)
+
+
 def __dir__() -> list[str]:
     api = importlib.import_module("gradviz.api")
     return sorted({*globals(), *api.__all__})

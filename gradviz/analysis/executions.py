@@ -287,7 +287,8 @@ def _last(
     if not len(ordered):
         return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
     found = (place >= 0) & (ordered[place] == keys)
-    return np.where(found, table.narrow(name)[order[place]], 0), found
+    numbers = table.narrow(name)[order[place]].astype(np.int64)
+    return np.where(found, numbers, 0), found
 
 
 def _status(status: NodeStatus) -> int:

@@ -1,26 +1,42 @@
 """The execution order of a backward pass."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
 import numpy as np
 
 from gradviz.analysis.executions import (
-    Execution,
+    Executions,
     NodeStatus,
     as_list,
-    definition,
     execution_columns,
 )
+from gradviz.analysis.labels import Label, are_meant, labels
 from gradviz.analysis.passes import MAX_PASSES
+from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.model import Trace
+from gradviz.trace.table import Column
 
 SCHEMA: Final = "gradviz.order"
 VERSION: Final = 1
 
 #: So many rows are shown; rows beyond them are counted.
 MAX_ROWS: Final = 100_000
+
+#: What rows can be sorted by: times, of which the longest comes first, and labels.
+OrderKey: TypeAlias = Literal["start", "duration", "wait"] | Label
+
+ORDER_KEYS: Final[tuple[OrderKey, ...]] = tuple(
+    key for part in get_args(OrderKey) for key in get_args(part)
+)
+
+#: So many inputs of a node are told, and so many dimensions of each.
+MAX_INPUTS: Final = 8
+MAX_DIMENSIONS: Final = 16
+
+#: After all that can be sorted.
+_LAST: Final = np.iinfo(np.int64).max
 
 
 class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +55,10 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
         waited_ns: From its push to its pop; None if it was never queued.
         status: How its evaluation ended.
         error: What it raised, empty if it did not.
+        module: The part of a model that made it, empty outside a model.
+        location: The line of the program that made it, empty if that is not known.
+        shapes: Of the gradient at each of its inputs, None for any; of very many inputs
+            or dimensions the first.
     """
 
     index: int
@@ -53,20 +73,27 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
     waited_ns: int | None
     status: NodeStatus = "completed"
     error: str = ""
+    module: str = ""
+    location: str = ""
+    shapes: tuple[tuple[int, ...] | None, ...] = ()
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """The execution order of one pass.
+    """The execution order of one pass, or some of its rows in another order.
 
     Attributes:
         task: The pass.
-        rows: Its nodes; of very many the first.
-        omitted: How many more there are.
+        num_nodes: How many nodes ran in it.
+        rows: Those that were asked for; of very many the first.
+        omitted: How many more there are of these.
+        sort: What they are sorted by.
     """
 
     task: int
+    num_nodes: int
     rows: tuple[OrderRow, ...]
     omitted: int
+    sort: OrderKey = "start"
 
 
 def execution_order(trace: Trace, task: int) -> tuple[OrderRow, ...]:
@@ -78,46 +105,117 @@ def execution_order(trace: Trace, task: int) -> tuple[OrderRow, ...]:
     return order.rows
 
 
-def execution_orders(trace: Trace, tasks: Sequence[int]) -> Iterator[Order]:
+def execution_orders(
+    trace: Trace,
+    tasks: Sequence[int],
+    *,
+    sort: OrderKey = "start",
+    filters: Sequence[tuple[Label, str]] = (),
+    limit: int = MAX_ROWS,
+) -> Iterator[Order]:
     """The execution order of each of some passes.
 
     Of very many nodes the first, and of more than `MAX_PASSES` passes.
+
+    Args:
+        trace: The trace.
+        tasks: The passes.
+        sort: What the rows of a pass are sorted by, those that are equal by start.
+        filters: Labels that nodes must have; see `labels.is_meant`.
+        limit: No more rows of each pass.
     """
     runs = execution_columns(trace, tasks)
     order = np.argsort(runs.task, kind="stable")
     ordered = runs.task[order]
+    index = np.empty(len(order), np.int64)
+    index[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    order = np.lexsort((index, _ranks(trace, runs, sort), runs.task))
     wanted = np.array(tasks[:MAX_PASSES], np.int64)
-    begins = np.searchsorted(ordered, wanted).tolist()
-    ends = np.searchsorted(ordered, wanted, side="right").tolist()
+    sizes = np.diff(_borders(ordered, wanted)).ravel().tolist()
+    order = order[are_meant(trace, runs, filters)[order]]
+    borders = _borders(runs.task[order], wanted).tolist()
     left = MAX_ROWS
-    for task, begin, end in zip(tasks, begins, ends, strict=False):
-        shown = min(end - begin, left)
+    for task, size, (begin, end) in zip(tasks, sizes, borders, strict=False):
+        shown = min(end - begin, limit, left)
         left -= shown
-        own = as_list(trace, runs.at(order[begin : begin + shown])) if shown else []
-        yield Order(task=task, rows=_rows(trace, own), omitted=end - begin - shown)
-
-
-def _rows(trace: Trace, runs: Iterable[Execution]) -> tuple[OrderRow, ...]:
-    rows = []
-    for index, run in enumerate(runs):
-        node = definition(trace, run.node)
-        rows.append(
-            OrderRow(
-                index=index,
-                node=node.id,
-                name=node.name,
-                sequence_nr=node.sequence_nr,
-                topological_nr=node.topological_nr,
-                device=node.device,
-                thread=run.thread,
-                start_ns=run.start_ns,
-                end_ns=run.end_ns,
-                waited_ns=run.waited_ns,
-                status=run.status,
-                error=run.error,
-            )
+        own = order[begin : begin + shown]
+        yield Order(
+            task=task,
+            num_nodes=size,
+            rows=_rows(trace, runs.at(own), index[own]) if shown else (),
+            omitted=end - begin - shown,
+            sort=sort,
         )
-    return tuple(rows)
+
+
+def _borders(tasks: Column, wanted: Column) -> Column:
+    """From where to where each of the passes wanted is among others, sorted."""
+    begins = np.searchsorted(tasks, wanted)
+    return np.stack((begins, np.searchsorted(tasks, wanted, side="right")), axis=1)
+
+
+def _ranks(trace: Trace, runs: Executions, sort: OrderKey) -> Column:
+    """What rows are sorted by, before their order of start."""
+    match sort:
+        case "start":
+            return np.zeros(len(runs.node), np.int64)
+        case "duration":
+            return np.where(runs.has_ended, -runs.took_ns, _LAST)
+        case "wait":
+            return np.where(runs.waited_ns < 0, _LAST, -runs.waited_ns)
+        case _:
+            return labels(trace, runs, sort).place
+
+
+def _rows(trace: Trace, runs: Executions, index: Column) -> tuple[OrderRow, ...]:
+    def texts(of: Label) -> Iterator[str]:
+        found = labels(trace, runs, of)
+        return map(found.texts.__getitem__, found.place.tolist())
+
+    return tuple(
+        OrderRow(
+            index=place,
+            node=run.node,
+            name=name,
+            sequence_nr=MAX_SEQUENCE_NR if sequence_nr < 0 else sequence_nr,
+            topological_nr=topological_nr,
+            device=device,
+            thread=run.thread,
+            start_ns=run.start_ns,
+            end_ns=run.end_ns,
+            waited_ns=run.waited_ns,
+            status=run.status,
+            error=run.error,
+            module=module,
+            location=location,
+            shapes=tuple(
+                None if one is None else one.shape[:MAX_DIMENSIONS]
+                for one in inputs[:MAX_INPUTS]
+            ),
+        )
+        for (
+            place,
+            run,
+            name,
+            device,
+            module,
+            location,
+            sequence_nr,
+            topological_nr,
+            inputs,
+        ) in zip(
+            index.tolist(),
+            as_list(trace, runs),
+            texts("name"),
+            texts("device"),
+            texts("module"),
+            texts("source"),
+            trace.nodes.sequence_nrs(runs.node).tolist(),
+            trace.nodes.topological_nrs(runs.node).tolist(),
+            trace.nodes.inputs(runs.node),
+            strict=True,
+        )
+    )
 
 
 def document_of(order: Order) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Options and arguments that several commands share."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -63,6 +63,13 @@ task_option = click.option(
     help="Which backward passes.",
 )
 
+limit_option = click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Show no more than the first N rows.",
+)
+
 trace_argument = click.argument(
     "trace_path",
     metavar="[TRACE]",
@@ -87,6 +94,45 @@ def nanoseconds(
     if found is None:
         raise click.BadParameter(f"{value!r} is no time such as 1.5ms, 20us or 2s")
     return round(float(found[1]) * _UNITS[found[2].replace("µ", "u")])
+
+
+def sort_option(keys: Sequence[str], default: str) -> Callable[[Command], Command]:
+    """What rows are sorted by: one of `keys`."""
+    return click.option(
+        "--sort",
+        type=click.Choice(keys),
+        default=default,
+        show_default=True,
+        help="What to sort by: of numbers the largest comes first.",
+    )
+
+
+def filter_option(keys: Sequence[str]) -> Callable[[Command], Command]:
+    """Which rows are meant: ``KEY=TEXT``, any number of times, as pairs."""
+
+    def pairs(
+        context: click.Context, parameter: click.Parameter, value: Sequence[str]
+    ) -> tuple[tuple[str, str], ...]:
+        del context, parameter
+        found = []
+        for one in value:
+            key, equals, text = one.partition("=")
+            if key not in keys or not equals:
+                raise click.BadParameter(
+                    f"{one!r} is no KEY=TEXT with one of the keys {', '.join(keys)}"
+                )
+            found.append((key, text))
+        return tuple(found)
+
+    return click.option(
+        "--filter",
+        "filters",
+        multiple=True,
+        callback=pairs,
+        metavar="KEY=TEXT",
+        help=f"Only what has TEXT in its KEY, which is {', '.join(keys[:-1])} or "
+        f"{keys[-1]}; with *, ? or [...] that is all of it. Several have to hold.",
+    )
 
 
 def output_option(default: str) -> Callable[[Command], Command]:

@@ -119,7 +119,7 @@ def known_rows(kind: type[Event], columns: Integers) -> Integers:
     """The columns and rows of a block that this version understands.
 
     A later version may have appended columns, which are left out, or members to an
-    enum, whose rows are. Columns that an earlier version did not have are zero.
+    enum, whose rows are. Columns that an earlier version did not have are filled.
 
     Raises:
         DamageError: Not even the columns of every event are there.
@@ -129,8 +129,11 @@ def known_rows(kind: type[Event], columns: Integers) -> Integers:
     if len(columns) < len(_WRITTEN):
         raise DamageError(f"its rows of {kind_name(kind)} are too short")
     if len(columns) < width:
-        missing = np.zeros((width - len(columns), columns.shape[1]), np.int64)
-        columns = np.concatenate((columns, missing))
+        absent = np.array([one.absent for one in own], np.int64)
+        missing = absent[len(columns) - len(_WRITTEN) :, np.newaxis]
+        columns = np.concatenate(
+            (columns, np.repeat(missing, columns.shape[1], axis=1))
+        )
     columns = columns[:width]
     for number, column in enumerate(own, len(_WRITTEN)):
         if issubclass(column.type, enum.Enum):

@@ -38,8 +38,10 @@ from collections import deque
 from collections.abc import Callable, Hashable, Mapping
 from typing import Final, NamedTuple, Protocol
 
+from gradviz.trace.clock import Clock
 from gradviz.trace.columns import RowLayout
 from gradviz.trace.joined import LAYOUTS
+from gradviz.trace.processor_time import ThreadTime
 
 #: At so many integers in a list the writer is called before its time.
 MANY: Final = 50_000
@@ -67,6 +69,10 @@ class ThreadRows(Protocol):
     buffer: "ThreadBuffer"
     rows: dict[Hashable, Rows]
 
+    @property
+    def time(self) -> ThreadTime:
+        """How long it has been running."""
+
 
 class Taken(NamedTuple):
     """What the writer took from one thread.
@@ -89,6 +95,7 @@ class Buffers:
         local: `threading.local`, or what stands for it under another scheduler: a
             subclass's ``__init__`` runs anew in each thread.
         thread_name: The name of the calling thread.
+        thread_clock: How long the calling thread has been running; None: not known.
         layouts: Of those rows that are kept.
 
     Attributes:
@@ -100,6 +107,7 @@ class Buffers:
         *,
         local: type[threading.local],
         thread_name: Callable[[], str],
+        thread_clock: Clock | None = None,
         layouts: Mapping[Hashable, RowLayout] = LAYOUTS,
     ) -> None:
         self._thread_name = thread_name
@@ -114,8 +122,10 @@ class Buffers:
             # What a finaliser finds that runs while `__init__` does: its events drop.
             buffer = _dropping()
             rows = buffer.rows
+            time = ThreadTime(None)
 
             def __init__(self) -> None:
+                self.time = ThreadTime(thread_clock)
                 self.life = _Life()
                 self.buffer = add(self.life)
                 self.rows = self.buffer.rows
@@ -217,6 +227,11 @@ class NoRows:
     def __init__(self) -> None:
         self.buffer = _dropping()
         self.rows: dict[Hashable, Rows] = dict.fromkeys(LAYOUTS, _NOWHERE)
+
+    @property
+    def time(self) -> ThreadTime:
+        """Nobody's: threads do not share one."""
+        return ThreadTime(None)
 
 
 class _Dropped:

@@ -173,16 +173,25 @@ class NodeStarted(Event, frozen=True, kw_only=True):
 
 
 class NodeCompleted(Event, frozen=True, kw_only=True):
-    """The node ran and its gradients were handed on."""
+    """The node ran and its gradients were handed on.
+
+    Its thread was running for `thread_time_ns` of the time since it started, a backward
+    that it called included; -1 where that is not known.
+    """
 
     code = 31
+    thread_time_ns: int = -1
 
 
 class NodeFailed(Event, frozen=True, kw_only=True):
-    """The node, or one of its hooks or checks, raised."""
+    """The node, or one of its hooks or checks, raised.
+
+    `thread_time_ns` is that of `NodeCompleted`.
+    """
 
     code = 32
     error: str
+    thread_time_ns: int = -1
 
 
 class NodeSkipped(Event, frozen=True, kw_only=True):
@@ -565,10 +574,12 @@ class EventColumn(msgspec.Struct, frozen=True):
         name: The field's name.
         type: What the integers stand for: ``int`` and ``bool`` themselves, ``str`` an
             index into the trace's strings, an enum its values.
+        absent: What stands for it in traces of versions that did not have it.
     """
 
     name: str
     type: type
+    absent: int = 0
 
 
 def kind_name(event: type[Event]) -> str:
@@ -582,9 +593,13 @@ def own_columns(event: type[Event]) -> tuple[EventColumn, ...]:
     hints = typing.get_type_hints(event)
     common = set(Event.__struct_fields__)
     return tuple(
-        EventColumn(name, hints[name])
-        for name in event.__struct_fields__
-        if name not in common
+        EventColumn(
+            one.name,
+            hints[one.name],
+            one.default if isinstance(one.default, int) else 0,
+        )
+        for one in msgspec.structs.fields(event)
+        if one.name not in common
     )
 
 

@@ -36,7 +36,7 @@ NODE_TAKEN: Final = "node_taken"
 NODE_READIED: Final = "node_readied"
 
 #: Rows of `Probe.node_passed_on`: ``t_ns, task, node`` and its other parameters in
-#: their order, then a zero.
+#: their order, then a zero and the node's processor time.
 NODE_PASSED_ON: Final = "node_passed_on"
 
 
@@ -69,12 +69,12 @@ LAYOUTS: Final[dict[Hashable, RowLayout]] = {
         ),
     ),
     NODE_PASSED_ON: RowLayout(
-        13,
+        14,
         (
             _part(BufferFreed, 0, (0, 1, 2, 3)),
             _part(GradientBuffered, 1, (0, 1, 4, 2, 5, 12, 6, 12)),
             _part(TaskPushed, 2, (0, 1, 4, 7, 8, 9, 10, 11, 2, 12)),
-            _part(NodeCompleted, 3, (0, 1, 2)),
+            _part(NodeCompleted, 3, (0, 1, 2, 13)),
         ),
     ),
 }

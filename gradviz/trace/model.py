@@ -95,17 +95,27 @@ class NodeDefinitions(Mapping[int, NodeDefinition], abc.ABC):
 
     @abc.abstractmethod
     def names(
-        self, nodes: Narrow, of: Literal["name", "device", "module"] = "name"
+        self,
+        nodes: Narrow,
+        of: Literal["name", "device", "module", "location"] = "name",
     ) -> tuple[list[str], Column]:
         """The names of many nodes: each name once, and of each node which it has.
 
-        A node whose definition is lost is called ``?``. So with their devices and
-        modules.
+        A node whose definition is lost is called ``?``. So with their devices, modules
+        and locations.
         """
 
     @abc.abstractmethod
     def sequence_nrs(self, nodes: Narrow) -> Column:
         """The sequence_nr of many nodes, -1 of an AccumulateGrad, 0 if it is lost."""
+
+    @abc.abstractmethod
+    def topological_nrs(self, nodes: Narrow) -> Column:
+        """The topological_nr of many nodes, 0 if it is lost."""
+
+    @abc.abstractmethod
+    def inputs(self, nodes: Narrow) -> list[tuple[InputDefinition | None, ...]]:
+        """What many nodes expect at their inputs; nothing of one that is lost."""
 
     @abc.abstractmethod
     def edges(self, nodes: Narrow) -> "EdgeColumns":

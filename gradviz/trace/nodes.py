@@ -154,9 +154,13 @@ class Nodes(NodeDefinitions):
         return len(self._rows.numbers)
 
     def names(
-        self, nodes: Narrow, of: Literal["name", "device", "module"] = "name"
+        self,
+        nodes: Narrow,
+        of: Literal["name", "device", "module", "location"] = "name",
     ) -> tuple[list[str], Column]:
         """See `NodeDefinitions.names`."""
+        if of == "location":
+            return self._locations(nodes)
         indices = self._numbers(nodes, of, lost=_LOST)
         different, places = np.unique(indices, return_inverse=True)
         # Two indices may stand for the same text.
@@ -174,6 +178,25 @@ class Nodes(NodeDefinitions):
         """See `NodeDefinitions.sequence_nrs`."""
         return self._numbers(nodes, "sequence_nr", lost=0)
 
+    def topological_nrs(self, nodes: Narrow) -> Column:
+        """See `NodeDefinitions.topological_nrs`."""
+        return self._numbers(nodes, "topological_nr", lost=0)
+
+    def inputs(self, nodes: Narrow) -> list[tuple[InputDefinition | None, ...]]:
+        """See `NodeDefinitions.inputs`."""
+        rows = self._rows.find_all(nodes)
+        end_of = np.append(0, self._input_ends)
+        begins, ends = np.where(rows < 0, 0, (end_of[rows], end_of[rows + 1]))
+        made: dict[bytes, tuple[InputDefinition | None, ...]] = {}
+        found = []
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+            piece = self._inputs[begin:end]
+            key = piece.tobytes()
+            if key not in made:
+                made[key] = tuple(map(self._input, piece.tolist()))
+            found.append(made[key])
+        return found
+
     def edges(self, nodes: Narrow) -> EdgeColumns:
         """See `NodeDefinitions.edges`."""
         end_of = np.concatenate(([0], self._edge_ends))
@@ -184,6 +207,19 @@ class Nodes(NodeDefinitions):
         places = np.repeat(begin - (ends - many), many) + np.arange(many.sum())
         pairs = self._edges[places].astype(np.int64)
         return EdgeColumns(ends // 2, pairs[::2], pairs[1::2])
+
+    def _locations(self, nodes: Narrow) -> tuple[list[str], Column]:
+        rows = self._creations.find_all(nodes)
+        missing = np.where(self._rows.find_all(nodes) < 0, _LOST, -1)
+        known = np.append(self._created["location"], -1)[rows]
+        different, places = np.unique(
+            np.where(rows < 0, missing, known), return_inverse=True
+        )
+        texts = [
+            "?" if one == _LOST else "" if one < 0 else self._texts.all[one]
+            for one in different.tolist()
+        ]
+        return texts, places
 
     def _numbers(self, nodes: Narrow, name: str, lost: int) -> Column:
         rows = self._rows.find_all(nodes)

@@ -51,8 +51,11 @@ from gradviz.trace.events import (
     MemoryFreed,
     NodeCompleted,
     NodeCreated,
+    NodeFailed,
     NodeStarted,
     ProgramThreadBegun,
+    ReentrantEntered,
+    ReentrantLeft,
     StreamWaited,
     TakenOver,
     TaskBegun,
@@ -74,6 +77,7 @@ from gradviz.trace.probe import (
     Probe,
     Push,
 )
+from gradviz.trace.processor_time import ThreadTime
 from gradviz.trace.scope import Scope, layouts_of
 from gradviz.trace.sink import Sink
 from gradviz.trace.strings import Strings
@@ -109,6 +113,9 @@ class Recorder(Probe):
     Args:
         sink: Receives the trace; a header is written to it at once.
         clock: Monotonic nanoseconds.
+        thread_clock: How long the calling thread has been running, in nanoseconds; None
+            is the operating system's with its own clock, and with any other nobody
+            knows.
         local: The class of thread-local storage; see `Buffers`.
         thread_name: The name of the calling thread.
         flush_every_s: After how many seconds at most an event is in the sink. None
@@ -126,6 +133,7 @@ class Recorder(Probe):
         sink: Sink,
         *,
         clock: Clock = time.perf_counter_ns,
+        thread_clock: Clock | None = None,
         local: type[threading.local] = threading.local,
         thread_name: Callable[[], str] = lambda: threading.current_thread().name,
         flush_every_s: float | None = _FLUSH_EVERY_S,
@@ -133,8 +141,13 @@ class Recorder(Probe):
         scope: Scope = _EVERYTHING,
     ) -> None:
         self._clock = event_clock(clock)
+        if thread_clock is None and clock is time.perf_counter_ns:
+            thread_clock = time.thread_time_ns
         self._buffers = Buffers(
-            local=local, thread_name=thread_name, layouts=layouts_of(scope)
+            local=local,
+            thread_name=thread_name,
+            thread_clock=thread_clock,
+            layouts=layouts_of(scope),
         )
         self._local: ThreadRows = self._buffers.local
         self._strings = Strings()
@@ -294,10 +307,29 @@ class Recorder(Probe):
         )
 
     def node_started(self, task: int, node: int) -> None:
-        self._local.rows[NodeStarted].extend((self._clock(), task, node))
+        now, local = self._clock(), self._local
+        local.time.start(now)
+        local.rows[NodeStarted].extend((now, task, node))
 
     def node_completed(self, task: int, node: int) -> None:
-        self._local.rows[NodeCompleted].extend((self._clock(), task, node))
+        now, local = self._clock(), self._local
+        local.rows[NodeCompleted].extend((now, task, node, local.time.end(now)))
+
+    def node_failed(self, task: int, node: int, error: str) -> None:
+        now, local = self._clock(), self._local
+        local.rows[NodeFailed].extend(
+            (now, task, node, self._strings.intern(error), local.time.end(now))
+        )
+
+    def reentrant_entered(self, task: int, depth: int) -> None:
+        local = self._local
+        local.time.enter()
+        local.rows[ReentrantEntered].extend((self._clock(), task, -1, depth))
+
+    def reentrant_left(self, task: int, depth: int) -> None:
+        local = self._local
+        local.time.leave()
+        local.rows[ReentrantLeft].extend((self._clock(), task, -1, depth))
 
     def gradient_buffered(
         self,
@@ -392,7 +424,8 @@ class Recorder(Probe):
         )
 
     def for_this_thread(self) -> NodeReports:
-        return _NodeRows(self._local.rows, self._clock, self._call_writer)
+        local = self._local
+        return _NodeRows(local.rows, local.time, self._clock, self._call_writer)
 
     def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
         self.for_this_thread().node_taken(task, node, queue, queue_length)
@@ -509,6 +542,7 @@ class _NodeRows:
     def __init__(
         self,
         rows: dict[Hashable, Rows],
+        time: ThreadTime,
         clock: Clock,
         call_writer: Callable[[Rows], None],
     ) -> None:
@@ -516,8 +550,15 @@ class _NodeRows:
         when_readied = clock_of_several(clock, len(LAYOUTS[NODE_READIED].parts))
         when_passed_on = clock_of_several(clock, len(LAYOUTS[NODE_PASSED_ON].parts))
 
+        short = time.short
+
         def node_taken(task: int, node: int, queue: int, queue_length: int) -> None:
-            rows[NODE_TAKEN].extend((when_taken(), task, node, queue, queue_length))
+            now = when_taken()
+            # As `ThreadTime.start` and, below, `end` do it, without calling them.
+            if now > time.due:
+                time.read(now)
+            time.began = now
+            rows[NODE_TAKEN].extend((now, task, node, queue, queue_length))
 
         def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
             task: int,
@@ -567,9 +608,11 @@ class _NodeRows:
             outstanding: int,
         ) -> None:
             taken = rows[NODE_PASSED_ON]
+            now = when_passed_on()
+            took = now - time.began
             taken.extend(
                 (
-                    when_passed_on(),
+                    now,
                     task,
                     node,
                     freed_bytes,
@@ -582,6 +625,7 @@ class _NodeRows:
                     queue_length,
                     outstanding,
                     0,
+                    took if took < short else time.end(now),
                 )
             )
             if len(taken) > MANY:

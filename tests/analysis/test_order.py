@@ -1,7 +1,18 @@
+from pathlib import Path
+
 import msgspec
 import numpy as np
+import pytest
 
-from gradviz.analysis.order import document_of, execution_order, execution_orders
+import gradviz as gv
+from gradviz import nn, sim
+from gradviz.analysis.labels import is_meant
+from gradviz.analysis.order import (
+    ORDER_KEYS,
+    document_of,
+    execution_order,
+    execution_orders,
+)
 from gradviz.capture import record
 from gradviz.engine import Edge, Engine, Node
 
@@ -24,7 +35,11 @@ def test_a_row_holds_what_the_trace_says_of_a_node(pair):
         "waited_ns": 5,
         "status": "completed",
         "error": "",
+        "module": "",
+        "location": first.location,
+        "shapes": ((3, 2),),
     }
+    assert Path(first.location.rpartition(":")[0]).name == "conftest.py"
     assert (second.index, second.node, second.waited_ns) == (1, 1, 12)
 
 
@@ -161,3 +176,151 @@ def test_the_order_of_a_real_backward_follows_sequence_numbers():
     rows = execution_order(recording.trace, recording.trace.tasks[0])
     numbers = [row.sequence_nr for row in rows if row.name == "Twice"]
     assert numbers == [late.sequence_nr, early.sequence_nr]
+
+
+@pytest.fixture
+def trained():
+    """Two steps of a model, on two devices."""
+
+    class Ordered(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(3, 4), nn.Linear(4, 2)
+
+        def forward(self, x):
+            return self.second(self.first(x).to("sim:1").cpu().relu())
+
+    count = sim.device_count()
+    sim.set_device_count(2)
+    model = Ordered()
+    with record() as recording:
+        for _ in range(2):
+            model(gv.ones(5, 3)).sum().backward()
+    sim.set_device_count(count)
+    return recording.trace
+
+
+def brute_force(trace, task, sort, filters):
+    """The nodes of a pass as they are asked for, from the events alone."""
+    moments = {}
+    for event in trace.events(task=task):
+        moments.setdefault(type(event).__name__, {}).setdefault(event.node, event.t_ns)
+    started = moments["NodeStarted"]
+    threads = {
+        event.node: event.thread
+        for event in trace.events(task=task)
+        if type(event).__name__ == "NodeStarted"
+    }
+
+    def label(node, of):
+        known = trace.nodes[node]
+        return {
+            "name": known.name,
+            "module": known.module,
+            "source": known.location,
+            "depth": known.topological_nr,
+            "device": known.device,
+            "thread": threads[node],
+            "status": "completed",
+            "start": started[node],
+            "duration": started[node] - moments["NodeCompleted"][node],
+            "wait": moments["TaskPushed"][node] - moments["TaskPopped"][node],
+        }[of]
+
+    nodes = sorted(started, key=lambda node: (label(node, sort), started[node]))
+    return [
+        node
+        for node in nodes
+        if all(text in str(label(node, of)) for of, text in filters)
+    ]
+
+
+@pytest.mark.parametrize("sort", ORDER_KEYS)
+def test_rows_are_sorted_by_what_is_asked_for(trained, sort):
+    orders = execution_orders(trained, trained.tasks, sort=sort)
+
+    for order in orders:
+        expected = brute_force(trained, order.task, sort, [])
+        assert [row.node for row in order.rows] == expected
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        [("name", "Addmm")],
+        [("name", "A"), ("module", "second")],
+        [("device", "sim:1")],
+        [("source", "test_order.py"), ("module", "Ordered")],
+        [("depth", "1")],
+        [("status", "failed")],
+    ],
+)
+def test_only_rows_that_are_meant_are_there(trained, filters):
+    for order in execution_orders(trained, trained.tasks, filters=filters):
+        every = execution_order(trained, order.task)
+        expected = brute_force(trained, order.task, "start", filters)
+        if filters == [("depth", "1")]:  # a number is no part of another one
+            expected = [row.node for row in every if row.topological_nr == 1]
+        assert [row.node for row in order.rows] == expected
+        assert all(row == every[row.index] for row in order.rows)
+        assert order.num_nodes == len(every)
+
+
+def test_of_each_pass_the_first_rows_are_shown_and_the_others_counted(trained):
+    orders = list(execution_orders(trained, trained.tasks, sort="wait", limit=3))
+
+    assert [len(order.rows) for order in orders] == [3, 3]
+    for order in orders:
+        expected = brute_force(trained, order.task, "wait", [])
+        assert [row.node for row in order.rows] == expected[:3]
+        assert order.omitted == len(expected) - 3
+
+
+def test_a_row_tells_what_made_its_node_and_of_what_shape(trained):
+    rows = execution_order(trained, trained.tasks[0])
+    row = next(row for row in rows if row.name == "AddmmBackward0")
+
+    assert row.module.endswith(".second")
+    assert row.shapes == ((5, 2),)
+    assert "test_order.py:" in row.location
+    for row in rows:
+        known = trained.nodes[row.node]
+        assert row.shapes == tuple(one and one.shape for one in known.inputs)
+        assert (row.module, row.location) == (known.module, known.location)
+
+
+def test_what_is_not_known_comes_last(story):
+    nodes = [story.node(number) for number in range(4)]
+    story.begin(0, nodes, at=0)
+    story.start(0, nodes[0], at=10)
+    story.ran(0, nodes[1], at=20, until=25)
+    story.push(0, nodes[2], at=30)
+    story.pop(0, nodes[2], at=31)
+    story.ran(0, nodes[2], at=40, until=48)
+    trace = story.trace()
+
+    def sorted_by(key):
+        (order,) = execution_orders(trace, [0], sort=key)
+        return [row.node for row in order.rows]
+
+    assert sorted_by("duration") == [2, 1, 0]
+    assert sorted_by("wait") == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "of", "expected"),
+    [
+        ("Net.layers.10", "layers.1", "module", True),
+        ("Net.layers.10", "*.layers.1", "module", False),
+        ("Net.layers.1", "*.layers.1", "module", True),
+        ("Net.layers.1", "layers.[12]", "module", False),
+        ("MulBackward0", "mul", "name", False),
+        ("10", "1", "depth", False),
+        ("10", "1*", "depth", True),
+        ("", "", "module", True),
+    ],
+)
+def test_a_pattern_means_a_part_or_with_wildcards_all_of_a_label(
+    text, pattern, of, expected
+):
+    assert is_meant(text, pattern, of) is expected

@@ -21,6 +21,9 @@ ORDER_KEYS = {
     "waited_ns",
     "status",
     "error",
+    "module",
+    "location",
+    "shapes",
 }
 
 
@@ -209,3 +212,35 @@ def test_what_was_held_at_a_moment(trace_path, call) -> None:
     result = call("show", "memory", trace_path, "--at", f"{moment}ns")
     assert result.stdout.startswith(f"{total} B held after")
     assert call("show", "memory", trace_path, "--at", "1000s").exit_code == 2
+
+
+def test_an_order_shows_some_rows_in_another_order(trace_path, call) -> None:
+    result = call(
+        *("show", "order", trace_path, "--json", "--filter", "name=Double"),
+        *("--filter", "status=completed", "--sort", "duration", "--limit", 2),
+    )
+
+    document = json.loads(result.stdout)
+    took = [row["end_ns"] - row["start_ns"] for row in document["order"]]
+    assert took == sorted(took, reverse=True)
+    assert {row["name"] for row in document["order"]} == {"Double"}
+    assert (len(took), document["omitted"], result.stderr) == (2, 1, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--filter", "colour=red"), "with one of the keys name, module, source"),
+        (("--filter", "name"), "'name' is no KEY=TEXT"),
+        (("--sort", "colour"), "'start', 'duration', 'wait', 'name'"),
+        (("--limit", "0"), "0 is not in the range x>=1"),
+    ],
+)
+def test_an_unknown_key_is_one_line_that_names_those_there_are(
+    options, words, trace_path, call
+) -> None:
+    result = call("show", "order", trace_path, *options)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -373,7 +373,7 @@ def test_who_takes_reports_at_once_and_who_takes_them_one_by_one_hear_the_same(
     trace = recorded(lambda: engine.execute([(root, 0)], [1], keep_graph=True))
 
     def told(events: Iterable[e.Event]) -> list[dict[str, Any]]:
-        own = {"seq", "t_ns", "thread", "task", "location"}
+        own = {"seq", "t_ns", "thread", "task", "location", "thread_time_ns"}
         return [
             {"kind": type(event)}
             | {

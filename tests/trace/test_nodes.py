@@ -105,6 +105,20 @@ def test_modules_and_devices_are_told_of_many_nodes_at_once():
     assert [devices[place] for place in of_device] == ["cpu", "?", "cpu"]
 
 
+def test_inputs_depths_and_lines_are_told_of_many_nodes_at_once():
+    nodes = gathered(row(1), row(2, inputs=[0, -1], topological_nr=7))
+
+    assert nodes.inputs(np.array([2, 77, 1, 2])) == [
+        nodes[2].inputs,
+        (),
+        nodes[1].inputs,
+        nodes[2].inputs,
+    ]
+    assert nodes.topological_nrs(np.array([2, 77])).tolist() == [7, 0]
+    lines, place = nodes.names(np.array([2, 77]), "location")
+    assert [lines[one] for one in place] == ["", "?"]
+
+
 def test_edges_and_sequence_numbers_are_told_of_many_nodes_at_once():
     nodes = gathered(
         row(8, sequence_nr=-1), row(9, edges=[8, 0, -1, 5]), row(4, edges=[9, 1])
@@ -124,6 +138,7 @@ def test_without_definitions_no_node_has_a_name_or_an_edge():
     assert [names[place] for place in places] == ["?", "?"]
     assert gathered().edges(np.array([3, 1])).ends.tolist() == [0, 0]
     assert gathered().sequence_nrs(np.array([3, 1])).tolist() == [0, 0]
+    assert gathered().inputs(np.array([3, 1])) == [(), ()]
 
 
 def test_a_made_definition_is_remembered_within_limits(monkeypatch):

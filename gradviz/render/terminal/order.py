@@ -1,68 +1,115 @@
 """The execution order as a table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
-from gradviz.analysis.order import OrderRow
-from gradviz.render.terminal.rows import print_rows
-from gradviz.render.terminal.tables import duration_text, make_console, name_text
-from gradviz.render.text import clean, count, duration
+from gradviz.analysis.order import Order, OrderRow
+from gradviz.render.terminal.rows import GAP, print_rows, widest_of
+from gradviz.render.terminal.tables import (
+    TEXT_COLUMNS,
+    duration_text,
+    make_console,
+    name_text,
+)
+from gradviz.render.text import clean, count, duration, place, shape
 from gradviz.trace.events import MAX_SEQUENCE_NR
 
-#: From so many columns on there is room for everything.
-WIDE: Final = 100
+#: Columns that are shown whatever room there is; then others, as far as they fit.
+ALWAYS: Final = ("#", "node", "name", "took", "queued", "status")
+IMPORTANT: Final = (
+    "seq",
+    "device",
+    "module",
+    "thread",
+    "line",
+    "shape",
+    "start",
+    "topo",
+)
+
+#: A column of text is of use from so many characters on; one that is always shown gets
+#: more at once.
+USEFUL: Final = 16
+AMPLE: Final = 24
 
 
-def print_order(
-    rows: Sequence[OrderRow], task: int, console: Console | None = None
-) -> None:
-    """Print the execution order of pass `task`, as wide as the console is."""
+def print_order(order: Order, console: Console | None = None) -> None:
+    """Print the execution order of a pass, as wide as the console is."""
     console = console or make_console()
-    is_wide = console.width >= WIDE
-    # A column that would say the same of each row is left out.
-    has_ends = any(row.status != "completed" for row in rows)
-    names = [
-        *("#", "node", "name", "seq"),
-        *(["topo"] if is_wide else []),
-        *("device", "thread"),
-        *(["start"] if is_wide else []),
-        *("took", "queued"),
-        *(["status"] if has_ends else []),
-    ]
-    head = f"Backward pass {task}: {count(len(rows), 'node')} in the order they ran"
-    console.print(Text(head, style="bold"))
+    columns = _columns(order.rows)
+    needed = {name: max(len(name), widest_of(cells)) for name, cells in columns.items()}
+    shown = _fitting(needed, console.width)
+    console.print(Text(_head(order), style="bold"))
     print_rows(
         console,
-        names,
-        _cells(rows, is_wide=is_wide, has_ends=has_ends),
-        alarming={row.index for row in rows if row.status in {"failed", "unfinished"}},
-        widest={
-            "#": len(str(len(rows))),
-            "node": max((len(str(row.node)) for row in rows), default=0),
-            "start": len("999 µs"),
+        shown,
+        zip(*(columns[name] for name in shown), strict=True),
+        alarming={
+            number
+            for number, row in enumerate(order.rows)
+            if row.status in {"failed", "unfinished"}
         },
+        widest=needed,
     )
 
 
-def _cells(
-    rows: Sequence[OrderRow], *, is_wide: bool, has_ends: bool
-) -> Iterator[list[str]]:
-    origin = rows[0].start_ns if rows else 0
-    for row in rows:
-        took = None if row.end_ns is None else row.end_ns - row.start_ns
-        cells = [str(row.index), str(row.node), name_text(row.name), _sequence_nr(row)]
-        if is_wide:
-            cells.append(str(row.topological_nr))
-        cells += [clean(row.device), str(row.thread)]
-        if is_wide:
-            cells.append(duration(row.start_ns - origin))
-        cells += [duration_text(took), duration_text(row.waited_ns)]
-        if has_ends:
-            cells.append(_status(row))
-        yield cells
+def _head(order: Order) -> str:
+    shown = len(order.rows)
+    part = f"{shown:,} of " if shown < order.num_nodes else ""
+    by = "in the order they ran" if order.sort == "start" else f"by {order.sort}"
+    return f"Backward pass {order.task}: {part}{count(order.num_nodes, 'node')} {by}"
+
+
+def _columns(rows: Sequence[OrderRow]) -> Mapping[str, Sequence[str]]:
+    """All columns that say something, in the order in which they stand."""
+    first = min((row.start_ns for row in rows), default=0)
+    told: dict[str, Callable[[OrderRow], str]] = {
+        "#": lambda row: str(row.index),
+        "node": lambda row: str(row.node),
+        "name": lambda row: name_text(row.name),
+        "module": lambda row: clean(row.module),
+        "line": lambda row: clean(place(row.location)),
+        "shape": _shapes,
+        "seq": _sequence_nr,
+        "topo": lambda row: str(row.topological_nr),
+        "device": lambda row: clean(row.device),
+        "thread": lambda row: str(row.thread),
+        "start": lambda row: duration(row.start_ns - first),
+        "took": lambda row: duration_text(
+            None if row.end_ns is None else row.end_ns - row.start_ns
+        ),
+        "queued": lambda row: duration_text(row.waited_ns),
+        "status": _status,
+    }
+    cells = {name: list(map(text, rows)) for name, text in told.items()}
+    may_be_empty = {"module", "line", "shape", "status"}
+    return {
+        name: column
+        for name, column in cells.items()
+        if name not in may_be_empty or any(column)
+    }
+
+
+def _fitting(needed: Mapping[str, int], width: int) -> list[str]:
+    """The columns that there is room for, of which each needs so much."""
+    left = width + GAP
+    chosen = set()
+    for name in (*ALWAYS, *IMPORTANT):
+        if name in needed:
+            room = GAP + needed[name]
+            if name in TEXT_COLUMNS:
+                room = min(room, GAP + (AMPLE if name in ALWAYS else USEFUL))
+            if name in ALWAYS or room <= left:
+                chosen.add(name)
+                left -= room
+    return [name for name in needed if name in chosen]
+
+
+def _shapes(row: OrderRow) -> str:
+    return " ".join(shape(one) if one is not None else "any" for one in row.shapes)
 
 
 def _sequence_nr(row: OrderRow) -> str:

@@ -6,7 +6,7 @@ block needs or the one before it was, and a block is one write.
 """
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -14,7 +14,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from gradviz.render.terminal.tables import TEXT_COLUMNS
+from gradviz.render.terminal.tables import PATH_COLUMNS, TEXT_COLUMNS
 
 #: How many rows are measured, and written, at once.
 BLOCK: Final = 1_000
@@ -49,17 +49,15 @@ def print_rows(
     head: Sequence[str] | None = names
     first = 0
     for block in _blocks(rows):
-        for column, cells in enumerate(zip(*block, strict=True)):
-            needed[column] = max(needed[column], _widest(cells))
+        columns = list(zip(*block, strict=True))
+        needed = list(map(max, needed, map(widest_of, columns)))
         widths = fitted(needed, is_text, console.width)
         if head is not None:
-            line = _line(head, widths, is_text)
+            (line,) = _lines(names, [(name,) for name in names], widths)
             console.print(Text(line, style="dim"), soft_wrap=True)
             head = None
-        layout = _layout(block, widths, is_text)
         plain: list[str] = []
-        for number, row in enumerate(block, start=first):
-            line = layout(row)
+        for number, line in enumerate(_lines(names, columns, widths), start=first):
             if number in alarming:
                 _write(console, plain)
                 console.print(Text(line, style=ALARM), soft_wrap=True)
@@ -87,8 +85,9 @@ def fitted(needed: Sequence[int], is_text: Sequence[bool], available: int) -> li
     return widths
 
 
-def _widest(cells: Sequence[str]) -> int:
-    return max(map(len if _is_narrow(cells) else cell_len, cells))
+def widest_of(cells: Sequence[str]) -> int:
+    """How many columns of a terminal the widest of some texts takes; 0 of none."""
+    return max(map(len if _is_narrow(cells) else cell_len, cells), default=0)
 
 
 def _is_narrow(cells: Sequence[str]) -> bool:
@@ -96,32 +95,31 @@ def _is_narrow(cells: Sequence[str]) -> bool:
     return _NARROW.fullmatch("".join(cells)) is not None
 
 
-def _layout(
-    block: Sequence[Sequence[str]], widths: Sequence[int], is_text: Sequence[bool]
-) -> Callable[[Sequence[str]], str]:
-    """What makes lines of the rows of a block; most are plain, and quickly written."""
-    is_plain = all(
-        _is_narrow(cells) and max(map(len, cells)) <= width
-        for cells, width in zip(zip(*block, strict=True), widths, strict=True)
-    )
-    if not is_plain:
-        return lambda row: _line(row, widths, is_text)
-    cells = (f"%{'-' if t else ''}{w}s" for w, t in zip(widths, is_text, strict=True))
-    form = (" " * GAP).join(cells)
-    return lambda row: (form % tuple(row)).rstrip()
+def _lines(
+    names: Sequence[str], columns: Sequence[Sequence[str]], widths: Sequence[int]
+) -> Iterator[str]:
+    """The lines of a block, of which the cells are given column by column."""
+    padded = map(_padded, names, columns, widths)
+    return map(str.rstrip, map((" " * GAP).join, zip(*padded, strict=True)))
 
 
-def _line(row: Sequence[str], widths: Sequence[int], is_text: Sequence[bool]) -> str:
-    cells = []
-    for cell, width, text in zip(row, widths, is_text, strict=True):
-        length = cell_len(cell)
-        if length > width:
-            cells.append(set_cell_size(cell, width - 1) + "…")
-        elif text:
-            cells.append(cell + " " * (width - length))
-        else:
-            cells.append(" " * (width - length) + cell)
-    return (" " * GAP).join(cells).rstrip()
+def _padded(name: str, cells: Sequence[str], width: int) -> Iterable[str]:
+    """The cells of a column, each as wide as the column."""
+    if widest_of(cells) > width:
+        cells = [_cut(name, cell, width) for cell in cells]
+    pad = str.ljust if name in TEXT_COLUMNS else str.rjust
+    if _is_narrow(cells):
+        return [pad(cell, width) for cell in cells]
+    return [pad(cell, width + len(cell) - cell_len(cell)) for cell in cells]
+
+
+def _cut(name: str, cell: str, width: int) -> str:
+    """What there is room for: of a path the end, of other texts the beginning."""
+    if cell_len(cell) <= width:
+        return cell
+    if name in PATH_COLUMNS:
+        return "…" + set_cell_size(cell[::-1], width - 1)[::-1].lstrip()
+    return set_cell_size(cell, width - 1) + "…"
 
 
 def _blocks(rows: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:

@@ -18,7 +18,10 @@ NOTHING: Final = "-"
 #: Blocks that fill a cell from the left, by eighths.
 EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 
-TEXT_COLUMNS: Final = frozenset(
+#: Texts of which the end says more than the beginning.
+PATH_COLUMNS: Final = frozenset({"module", "line"})
+
+TEXT_COLUMNS: Final = PATH_COLUMNS | frozenset(
     {
         "name",
         "device",
@@ -48,7 +51,14 @@ def make_console(file: IO[str] | None = None, *, width: int | None = None) -> Co
             colours.
         width: In columns; that of the terminal by default.
     """
-    return Console(file=file, width=width, markup=False, emoji=False, highlight=False)
+    return Console(
+        file=file,
+        width=width,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        force_jupyter=False,  # else parts become HTML there, and long tables text
+    )
 
 
 def make_table(*names: str) -> Table:

@@ -1,6 +1,6 @@
 import pytest
 
-from gradviz.analysis.order import OrderRow
+from gradviz.analysis.order import Order, OrderRow
 from gradviz.render.terminal import print_order
 from gradviz.trace.events import MAX_SEQUENCE_NR
 
@@ -21,42 +21,62 @@ def row(index=0, **changes):
     return OrderRow(**(fields | changes))
 
 
+def order(*rows, **changes):
+    fields = {"task": 4, "num_nodes": len(rows), "rows": rows, "omitted": 0}
+    return Order(**(fields | changes))
+
+
 def words(line):
     return " ".join(line.split())
 
 
+#: A row of which everything is known.
+KNOWN = {
+    "module": "Net.encoder.layers.0",
+    "location": "/home/me/train.py:12",
+    "shapes": ((32, 10), None),
+}
+
+
 def test_a_narrow_console_shows_what_matters(shown):
-    lines = shown(lambda console: print_order([row()], 4, console))
+    lines = shown(lambda console: print_order(order(row(**KNOWN)), console))
 
     assert lines[0] == "Backward pass 4: 1 node in the order they ran"
     assert lines[1].split() == [
-        "#",
-        "node",
-        "name",
-        "seq",
-        "device",
-        "thread",
-        "took",
-        "queued",
+        *("#", "node", "name", "module"),
+        *("seq", "device", "thread", "took", "queued"),
     ]
     assert lines[2].split() == [
-        "0",
-        "40",
-        "MulBackward0",
-        "9",
-        "cpu",
-        "0",
-        "1.5",
-        "µs",
-        "20",
-        "ns",
+        *("0", "40", "MulBackward0", "Net.encoder.layers.0"),
+        *("9", "cpu", "0", "1.5", "µs", "20", "ns"),
     ]
 
 
 def test_a_wide_console_shows_everything(shown):
-    lines = shown(lambda console: print_order([row()], 4, console), width=200)
+    lines = shown(lambda console: print_order(order(row(**KNOWN)), console), width=200)
 
-    assert {"topo", "start"} <= set(lines[1].split())
+    assert lines[1].split() == [
+        *("#", "node", "name", "module", "line", "shape", "seq", "topo"),
+        *("device", "thread", "start", "took", "queued"),
+    ]
+    assert words(lines[2]) == (
+        "0 40 MulBackward0 Net.encoder.layers.0 train.py:12 (32, 10) any 9 3 cpu 0 "
+        "0 ns 1.5 µs 20 ns"
+    )
+
+
+def test_a_column_of_nothing_is_left_out(shown):
+    lines = shown(lambda console: print_order(order(row()), console), width=200)
+
+    assert {"module", "line", "shape", "status"}.isdisjoint(lines[1].split())
+
+
+def test_a_part_of_the_rows_says_so_and_by_what_it_is_sorted(shown):
+    some = order(row(7), row(3), num_nodes=16, sort="duration")
+    lines = shown(lambda console: print_order(some, console))
+
+    assert lines[0] == "Backward pass 4: 2 of 16 nodes by duration"
+    assert [line.split()[0] for line in lines[2:]] == ["7", "3"]
 
 
 @pytest.mark.parametrize("width", [80, 200])
@@ -66,7 +86,7 @@ def test_no_line_is_wider_than_the_console(shown, width):
         for index in range(3)
     ]
 
-    lines = shown(lambda console: print_order(rows, 4, console), width=width)
+    lines = shown(lambda console: print_order(order(*rows), console), width=width)
 
     assert len(lines) == 5
     assert max(map(len, lines)) <= width
@@ -77,25 +97,18 @@ def test_what_is_not_known_is_said(shown):
     unknown = {"end_ns": None, "waited_ns": None, "status": "unfinished"}
     rows = [row(sequence_nr=MAX_SEQUENCE_NR, **unknown)]
 
-    lines = shown(lambda console: print_order(rows, 4, console))
+    lines = shown(lambda console: print_order(order(*rows), console))
 
     assert lines[2].split() == [
-        "0",
-        "40",
-        "MulBackward0",
-        "max",
-        "cpu",
-        "0",
-        "-",
-        "-",
-        "unfinished",
+        *("0", "40", "MulBackward0", "max", "cpu"),
+        *("0", "0", "ns", "-", "-", "unfinished"),
     ]
 
 
 def test_a_node_that_failed_has_a_time_and_its_error(shown):
     rows = [row(0), row(1, status="failed", error="ValueError: no")]
 
-    lines = shown(lambda console: print_order(rows, 4, console), width=100)
+    lines = shown(lambda console: print_order(order(*rows), console), width=100)
 
     assert words(lines[1]).endswith("took queued status")
     assert words(lines[2]).endswith("1.5 µs 20 ns")
@@ -103,7 +116,7 @@ def test_a_node_that_failed_has_a_time_and_its_error(shown):
 
 
 def test_a_node_that_was_only_captured_says_so(shown):
-    lines = shown(lambda console: print_order([row(status="captured")], 4, console))
+    lines = shown(lambda console: print_order(order(row(status="captured")), console))
 
     assert lines[2].endswith("captured")
 
@@ -111,19 +124,21 @@ def test_a_node_that_was_only_captured_says_so(shown):
 def test_hostile_names_are_shown_and_do_nothing(shown, hostile):
     rows = [row(name=hostile, device=hostile)]
 
-    lines = shown(lambda console: print_order(rows, 4, console), width=200)
+    lines = shown(lambda console: print_order(order(*rows), console), width=200)
 
     assert len(lines) == 3
     assert all(line.isprintable() for line in lines)
 
 
 def test_markup_in_a_name_is_text(shown):
-    lines = shown(lambda console: print_order([row(name="[bold]x[/bold]")], 4, console))
+    lines = shown(
+        lambda console: print_order(order(row(name="[bold]x[/bold]")), console)
+    )
 
     assert "[bold]x[/bold]" in lines[2]
 
 
 def test_a_pass_in_which_nothing_ran_is_shown(shown):
-    lines = shown(lambda console: print_order([], 4, console))
+    lines = shown(lambda console: print_order(order(), console))
 
     assert lines[0] == "Backward pass 4: 0 nodes in the order they ran"

@@ -23,6 +23,12 @@ def test_a_text_that_is_too_long_is_cut_and_a_number_is_not(shown):
     assert line == "12345  " + "x" * 12 + "…"
 
 
+def test_of_a_path_that_is_too_long_the_end_stays(shown):
+    (_, line) = table(shown, ["module"], [["Net.encoder.layers.0.数"]], width=12)
+
+    assert line == "…layers.0.数"
+
+
 def test_characters_that_take_two_columns_keep_the_table_straight(shown):
     lines = table(shown, ["name", "#"], [["数数", "1"], ["ab", "2"]])
 

@@ -1,0 +1,91 @@
+"""Labels: what is said of nodes in a word, by which they are picked and grouped."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from gradviz.analysis.executions import MAX_TEXT, STATUSES, Executions
+from gradviz.trace.model import Trace
+from gradviz.trace.strings import shortened
+from gradviz.trace.table import Column
+
+#: Its class; the part of a model and the line that made it; the length of its longest
+#: path to a leaf; where it ran; how that ended.
+Label: TypeAlias = Literal[
+    "name", "module", "source", "depth", "device", "thread", "status"
+]
+
+LABELS: Final[tuple[Label, ...]] = get_args(Label)
+
+#: Labels that are numbers: these are equal or not, and sorted by size.
+_NUMBERS: Final = frozenset({"depth", "thread"})
+
+_WILD: Final = frozenset("*?[")
+
+
+class Labels(NamedTuple):
+    """The labels of some nodes.
+
+    Attributes:
+        texts: Each once, sorted.
+        place: Of each node which of them it has.
+    """
+
+    texts: tuple[str, ...]
+    place: Column
+
+
+def labels(trace: Trace, runs: Executions, of: Label) -> Labels:
+    """The labels of one kind of some nodes; ``?`` where the trace has lost it."""
+    match of:
+        case "depth":
+            texts, place = _written(trace.nodes.topological_nrs(runs.node))
+        case "thread":
+            texts, place = _written(runs.thread)
+        case "status":
+            texts, place = list(STATUSES), runs.status
+        case "source":
+            texts, place = trace.nodes.names(runs.node, "location")
+        case _:
+            texts, place = trace.nodes.names(runs.node, of)
+    texts = [shortened(one, MAX_TEXT) for one in texts]
+    ordered = sorted(set(texts), key=_by_size if of in _NUMBERS else str)
+    number = {text: place for place, text in enumerate(ordered)}
+    return Labels(
+        tuple(ordered), np.array([number[one] for one in texts], np.int64)[place]
+    )
+
+
+def are_meant(
+    trace: Trace, runs: Executions, filters: Sequence[tuple[Label, str]]
+) -> npt.NDArray[np.bool_]:
+    """Which nodes have all of some labels; see `is_meant`."""
+    meant = np.ones(len(runs.node), np.bool_)
+    for of, pattern in filters:
+        found = labels(trace, runs, of)
+        same = [is_meant(text, pattern, of) for text in found.texts]
+        meant &= np.array(same, np.bool_)[found.place]
+    return meant
+
+
+def is_meant(text: str, pattern: str, of: str) -> bool:
+    """Whether a pattern means a label.
+
+    A number means itself, a text with ``*``, ``?`` or ``[...]`` all of a label, and any
+    other one a part of it.
+    """
+    if _WILD.intersection(pattern):
+        return fnmatchcase(text, pattern)
+    return text == pattern if of in _NUMBERS else pattern in text
+
+
+def _written(numbers: Column) -> tuple[list[str], Column]:
+    different, place = np.unique(numbers, return_inverse=True)
+    return list(map(str, different.tolist())), place
+
+
+def _by_size(text: str) -> int:
+    return int(text)

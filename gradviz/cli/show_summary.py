@@ -4,12 +4,26 @@ from pathlib import Path
 
 import click
 
+from gradviz.analysis.groups import (
+    GROUP_KEYS,
+    MAX_GROUPS,
+    GroupKey,
+    document_of,
+    group_nodes,
+)
+from gradviz.analysis.labels import LABELS, Label
 from gradviz.analysis.passes import select_task
 from gradviz.analysis.summary import summarise, summary_document
-from gradviz.cli.options import json_option, trace_argument
-from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.options import (
+    filter_option,
+    json_option,
+    limit_option,
+    sort_option,
+    trace_argument,
+)
+from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.writing import print_json
-from gradviz.render.terminal import print_summary
+from gradviz.render.terminal import print_groups, print_summary
 
 
 @click.command("summary")
@@ -19,16 +33,43 @@ from gradviz.render.terminal import print_summary
     metavar="N|N-M|last|slowest|failed|all",
     help="Only these backward passes. [default: all there is]",
 )
+@click.option(
+    "--by",
+    type=click.Choice(LABELS),
+    help="Only the time of nodes, in groups of those that have this in common.",
+)
+@filter_option(LABELS)
+@sort_option(GROUP_KEYS, "total")
+@limit_option
 @json_option
-def command(trace_path: Path | None, task: str | None, as_json: bool) -> None:
+def command(
+    trace_path: Path | None,
+    task: str | None,
+    by: Label | None,
+    filters: tuple[tuple[Label, str], ...],
+    sort: GroupKey,
+    limit: int | None,
+    as_json: bool,
+) -> None:
     """Show what a trace holds, where the time went, and what is lost.
 
     Example:
-        gradviz show summary --task slowest first.gvt
+        gradviz show summary --by module --limit 10 first.gvt
     """
-    trace = read_trace(find_trace(trace_path))
+    if by is None and (filters or limit or sort != "total"):
+        raise click.UsageError("--filter, --sort and --limit are of groups: add --by")
+    needs = () if by is None else NODE_RUNS
+    trace = read_trace(find_trace(trace_path), needs=needs)
     tasks = None if task is None else select_task(trace, task)
-    if as_json:
+    if by is not None:
+        groups = group_nodes(
+            trace, tasks, by=by, sort=sort, filters=filters, limit=limit or MAX_GROUPS
+        )
+        if as_json:
+            print_json(document_of(groups))
+        else:
+            print_groups(groups)
+    elif as_json:
         print_json(summary_document(trace, tasks))
     else:
         print_summary(summarise(trace, tasks))

@@ -244,3 +244,24 @@ def test_an_unknown_key_is_one_line_that_names_those_there_are(
     assert (result.exit_code, result.stdout) == (2, "")
     assert words in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_summary_by_something_is_groups(trace_path, call) -> None:
+    result = call("show", "summary", trace_path, "--by", "name", "--json")
+
+    document = json.loads(result.stdout)
+    assert document["schema"] == "gradviz.groups"
+    assert {one["label"]: one["nodes"] for one in document["groups"]} == {
+        "Double": 5,
+        "Stop": 2,
+    }
+    told = call("show", "summary", trace_path, "--by", "name", "--limit", 1).stdout
+    assert "7 nodes" in told
+    assert "(1 of 2 groups)" in told
+
+
+def test_options_of_groups_need_to_know_by_what(trace_path, call) -> None:
+    result = call("show", "summary", trace_path, "--sort", "mean")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "add --by" in result.stderr

@@ -33,6 +33,8 @@ EXPORT_CPU_S = 120
 COMMANDS = (
     ("show", "summary"),
     ("show", "summary", "--json"),
+    ("show", "summary", "--by", "source"),
+    ("show", "summary", "--by", "module", "--json"),
     ("show", "order", "--json", "--task", "all"),
     ("show", "critical", "--task", "all"),
     ("show", "critical", "--json"),

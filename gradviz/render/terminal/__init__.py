@@ -7,6 +7,7 @@ from gradviz.render.terminal.events import (
     story_title,
 )
 from gradviz.render.terminal.explanation import print_explanation
+from gradviz.render.terminal.groups import print_groups
 from gradviz.render.terminal.memory import print_memory, print_memory_moment
 from gradviz.render.terminal.order import print_order
 from gradviz.render.terminal.queues import print_queue_contents, print_queues
@@ -20,6 +21,7 @@ __all__ = [
     "print_events",
     "print_events_head",
     "print_explanation",
+    "print_groups",
     "print_memory",
     "print_memory_moment",
     "print_order",

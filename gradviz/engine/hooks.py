@@ -83,7 +83,7 @@ def call_post_accumulate_grad_hooks(
 def _calling(
     graph_task: GraphTask, node: Node, kind: Hook, index: int
 ) -> Iterator[None]:
-    """Report a call of a hook; its error says of which node it is."""
+    """Report a call of a hook, and its return; its error says of which node it is."""
     if graph_task.probe:
         graph_task.probe.hook_called(graph_task.id, node.id, kind, index)
     try:
@@ -91,6 +91,8 @@ def _calling(
     except Exception as error:
         error.add_note(f"in {kind.name.lower()} hook {index} of {node!r}")
         raise
+    if graph_task.probe:
+        graph_task.probe.hook_returned(graph_task.id, node.id, kind, index)
 
 
 def _replace(

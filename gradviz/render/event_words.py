@@ -50,6 +50,7 @@ _SENTENCES: Final[Mapping[str, _Template]] = {
     "node_failed": "{node} failed: {error}",
     "node_skipped": "{node} was skipped: {reason}.",
     "hook_called": "{node} is about to call {hook}, number {index}.",
+    "hook_returned": "{node} is back from {hook}, number {index}.",
     "gradient_buffered": (
         "{node} was given a gradient of {size_bytes} at input {input_nr} by "
         "{producer}{how}; {remaining}."

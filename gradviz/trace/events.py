@@ -209,6 +209,14 @@ class HookCalled(Event, frozen=True, kw_only=True):
     index: int
 
 
+class HookReturned(Event, frozen=True, kw_only=True):
+    """The hook that was called as the `index`-th of its kind has returned."""
+
+    code = 35
+    hook: Hook
+    index: int
+
+
 # --- buffer -------------------------------------------------------------------
 
 
@@ -530,6 +538,7 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     NodeFailed,
     NodeSkipped,
     HookCalled,
+    HookReturned,
     GradientBuffered,
     GradientAccumulated,
     BufferFreed,

@@ -292,6 +292,9 @@ class Probe:
     def hook_called(self, task: int, node: int, hook: Hook, index: int) -> None:
         """A hook is about to be called: the `index`-th of its kind."""
 
+    def hook_returned(self, task: int, node: int, hook: Hook, index: int) -> None:
+        """That hook has returned; not reported of one that raised."""
+
     # --- buffer ---------------------------------------------------------------
 
     def gradient_buffered(

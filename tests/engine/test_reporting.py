@@ -241,6 +241,27 @@ def test_every_hook_of_a_leaf_is_told_after_what_it_comes_after(engine: Engine):
     assert seqs[len(before) - 1] < accumulated.seq < seqs[len(before)]
 
 
+def test_a_hook_is_told_when_it_has_returned_and_not_when_it_has_raised(
+    engine: Engine,
+):
+    def refuse(*_: object) -> None:
+        raise ValueError("no")
+
+    node = Sink()
+    node.hooks_to_add_to().pre = (nothing, refuse)
+
+    def execute() -> None:
+        with pytest.raises(ValueError, match="no"):
+            engine.execute([(node, 0)], [1])
+
+    trace = recorded(execute)
+
+    called, refused = of(trace, e.HookCalled)
+    (returned,) = of(trace, e.HookReturned)
+    assert (returned.hook, returned.index) == (called.hook, called.index)
+    assert called.seq < returned.seq < refused.seq
+
+
 def test_the_hooks_of_what_is_captured_and_does_not_run_are_told(engine: Engine):
     wanted = hooked(Sink())
 

@@ -39,6 +39,7 @@ RELEASED = {
     32: "node_failed",
     33: "node_skipped",
     34: "hook_called",
+    35: "hook_returned",
     40: "gradient_buffered",
     41: "gradient_accumulated",
     42: "buffer_freed",

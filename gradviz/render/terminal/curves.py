@@ -28,6 +28,6 @@ def curve_text(points: Points, duration_ns: int, columns: int, highest: int) -> 
 
 def _block(height: int, highest: int) -> str:
     """A block as high as its part of the highest; never empty where there was any."""
-    if not height:
+    if height <= 0:  # of sizes that a damaged trace has, sums may be anything
         return HEIGHTS[0]
     return HEIGHTS[max(round(height / highest * (len(HEIGHTS) - 1)), 1)]

@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import Final
 
 import click
+import msgspec
 
+from gradviz.analysis.advice import build_advice
 from gradviz.analysis.check import Check, check_document, check_trace
 from gradviz.analysis.passes import Pass
 from gradviz.cli.options import json_option, trace_argument
 from gradviz.cli.reading import find_trace, losses_in_words, read_trace
 from gradviz.cli.writing import print_json
 from gradviz.errors import UserError
+from gradviz.render.terminal import print_advice
 from gradviz.render.text import clean, count, shorten
 from gradviz.trace.model import Trace
 
@@ -24,8 +27,14 @@ _MAX_ERROR: Final = 200
 
 @click.command("check")
 @trace_argument
+@click.option(
+    "--advice",
+    "gives_advice",
+    is_flag=True,
+    help="Say, too, what would save time or memory; changes no exit code.",
+)
 @json_option
-def command(trace_path: Path | None, as_json: bool) -> int:
+def command(trace_path: Path | None, gives_advice: bool, as_json: bool) -> int:
     """Look for what is wrong in a trace.
 
     That is a history that no backward pass can have, work on two streams that uses
@@ -42,11 +51,17 @@ def command(trace_path: Path | None, as_json: bool) -> int:
         error.exit_code = TROUBLE
         raise
     check = check_trace(trace)
+    advice = build_advice(trace, check.streams) if gives_advice else None
     if as_json:
-        print_json(check_document(check))
+        document = check_document(check)
+        if advice is not None:
+            document["advice"] = msgspec.to_builtins(advice)
+        print_json(document)
     else:
         for line in _lines(trace, check):
             click.echo(clean(line))
+        if advice is not None:
+            print_advice(advice)
     if check.is_fine:
         return 0
     return TROUBLE if check.is_empty and check.losses.is_complete else FOUND

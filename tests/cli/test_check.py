@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+import gradviz as gv
 from gradviz.capture import record
 from gradviz.trace import probe
 
@@ -184,3 +185,19 @@ def test_what_was_not_looked_at_is_told(call, trace_path, monkeypatch):
     done = call("check", trace_path)
     assert done.exit_code == 1
     assert "events were not looked at" in done.stdout
+
+
+def test_advice_is_told_beside_what_is_wrong_and_changes_no_exit_code(call, tmp_path):
+    with record(tmp_path / "x.gvt"):
+        x = gv.ones(128, requires_grad=True)
+        x.sin().sum().backward(retain_graph=True)
+
+    plain, advised = call("check"), call("check", "--advice")
+
+    assert (plain.exit_code, advised.exit_code) == (0, 0)
+    assert advised.stdout.startswith(plain.stdout)
+    assert "Leave retain_graph away" in " ".join(advised.stdout.split())
+    document = json.loads(call("check", "--advice", "--json").stdout)
+    (found,) = document["advice"]["findings"]
+    assert (found["rule"], found["cost_bytes"]) == ("needless_retain_graph", 512)
+    assert "advice" not in json.loads(call("check", "--json").stdout)

@@ -50,6 +50,7 @@ COMMANDS = (
     ("render", "timeline", "-o", "-", "--task", "all"),
     ("check",),
     ("check", "--json"),
+    ("check", "--advice"),
     ("explain", "TRACE", "MulBackward0"),
     ("export", "-t", "perfetto", "-o", "-"),
     ("export", "-t", "chrome", "-o", "-"),

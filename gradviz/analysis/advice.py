@@ -1,0 +1,98 @@
+"""Advice: what a program would gain by, with what it costs and the line that it is at.
+
+Each rule is a function from a trace to findings, in `kept_graphs`, `lost_time`,
+`branches_in_turn` and `needless_waits`, with its thresholds beside it. Rules are made
+so that a program that is as it should be hears nothing: what a trace only suggests is
+*likely*, and what it cannot tell is not said.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from gradviz.analysis.branches_in_turn import branches_in_turn
+from gradviz.analysis.finding import AdviceRule, CostlyFinding
+from gradviz.analysis.kept_graphs import (
+    graph_grows,
+    graph_held_over,
+    graph_never_run,
+    needless_create_graph,
+    needless_retain_graph,
+)
+from gradviz.analysis.lost_time import deep_nesting, one_leaf, slow_hooks
+from gradviz.analysis.needless_waits import needless_wait
+from gradviz.analysis.races import Findings
+from gradviz.trace.model import Trace
+
+#: So many findings are told; all are counted.
+MAX_FINDINGS: Final = 50
+
+#: Rules that hold whatever else is missing.
+_ALWAYS: Final[tuple[Callable[[Trace], Iterator[CostlyFinding]], ...]] = (
+    deep_nesting,
+    branches_in_turn,
+    one_leaf,
+    slow_hooks,
+)
+
+#: Rules that say that something never happened: not if it may have been lost.
+_IF_COMPLETE: Final[tuple[Callable[[Trace], Iterator[CostlyFinding]], ...]] = (
+    graph_never_run,
+    graph_held_over,
+    graph_grows,
+    needless_retain_graph,
+    needless_create_graph,
+)
+
+
+class Advice(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program would gain by.
+
+    Attributes:
+        findings: Those that cost most time first, then those that cost most memory.
+        num_omitted: How many more there are.
+        not_looked_for: Rules that need a trace from which nothing is missing.
+    """
+
+    findings: tuple[CostlyFinding, ...]
+    num_omitted: int
+    not_looked_for: tuple[AdviceRule, ...]
+
+
+def build_advice(trace: Trace, streams: Findings) -> Advice:
+    """Look for everything that a program would gain by.
+
+    Args:
+        trace: The trace.
+        streams: What was found about the order of its streams (`stream_order`).
+    """
+    found = [one for rule in _ALWAYS for one in rule(trace)]
+    is_complete = trace.losses.is_complete
+    if is_complete:
+        found += [one for rule in _IF_COMPLETE for one in rule(trace)]
+        found += needless_wait(trace, streams)
+    every = sorted(
+        _merged(found), key=lambda one: (-(one.cost_ns or 0), -(one.cost_bytes or 0))
+    )
+    names: list[Any] = [rule.__name__ for rule in (*_IF_COMPLETE, needless_wait)]
+    return Advice(
+        findings=tuple(every[:MAX_FINDINGS]),
+        num_omitted=max(len(every) - MAX_FINDINGS, 0),
+        not_looked_for=() if is_complete else tuple(names),
+    )
+
+
+def _merged(findings: Sequence[CostlyFinding]) -> Iterator[CostlyFinding]:
+    """What was found of several passes at one line, as one."""
+    groups: dict[tuple[str, str, str, str], list[CostlyFinding]] = {}
+    for one in findings:
+        key = one.rule, one.location, one.name, one.detail
+        groups.setdefault(key, []).append(one)
+    for same in groups.values():
+        costs = [one.cost_ns for one in same if one.cost_ns is not None]
+        yield msgspec.structs.replace(
+            max(same, key=lambda one: one.cost_ns or 0),
+            times=sum(one.times for one in same),
+            cost_ns=sum(costs) if costs else None,
+        )

@@ -1,0 +1,138 @@
+"""Advice, in sentences: what was found, what it costs, what to do."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from rich.console import Console
+
+from gradviz.analysis.advice import Advice
+from gradviz.analysis.finding import AdviceRule, CostlyFinding
+from gradviz.render.terminal.explanation import print_wrapped
+from gradviz.render.terminal.tables import heading, make_console, name_text
+from gradviz.render.text import clean, count, duration, place, size
+
+
+def print_advice(advice: Advice, console: Console | None = None) -> None:
+    """Print what would save time or memory, what saves most first."""
+    console = console or make_console()
+    total = len(advice.findings) + advice.num_omitted
+    if not total:
+        console.print(heading("Advice: nothing found that would save time or memory"))
+    else:
+        console.print(heading("Advice", len(advice.findings), total))
+    for one in advice.findings:
+        print_wrapped(console, finding_text(one), "", "  ")
+    if rules := advice.not_looked_for:
+        names = ", ".join(one.replace("_", " ") for one in rules)
+        said = f"Not looked for, because events are missing: {names}."
+        print_wrapped(console, said, "dim", "")
+
+
+def finding_text(one: CostlyFinding) -> str:
+    """Where it is, what was found and what to do, what it costs, and how sure it is."""
+    where = clean(place(one.location)) or "somewhere"
+    costs = []
+    if one.cost_ns:
+        costs.append(f"up to {duration(one.cost_ns)}")
+    if one.cost_bytes:
+        costs.append(f"up to {size(one.cost_bytes)}")
+    if one.times > 1 and one.rule in _IN_PASSES:
+        costs.append(f"in {count(one.times, 'pass')}")
+    told = f" ({', '.join(costs)})" if costs else ""
+    sure = "" if one.certainty == "certain" else " This is likely, not certain."
+    return f"{where}: {_SAID[one.rule](one)}{told}.{sure}"
+
+
+def _deep_nesting(one: CostlyFinding) -> str:
+    more = f"; the engine had to take {clean(one.detail)} more" if one.detail else ""
+    return (
+        f"passes are nested {one.count} deep; an engine stops nesting in one thread at "
+        f"60{more}. Compute the inner gradients before, or with create_graph"
+    )
+
+
+def _branches_in_turn(one: CostlyFinding) -> str:
+    return (
+        f"{_node(one)} and what ran beside it do not need each other, and one thread "
+        f"ran them in turn. On a device of its own, a branch has a thread of its own"
+    )
+
+
+def _one_leaf(one: CostlyFinding) -> str:
+    return (
+        f"{_node(one)} adds up {one.count} gradients in a pass, which is much of its "
+        f"time. Use its leaf fewer times, in larger operations"
+    )
+
+
+def _slow_hooks(one: CostlyFinding) -> str:
+    hook = clean(one.detail).replace("_", " ")
+    return (
+        f"{hook} hooks, called {count(one.count, 'time')}, such as of {_node(one)}, "
+        f"take much of the passes that call them. Do less there, or after the pass"
+    )
+
+
+def _needless_wait(one: CostlyFinding) -> str:
+    if one.certainty == "certain":
+        return f"{clean(one.detail)} need not wait, it does already. Drop the wait"
+    return f"nothing came of the wait of {clean(one.detail)}. Drop it, or move it later"
+
+
+def _graph_never_run(one: CostlyFinding) -> str:
+    return (
+        f"{count(one.count, 'node')} of a graph that no pass ran, most here, saved "
+        f"tensors. Compute that under gv.no_grad()"
+    )
+
+
+def _graph_held_over(one: CostlyFinding) -> str:
+    return (
+        f"{count(one.count, 'node')}, such as {_node(one)}, held what they saved over "
+        f"{count(one.times, 'pass')} that did not use it. Call backward before, or "
+        f"detach"
+    )
+
+
+def _graph_grows(one: CostlyFinding) -> str:
+    return (
+        f"each pass runs again what passes before it ran, and more, at last "
+        f"{count(one.count, 'node')}. Detach what one step takes from the step before"
+    )
+
+
+def _needless_retain_graph(one: CostlyFinding) -> str:
+    del one
+    return (
+        "backward keeps its graph, and no pass ran any of it again. Leave retain_graph "
+        "away"
+    )
+
+
+def _needless_create_graph(one: CostlyFinding) -> str:
+    return (
+        f"backward makes a graph of itself, of {count(one.count, 'node')} in all, and "
+        f"no pass ran any of it. Leave create_graph away"
+    )
+
+
+_SAID: Final[Mapping[AdviceRule, Callable[[CostlyFinding], str]]] = {
+    "deep_nesting": _deep_nesting,
+    "branches_in_turn": _branches_in_turn,
+    "one_leaf": _one_leaf,
+    "slow_hooks": _slow_hooks,
+    "needless_wait": _needless_wait,
+    "graph_never_run": _graph_never_run,
+    "graph_held_over": _graph_held_over,
+    "graph_grows": _graph_grows,
+    "needless_retain_graph": _needless_retain_graph,
+    "needless_create_graph": _needless_create_graph,
+}
+
+#: Rules of which `times` counts passes.
+_IN_PASSES: Final = frozenset(_SAID) - {"needless_wait", "graph_held_over"}
+
+
+def _node(one: CostlyFinding) -> str:
+    module = f" of {name_text(one.module)}" if one.module else ""
+    return f"{name_text(one.name)} ({one.node}){module}"

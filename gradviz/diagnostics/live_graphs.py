@@ -12,7 +12,7 @@ from gradviz.diagnostics.size import GraphSize, size_of
 from gradviz.engine.node import Edge, Node
 from gradviz.ops.recording.variable import Variable
 
-#: How many objects are asked who holds them; it takes milliseconds each.
+#: Of so many objects between a graph and who holds it all holders are looked for.
 _MAX_LOOKS: Final = 20
 _MAX_HOLDERS: Final = 5
 
@@ -41,7 +41,8 @@ class LiveGraph(NamedTuple):
 def live_graphs() -> list[LiveGraph]:
     """All graphs that are alive, the largest first.
 
-    Looks at every object that the garbage collector knows, which takes a while.
+    Looks at every object that the garbage collector knows, some ten times: a second
+    for a million objects, however many graphs there are.
     """
     # By type: `isinstance` asks a stranger's object for its class, which may be a
     # property that does anything.
@@ -50,14 +51,46 @@ def live_graphs() -> list[LiveGraph]:
     roots = [node for node in nodes if node not in inner and node.next_edges]
     search = _Search(ignored=[nodes, inner, roots])
     graphs = [
-        LiveGraph(root, size_of(nodes_from([root])), search.holders(root))
-        for root in roots
+        LiveGraph(root, size_of(nodes_from([root])), holders)
+        for root, holders in zip(roots, search.holders(roots), strict=True)
     ]
     return sorted(graphs, key=lambda one: (-one.size.saved_bytes, -one.size.nodes))
 
 
+class _Held(NamedTuple):
+    """An object by which a root is held.
+
+    Attributes:
+        it: The object.
+        way: How the root is reached from it.
+        root: What has been found out of that root.
+    """
+
+    it: object
+    way: str
+    root: "_Root"
+
+
+class _Root:
+    """What is known of who holds a root.
+
+    Attributes:
+        found: Texts, the nearest holders first.
+        seen: Ids of the objects that were looked at.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self.found: dict[str, None] = {}
+        self.seen = {id(node)}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether enough is known."""
+        return len(self.found) >= _MAX_HOLDERS or len(self.seen) > _MAX_LOOKS
+
+
 class _Search:
-    """Looks for who holds an object, from holder to holder.
+    """Looks for who holds objects, from holder to holder.
 
     Args:
         ignored: Objects of the search itself.
@@ -83,32 +116,55 @@ class _Search:
         for name, value in variables.items():
             self._variables.setdefault(id(value), []).append((name, where))
 
-    def holders(self, root: Node) -> tuple[str, ...]:
-        """Who holds a root, as texts, the nearest ones."""
-        found: dict[str, None] = {}
-        # Two lists, for a tuple would be one more holder.
-        pending: list[object] = [root]
-        ways = [""]
-        seen = {id(root), id(pending)}
-        for held, way in zip(pending, ways, strict=True):  # they grow meanwhile
-            for name, where in self._variables.get(id(held), ()):
-                found[f"variable {name}{way} {where}"] = None
-            if len(found) >= _MAX_HOLDERS or len(pending) > _MAX_LOOKS:
-                break
-            referrers = gc.get_referrers(held)
-            seen.add(id(referrers))
-            for holder in referrers:
-                if id(holder) in seen or id(holder) in self._ignored:
-                    continue
-                seen.add(id(holder))
-                module = _module_name(holder)
-                if module:
-                    name = _key_of(held, holder)
-                    found[f"variable {name}{way} of module {module}"] = None
-                elif not issubclass(type(holder), (types.FrameType, Iterator)):
-                    pending.append(holder)
-                    ways.append(_way(holder, held, way))
-        return tuple(found)[:_MAX_HOLDERS]
+    def holders(self, nodes: Sequence[Node]) -> list[tuple[str, ...]]:
+        """Who holds each of some roots, as texts, the nearest ones."""
+        roots = [_Root(node) for node in nodes]
+        level = [_Held(node, "", root) for node, root in zip(nodes, roots, strict=True)]
+        # To ask Python who refers to one object takes as long as to look once at what
+        # all objects refer to. So all roots go one step at a time, together.
+        while level := [held for held in level if not self._is_found(held)]:
+            level = self._step(level)
+        return [tuple(root.found)[:_MAX_HOLDERS] for root in roots]
+
+    def _is_found(self, held: _Held) -> bool:
+        """Whether enough is known of a root, now that `held` is."""
+        for name, where in self._variables.get(id(held.it), ()):
+            held.root.found[f"variable {name}{held.way} {where}"] = None
+        return held.root.is_done
+
+    def _step(self, level: list[_Held]) -> list[_Held]:
+        """Who holds those of a level, as far as they are no modules."""
+        wanted: dict[int, list[_Held]] = {}
+        for held in level:
+            wanted.setdefault(id(held.it), []).append(held)
+        further: list[_Held] = []
+        own = {id(level), id(wanted), id(further), *map(id, level)}
+        own |= {id(some) for some in wanted.values()}
+        for holder in gc.get_objects():
+            referents = gc.get_referents(holder)
+            if wanted.keys().isdisjoint(map(id, referents)):
+                continue
+            if id(holder) in own or id(holder) in self._ignored:
+                continue
+            for key in {id(one) for one in referents} & wanted.keys():
+                further += filter(None, (_holding(holder, one) for one in wanted[key]))
+        return further
+
+
+def _holding(holder: object, held: _Held) -> _Held | None:
+    """`holder` as one by which the root is held; None if there is nothing beyond it."""
+    root = held.root
+    if id(holder) in root.seen or root.is_done:
+        return None
+    root.seen.add(id(holder))
+    module = _module_name(holder)
+    if module:
+        name = _key_of(held.it, holder)
+        root.found[f"variable {name}{held.way} of module {module}"] = None
+        return None
+    if issubclass(type(holder), (types.FrameType, Iterator)):
+        return None
+    return _Held(holder, _way(holder, held.it, held.way), root)
 
 
 def _frames() -> Iterator[types.FrameType]:

@@ -53,6 +53,19 @@ def test_the_way_to_it_is_told():
     assert any("[1]" in one for one in graph.holders)
 
 
+def test_the_holder_of_each_of_many_is_told():
+    keeper = Keeper()
+    for _ in range(300):
+        keeper.history.append(gv.ones(3, requires_grad=True).exp().sum())
+    gc.collect()
+
+    holders = {one.root: one.holders for one in live_graphs()}
+
+    for place, loss in enumerate(keeper.history):
+        (holder,) = (one for one in holders[loss.grad_fn] if "keeper" in one)
+        assert f"variable keeper.history[{place}]" in holder
+
+
 def test_a_graph_that_is_gone_is_not_found():
     loss = gv.ones(3, requires_grad=True).exp().sum()
     number = loss.grad_fn.id

@@ -1,8 +1,11 @@
 """``gradviz show order``."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import click
+import msgspec
 
 from gradviz.analysis.labels import LABELS, Label
 from gradviz.analysis.order import (
@@ -13,6 +16,11 @@ from gradviz.analysis.order import (
     execution_orders,
 )
 from gradviz.analysis.passes import MAX_PASSES, select_task
+from gradviz.analysis.prediction import (
+    MAX_PREDICTED,
+    predicted_orders,
+    prediction_document,
+)
 from gradviz.cli.notes import note
 from gradviz.cli.options import (
     filter_option,
@@ -24,7 +32,12 @@ from gradviz.cli.options import (
 )
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.writing import print_json
-from gradviz.render.terminal import print_order
+from gradviz.render.terminal import print_order, print_prediction
+from gradviz.render.text import count
+from gradviz.trace.model import Trace
+
+#: What it takes besides to say why they ran in another order than predicted.
+_PUSHES: Final = ("task_pushed", "task_popped")
 
 
 @click.command("order")
@@ -33,6 +46,12 @@ from gradviz.render.terminal import print_order
 @filter_option(LABELS)
 @sort_option(ORDER_KEYS, "start")
 @limit_option
+@click.option(
+    "--predicted",
+    "is_predicted",
+    is_flag=True,
+    help="Show the order in which they should run, and where and why they did not.",
+)
 @json_option
 def command(
     trace_path: Path | None,
@@ -40,6 +59,7 @@ def command(
     filters: tuple[tuple[Label, str], ...],
     sort: OrderKey,
     limit: int | None,
+    is_predicted: bool,
     as_json: bool,
 ) -> None:
     """Show the nodes of a backward pass in the order in which they ran.
@@ -47,8 +67,19 @@ def command(
     Example:
         gradviz show order --sort duration --limit 5 --filter device=cpu first.gvt
     """
-    trace = read_trace(find_trace(trace_path), needs=NODE_RUNS)
+    trace = read_trace(
+        find_trace(trace_path),
+        needs=(*NODE_RUNS, *_PUSHES) if is_predicted else NODE_RUNS,
+        all_nodes=is_predicted,
+    )
     tasks = select_task(trace, task)
+    if is_predicted:
+        if filters or sort != "start":
+            raise click.UsageError(
+                "--predicted has an order: leave --filter and --sort"
+            )
+        _show_predicted(trace, tasks, limit, as_json=as_json)
+        return
     left = MAX_ROWS
     omitted = 0
     for order in execution_orders(
@@ -65,3 +96,21 @@ def command(
     if len(tasks) > MAX_PASSES:
         more = len(tasks) - MAX_PASSES
         note(f"the first {MAX_PASSES:,} passes are shown, {more:,} more are left out")
+
+
+def _show_predicted(
+    trace: Trace, tasks: Sequence[int], limit: int | None, *, as_json: bool
+) -> None:
+    num_too_large = 0
+    for order in predicted_orders(trace, tasks[:MAX_PASSES]):
+        num_too_large += order.is_too_large
+        shown = msgspec.structs.replace(order, rows=order.rows[:limit])
+        if as_json:
+            print_json(prediction_document(shown))
+        elif not order.is_too_large:
+            print_prediction(shown)
+    if num_too_large:
+        note(
+            f"an order of {MAX_PREDICTED:,} nodes is predicted at most: "
+            f"{count(num_too_large, 'pass')} with more are left out"
+        )

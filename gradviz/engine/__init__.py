@@ -4,8 +4,8 @@ Read it bottom up: each module needs only those before it. *The ground*: `sync`,
 seam through which all of it takes threads, locks and clocks; `protocols`, `grad_mode`.
 *The graph*: `removable_handle`, `anomaly`, `node`, `input_buffer`, `basic_nodes`,
 `validation`. *Streams*: `stream_rules`, `stream_mismatch`, `pass_streams`. *Order and
-state*: `schedule`, `ready_queue`, `graph_task`, `thread_state`, `device_queues`,
-`passes`, `policies`. *What is done*: `discovery`, `hooks`, `arrival`,
+state*, over `gradviz.ready_order`: `ready_queue`, `graph_task`, `thread_state`,
+`device_queues`, `passes`, `policies`. *What is done*: `discovery`, `hooks`, `arrival`,
 `streamed_handover`, `handover`, `evaluation`, `completion`. *Who does it*: `worker`,
 `thread_pool`, `device_threads`, `execution`. *Looking at it*: `prediction`,
 `inspection`, `watchdog`, `tracebacks`. *All of it*: `engine`.
@@ -16,7 +16,7 @@ from gradviz.engine.engine import Engine, default_engine, set_default_engine
 from gradviz.engine.node import Edge, InputMetadata, Node
 from gradviz.engine.policies import Recorded, Step
 from gradviz.engine.prediction import Position, predicted_order
-from gradviz.engine.schedule import PyTorchSchedule
+from gradviz.ready_order import PyTorchSchedule
 
 __all__ = [
     "AccumulateGrad",

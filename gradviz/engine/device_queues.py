@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
 from gradviz.engine.node import Node
 from gradviz.engine.ready_queue import ReadyQueue
-from gradviz.engine.schedule import Schedule
 from gradviz.engine.sync import Sync
+from gradviz.ready_order import Schedule
 
 
 class DeviceQueues:

@@ -11,12 +11,12 @@ from gradviz.engine.node import Edge, Node
 from gradviz.engine.pass_streams import PassStreams
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.ready_queue import ReadyQueue
-from gradviz.engine.schedule import (
+from gradviz.engine.sync import Mailbox, Sync
+from gradviz.ready_order import (
     DEPTH_SHIFT,
     SHUTDOWN_PRIORITY,
     WAKE_UP_PRIORITY,
 )
-from gradviz.engine.sync import Mailbox, Sync
 from gradviz.trace.probe import Probe
 
 #: Values of `worker_device` that are no device's index.

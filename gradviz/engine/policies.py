@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from gradviz.engine.graph_task import NodeTask
 from gradviz.engine.node import Node
 from gradviz.engine.protocols import name_of
-from gradviz.engine.schedule import (
+from gradviz.ready_order import (
     WAKE_UP_PRIORITY,
     Prioritised,
     PyTorchSchedule,

@@ -1,6 +1,6 @@
 """In which order a pass will run, and why, without running it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from gradviz.backends.device import CPU
@@ -11,7 +11,7 @@ from gradviz.engine.discovery import (
 )
 from gradviz.engine.graph_task import ExecInfo
 from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, Node
-from gradviz.engine.schedule import PyTorchSchedule, Schedule
+from gradviz.ready_order import PyTorchSchedule, Schedule, in_order
 
 
 class Position(NamedTuple):
@@ -24,13 +24,6 @@ class Position(NamedTuple):
 
     node: Node
     reason: str
-
-
-class _Ready(NamedTuple):
-    """A node in the simulated queue."""
-
-    node: Node
-    priority: int
 
 
 def predicted_order(
@@ -85,25 +78,17 @@ def _simulate(
     root: Node, waiting: dict[Node, int], infos: dict[Node, ExecInfo], queue: Schedule
 ) -> list[Position]:
     """Run the queue with nothing in it but names."""
-    order = []
-    queue.push(_Ready(root, root.sequence_nr))
-    while len(queue):
-        ready = queue.pop()
-        assert isinstance(ready, _Ready)
-        node = ready.node
-        order.append(Position(node, _reason(node, queue)))
+
+    def receivers(node: Node) -> Iterator[Node]:
         if infos and not infos[node].is_needed:
-            continue
+            return
         for receiver, _ in node.next_edges:
-            if receiver is None:
-                continue
-            waiting[receiver] -= 1
-            info = infos.get(receiver)
-            if infos and (info is None or not info.should_execute):
-                continue
-            if waiting[receiver] == 0:
-                queue.push(_Ready(receiver, receiver.sequence_nr))
-    return order
+            info = infos.get(receiver) if receiver else None
+            if receiver and (not infos or (info and info.should_execute)):
+                yield receiver
+
+    order = in_order(root, waiting, receivers, lambda node: node.sequence_nr, queue)
+    return [Position(node, _reason(node, queue)) for node in order]
 
 
 def _reason(node: Node, others: Schedule) -> str:

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-from gradviz.engine.schedule import Prioritised, Schedule
 from gradviz.engine.sync import Empty, Mailbox, Sync
+from gradviz.ready_order import Prioritised, Schedule
 
 T = TypeVar("T", bound=Prioritised)
 

@@ -40,6 +40,7 @@ COMMANDS = (
     ("show", "critical", "--json"),
     ("show", "memory", "--task", "all"),
     ("show", "memory", "--json", "--task", "all"),
+    ("show", "order", "--predicted", "--task", "all"),
     ("show", "events"),
     ("show", "events", "--json"),
     ("show", "order", "--sort", "module", "--filter", "source=*"),

@@ -17,7 +17,7 @@ from gradviz.engine.graph_task import (
     WakeUp,
     describe,
 )
-from gradviz.engine.schedule import (
+from gradviz.ready_order import (
     DEPTH_SHIFT,
     SHUTDOWN_PRIORITY,
     WAKE_UP_PRIORITY,

@@ -5,7 +5,7 @@ import pytest
 from gradviz.engine import Engine, Node
 from gradviz.engine.graph_task import NodeTask, Shutdown, WakeUp
 from gradviz.engine.policies import Recorded, Step, policy_named
-from gradviz.engine.schedule import Schedule
+from gradviz.ready_order import Schedule
 from tests.engine.nodes import SIM_0, Pass, new_graph_task
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import pytest
 
 from gradviz.engine.ready_queue import Empty, ReadyQueue
-from gradviz.engine.schedule import PyTorchSchedule
 from gradviz.engine.sync import THREADS
+from gradviz.ready_order import PyTorchSchedule
 from tests.engine.nodes import in_thread, start_thread
 
 

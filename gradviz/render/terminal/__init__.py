@@ -11,6 +11,7 @@ from gradviz.render.terminal.explanation import print_explanation
 from gradviz.render.terminal.groups import print_groups
 from gradviz.render.terminal.memory import print_memory, print_memory_moment
 from gradviz.render.terminal.order import print_order
+from gradviz.render.terminal.prediction import print_prediction
 from gradviz.render.terminal.queues import print_queue_contents, print_queues
 from gradviz.render.terminal.summary import print_summary
 from gradviz.render.terminal.tables import make_console
@@ -27,6 +28,7 @@ __all__ = [
     "print_memory",
     "print_memory_moment",
     "print_order",
+    "print_prediction",
     "print_queue_contents",
     "print_queues",
     "print_summary",

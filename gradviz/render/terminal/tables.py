@@ -29,6 +29,7 @@ TEXT_COLUMNS: Final = PATH_COLUMNS | frozenset(
         "error",
         "created at",
         "share",
+        "because",
         "by nodes",
         "for",
         "module",

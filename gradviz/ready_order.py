@@ -2,10 +2,15 @@
 
 A schedule is a collection with one opinion: `pop` returns the task that should run
 now. It belongs to the one thread that consumes its queue, so nothing here locks.
+
+The engine runs tasks in this order; who reads a trace asks whether it did. So nothing
+here knows of either.
 """
 
-from collections.abc import Iterator
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Generic, Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Prioritised(Protocol):
@@ -31,6 +36,46 @@ class Schedule(Protocol):
 
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Prioritised]: ...
+
+
+def in_order(
+    start: T,
+    waiting: dict[T, int],
+    receivers: Callable[[T], Iterable[T]],
+    priority: Callable[[T], int],
+    schedule: Schedule,
+) -> Iterator[T]:
+    """What would run on one thread, in its order, and with nothing in it.
+
+    When something is yielded, what else is ready is in `schedule`, and what it makes
+    ready is not yet.
+
+    Args:
+        start: What runs first.
+        waiting: For how many gradients each other waits; counted down.
+        receivers: To whom something hands its gradients, once for each.
+        priority: The larger runs first.
+        schedule: Empty; chooses among what is `ReadyTask`.
+    """
+    schedule.push(ReadyTask(start, priority(start)))
+    while len(schedule):
+        ready = schedule.pop()
+        assert isinstance(ready, ReadyTask)
+        yield ready.what
+        for receiver in receivers(ready.what):
+            waiting[receiver] -= 1
+            if waiting[receiver] == 0:
+                schedule.push(ReadyTask(receiver, priority(receiver)))
+
+
+class ReadyTask(Generic[T]):
+    """Something in the schedule of `in_order`: what it is, and its priority."""
+
+    __slots__ = ("priority", "what")
+
+    def __init__(self, what: T, priority: int) -> None:
+        self.what = what
+        self.priority = priority
 
 
 # Note [Priority in a ready queue]
@@ -104,6 +149,14 @@ class PyTorchSchedule:
             child = 2 * hole + 2
         heap[hole] = last
         return top
+
+    def peek(self) -> Prioritised:
+        """What `pop` would take out.
+
+        Raises:
+            IndexError: There is nothing.
+        """
+        return self._heap[0]
 
     def _sift_up(self, hole: int, task: Prioritised) -> None:
         heap = self._heap

@@ -1,0 +1,456 @@
+"""In which order a recorded pass should have run, and where and why it did not.
+
+Predicted is PyTorch's order on one thread, from the graph alone. Each queue is compared
+by itself: in which order two queues take turns is decided by time, and nothing predicts
+that. What comes after the first difference of a queue is mostly its consequence, so of
+each queue the first one is told.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, zip_longest
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from gradviz.analysis.executions import MAX_TEXT, definition, execution_columns
+from gradviz.analysis.passes import Pass, passes
+from gradviz.ready_order import Prioritised, PyTorchSchedule, ReadyTask, in_order
+from gradviz.trace.events import MAX_SEQUENCE_NR
+from gradviz.trace.model import Trace
+from gradviz.trace.probe import Push
+from gradviz.trace.strings import shortened
+from gradviz.trace.table import Table
+
+SCHEMA: Final = "gradviz.predicted_order"
+VERSION: Final = 1
+
+#: Of so many nodes an order is predicted, in all passes together.
+MAX_PREDICTED: Final = 100_000
+
+#: Why a node comes where it does: nothing else is ready; a leaf, which comes before all
+#: other nodes; the forward made it last of those ready.
+TurnReason: TypeAlias = Literal["alone", "leaf", "made last"]
+
+#: Why a queue left the predicted order.
+#: *late*: what was predicted became ready after the other one had left the queue.
+#: *early*: what ran instead was ready before its turn: another queue was faster.
+#: *crossed*: another thread pushed it while the queue's own was taking the next one.
+#: *shared*: they are equal, and tasks of another pass in the queue moved the heap.
+#: *tied*: they are equal, and what other threads pushed moved the heap.
+#: *policy*: both were there, and an order that is not PyTorch's chose.
+#: *failed*, *unfinished*: the pass, or the trace, ended before.
+#: *not run*: it never ran, though its pass completed.
+#: *not foreseen*: what ran is not in the graph, as far as the trace has it.
+#: *unknown*: the trace lacks the push or the pop that would tell.
+Why: TypeAlias = Literal[
+    "late",
+    "early",
+    "crossed",
+    "shared",
+    "tied",
+    "policy",
+    "failed",
+    "unfinished",
+    "not run",
+    "not foreseen",
+    "unknown",
+]
+
+#: A push that comes so shortly before a pop may have come too late for it.
+_CROSSING_NS: Final = 100_000
+
+
+class PredictedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One node, in the order in which it should run.
+
+    Attributes:
+        index: Its place in that order, from 0.
+        node: Its id.
+        name: Its class.
+        device: Where it runs.
+        queue: Its ready queue, -1 if it was never pushed.
+        reason: Why it comes here.
+        num_ready: How many were ready, itself included.
+        ran: Its place in the order in which the pass ran, None if it did not.
+    """
+
+    index: int
+    node: int
+    name: str
+    device: str
+    queue: int
+    reason: TurnReason
+    num_ready: int
+    ran: int | None
+
+
+class Divergence(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a queue first left the predicted order.
+
+    Attributes:
+        queue: Its id.
+        queue_name: Its name.
+        index: Which of its nodes it is, from 0.
+        predicted: The node that should have come; -1 for none.
+        predicted_name: Its class.
+        actual: The node that came; -1 for none.
+        actual_name: Its class.
+        why: See `Why`.
+        by: The node that made the late, early or crossed one ready; -1 for none.
+        by_name: Its class.
+        thread: The thread that did; -1 where that is not the reason.
+        off_ns: How much later than the other one left the queue the late one became
+            ready; how much before that a crossed one did; else None.
+        error: What the pass failed with.
+    """
+
+    queue: int
+    queue_name: str
+    index: int
+    predicted: int
+    predicted_name: str
+    actual: int
+    actual_name: str
+    why: Why
+    by: int = -1
+    by_name: str = ""
+    thread: int = -1
+    off_ns: int | None = None
+    error: str = ""
+
+
+class PredictedOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """The predicted order of one pass against its own.
+
+    Attributes:
+        task: The pass.
+        rows: Its nodes, in the predicted order.
+        divergences: Of each queue that left it the first one.
+        num_predicted: How many nodes there are; `rows` may be fewer.
+        num_queues: In how many queues.
+        num_ran: How many nodes ran.
+        num_lost: Nodes whose definitions are lost: where they lead to is not known.
+        is_too_large: There are too many nodes, nothing is predicted.
+    """
+
+    task: int
+    rows: tuple[PredictedRow, ...]
+    divergences: tuple[Divergence, ...]
+    num_predicted: int
+    num_queues: int
+    num_ran: int
+    num_lost: int = 0
+    is_too_large: bool = False
+
+
+def predicted_orders(trace: Trace, tasks: Iterable[int]) -> Iterator[PredictedOrder]:
+    """The predicted order of each of some passes, as far as they are not too large."""
+    about = {one.task: one for one in passes(trace)}
+    left = MAX_PREDICTED
+    for task in tasks:
+        events = _Events(trace, about[task])
+        graph = _graph(trace, events, left)
+        if graph is None:
+            yield PredictedOrder(
+                task=task,
+                rows=(),
+                divergences=(),
+                num_predicted=0,
+                num_queues=0,
+                num_ran=len(events.ran),
+                is_too_large=True,
+            )
+            continue
+        left -= len(graph)
+        yield _compared(trace, events, graph)
+
+
+def prediction_document(order: PredictedOrder) -> dict[str, Any]:
+    """What ``gradviz show order --predicted --json`` prints."""
+    return {"schema": SCHEMA, "version": VERSION, **msgspec.to_builtins(order)}
+
+
+class _QueueEvent(NamedTuple):
+    """A push of a node, or its pop."""
+
+    seq: int
+    t_ns: int
+    thread: int
+    queue: int
+
+
+class _Events:
+    """What the trace tells of one pass."""
+
+    def __init__(self, trace: Trace, about: Pass) -> None:
+        self.about = about
+        pushed = _of(trace, "task_pushed", about.task)
+        popped = _of(trace, "task_popped", about.task)
+        names = ("node", "seq", "t_ns", "thread", "queue")
+        self.pushes = {node: _QueueEvent(*rest) for node, *rest in pushed.rows(*names)}
+        self.pops = {node: _QueueEvent(*rest) for node, *rest in popped.rows(*names)}
+        self.pushed_by = dict(
+            zip(pushed["node"].tolist(), pushed["pushed_by"].tolist(), strict=True)
+        )
+        self.roots = pushed["node"][pushed.narrow("what") == Push.ROOT].tolist()
+        self.ran: list[int] = execution_columns(trace, [about.task]).node.tolist()
+        self.places = {node: place for place, node in enumerate(self.ran)}
+        self.targets = self._targets(trace)
+
+    def queue_of(self, trace: Trace, nodes: Iterable[int]) -> dict[int, int]:
+        """The queue of each node; -1 where it cannot be known.
+
+        What was never pushed would have gone where others of its device went.
+        """
+        devices = {node: definition(trace, node).device for node in nodes}
+        of_device = {
+            devices[node]: push.queue
+            for node, push in self.pushes.items()
+            if node in devices
+        }
+        return {
+            node: self.pushes[node].queue
+            if node in self.pushes
+            else of_device.get(device, -1)
+            for node, device in devices.items()
+        }
+
+    def _targets(self, trace: Trace) -> list[int] | None:
+        """The nodes whose gradients were asked for, None where nobody asked."""
+        begun = _of(trace, "task_begun", self.about.task)
+        if not begun["num_outputs"].any():
+            return None
+        kinds = ("capture_taken", "gradient_accumulated")
+        return [
+            node
+            for kind in kinds
+            for node in _of(trace, kind, self.about.task)["node"].tolist()
+        ]
+
+
+def _of(trace: Trace, kind: str, task: int) -> Table:
+    table = trace.columns[kind]
+    return table.at(table.narrow("task") == task)
+
+
+def _graph(trace: Trace, events: _Events, limit: int) -> Mapping[int, list[int]] | None:
+    """Node -> whom it hands a gradient, of all that run; None if they are too many."""
+    edges: dict[int, list[int]] = {}
+    waiting = list(events.roots)
+    while waiting:
+        node = waiting.pop()
+        if node in edges:
+            continue
+        if len(edges) == limit:
+            return None
+        edges[node] = [to for to, _ in definition(trace, node).edges if to >= 0]
+        waiting += edges[node]
+    if events.targets is None:
+        return edges
+    needed = _leading_to(events.targets, edges)
+    return {
+        node: [to for to in receivers if to in needed]
+        for node, receivers in edges.items()
+        if node in needed
+    }
+
+
+def _leading_to(targets: Sequence[int], edges: Mapping[int, list[int]]) -> set[int]:
+    """The targets, and all nodes from which one of them can be reached."""
+    producers = defaultdict(list)
+    for node, receivers in edges.items():
+        for receiver in receivers:
+            producers[receiver].append(node)
+    found: set[int] = set()
+    waiting = list(targets)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += producers[node]
+    return found
+
+
+def _compared(
+    trace: Trace, events: _Events, graph: Mapping[int, list[int]]
+) -> PredictedOrder:
+    rows = tuple(
+        PredictedRow(
+            index=index,
+            node=node,
+            name=(about := definition(trace, node)).name,
+            device=about.device,
+            queue=events.pushes[node].queue if node in events.pushes else -1,
+            reason=reason,
+            num_ready=num_ready,
+            ran=events.places.get(node),
+        )
+        for index, (node, reason, num_ready) in enumerate(
+            _predicted(trace, events, graph)
+        )
+    )
+    found = _divergences(trace, events, [row.node for row in rows])
+    return PredictedOrder(
+        task=events.about.task,
+        rows=rows,
+        divergences=tuple(found),
+        num_predicted=len(rows),
+        num_queues=len({row.queue for row in rows if row.queue >= 0}),
+        num_ran=len(events.ran),
+        num_lost=sum(node not in trace.nodes for node in graph),
+    )
+
+
+def _predicted(
+    trace: Trace, events: _Events, graph: Mapping[int, list[int]]
+) -> Iterator[tuple[int, TurnReason, int]]:
+    """The nodes in the predicted order, and of each why it comes there."""
+    waiting: dict[int, int] = defaultdict(int)
+    for receivers in graph.values():
+        for receiver in receivers:
+            waiting[receiver] += 1
+    for root in events.roots[:1]:
+        waiting[root] = 0  # whatever a damaged trace says leads to it
+        schedule = _Queues(events.queue_of(trace, graph))
+        numbers = {node: definition(trace, node).sequence_nr for node in graph}
+        order = in_order(
+            root, waiting, graph.__getitem__, numbers.__getitem__, schedule
+        )
+        for node in order:
+            reason: TurnReason = (
+                "leaf" if numbers[node] == MAX_SEQUENCE_NR else "made last"
+            )
+            yield node, reason if len(schedule) else "alone", len(schedule) + 1
+
+
+class _Queues:
+    """A heap for each queue; of all the task runs first that would in a single one."""
+
+    def __init__(self, queue_of: Mapping[int, int]) -> None:
+        self._queue_of = queue_of
+        self._queues: dict[int, PyTorchSchedule] = defaultdict(PyTorchSchedule)
+
+    def push(self, task: Prioritised) -> None:
+        assert isinstance(task, ReadyTask)
+        self._queues[self._queue_of[task.what]].push(task)
+
+    def pop(self) -> Prioritised:
+        filled = [queue for queue in self._queues.values() if len(queue)]
+        return max(filled, key=lambda queue: queue.peek().priority).pop()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def __iter__(self) -> Iterator[Prioritised]:
+        return chain.from_iterable(self._queues.values())
+
+
+def _divergences(
+    trace: Trace, events: _Events, predicted: Sequence[int]
+) -> Iterator[Divergence]:
+    """Of each queue where it first left its order, in the order of queues."""
+    on = events.queue_of(trace, {*predicted, *events.ran})
+    expected: dict[int, list[int]] = defaultdict(list)
+    found: dict[int, list[int]] = defaultdict(list)
+    for nodes, queues in ((predicted, expected), (events.ran, found)):
+        for node in nodes:
+            queues[on[node]].append(node)
+    foreseen = set(predicted)
+    for queue in sorted({*expected, *found}):
+        both = zip_longest(expected[queue], found[queue], fillvalue=-1)
+        for index, (one, other) in enumerate(both):
+            if one != other:
+                yield _divergence(
+                    trace,
+                    events,
+                    queue,
+                    index,
+                    one,
+                    other,
+                    is_foreseen=other in foreseen,
+                )
+                break
+
+
+def _divergence(
+    trace: Trace,
+    events: _Events,
+    queue: int,
+    index: int,
+    predicted: int,
+    actual: int,
+    *,
+    is_foreseen: bool,
+) -> Divergence:
+    cause = _cause(trace, events, predicted, actual, is_foreseen=is_foreseen)
+    known = trace.queues.get(queue)
+    return Divergence(
+        queue=queue,
+        queue_name=shortened(known.name, MAX_TEXT) if known else "?",
+        index=index,
+        predicted=predicted,
+        predicted_name=_name(trace, predicted),
+        actual=actual,
+        actual_name=_name(trace, actual),
+        why=cause.why,
+        by=cause.by,
+        by_name=_name(trace, cause.by),
+        thread=cause.thread,
+        off_ns=cause.off_ns,
+        error=events.about.error,
+    )
+
+
+def _name(trace: Trace, node: int) -> str:
+    return definition(trace, node).name if node >= 0 else ""
+
+
+class _Cause(NamedTuple):
+    """Why a queue left its order; see `Divergence`."""
+
+    why: Why
+    by: int = -1
+    thread: int = -1
+    off_ns: int | None = None
+
+
+def _cause(
+    trace: Trace, events: _Events, one: int, other: int, *, is_foreseen: bool
+) -> _Cause:
+    """Why a queue ran `other` where `one` was predicted; either may be -1."""
+    if one < 0 or (other >= 0 and not is_foreseen):
+        return _Cause("not foreseen")
+    if one not in events.places:
+        status = events.about.status
+        return _Cause("not run" if status == "completed" else status)
+    push, pop = events.pushes.get(one), events.pops.get(other)
+    if push is None or pop is None:
+        return _Cause("unknown")
+    by = events.pushed_by[one]
+    off_ns = push.t_ns - pop.t_ns
+    if push.seq > pop.seq:
+        return _Cause("late", by, push.thread, off_ns)
+    first, second = (definition(trace, node).sequence_nr for node in (one, other))
+    if first < second:
+        return _Cause("early", events.pushed_by[other], events.pushes[other].thread)
+    if push.thread != pop.thread and -off_ns < _CROSSING_NS:
+        return _Cause("crossed", by, push.thread, -off_ns)
+    if first > second:
+        return _Cause("policy")
+    return _Cause(_tie(trace, events, pop))
+
+
+def _tie(trace: Trace, events: _Events, pop: _QueueEvent) -> Why:
+    """Why of two equal tasks the heap had another one on top."""
+    (begin,) = _of(trace, "task_begun", events.about.task)["seq"][:1].tolist()
+    popped = trace.columns["task_popped"]
+    seqs = popped["seq"]
+    between = (popped.narrow("queue") == pop.queue) & (seqs > begin) & (seqs < pop.seq)
+    if (popped["task"][between] != events.about.task).any():
+        return "shared"
+    before = (one for one in events.pushes.values() if one.seq < pop.seq)
+    is_helped = any(
+        one.queue == pop.queue and one.thread != pop.thread for one in before
+    )
+    return "tied" if is_helped else "policy"

@@ -149,7 +149,7 @@ def predicted_orders(trace: Trace, tasks: Iterable[int]) -> Iterator[PredictedOr
     about = {one.task: one for one in passes(trace)}
     left = MAX_PREDICTED
     for task in tasks:
-        events = _Events(trace, about[task])
+        events = _PassEvents(trace, about[task])
         graph = _graph(trace, events, left)
         if graph is None:
             yield PredictedOrder(
@@ -180,7 +180,7 @@ class _QueueEvent(NamedTuple):
     queue: int
 
 
-class _Events:
+class _PassEvents:
     """What the trace tells of one pass."""
 
     def __init__(self, trace: Trace, about: Pass) -> None:
@@ -234,7 +234,9 @@ def _of(trace: Trace, kind: str, task: int) -> Table:
     return table.at(table.narrow("task") == task)
 
 
-def _graph(trace: Trace, events: _Events, limit: int) -> Mapping[int, list[int]] | None:
+def _graph(
+    trace: Trace, events: _PassEvents, limit: int
+) -> Mapping[int, list[int]] | None:
     """Node -> whom it hands a gradient, of all that run; None if they are too many."""
     edges: dict[int, list[int]] = {}
     waiting = list(events.roots)
@@ -273,7 +275,7 @@ def _leading_to(targets: Sequence[int], edges: Mapping[int, list[int]]) -> set[i
 
 
 def _compared(
-    trace: Trace, events: _Events, graph: Mapping[int, list[int]]
+    trace: Trace, events: _PassEvents, graph: Mapping[int, list[int]]
 ) -> PredictedOrder:
     rows = tuple(
         PredictedRow(
@@ -303,7 +305,7 @@ def _compared(
 
 
 def _predicted(
-    trace: Trace, events: _Events, graph: Mapping[int, list[int]]
+    trace: Trace, events: _PassEvents, graph: Mapping[int, list[int]]
 ) -> Iterator[tuple[int, TurnReason, int]]:
     """The nodes in the predicted order, and of each why it comes there."""
     waiting: dict[int, int] = defaultdict(int)
@@ -347,7 +349,7 @@ class _Queues:
 
 
 def _divergences(
-    trace: Trace, events: _Events, predicted: Sequence[int]
+    trace: Trace, events: _PassEvents, predicted: Sequence[int]
 ) -> Iterator[Divergence]:
     """Of each queue where it first left its order, in the order of queues."""
     on = events.queue_of(trace, {*predicted, *events.ran})
@@ -375,7 +377,7 @@ def _divergences(
 
 def _divergence(
     trace: Trace,
-    events: _Events,
+    events: _PassEvents,
     queue: int,
     index: int,
     predicted: int,
@@ -416,7 +418,7 @@ class _Cause(NamedTuple):
 
 
 def _cause(
-    trace: Trace, events: _Events, one: int, other: int, *, is_foreseen: bool
+    trace: Trace, events: _PassEvents, one: int, other: int, *, is_foreseen: bool
 ) -> _Cause:
     """Why a queue ran `other` where `one` was predicted; either may be -1."""
     if one < 0 or (other >= 0 and not is_foreseen):
@@ -441,7 +443,7 @@ def _cause(
     return _Cause(_tie(trace, events, pop))
 
 
-def _tie(trace: Trace, events: _Events, pop: _QueueEvent) -> Why:
+def _tie(trace: Trace, events: _PassEvents, pop: _QueueEvent) -> Why:
     """Why of two equal tasks the heap had another one on top."""
     (begin,) = _of(trace, "task_begun", events.about.task)["seq"][:1].tolist()
     popped = trace.columns["task_popped"]

@@ -10,6 +10,8 @@ import importlib
 import os
 import platform
 import sys
+import tempfile
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -27,11 +29,12 @@ from benchmarks.devices import (
 )
 from benchmarks.hips import HIPS_CASES
 from benchmarks.memory import extra_tensors
+from benchmarks.startup import BARE, COMMAND_MS, HELP_MS, OTHERS, startups
 from benchmarks.timing import Contestant, Result, compete, count_own_time
 from benchmarks.traces import answers
 
 #: Rows that are no race between libraries.
-EXTRA = ("tracing", "probes", "memory", "devices", "traces")
+EXTRA = ("tracing", "probes", "memory", "devices", "traces", "startup")
 
 
 def main() -> None:
@@ -67,6 +70,8 @@ def main() -> None:
                 report_devices(torch, chosen.rounds)
             case "traces":
                 report_traces()
+            case "startup":
+                report_startup(chosen.rounds, own_time=chosen.own_time)
             case _:
                 report_race(name, torch, chosen.rounds)
     print()
@@ -157,6 +162,24 @@ def report_devices(torch: ModuleType | None, rounds: int) -> None:
         title = f"backward, chain of {NUM_UNITS} sin on {device}"
         for result in compete(contestants, "its kernels alone", rounds):
             report(title, NUM_UNITS, None, result, "gradviz")
+
+
+def report_startup(rounds: int, *, own_time: bool) -> None:
+    """Commands on a small trace: milliseconds of this machine, beside Python's own."""
+    with tempfile.TemporaryDirectory() as folder:
+        contestants = startups(Path(folder), own_time=own_time)
+        for one in compete(contestants, BARE, rounds):
+            best_ms = one.best * 1e3
+            budget_ms = HELP_MS if one.name.endswith("--help") else COMMAND_MS
+            holds = "yes" if best_ms <= budget_ms else "no"
+            is_ours = one.name not in OTHERS
+            promise = f"| ≤ {budget_ms} ms | {holds} |" if is_ours else "| | |"
+            spread = f"{one.low:.1f}-{one.high:.1f}"
+            print(
+                f"| from start to end | {one.name} | {best_ms:.0f} ms | "
+                f"{one.ratio:.1f} | {spread} {promise}",
+                flush=True,
+            )
 
 
 def report_traces() -> None:

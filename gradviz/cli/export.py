@@ -10,6 +10,7 @@ import click
 from gradviz.analysis.passes import select_task
 from gradviz.cli.notes import note
 from gradviz.cli.options import (
+    complete_task,
     force_option,
     output_option,
     quiet_option,
@@ -63,6 +64,7 @@ _DEFAULT_TABLE: Final = "runs"
     default="all",
     show_default=True,
     metavar="N|N-M|last|slowest|failed|all",
+    shell_complete=complete_task,
     help="Which backward passes.",
 )
 @click.option(
@@ -80,16 +82,14 @@ def command(
     table: str | None,
     quiet: bool,
 ) -> None:
-    r"""Write a trace as a file that other tools read.
+    """Write a trace as a file that other tools read.
 
-    \b
-    perfetto    a timeline for ui.perfetto.dev
-    chrome      the same for chrome://tracing
-    speedscope  what each thread ran, for speedscope.app
-    jsonl       typed events, one a line
-    sqlite      a database of all tables
-    parquet     one table, by columns
-    csv         one table, for spreadsheets
+    Timelines: perfetto for ui.perfetto.dev, chrome for chrome://tracing, speedscope for
+    speedscope.app. Tables: sqlite, a database of all of them, parquet and csv, one.
+    Events: jsonl, one a line.
+
+    Example:
+        gradviz export -o first.csv --table runs first.gvt
     """
     name = to or _format_of(output)
     if table is not None and not FORMATS[name].is_table:

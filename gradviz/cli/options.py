@@ -1,5 +1,6 @@
 """Options and arguments that several commands share."""
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,6 +8,8 @@ from typing import Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
+
+from gradviz.cli.paging import paged
 
 _UNITS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _MOMENT: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?) ?(ns|us|µs|ms|s)")
@@ -28,9 +31,28 @@ open_option = click.option(
     help="Show it with the viewer of the desktop.",
 )
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON instead of a table."
-)
+
+def json_option(command: Callable[..., object]) -> Callable[..., object]:
+    """``--json``; what a person reads instead goes through a pager where it is long.
+
+    A command that follows something that grows, ``--follow``, is shown as it comes.
+    """
+
+    @functools.wraps(command)
+    def in_pager(*, no_pager: bool, **given: object) -> object:
+        wanted = not (no_pager or given["as_json"] or given.get("is_followed"))
+        with paged(wanted=wanted):
+            return command(**given)
+
+    pager = click.option(
+        "--no-pager",
+        is_flag=True,
+        help="Print all at once, however long it is and small the terminal.",
+    )
+    json = click.option(
+        "--json", "as_json", is_flag=True, help="Print JSON instead of a table."
+    )
+    return json(pager(in_pager))
 
 
 def complete_task(

@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from gradviz.cli.notes import note
+from gradviz.cli.progress import working
 from gradviz.errors import UserError
 from gradviz.trace.model import Losses, Trace
 from gradviz.trace.reader import load_trace
@@ -53,7 +54,8 @@ def read_trace(
         TraceError: It is no trace, or nothing of it can be read.
         UserError: What the command needs was left out.
     """
-    trace = load_trace(path)
+    with working(f"reading {path}"):
+        trace = load_trace(path)
     warn_of_losses(path, trace.losses)
     scope = trace.header.scope
     if missing := sorted(set(needs).intersection(scope.left_out)):

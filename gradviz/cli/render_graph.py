@@ -22,6 +22,7 @@ from gradviz.cli.options import (
     task_option,
     trace_argument,
 )
+from gradviz.cli.progress import working
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.viewer import check_viewable, show_file
 from gradviz.cli.writing import check_output, format_of, write_output
@@ -125,13 +126,14 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
             f"too much for one picture: {count(graph.omitted, 'node')} and "
             f"{count(graph.omitted_edges, 'edge')} are left out"
         )
-    drawn = render_graph(
-        graph,
-        format=format_,
-        colour_by=colour_by,
-        engine=engine,
-        timeout_s=timeout_s,
-    )
+    with working(f"laying out {size(graph)}"):
+        drawn = render_graph(
+            graph,
+            format=format_,
+            colour_by=colour_by,
+            engine=engine,
+            timeout_s=timeout_s,
+        )
     write_output(output, drawn.data)
     if not quiet:
         note(f"drew {output}: {size(graph)}{LAID_OUT[drawn.engine]} ({drawn.note})")

@@ -15,6 +15,7 @@ from gradviz.cli.options import (
     task_option,
     trace_argument,
 )
+from gradviz.cli.progress import working
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.viewer import check_viewable, show_file
 from gradviz.cli.writing import check_output, format_of, write_output
@@ -50,7 +51,9 @@ def command(
     trace = read_trace(trace_path, needs=NODE_RUNS)
     timeline = build_timeline(trace, select_task(trace, task))
     note_omitted(timeline.omitted, timeline.omitted_lanes)
-    write_output(output, render_timeline(timeline))
+    with working(f"drawing {count(len(timeline.lanes), 'lane')}"):
+        picture = render_timeline(timeline)
+    write_output(output, picture)
     if not quiet:
         note(f"drew {output}: {count(len(timeline.lanes), 'lane')}")
         note_next("show order", trace_path)

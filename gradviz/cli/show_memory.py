@@ -26,7 +26,11 @@ from gradviz.render.terminal import print_memory, print_memory_moment
 def command(
     trace_path: Path | None, task: str, after_ns: int | None, as_json: bool
 ) -> None:
-    """Show what was held in memory during a backward pass: how much, when, by whom."""
+    """Show what was held in memory during a backward pass: how much, when, by whom.
+
+    Example:
+        gradviz show memory --at 20us first.gvt
+    """
     trace = read_trace(find_trace(trace_path))
     tasks = select_task(trace, task)
     if after_ns is not None:

@@ -1,10 +1,14 @@
 """SVG elements as text, and the file around them: what all our pictures share."""
 
+import html
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
-from xml.sax.saxutils import escape, quoteattr
 
 from gradviz.render import style
+
+#: Text that is no markup. (`xml.sax.saxutils` has it too, and imports a web client.)
+escape = partial(html.escape, quote=False)
 
 _STYLE: Final = f"""\
 text {{ font-family: {style.FONT}; font-size: {style.TEXT_SIZE:g}px }}
@@ -56,7 +60,8 @@ def element(tag: str, content: str = "", **attributes: str | float) -> str:
     opening = [tag]
     for name, value in attributes.items():
         written = number(value) if isinstance(value, float | int) else value
-        opening.append(f"{name.rstrip('_').replace('_', '-')}={quoteattr(written)}")
+        kebab = name.rstrip("_").replace("_", "-")
+        opening.append(f'{kebab}="{html.escape(written)}"')
     if not content:
         return f"<{' '.join(opening)}/>"
     return f"<{' '.join(opening)}>{escape(content)}</{tag}>"

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from typing import Final
-from xml.sax.saxutils import escape
 
 from gradviz.render import style
 from gradviz.render.frames import LABEL_HEIGHT, Rectangle, place_frames
 from gradviz.render.layout import BoxLayout, Point
-from gradviz.render.markup import document, element, group, number
+from gradviz.render.markup import document, element, escape, group, number
 from gradviz.render.scene import Box, LegendEntry, ModuleFrame, Outline, Scene
 from gradviz.render.text import width
 

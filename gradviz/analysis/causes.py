@@ -112,7 +112,8 @@ class Causes(NamedTuple):
         woke_ns: When its thread woke up and went there; 0 where it had not slept.
         source: Of each way from lane to lane the moment where it begins,
         target: and where it leads.
-        pushed_by: Of what was popped who pushed it, -1 for others.
+        by: Of what was pushed or popped the node that pushed it, of a gradient the node
+            that gave it; -1 for others.
     """
 
     task: int
@@ -132,7 +133,7 @@ class Causes(NamedTuple):
     woke_ns: Column
     source: Column
     target: Column
-    pushed_by: Column
+    by: Column
 
     @property
     def duration_ns(self) -> int:
@@ -164,11 +165,11 @@ def find_causes(trace: Trace, task: int) -> Causes:
     }
     exits = tables["thread_exited"]
     tables["thread_exited"] = exits.at(exits.narrow("role") == Role.CALLER)
-    kernels = kernel_causes(
-        {**tables, "kernel_ran": trace.columns["kernel_ran"]}, trace.strings
-    )
-    if not len(kernels.launch):
+    if not any(tables[kind].num_rows for kind in SYNCHRONIZED):
+        # Nobody waits for a kernel, so none holds up a node.
         tables["kernel_launched"] = tables["kernel_launched"].at(slice(0))
+    tables["kernel_ran"] = trace.columns["kernel_ran"]
+    kernels = kernel_causes(tables, trace.strings)
     num_moments = sum(tables[kind].num_rows for kind in _ACTS)
     if num_moments > MAX_MOMENTS:
         raise UserError(
@@ -186,8 +187,8 @@ def find_causes(trace: Trace, task: int) -> Causes:
     woke_ns = _woken(rows, tables["queue_waited"])
     waited = cause >= 0
     act[waited] = Act.ENGINE
-    pushed_by = np.full(len(t_ns), -1)
-    pushed_by[pushes.popped] = pushes.by
+    by = rows.by.copy()
+    by[pushes.popped] = pushes.by
     is_lost = woke_ns > 0
     is_lost[pushes.popped] = False
     act[is_lost] = Act.UNKNOWN  # it slept, and what it slept for is not there
@@ -214,7 +215,7 @@ def find_causes(trace: Trace, task: int) -> Causes:
         woke_ns=woke_ns,
         source=source,
         target=target,
-        pushed_by=pushed_by,
+        by=by,
     )
 
 

@@ -294,10 +294,8 @@ def _occupying(causes: Causes, path: Column) -> Column:
     run = np.maximum.accumulate(np.where(is_run, np.arange(size), -1))
     node, task = causes.act_node[path], causes.act_task[path]
     begins = causes.is_kind("task_popped")[path] & (causes.cause[path] < 0)
-    begins &= (causes.pushed_by[path] >= 0) & (run >= 0)
-    begins &= (causes.pushed_by[path] != node[run]) | (
-        causes.of_task[path] != task[run]
-    )
+    begins &= (causes.by[path] >= 0) & (run >= 0)
+    begins &= (causes.by[path] != node[run]) | (causes.of_task[path] != task[run])
     # All of its pieces back to where it was popped, or to where it was called from.
     held_up = np.zeros(size, np.bool_)
     held_up[run[begins]] = True

@@ -53,19 +53,10 @@ class KernelCauses(NamedTuple):
 
 
 def kernel_causes(tables: Mapping[str, Table], strings: Sequence[str]) -> KernelCauses:
-    """The kernels of these events, and who waits for them.
-
-    Nothing, where no thread waits for a device: then no kernel holds up a node.
-    """
-    launched, ran = tables["kernel_launched"], tables["kernel_ran"]
-    if not any(tables[kind].num_rows for kind in SYNCHRONIZED):
-        launched = launched.at(slice(0))
-    launched = launched.at(slice(_MAX_STEPS))
-    times = {
-        kernel: (began, ended)
-        for kernel, began, ended in ran.rows("kernel", "began_ns", "ended_ns")
-        if began < ended
-    }
+    """The kernels of these events, and who waits for them."""
+    launched = tables["kernel_launched"].at(slice(_MAX_STEPS))
+    ran = tables["kernel_ran"].rows("kernel", "began_ns", "ended_ns")
+    times = {kernel: (began, ended) for kernel, began, ended in ran if began < ended}
     has_run = np.array([one in times for one in launched["kernel"].tolist()], np.bool_)
     launched = launched.at(has_run)
     place = {kernel: at for at, kernel in enumerate(launched["kernel"].tolist())}

@@ -18,12 +18,14 @@ class NodeRuns(NamedTuple):
         owner: Of each moment the number of the node that ran until then, or whose
             kernel did; -1 for none of these.
         own_ns: How long each ran itself.
+        so_far_ns: Of each moment how long the node that ran until then had run itself.
     """
 
     end: Column
     last_begin: Column
     owner: Column
     own_ns: Column
+    so_far_ns: Column
 
     def sums(self, causes: Causes, moments: Column) -> Column:
         """How much of the time before some moments is each node's own."""
@@ -38,7 +40,8 @@ def node_runs(causes: Causes) -> NodeRuns:
     end = np.flatnonzero(is_end & np.isin(causes.of_task, causes.tasks))
     owner = _owners(causes, end)
     is_run = causes.act == Act.RUNNING
-    own = NodeRuns(end, end, np.where(is_run, owner, -1), end)
+    runner = np.where(is_run, owner, -1)
+    own = NodeRuns(end, end, runner, end, end)
     in_lanes = np.argsort(causes.lane, kind="stable")
     has_waited = ~(is_run & (causes.cause < 0))
     place = np.where(has_waited[in_lanes], np.arange(len(in_lanes)), 0)
@@ -49,7 +52,18 @@ def node_runs(causes: Causes) -> NodeRuns:
         last_begin=since[end],
         owner=owner,
         own_ns=own.sums(causes, np.arange(len(causes.t_ns))),
+        so_far_ns=_so_far(causes, runner),
     )
+
+
+def _so_far(causes: Causes, runner: Column) -> Column:
+    order = np.argsort(runner, kind="stable")
+    total = np.cumsum(causes.took_ns[order])
+    first = np.searchsorted(runner[order], runner[order])
+    before = np.where(first > 0, total[first - 1], 0)
+    found = np.empty(len(order), np.int64)
+    found[order] = total - before
+    return np.where(runner >= 0, found, 0)
 
 
 def _owners(causes: Causes, end: Column) -> Column:

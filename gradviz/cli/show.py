@@ -27,6 +27,9 @@ class Show(LazyGroup):
         "critical": Entry(
             "gradviz.cli.show_critical", "What the time of a backward pass went to."
         ),
+        "utilisation": Entry(
+            "gradviz.cli.show_utilisation", "Whether the workers of a pass were busy."
+        ),
         "timeline": Entry(
             "gradviz.cli.show_timeline", "What each thread did, and when."
         ),

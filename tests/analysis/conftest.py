@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import pytest
@@ -209,3 +210,10 @@ def pair(story: Story) -> tuple[Story, Written, Written]:
     story.ran(7, leaf, at=90, until=95)
     story.end(7, at=100)
     return story, root, leaf
+
+
+@pytest.fixture
+def device():
+    """Lets one other thread tell what is given."""
+    with ThreadPoolExecutor(1) as pool:
+        yield lambda *told: pool.submit(*told).result()

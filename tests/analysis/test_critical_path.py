@@ -1,5 +1,4 @@
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import msgspec
@@ -137,13 +136,6 @@ def test_of_a_chain_each_node_is_a_piece_of_the_path(pair):
     assert (path.status, path.duration_ns, path.is_whole) == ("completed", 100, True)
     assert if_free(path) == {2: 40, 1: 95}
     assert slack(path) == {2: 0, 1: 0}
-
-
-@pytest.fixture
-def device():
-    """Lets one other thread tell what is given."""
-    with ThreadPoolExecutor(1) as pool:
-        yield lambda *told: pool.submit(*told).result()
 
 
 def test_a_node_that_finds_its_thread_busy_waits_for_what_that_runs(story, device):

@@ -6,7 +6,9 @@ import pytest
 
 from gradviz.render.text import duration
 
-VIEWS = ["critical", "memory", "order", "queues", "timeline", "summary"]
+VIEWS = [
+    *("critical", "memory", "order", "queues", "summary", "timeline", "utilisation"),
+]
 
 ORDER_KEYS = {
     "index",
@@ -72,6 +74,7 @@ def test_an_unknown_pass_is_one_line(view, task, trace_path, call) -> None:
         ("memory", "all of it"),
         ("queues", "1 ready queue"),
         ("timeline", "Double"),
+        ("utilisation", "MainThread"),
         ("summary", "Double"),
     ],
 )

@@ -16,6 +16,7 @@ from gradviz.render.terminal.queues import print_queue_contents, print_queues
 from gradviz.render.terminal.summary import print_summary
 from gradviz.render.terminal.tables import make_console
 from gradviz.render.terminal.timeline import print_timeline
+from gradviz.render.terminal.utilisation import print_utilisation
 
 __all__ = [
     "make_console",
@@ -33,5 +34,6 @@ __all__ = [
     "print_queues",
     "print_summary",
     "print_timeline",
+    "print_utilisation",
     "story_title",
 ]

@@ -1,0 +1,35 @@
+"""``gradviz show utilisation``."""
+
+from pathlib import Path
+
+import click
+
+from gradviz.analysis.passes import select_task
+from gradviz.analysis.utilisation import MAX_TASKS, document_of, find_utilisation
+from gradviz.cli.notes import note
+from gradviz.cli.options import json_option, task_option, trace_argument
+from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.writing import print_json
+from gradviz.render.terminal import print_utilisation
+
+
+@click.command("utilisation")
+@trace_argument
+@task_option
+@json_option
+def command(trace_path: Path | None, task: str, as_json: bool) -> None:
+    """Show whether the workers of a backward pass were busy, or what they waited for.
+
+    Example:
+        gradviz show utilisation first.gvt
+    """
+    trace = read_trace(find_trace(trace_path))
+    tasks = select_task(trace, task)
+    for one in tasks[:MAX_TASKS]:
+        utilisation = find_utilisation(trace, one)
+        if as_json:
+            print_json(document_of(utilisation))
+        else:
+            print_utilisation(utilisation)
+    if (more := len(tasks) - MAX_TASKS) > 0:
+        note(f"the first {MAX_TASKS} passes are shown, {more:,} more are not")

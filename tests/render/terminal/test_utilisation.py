@@ -1,0 +1,68 @@
+from gradviz.analysis.device_time import DeviceTime
+from gradviz.analysis.utilisation import Utilisation, WaitedFor, Worker
+from gradviz.render.terminal import print_utilisation
+
+
+def make_utilisation(**changes):
+    worker = Worker(
+        thread=3,
+        name="gv_autograd_0",
+        num_nodes=1_200,
+        running_ns=600,
+        elsewhere_ns=0,
+        engine_ns=100,
+        waking_ns=0,
+        dependency_ns=300,
+        no_work_ns=0,
+        stream_ns=0,
+        unknown_ns=0,
+        waited_for=(),
+    )
+    device = DeviceTime(
+        device="sim:0",
+        num_kernels=2,
+        busy_ns=250,
+        stream_ns=0,
+        starting_ns=50,
+        idle_ns=700,
+    )
+    fields = {
+        "task": 4,
+        "status": "completed",
+        "is_whole": True,
+        "origin_ns": 0,
+        "duration_ns": 1_000,
+        "workers": (worker,),
+        "devices": (device,),
+        "waited_for": (WaitedFor(4, 9, "MulBackward0", 300),),
+        "work_ns": 600,
+        "span_ns": 400,
+        "parallelism": 0.6,
+        "possible_parallelism": 1.5,
+    }
+    return Utilisation(**(fields | changes))
+
+
+def words(lines):
+    return [" ".join(line.split()) for line in lines]
+
+
+def test_each_worker_and_device_has_its_parts_and_no_column_is_empty(shown):
+    lines = words(
+        shown(lambda console: print_utilisation(make_utilisation(), console), width=100)
+    )
+
+    assert "name nodes busy running engine not ready" in lines
+    assert "3 gv_autograd_0 1,200 60% 600 ns 100 ns 300 ns" in lines
+    assert any("parallel 0.60, could be 1.50" in line for line in lines)
+    assert any(line.startswith("sim:0 2") and "25%" in line for line in lines)
+    assert "MulBackward0 9 4 300 ns" in lines
+
+
+def test_what_is_missing_is_said(shown):
+    one = make_utilisation(status="unfinished", is_whole=False)
+
+    lines = words(shown(lambda console: print_utilisation(one, console), width=100))
+
+    assert "It has no end in the trace." in lines
+    assert any(line.startswith("Some of the trace is lost") for line in lines)

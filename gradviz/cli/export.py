@@ -10,10 +10,10 @@ import click
 from gradviz.analysis.passes import select_task
 from gradviz.cli.notes import note
 from gradviz.cli.options import (
-    complete_task,
     force_option,
     output_option,
     quiet_option,
+    tasks_option,
     trace_argument,
 )
 from gradviz.cli.reading import find_trace, read_trace
@@ -59,14 +59,7 @@ _DEFAULT_TABLE: Final = "runs"
 )
 @output_option("<trace>.<format>")
 @force_option
-@click.option(
-    "--task",
-    default="all",
-    show_default=True,
-    metavar="N|N-M|last|slowest|failed|all",
-    shell_complete=complete_task,
-    help="Which backward passes.",
-)
+@tasks_option("all", "Which backward passes.")
 @click.option(
     "--table",
     type=click.Choice(list(TABLES)),

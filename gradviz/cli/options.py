@@ -76,14 +76,19 @@ def complete_trace(
     return found or [CompletionItem(incomplete, type="dir")]
 
 
-task_option = click.option(
-    "--task",
-    default="last",
-    show_default=True,
-    metavar="N|N-M|last|slowest|failed|all",
-    shell_complete=complete_task,
-    help="Which backward passes.",
-)
+def tasks_option(default: str | None, help: str) -> Callable[[Command], Command]:  # noqa: A002 - Click's word
+    """Which passes a command is about, if it has a default of its own."""
+    return click.option(
+        "--task",
+        default=default,
+        show_default=True,
+        metavar="N|N-M|last|slowest|failed|all",
+        shell_complete=complete_task,
+        help=help,
+    )
+
+
+task_option = tasks_option("last", "Which backward passes.")
 
 limit_option = click.option(
     "--limit",

@@ -75,7 +75,9 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
     help="Draw each chain of nodes without branches as one box.",
 )
 @click.option(
+    "--limit",
     "--max-nodes",
+    "max_nodes",
     type=click.IntRange(1, MAX_NODES),
     default=MAX_NODES,
     show_default=True,

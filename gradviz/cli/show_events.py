@@ -22,7 +22,12 @@ from gradviz.analysis.story import (
 )
 from gradviz.analysis.subjects import Subject, find_subject, subject_by_id
 from gradviz.cli.notes import note
-from gradviz.cli.options import complete_task, json_option, nanoseconds, trace_argument
+from gradviz.cli.options import (
+    json_option,
+    nanoseconds,
+    tasks_option,
+    trace_argument,
+)
 from gradviz.cli.reading import find_trace, read_trace, warn_of_losses
 from gradviz.render.event_words import EventWords
 from gradviz.render.terminal import print_events, print_events_head, story_title
@@ -56,12 +61,7 @@ _BLOCK: Final = 1_000
     multiple=True,
     help="Only of this kind, such as task_pushed, or task_*; may be given again.",
 )
-@click.option(
-    "--task",
-    shell_complete=complete_task,
-    metavar="N|N-M|last|slowest|failed|all",
-    help="Only of these backward passes. [default: and of none]",
-)
+@tasks_option(None, "Only of these backward passes. [default: and of none]")
 @click.option(
     "--from", "begin_ns", callback=nanoseconds, metavar="TIME", help="Not before."
 )

@@ -19,6 +19,7 @@ from gradviz.cli.options import (
     json_option,
     limit_option,
     sort_option,
+    tasks_option,
     trace_argument,
 )
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
@@ -28,11 +29,7 @@ from gradviz.render.terminal import print_groups, print_summary
 
 @click.command("summary")
 @trace_argument
-@click.option(
-    "--task",
-    metavar="N|N-M|last|slowest|failed|all",
-    help="Only these backward passes. [default: all there is]",
-)
+@tasks_option(None, "Only these backward passes. [default: all there is]")
 @click.option(
     "--by",
     type=click.Choice(LABELS),

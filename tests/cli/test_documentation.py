@@ -38,3 +38,40 @@ def test_every_option_says_what_it_does(name: str) -> None:
     for parameter in COMMANDS[name].params:
         if isinstance(parameter, click.Option) and not parameter.hidden:
             assert parameter.help
+
+
+def options() -> dict[str, dict[str, click.Option]]:
+    """By their names, the options of the commands that have them."""
+    found: dict[str, dict[str, click.Option]] = {}
+    for name, command in COMMANDS.items():
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                for option in parameter.opts:
+                    found.setdefault(option, {})[name] = parameter
+    return found
+
+
+@pytest.mark.parametrize(("name", "by_command"), options().items())
+def test_an_option_means_the_same_in_every_command(name, by_command) -> None:
+    forms = {
+        (
+            *(option for option in one.opts if option[1] != "-"),  # its letter
+            one.is_flag,
+            one.multiple,
+            None if isinstance(one.type, click.Choice) else one.metavar,
+        )
+        for one in by_command.values()
+    }
+
+    assert len(forms) == 1, by_command
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_about_a_trace_completes_it_and_what_shows_one_has_json(name) -> None:
+    command = COMMANDS[name]
+    metavars = {one.metavar or "" for one in command.params}
+    arguments = [one for one in command.params if isinstance(one, click.Argument)]
+    if any("TRACE" in metavar for metavar in metavars):
+        assert all(one._custom_shell_complete for one in arguments)
+    if name.startswith(("show ", "explain", "check", "diff", "simulate", "doctor")):
+        assert any("--json" in one.opts for one in command.params)

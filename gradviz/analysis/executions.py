@@ -48,6 +48,7 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
         waited_ns: From its push to its pop; None if the trace lacks one of them.
         status: How its evaluation ended.
         error: What it raised, empty if it did not.
+        thread_time_ns: For how long of it its thread was running; None if unknown.
     """
 
     task: int
@@ -58,6 +59,7 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
     waited_ns: int | None
     status: NodeStatus
     error: str
+    thread_time_ns: int | None = None
 
     @property
     def took_ns(self) -> int | None:
@@ -79,6 +81,7 @@ class Executions(NamedTuple):
         waited_ns: From its push to its pop; -1 if the trace lacks one of them.
         status: How its evaluation ended: a place in `STATUSES`.
         error: What it raised: a place in the trace's strings, -1 if it did not.
+        thread_time_ns: For how long of it its thread was running; -1 if unknown.
         queue: Which it was pushed to; -1 if the trace lacks its push.
         pushed_ns: When; 0 if the trace lacks it.
         popped_ns: When it left that queue; 0 if the trace lacks it.
@@ -94,6 +97,7 @@ class Executions(NamedTuple):
     waited_ns: Column
     status: Column
     error: Column
+    thread_time_ns: Column
     queue: Column
     pushed_ns: Column
     popped_ns: Column
@@ -132,15 +136,22 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
         return np.concatenate((one, other))[order].astype(np.int64)
 
     key = key[order]
-    end_ns, has_ended = _last(trace, "node_completed", tasks, number, key)
-    failed_ns, has_failed = _last(trace, "node_failed", tasks, number, key)
-    errors, _ = _last(trace, "node_failed", tasks, number, key, "error")
+    (end_ns, completed_ns), has_ended = _last(
+        trace, "node_completed", tasks, number, key, ("t_ns", "thread_time_ns")
+    )
+    (failed_ns, until_ns, errors), has_failed = _last(
+        trace, "node_failed", tasks, number, key, ("t_ns", "thread_time_ns", "error")
+    )
     _, was_captured = _last(trace, "capture_taken", tasks, number, key)
     # What ran has let go of the gradients that it was given.
     _, has_freed = _last(trace, "buffer_freed", tasks, number, key)
-    pushed, was_pushed = _last(trace, "task_pushed", tasks, number, key)
-    popped, was_popped = _last(trace, "task_popped", tasks, number, key)
-    queue, _ = _last(trace, "task_pushed", tasks, number, key, "queue")
+    (pushed, queue), was_pushed = _last(
+        trace, "task_pushed", tasks, number, key, ("t_ns", "queue")
+    )
+    (popped,), was_popped = _last(trace, "task_popped", tasks, number, key)
+    thread_time_ns = np.where(
+        has_failed, until_ns, np.where(has_ended, completed_ns, -1)
+    )
     start_ns = joined("t_ns")
     is_capture = order >= len(start_keys)
     has_ended |= is_capture
@@ -160,6 +171,8 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
             _status("completed"),
         ),
         error=np.where(has_failed, errors, -1),
+        # The two clocks may differ by what their readings take.
+        thread_time_ns=np.minimum(thread_time_ns, end_ns - start_ns),
         queue=np.where(was_pushed, queue, -1),
         pushed_ns=pushed,
         popped_ns=popped,
@@ -188,6 +201,7 @@ def as_list(trace: Trace, columns: Executions) -> list[Execution]:
             None if waited_ns < 0 else waited_ns,
             STATUSES[status],
             texts[error],
+            None if thread_time_ns < 0 else thread_time_ns,
         )
         for (
             task,
@@ -199,7 +213,8 @@ def as_list(trace: Trace, columns: Executions) -> list[Execution]:
             waited_ns,
             status,
             error,
-        ) in zip(*(column.tolist() for column in columns[:9]), strict=True)
+            thread_time_ns,
+        ) in zip(*(column.tolist() for column in columns[:10]), strict=True)
     ]
 
 
@@ -275,20 +290,21 @@ def _last(
     tasks: Sequence[int] | None,
     number: _Numbers,
     keys: Column,
-    name: str = "t_ns",
-) -> tuple[Column, _Truths]:
-    """A number of the last event of a kind of each node, and if there is one."""
+    names: Sequence[str] = ("t_ns",),
+) -> tuple[list[Column], _Truths]:
+    """Numbers of the last event of a kind of each node, and if there is one."""
     table = _of_passes(trace, kind, tasks)
-    rows = _PassRows(*map(table.narrow, _PassRows._fields))
-    numbers = number(rows)
+    numbers = number(_PassRows(*map(table.narrow, _PassRows._fields)))
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
     place = np.searchsorted(ordered, keys, side="right") - 1
     if not len(ordered):
-        return np.zeros(len(keys), np.int64), np.zeros(len(keys), np.bool_)
+        nothing = np.zeros(len(keys), np.int64)
+        return [nothing for _ in names], np.zeros(len(keys), np.bool_)
     found = (place >= 0) & (ordered[place] == keys)
-    numbers = table.narrow(name)[order[place]].astype(np.int64)
-    return np.where(found, numbers, 0), found
+    rows = order[place]
+    many = (table.narrow(name)[rows].astype(np.int64) for name in names)
+    return [np.where(found, one, 0) for one in many], found
 
 
 def _status(status: NodeStatus) -> int:

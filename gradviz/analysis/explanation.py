@@ -16,12 +16,16 @@ from gradviz.analysis.executions import (
     execution_columns,
 )
 from gradviz.analysis.passes import passes
+from gradviz.analysis.processor_waits import processor_waits
+from gradviz.analysis.shapes import Usual, medians_like
 from gradviz.trace.model import Trace
 from gradviz.trace.probe import Push
 from gradviz.trace.table import Table
 
 SCHEMA: Final = "gradviz.explanation"
 VERSION: Final = 1
+
+_NEVER_DONE: Final = Usual(0, 0, -1)
 
 #: So many of each list are told; all are counted.
 MAX_TOLD: Final = 10
@@ -97,6 +101,14 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         ahead: What left the queue meanwhile, the first ones; `num_ahead` all.
         started_ns: When it was started.
         ended_ns: When it was done.
+        thread_time_ns: For how long of that its thread was running; None if unknown.
+        processor_wait_ns: How long it was not, and nothing known says why; see
+            `gradviz.analysis.processor_waits`.
+        num_alike: In how many passes of the shape of this one, which counts too, the
+            node completed.
+        usual_ns: How long it took there, as median; None if it never completed.
+        usual_thread_time_ns: For how long of that its thread was running, as median;
+            None if unknown.
         stream_waits: Of whose work its stream was made to wait.
         let_start: Nodes to which it gave the last gradient; `num_let_start` all.
     """
@@ -125,6 +137,11 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     num_ahead: int
     started_ns: int | None
     ended_ns: int | None
+    thread_time_ns: int | None
+    processor_wait_ns: int
+    num_alike: int
+    usual_ns: int | None
+    usual_thread_time_ns: int | None
     stream_waits: tuple[Mention, ...]
     let_start: tuple[Mention, ...]
     num_let_start: int
@@ -136,8 +153,9 @@ def explain(trace: Trace, task: int, node: int) -> Explanation:
     (begun,) = (one for one in passes(trace) if one.task == task)
     origin = begun.begin_ns
     every = execution_columns(trace, [task])
-    runs = as_list(trace, every.at(np.flatnonzero(every.node == node)[:1]))
-    run = runs[0] if runs else None
+    mine = every.at(np.flatnonzero(every.node == node)[:1])
+    run = next(iter(as_list(trace, mine)), None)
+    usual = medians_like(trace, task).get(node, _NEVER_DONE)
     given = _of(columns["gradient_buffered"], task=task, node=node)
     pushed = _of(columns["task_pushed"], task=task, node=node)
     popped = _of(columns["task_popped"], task=task, node=node)
@@ -178,6 +196,13 @@ def explain(trace: Trace, task: int, node: int) -> Explanation:
         num_ahead=len(ahead),
         started_ns=_since(origin, None if run is None else run.start_ns),
         ended_ns=_since(origin, None if run is None else run.end_ns),
+        thread_time_ns=None if run is None else run.thread_time_ns,
+        processor_wait_ns=int(processor_waits(trace, mine).sum()),
+        num_alike=usual.passes,
+        usual_ns=usual.took_ns if usual.passes else None,
+        usual_thread_time_ns=usual.thread_time_ns
+        if usual.thread_time_ns >= 0
+        else None,
         stream_waits=tuple(
             _mention(trace, one) for one in waits["producer"].tolist() if one >= 0
         )[:MAX_TOLD],

@@ -14,6 +14,7 @@ from gradviz.analysis.executions import (
 )
 from gradviz.analysis.labels import Label, are_meant, labels
 from gradviz.analysis.passes import MAX_PASSES
+from gradviz.analysis.processor_waits import processor_waits
 from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.model import Trace
 from gradviz.trace.table import Column
@@ -59,6 +60,9 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
         location: The line of the program that made it, empty if that is not known.
         shapes: Of the gradient at each of its inputs, None for any; of very many inputs
             or dimensions the first.
+        thread_time_ns: For how long its thread was running meanwhile; None if unknown.
+        processor_wait_ns: How long it was not, and nothing known says why; see
+            `gradviz.analysis.processor_waits`.
     """
 
     index: int
@@ -76,6 +80,8 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
     module: str = ""
     location: str = ""
     shapes: tuple[tuple[int, ...] | None, ...] = ()
+    thread_time_ns: int | None = None
+    processor_wait_ns: int = 0
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +140,7 @@ def execution_orders(
     sizes = np.diff(_borders(ordered, wanted)).ravel().tolist()
     order = order[are_meant(trace, runs, filters)[order]]
     borders = _borders(runs.task[order], wanted).tolist()
+    lost_ns = processor_waits(trace, runs)
     left = MAX_ROWS
     for task, size, (begin, end) in zip(tasks, sizes, borders, strict=False):
         shown = min(end - begin, limit, left)
@@ -142,7 +149,7 @@ def execution_orders(
         yield Order(
             task=task,
             num_nodes=size,
-            rows=_rows(trace, runs.at(own), index[own]) if shown else (),
+            rows=_rows(trace, runs.at(own), index[own], lost_ns[own]) if shown else (),
             omitted=end - begin - shown,
             sort=sort,
         )
@@ -167,7 +174,9 @@ def _ranks(trace: Trace, runs: Executions, sort: OrderKey) -> Column:
             return labels(trace, runs, sort).place
 
 
-def _rows(trace: Trace, runs: Executions, index: Column) -> tuple[OrderRow, ...]:
+def _rows(
+    trace: Trace, runs: Executions, index: Column, lost_ns: Column
+) -> tuple[OrderRow, ...]:
     def texts(of: Label) -> Iterator[str]:
         found = labels(trace, runs, of)
         return map(found.texts.__getitem__, found.place.tolist())
@@ -192,6 +201,8 @@ def _rows(trace: Trace, runs: Executions, index: Column) -> tuple[OrderRow, ...]
                 None if one is None else one.shape[:MAX_DIMENSIONS]
                 for one in inputs[:MAX_INPUTS]
             ),
+            thread_time_ns=run.thread_time_ns,
+            processor_wait_ns=processor_wait_ns,
         )
         for (
             place,
@@ -203,6 +214,7 @@ def _rows(trace: Trace, runs: Executions, index: Column) -> tuple[OrderRow, ...]
             sequence_nr,
             topological_nr,
             inputs,
+            processor_wait_ns,
         ) in zip(
             index.tolist(),
             as_list(trace, runs),
@@ -213,6 +225,7 @@ def _rows(trace: Trace, runs: Executions, index: Column) -> tuple[OrderRow, ...]
             trace.nodes.sequence_nrs(runs.node).tolist(),
             trace.nodes.topological_nrs(runs.node).tolist(),
             trace.nodes.inputs(runs.node),
+            lost_ns.tolist(),
             strict=True,
         )
     )

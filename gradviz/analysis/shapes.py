@@ -93,10 +93,13 @@ class Medians(NamedTuple):
     Attributes:
         passes: In how many passes of the shape the node completed.
         took_ns: From its start to its end; 0 if it completed in none.
+        thread_time_ns: For how long of it its thread was running; -1 if that is not
+            known of each of them.
     """
 
     passes: Column
     took_ns: Column
+    thread_time_ns: Column
 
 
 class Usual(NamedTuple):
@@ -104,6 +107,7 @@ class Usual(NamedTuple):
 
     passes: int
     took_ns: int
+    thread_time_ns: int
 
 
 def shapes(trace: Trace, tasks: Sequence[int] | None = None) -> PassShapes:
@@ -141,18 +145,22 @@ def shapes(trace: Trace, tasks: Sequence[int] | None = None) -> PassShapes:
 
 def medians(found: PassShapes) -> Medians:
     """What is usual for each of the nodes, row by row of ``found.runs``."""
-    numbers: dict[bytes, int] = {}
-    shape = np.array(
-        [numbers.setdefault(key, len(numbers)) for key in found.keys], np.int64
-    )
+    ids: dict[bytes, int] = {}
+    shape = np.array([ids.setdefault(key, len(ids)) for key in found.keys], np.int64)
     shape = np.repeat(shape, np.diff(found.begins))
     longest = int(np.diff(found.begins).max(initial=0))
     same = shape * longest + found.places
     is_done = found.runs.status == STATUSES.index("completed")
     groups, group = np.unique(same, return_inverse=True)
     passes = np.bincount(group[is_done], minlength=len(groups))
-    took = _middles(group[is_done], found.runs.took_ns[is_done], passes)
-    return Medians(passes[group], took[group])
+    ran_ns = found.runs.thread_time_ns
+    took, ran = (
+        _middles(group[is_done], numbers[is_done], passes)
+        for numbers in (found.runs.took_ns, ran_ns)
+    )
+    ran[passes == 0] = -1
+    ran[group[is_done & (ran_ns < 0)]] = -1
+    return Medians(passes[group], took[group], ran[group])
 
 
 def medians_like(trace: Trace, task: int) -> Mapping[int, Usual]:

@@ -16,6 +16,8 @@ from gradviz.trace.sink import MemorySink
 #: When the time is 0: after the nodes were made.
 START_NS = 1_000
 
+MS = 1_000_000
+
 
 class Metadata(NamedTuple):
     shape: tuple[int, ...]
@@ -190,9 +192,49 @@ class Story:
         return self._sink.contents()
 
 
+class TimedStory(Story):
+    """A story in which threads lose time, in milliseconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lost = 0
+        self.now = 1 * MS
+        self._sink = MemorySink()
+        self.recorder = Recorder(
+            self._sink,
+            clock=lambda: self.now,
+            thread_clock=lambda: self.now - self.lost,
+            flush_every_s=None,
+        )
+
+    def runs(self, time: float) -> None:
+        self.now += int(time * MS)
+
+    def loses(self, time: float) -> None:
+        self.runs(time)
+        self.lost += int(time * MS)
+
+    def started(self, task: int, node: int) -> None:
+        self.runs(0.01)
+        self.recorder.node_started(task, node)
+
+    def nested(self, task: int, parent: int) -> None:
+        self.begin(task, [], at=self.now - 1_000, parent=parent)
+        self.recorder.reentrant_entered(task, 1)
+
+    def left(self, task: int) -> None:
+        self.recorder.task_completed(task)
+        self.recorder.reentrant_left(task, 1)
+
+
 @pytest.fixture
 def story() -> Story:
     return Story()
+
+
+@pytest.fixture
+def timed() -> TimedStory:
+    return TimedStory()
 
 
 @pytest.fixture

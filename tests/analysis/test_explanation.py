@@ -12,6 +12,7 @@ from gradviz.analysis.explanation import (
 )
 from gradviz.capture import record
 from gradviz.trace.probe import How, Push
+from tests.analysis.conftest import START_NS
 
 
 def buffered(story, node, producer, remaining, *, at):
@@ -190,3 +191,35 @@ def test_every_node_of_a_program_on_two_devices_can_be_explained():
         assert one.busy_ns + one.slept_ns <= one.popped_ns - one.pushed_ns
         assert one.is_root or one.arrivals[-1].after_ns <= one.pushed_ns
         assert all(ahead.why is not None for ahead in one.ahead)
+
+
+def test_it_is_told_what_is_usual_and_how_long_its_thread_was_not_running(timed):
+    for task, lost in enumerate((3, 0, 0)):
+        timed.begin(task + 1, [], at=timed.now - START_NS)
+        node = timed.node(10 + task)
+        timed.recorder.nodes_defined([node])
+        timed.started(task + 1, node.id)
+        timed.runs(0.2)
+        timed.loses(lost)
+        timed.recorder.node_completed(task + 1, node.id)
+        timed.end(task + 1, at=timed.now - START_NS)
+    trace = timed.trace()
+
+    slow, usual = explain(trace, 1, 10), explain(trace, 2, 11)
+
+    assert slow.thread_time_ns == pytest.approx(200_000, abs=50)
+    assert slow.processor_wait_ns == pytest.approx(3_000_000, abs=50)
+    assert usual.processor_wait_ns == 0
+    for one in (slow, usual):
+        assert one.num_alike == 3
+        assert one.usual_ns == pytest.approx(200_000, abs=50)
+        assert one.usual_thread_time_ns == pytest.approx(200_000, abs=50)
+
+
+def test_of_an_older_trace_nothing_is_told_of_the_processor(pair):
+    story, root, _ = pair
+
+    found = explain(story.trace(), 7, root.id)
+
+    assert (found.thread_time_ns, found.usual_thread_time_ns) == (None, None)
+    assert (found.processor_wait_ns, found.num_alike, found.usual_ns) == (0, 1, 60)

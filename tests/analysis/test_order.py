@@ -38,6 +38,8 @@ def test_a_row_holds_what_the_trace_says_of_a_node(pair):
         "module": "",
         "location": first.location,
         "shapes": ((3, 2),),
+        "thread_time_ns": None,
+        "processor_wait_ns": 0,
     }
     assert Path(first.location.rpartition(":")[0]).name == "conftest.py"
     assert (second.index, second.node, second.waited_ns) == (1, 1, 12)
@@ -324,3 +326,18 @@ def test_a_pattern_means_a_part_or_with_wildcards_all_of_a_label(
     text, pattern, of, expected
 ):
     assert is_meant(text, pattern, of) is expected
+
+
+def test_a_node_says_for_how_long_its_thread_was_running(timed):
+    node = timed.node(7)
+    timed.begin(1, [node], at=timed.now)
+    timed.started(1, 7)
+    timed.runs(0.2)
+    timed.loses(5)
+    timed.recorder.node_completed(1, 7)
+    timed.end(1, at=timed.now)
+
+    (row,) = execution_order(timed.trace(), 1)
+
+    assert row.thread_time_ns == pytest.approx(200_000, abs=50)
+    assert row.processor_wait_ns == pytest.approx(5_000_000, abs=50)

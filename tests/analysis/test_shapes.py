@@ -81,9 +81,9 @@ def test_what_is_usual_is_the_median_over_the_passes_of_the_shape(story, loop):
     trace = story.trace()
 
     usual = medians_like(trace, 1)
-    assert usual[15] == (4, 21)  # between 12 and 30
-    assert usual[10] == (4, 20)
-    assert medians_like(trace, 5)[55] == (1, 7)
+    assert usual[15] == (4, 21, -1)  # between 12 and 30
+    assert usual[10] == (4, 20, -1)
+    assert medians_like(trace, 5)[55] == (1, 7, -1)
     assert medians_like(trace, 77) == {}
     assert set(medians(shapes(trace)).passes.tolist()) == {1, 4}
 
@@ -99,7 +99,7 @@ def test_a_pass_that_failed_is_of_no_shape_of_the_others_and_counts_for_nothing(
     trace = story.trace()
 
     assert shapes(trace).like(2) == (2,)
-    assert medians_like(trace, 2) == {25: (0, 0)}
+    assert medians_like(trace, 2) == {25: (0, 0, -1)}
 
 
 def test_a_pass_whose_definitions_are_lost_is_like_no_other(story):
@@ -178,10 +178,12 @@ def test_random_graphs_are_found_again_with_their_medians(num_devices):
     trace = recording.trace
     seed_of = dict(zip(trace.tasks, seeds, strict=True))
     began = {(e.task, e.node): e.t_ns for e in trace.events() if type(e) is NodeStarted}
-    took = {
-        (e.task, e.node): e.t_ns - began[e.task, e.node]
-        for e in trace.events()
-        if type(e) is NodeCompleted
+    ended = [e for e in trace.events() if type(e) is NodeCompleted]
+    took = {(e.task, e.node): e.t_ns - began[e.task, e.node] for e in ended}
+    ran = {
+        key: min(e.thread_time_ns, took[key])
+        for e in ended
+        for key in [(e.task, e.node)]
     }
 
     found = shapes(trace)
@@ -199,6 +201,10 @@ def test_random_graphs_are_found_again_with_their_medians(num_devices):
         rows = zip(*(found.of(task).node.tolist() for task in tasks), strict=True)
         every = medians_like(trace, tasks[0])
         for nodes in rows:
-            times = [took[key] for key in zip(tasks, nodes, strict=True) if key in took]
-            usual = (len(tasks), int(statistics.median(times)))
+            keys = list(zip(tasks, nodes, strict=True))
+            usual = (
+                len(tasks),
+                int(statistics.median(took[key] for key in keys)),
+                int(statistics.median(ran[key] for key in keys)),
+            )
             assert every[nodes[0]] == usual

@@ -26,6 +26,8 @@ ORDER_KEYS = {
     "module",
     "location",
     "shapes",
+    "thread_time_ns",
+    "processor_wait_ns",
 }
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 from gradviz.analysis.explanation import Ahead, Explanation, Mention
 from gradviz.render.terminal.tables import make_console, name_text
 from gradviz.render.text import clean, count, duration, place
+from gradviz.trace.processor_time import SHORT_NS
 
 INDENT: Final = "  "
 
@@ -50,6 +51,14 @@ def sentences(one: Explanation) -> Iterator[str]:
         yield _absent(one)
     else:
         yield _ran(one)
+    if one.processor_wait_ns:
+        yield (
+            f"For {duration(one.processor_wait_ns)} of that its thread was not "
+            f"running, and nothing recorded says why: another thread had the processor "
+            f"or the interpreter's lock, or it slept."
+        )
+    if one.num_alike > 1 and one.usual_ns is not None:
+        yield _usual(one)
     if one.num_let_start:
         more = one.num_let_start - len(one.let_start)
         yield f"It gave the last gradient to {_listed(one.let_start, more)}."
@@ -135,9 +144,26 @@ def _ran(one: Explanation) -> str:
     if one.ended_ns is None:
         return f"Since {duration(one.started_ns)} {thread} runs it: its end is missing."
     took = duration(one.ended_ns - one.started_ns)
+    running = _running(one.ended_ns - one.started_ns, one.thread_time_ns)
     if one.status == "failed":
         return f"It failed on {thread} after {took}: {clean(one.error)}"
-    return f"It ran on {thread} for {took}."
+    return f"It ran on {thread} for {took}{running}."
+
+
+def _usual(one: Explanation) -> str:
+    assert one.usual_ns is not None
+    running = _running(one.usual_ns, one.usual_thread_time_ns)
+    return (
+        f"The median of {one.num_alike:,} passes of this shape is "
+        f"{duration(one.usual_ns)}{running}."
+    )
+
+
+def _running(took_ns: int, ran_ns: int | None) -> str:
+    """For how long of it a thread was running, where that was measured."""
+    if ran_ns is None or took_ns < SHORT_NS:
+        return ""
+    return f", {duration(ran_ns)} of it on a processor"
 
 
 def _absent(one: Explanation) -> str:

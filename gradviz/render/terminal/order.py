@@ -18,12 +18,13 @@ from gradviz.render.text import clean, count, duration, place, shape
 from gradviz.trace.events import MAX_SEQUENCE_NR
 
 #: Columns that are shown whatever room there is; then others, as far as they fit.
-ALWAYS: Final = ("#", "node", "name", "took", "queued", "status")
+ALWAYS: Final = ("#", "node", "name", "took", "lost", "queued", "status")
 IMPORTANT: Final = (
     "seq",
     "device",
     "module",
     "thread",
+    "running",
     "line",
     "shape",
     "start",
@@ -81,11 +82,17 @@ def _columns(rows: Sequence[OrderRow]) -> Mapping[str, Sequence[str]]:
         "took": lambda row: duration_text(
             None if row.end_ns is None else row.end_ns - row.start_ns
         ),
+        "running": lambda row: (
+            "" if row.thread_time_ns is None else duration(row.thread_time_ns)
+        ),
+        "lost": lambda row: (
+            duration(row.processor_wait_ns) if row.processor_wait_ns else ""
+        ),
         "queued": lambda row: duration_text(row.waited_ns),
         "status": _status,
     }
     cells = {name: list(map(text, rows)) for name, text in told.items()}
-    may_be_empty = {"module", "line", "shape", "status"}
+    may_be_empty = {"module", "line", "shape", "running", "lost", "status"}
     return {
         name: column
         for name, column in cells.items()

@@ -37,6 +37,11 @@ def make(**changes):
         "num_ahead": 5,
         "started_ns": 9_700,
         "ended_ns": 10_700,
+        "thread_time_ns": 1_000,
+        "processor_wait_ns": 0,
+        "num_alike": 1,
+        "usual_ns": 1_000,
+        "usual_thread_time_ns": 1_000,
         "stream_waits": (Mention(6, "CosBackward0"),),
         "let_start": (Mention(1, "AccumulateGrad"), Mention(2, "TBackward0")),
         "num_let_start": 2,
@@ -68,6 +73,22 @@ def test_a_node_is_told_in_the_order_in_which_things_happened_to_it(shown):
     ("changes", "words"),
     [
         ({"is_root": True}, "The pass began with it."),
+        (
+            {"ended_ns": 9_009_700, "thread_time_ns": 2_000_000},
+            "It ran on thread 2 gradviz-sim:0 for 9 ms, 2 ms of it on a processor.",
+        ),
+        (
+            {"ended_ns": 9_009_700, "thread_time_ns": None},
+            "It ran on thread 2 gradviz-sim:0 for 9 ms.",
+        ),
+        (
+            {"processor_wait_ns": 7_000_000},
+            "For 7 ms of that its thread was not running, and nothing recorded says",
+        ),
+        (
+            {"num_alike": 20, "usual_ns": 200_000, "usual_thread_time_ns": 150_000},
+            "The median of 20 passes of this shape is 200 µs, 150 µs of it on a",
+        ),
         ({"slept_ns": 500, "busy_ns": 0}, "thread 2 woke up 500 ns later."),
         ({"popped_ns": None}, "after 3.6 µs and never left it."),
         ({"status": "captured"}, "Its gradient was captured on thread 2"),

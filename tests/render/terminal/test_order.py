@@ -142,3 +142,18 @@ def test_a_pass_in_which_nothing_ran_is_shown(shown):
     lines = shown(lambda console: print_order(order(), console))
 
     assert lines[0] == "Backward pass 4: 0 nodes in the order they ran"
+
+
+def test_processor_time_and_who_lost_it_are_told_beside_the_time_that_passed(shown):
+    rows = [
+        row(0, end_ns=9_000_000, thread_time_ns=200_000, processor_wait_ns=8_700_000),
+        row(1, thread_time_ns=1_500),
+    ]
+
+    wide = shown(lambda console: print_order(order(*rows), console), width=200)
+    narrow = shown(lambda console: print_order(order(rows[1]), console), width=60)
+
+    assert [*wide[1].split()[-4:]] == ["took", "running", "lost", "queued"]
+    assert "9 ms   200 µs  8.7 ms" in wide[2]
+    assert words(wide[3]).endswith("1.5 µs 1.5 µs 20 ns")
+    assert {"running", "lost"}.isdisjoint(narrow[1].split())

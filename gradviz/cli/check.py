@@ -11,11 +11,12 @@ from gradviz.analysis.advice import build_advice
 from gradviz.analysis.check import Check, check_document, check_trace
 from gradviz.analysis.passes import Pass
 from gradviz.cli.options import json_option, trace_argument
-from gradviz.cli.reading import find_trace, losses_in_words, read_trace
+from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.writing import print_json
 from gradviz.errors import UserError
 from gradviz.render.terminal import print_advice
 from gradviz.render.text import clean, count, shorten
+from gradviz.trace.losses import losses_in_words
 from gradviz.trace.model import Trace
 
 #: As diff(1) has it: nothing found, something found, could not look.

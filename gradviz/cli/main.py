@@ -39,6 +39,7 @@ class Root(LazyGroup):
             "gradviz.cli.doctor", "Say whether gradviz works here, and with what."
         ),
         "export": Entry("gradviz.cli.export", "Write a trace for other tools."),
+        "merge": Entry("gradviz.cli.merge", "Put traces of several processes in one."),
     }
 
     def main(

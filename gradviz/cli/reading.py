@@ -9,6 +9,7 @@ import click
 from gradviz.cli.notes import note
 from gradviz.cli.progress import working
 from gradviz.errors import UserError
+from gradviz.trace.losses import losses_in_words
 from gradviz.trace.model import Losses, Trace
 from gradviz.trace.reader import load_trace
 
@@ -104,18 +105,3 @@ def newest_trace() -> Path | None:
     """The newest ``*.gvt`` of the current folder; None if there is none."""
     traces = (path for path in Path().glob("*.gvt") if path.is_file())
     return max(traces, key=lambda path: (path.stat().st_mtime_ns, path), default=None)
-
-
-def losses_in_words(losses: Losses) -> list[str]:
-    """What a trace has lost: a few words each."""
-    told = [
-        (losses.dropped, f"{losses.dropped:,} events were dropped while recording"),
-        (losses.damaged_bytes, f"{losses.damaged_bytes:,} bytes are damaged"),
-        (
-            losses.unknown_events,
-            f"{losses.unknown_events:,} events are of no kind known here",
-        ),
-        (losses.truncated, "its end is cut off"),
-        (not losses.closed, "it was never closed"),
-    ]
-    return [*(text for has, text in told if has), *losses.problems]

@@ -38,6 +38,7 @@ def excerpt(trace: Trace, tasks: Sequence[int]) -> Trace:
             kind: table.at(belongs(table)) if table.num_rows else table
             for kind, table in trace.columns.items()
         },
+        processes=trace.processes,
     )
 
 

@@ -82,6 +82,16 @@ class QueueRow(msgspec.Struct, frozen=True, array_like=True):
     device: Integer
 
 
+class ProcessRow(msgspec.Struct, frozen=True, array_like=True):
+    """A process of a merged trace, written as an array; see `ProcessDefinition`."""
+
+    pid: Integer
+    rank: Integer
+    host: str
+    argv: list[str]
+    threads: list[Index]
+
+
 class Definitions(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the events and definitions of this and later frames refer to.
 
@@ -91,6 +101,8 @@ class Definitions(msgspec.Struct, frozen=True, omit_defaults=True):
         queues: Ready queues.
         inputs: What inputs of nodes expect.
         nodes: Nodes; the last definition of a node counts.
+        processes: Of a merged trace the processes.
+        problems: What is known to be missing from it, or in doubt, in words.
     """
 
     strings: list[tuple[Index, str]] = []
@@ -98,6 +110,8 @@ class Definitions(msgspec.Struct, frozen=True, omit_defaults=True):
     queues: list[QueueRow] = []
     inputs: list[InputRow] = []
     nodes: list[NodeRow] = []
+    processes: list[ProcessRow] = []
+    problems: list[str] = []
 
 
 class Lost(msgspec.Struct, frozen=True):

@@ -243,6 +243,7 @@ class Trace:
             for all kinds and all columns: ``seq``, ``t_ns``, ``thread``, ``task``,
             ``node`` and the kind's own. Text is an index into `strings`, an enum its
             value, and a sequence_nr of 2**64 - 1 is -1. See `Table`.
+        processes: Those that were recorded: one, unless traces were merged.
     """
 
     def __init__(  # noqa: PLR0913 - a trace has the parts it has
@@ -257,6 +258,7 @@ class Trace:
         losses: Losses,
         strings: tuple[str, ...],
         columns: Mapping[str, Table],
+        processes: tuple[ProcessDefinition, ...] = (),
     ) -> None:
         self.path = path
         self.header = header
@@ -267,20 +269,12 @@ class Trace:
         self.losses = losses
         self.strings = strings
         self.columns = columns
+        self.processes = processes or (_process(header, threads),)
 
     @property
     def num_events(self) -> int:
         """How many events there are."""
         return sum(table.num_rows for table in self.columns.values())
-
-    @property
-    def processes(self) -> tuple[ProcessDefinition, ...]:
-        """The processes that were recorded: one, unless traces were merged."""
-        header = self.header
-        own = ProcessDefinition(
-            header.pid, header.rank, header.host, header.argv, tuple(self.threads)
-        )
-        return (own,)
 
     @property
     def tasks(self) -> tuple[int, ...]:
@@ -355,6 +349,13 @@ class Trace:
 
 
 _KINDS: Final = {kind_name(kind): kind for kind in KINDS.values()}
+
+
+def _process(header: Header, threads: Mapping[int, object]) -> ProcessDefinition:
+    """The one that a header tells of."""
+    return ProcessDefinition(
+        header.pid, header.rank, header.host, header.argv, tuple(threads)
+    )
 
 
 def _sequence_nr(number: int) -> int:

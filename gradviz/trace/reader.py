@@ -25,6 +25,7 @@ from gradviz.trace.definitions import (
     Definitions,
     InputRow,
     Lost,
+    ProcessRow,
     Stamped,
     VersionOnly,
     decode_json,
@@ -45,6 +46,7 @@ from gradviz.trace.model import (
     UNKNOWN_DEVICE,
     Header,
     Losses,
+    ProcessDefinition,
     QueueDefinition,
     ThreadDefinition,
     Trace,
@@ -185,6 +187,7 @@ class Parser:
         self._threads: dict[int, ThreadDefinition] = {}
         self._queues: dict[int, QueueDefinition] = {}
         self._inputs: dict[int, InputRow] = {}
+        self._processes: list[ProcessDefinition] = []
         self._nodes = GatheredNodes()
         self._rows = {kind: GatheredRows(kind) for kind in KINDS.values()}
         self._closed: Closed | None = None
@@ -232,6 +235,7 @@ class Parser:
             losses=self._losses(),
             strings=texts.all,
             columns=columns,
+            processes=tuple(self._processes),
         )
 
     # --- pieces --------------------------------------------------------------------
@@ -281,7 +285,11 @@ class Parser:
         new = decode_json(raw, Definitions)
         if any(len(row.edges) % 2 for row in new.nodes):
             raise DamageError("an edge of a node has no input number")
-        few = (*new.strings, *new.threads, *new.queues, *new.inputs)
+        few = (
+            *(*new.strings, *new.threads, *new.queues, *new.inputs),
+            *(*new.processes, *new.problems),
+            *(word for row in new.processes for word in (*row.argv, *row.threads)),
+        )
         shapes = sum(len(row.shape) for row in new.inputs)
         self._budget.keep(_DEFINITION_BYTES * len(few) + 8 * shapes)
         self._nodes.add(new.nodes, self._budget)
@@ -295,6 +303,14 @@ class Parser:
             for row in new.queues
         )
         self._inputs.update((row.index, row) for row in new.inputs)
+        self._processes += map(self._process, new.processes)
+        for problem in new.problems:
+            self._note(self._cut(problem))
+
+    def _process(self, row: ProcessRow) -> ProcessDefinition:
+        argv = tuple(map(self._cut, row.argv))
+        threads = tuple(row.threads)
+        return ProcessDefinition(row.pid, row.rank, self._cut(row.host), argv, threads)
 
     def _cut(self, text: str) -> str:
         """`text`, or its beginning if it is longer than any that a recorder writes."""

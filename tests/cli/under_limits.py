@@ -24,11 +24,12 @@ VIEWS = (
     "check",
     "explain",
     "export",
+    "merge",
 )
 MEMORY_BYTES = 512 << 20
 CPU_S = 5
 
-#: An export leaves nothing out.
+#: An export leaves nothing out, a merge neither.
 EXPORT_CPU_S = 120
 
 COMMANDS = (
@@ -62,6 +63,7 @@ COMMANDS = (
     ("export", "-t", "jsonl", "-o", "-"),
     ("export", "-t", "sqlite", "-o", "-"),
     ("export", "-t", "csv", "-o", "-"),
+    ("merge", "-o", "-"),
 )
 
 
@@ -88,7 +90,7 @@ def _become(command: tuple[str, ...], path: Path, out: int, err: int) -> None:
     os.dup2(out, 1)
     os.dup2(err, 2)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    cpu_s = EXPORT_CPU_S if command[0] == "export" else CPU_S
+    cpu_s = EXPORT_CPU_S if command[0] in {"export", "merge"} else CPU_S
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     code = 99
     try:

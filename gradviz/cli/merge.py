@@ -1,0 +1,57 @@
+"""``gradviz merge``."""
+
+from pathlib import Path
+
+import click
+
+from gradviz.cli.notes import note, note_next
+from gradviz.cli.options import force_option, quiet_option
+from gradviz.cli.reading import read_trace
+from gradviz.cli.writing import STDOUT, check_output, write_parts
+from gradviz.render.text import count
+from gradviz.trace.merging import merged
+from gradviz.trace.placement import place
+
+
+@click.command("merge")
+@click.argument(
+    "trace_paths",
+    metavar="TRACE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(path_type=Path),
+)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="The trace to write, - for stdout.",
+)
+@force_option
+@quiet_option
+def command(
+    trace_paths: tuple[Path, ...], output: Path, force: bool, quiet: bool
+) -> None:
+    """Put the traces of several processes into one, side by side.
+
+    Times are laid by the clock that processes of one machine share, else by the time
+    of day, which is said. Threads, queues and streams are called after their process.
+    """
+    check_output(output, force=force)
+    placed = place([read_trace(path) for path in trace_paths])
+    write_parts(output, merged(placed))
+    for one in placed:
+        if one.doubt:
+            note(f"warning: {one.trace.path}: {one.doubt}")
+    if quiet:
+        return
+    for one in placed:
+        for process in one.trace.processes:
+            who = f"pid {process.pid} on {process.host}"
+            note(f"{one.label or 'named before'}: {who}: {' '.join(process.argv)}")
+    if output != STDOUT:
+        num_events = sum(one.trace.num_events for one in placed)
+        note(f"merged {count(len(placed), 'trace')}: {count(num_events, 'event')}")
+        note_next("show timeline --task all", output)

@@ -1,0 +1,254 @@
+"""Merging: the traces of several processes become the file of one.
+
+What is unique in a process only (passes, nodes, threads, queues, streams, memory) gets
+other numbers and names, so that no two of them are taken for one; times are brought to
+one clock. What is missing from any of them is missing from the whole, and told there.
+"""
+
+import zlib
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeVar
+
+import msgspec
+import numpy as np
+
+from gradviz._version import __version__
+from gradviz.trace.columns import RowTable, encode_events
+from gradviz.trace.definitions import (
+    VERSION,
+    Closed,
+    Definitions,
+    InputRow,
+    Lost,
+    NodeRow,
+    ProcessRow,
+    QueueRow,
+    encode_definitions,
+    encode_json,
+)
+from gradviz.trace.events import KINDS, MAX_SEQUENCE_NR, kind_name, own_columns
+from gradviz.trace.frames import FrameType, Stamp, encode_frame, pack, stamped
+from gradviz.trace.identities import IDENTITIES, MOMENTS, PLACES
+from gradviz.trace.joined import LAYOUTS
+from gradviz.trace.model import Header, InputDefinition, Trace
+from gradviz.trace.placement import Placed
+from gradviz.trace.table import Column, Table
+
+#: So many nodes are defined at a time.
+_BATCH: Final = 1 << 12
+
+Value = TypeVar("Value")
+
+
+def merged(placed: Sequence[Placed]) -> Iterator[bytes]:
+    """The bytes of the file that holds all of them, frame by frame."""
+    return _Whole(placed).frames()
+
+
+class _Whole:
+    """Makes the frames, and numbers texts and inputs as they come."""
+
+    def __init__(self, placed: Sequence[Placed]) -> None:
+        self._placed = placed
+        self._header = _header([one.trace for one in placed])
+        self._num_frames = 0
+        self._num_nodes = 0
+        self._strings: dict[str, int] = {}
+        self._new_strings: list[tuple[int, str]] = []
+        self._inputs: dict[InputDefinition, int] = {}
+
+    def frames(self) -> Iterator[bytes]:
+        """All of them."""
+        yield encode_frame(FrameType.HEADER, encode_json(self._header))
+        self._num_frames = 1
+        yield from self._defined(
+            Definitions(
+                processes=self._processes(),
+                problems=[text for one in self._placed for text in one.problems],
+            )
+        )
+        num_events = num_dropped = 0
+        for one in self._placed:
+            yield from self._definitions(one)
+            yield from self._events(one)
+            num_events += one.trace.num_events
+            if dropped := one.trace.losses.dropped:
+                num_dropped += dropped
+                thread = one.numbered("thread", min(one.trace.threads, default=0))
+                yield self._json(FrameType.LOST, encode_json(Lost(thread, dropped)))
+        for clock in self._placed[0].trace.clocks[1:]:
+            yield self._json(FrameType.ANCHOR, encode_json(clock))
+        closed = Closed(num_events, self._num_nodes, num_dropped)
+        yield self._json(FrameType.CLOSED, encode_json(closed))
+
+    def _processes(self) -> list[ProcessRow]:
+        """All processes; none if there is but one, which the header tells of."""
+        rows = [
+            ProcessRow(
+                process.pid,
+                process.rank,
+                process.host,
+                list(process.argv),
+                [one.numbered("thread", thread) for thread in process.threads],
+            )
+            for one in self._placed
+            for process in one.trace.processes
+        ]
+        return rows if len(rows) > 1 else []
+
+    # --- definitions -----------------------------------------------------------------
+
+    def _definitions(self, one: Placed) -> Iterator[bytes]:
+        trace = one.trace
+        yield from self._defined(
+            Definitions(
+                threads=[
+                    (one.numbered("thread", thread.number), one.named(thread.name))
+                    for thread in trace.threads.values()
+                ],
+                queues=[
+                    QueueRow(
+                        one.numbered("queue", queue.id),
+                        one.named(queue.name),
+                        queue.device,
+                    )
+                    for queue in trace.queues.values()
+                ],
+            )
+        )
+        ids = list(trace.nodes)
+        for first in range(0, len(ids), _BATCH):
+            inputs: list[InputRow] = []
+            rows = [self._node(one, id_, inputs) for id_ in ids[first : first + _BATCH]]
+            self._num_nodes += len(rows)
+            yield from self._defined(Definitions(inputs=inputs, nodes=rows))
+
+    def _node(self, one: Placed, id_: int, inputs: list[InputRow]) -> NodeRow:
+        """A node's row; puts what nobody has defined yet into `inputs`."""
+        node = one.trace.nodes[id_]
+        sequence_nr = node.sequence_nr
+        return NodeRow(
+            id=one.numbered("node", id_),
+            name=self._string(node.name),
+            sequence_nr=-1 if sequence_nr == MAX_SEQUENCE_NR else sequence_nr,
+            topological_nr=node.topological_nr,
+            device=self._string(one.device(node.device)),
+            edges=[
+                number
+                for consumer, input_nr in node.edges
+                for number in (one.numbered("node", consumer), input_nr)
+            ],
+            inputs=[self._input(one, expected, inputs) for expected in node.inputs],
+            module=self._string(node.module) if node.module else -1,
+        )
+
+    def _input(
+        self, one: Placed, expected: InputDefinition | None, rows: list[InputRow]
+    ) -> int:
+        if expected is None:
+            return -1
+        device = one.device(expected.device)
+        expected = msgspec.structs.replace(expected, device=device)
+        index = self._inputs.get(expected)
+        if index is None:
+            index = self._inputs[expected] = len(self._inputs)
+            dtype = self._string(expected.dtype)
+            rows.append(InputRow(index, expected.shape, dtype, self._string(device)))
+        return index
+
+    def _string(self, text: str) -> int:
+        index = self._strings.get(text)
+        if index is None:
+            index = self._strings[text] = len(self._strings)
+            self._new_strings.append((index, text))
+        return index
+
+    # --- events ----------------------------------------------------------------------
+
+    def _events(self, one: Placed) -> Iterator[bytes]:
+        for kind in KINDS.values():
+            table = one.trace.columns[kind_name(kind)]
+            if not table.num_rows:
+                continue
+            names = ["t_ns", "task", "node", *(own.name for own in own_columns(kind))]
+            texts = {own.name for own in own_columns(kind) if own.type is str}
+            columns = [
+                self._texts(one, name, table)
+                if name in texts
+                else _numbers(one, name, table)
+                for name in names
+            ]
+            yield from self._defined(Definitions())  # of the texts
+            thread = table["thread"]
+            order = np.argsort(thread, kind="stable")
+            begins = np.flatnonzero(np.diff(thread[order], prepend=-1))
+            for rows in np.split(order, begins[1:]):
+                number = one.numbered("thread", int(thread[rows[0]]))
+                packed = (array("q", column[rows].tobytes()) for column in columns)
+                of_thread = RowTable(LAYOUTS[kind], len(rows), tuple(packed))
+                for payload in encode_events(number, [of_thread]):
+                    yield self._packed(FrameType.EVENTS, payload)
+
+    def _texts(self, one: Placed, name: str, table: Table) -> Column:
+        """Where the texts of a column stand among those of the whole."""
+        used, places = np.unique(table.narrow(name), return_inverse=True)
+        texts = [one.trace.strings[place] for place in used.tolist()]
+        if name in PLACES:
+            texts = list(map(one.device, texts))
+        return np.array(list(map(self._string, texts)), np.int64)[places]
+
+    # --- frames ----------------------------------------------------------------------
+
+    def _defined(self, definitions: Definitions) -> Iterator[bytes]:
+        """The frames of some definitions, before them those of the texts they use."""
+        strings, self._new_strings = self._new_strings, []
+        for some in (Definitions(strings=strings), definitions):
+            for piece in encode_definitions(some):
+                yield self._packed(FrameType.DEFINITIONS, piece)
+
+    def _packed(self, kind: FrameType, raw: bytes) -> bytes:
+        return encode_frame(kind, pack(raw, self._stamp()))
+
+    def _json(self, kind: FrameType, json: bytes) -> bytes:
+        return encode_frame(kind, stamped(json, self._stamp()))
+
+    def _stamp(self) -> Stamp:
+        self._num_frames += 1
+        return Stamp(self._header.recording, self._num_frames - 1)
+
+
+def _numbers(one: Placed, name: str, table: Table) -> Column:
+    """A column of numbers, as they are in the whole."""
+    column = table[name]
+    if name in MOMENTS:
+        return column + one.shift_ns
+    if name in IDENTITIES:
+        return np.where(column >= 0, column + one.first[IDENTITIES[name]], column)
+    return column
+
+
+def _header(traces: Sequence[Trace]) -> Header:
+    """That of one trace, or what those of several have in common."""
+    headers = [trace.header for trace in traces]
+    first = headers[0]
+    if len(headers) == 1:
+        recording = max(first.recording, 0)
+        return msgspec.structs.replace(first, version=VERSION, recording=recording)
+    recordings = ",".join(str(one.recording) for one in headers)
+    return Header(
+        version=VERSION,
+        recording=zlib.crc32(recordings.encode()) >> 1,
+        gradviz=__version__,
+        python=first.python,
+        packages=first.packages,
+        platform=first.platform,
+        host=_common([one.host for one in headers], ""),
+        argv=_common([one.argv for one in headers], ()),
+        clock=first.clock,
+    )
+
+
+def _common(values: Sequence[Value], otherwise: Value) -> Value:
+    """What all of them are, if they are the same."""
+    return values[0] if all(one == values[0] for one in values) else otherwise

@@ -1,0 +1,103 @@
+"""How the traces of several processes lie in one: their names, numbers and times."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from gradviz.errors import UserError
+from gradviz.trace.common_clock import placements
+from gradviz.trace.identities import IDENTITIES, ends_of_identities
+from gradviz.trace.losses import losses_in_words
+from gradviz.trace.model import LOST_TEXT, Trace
+
+#: Numbers are signed and have 64 bits, those of threads 32.
+_MAX_NUMBER: Final = 2**63 - 1
+_MAX_THREAD: Final = 2**31 - 1
+
+
+class Placed(NamedTuple):
+    """A trace, and what becomes of it in the whole.
+
+    Attributes:
+        trace: The trace.
+        label: What its threads, queues and streams are called after; empty if it is
+            alone.
+        first: What its identities are counted from, by what they are of.
+        shift_ns: What is added to its times.
+        doubt: Why its times may be wrong beside those of the others, if they may.
+        problems: What is missing from it, and that doubt.
+    """
+
+    trace: Trace
+    label: str
+    first: dict[str, int]
+    shift_ns: int
+    doubt: str
+    problems: tuple[str, ...]
+
+    def named(self, name: str) -> str:
+        """What a thread, a queue or a stream of it is called in the whole."""
+        return f"{self.label} / {name}" if self.label and name else name
+
+    def device(self, name: str) -> str:
+        """What a device is called: each process has its own, and all the CPU."""
+        return name if name in {"cpu", LOST_TEXT} else self.named(name)
+
+    def numbered(self, what: str, number: int) -> int:
+        """An identity in the whole; negative ones stand for nothing."""
+        return number + self.first[what] if number >= 0 else number
+
+
+def place(traces: Sequence[Trace]) -> list[Placed]:
+    """How traces lie in one, in the order in which they began, whatever was given.
+
+    Raises:
+        UserError: One is given twice, or has numbers so large that no others fit
+            beside them.
+    """
+    traces = sorted(traces, key=_began)
+    for one, other in itertools.pairwise(traces):
+        if one.header == other.header:
+            raise UserError(
+                f"{one.path} and {other.path} are the same recording: name it once"
+            )
+    first = dict.fromkeys(IDENTITIES.values(), 0)
+    placed = []
+    where = zip(traces, _labels(traces), placements(traces), strict=True)
+    for trace, label, (shift_ns, doubt) in where:
+        problems = [*losses_in_words(trace.losses), *([doubt] if doubt else [])]
+        told = tuple(f"{label}: {one}" if label else one for one in problems)
+        placed.append(Placed(trace, label, first, shift_ns, doubt, told))
+        ends = ends_of_identities(trace)
+        first = {what: number + ends[what] for what, number in first.items()}
+        is_full = max(first.values()) > _MAX_NUMBER or first["thread"] > _MAX_THREAD
+        if is_full and len(traces) > 1:
+            raise UserError(
+                f"{trace.path} has numbers so large that no others fit beside them"
+            )
+    return placed
+
+
+def _began(trace: Trace) -> tuple[int, str, int, int]:
+    header = trace.header
+    return header.clock.wall_ns, header.host, header.pid, header.recording
+
+
+def _labels(traces: Sequence[Trace]) -> list[str]:
+    """What tells the processes of traces apart: ranks, ids, or else their order.
+
+    What was merged before has labels already.
+    """
+    every = [process for trace in traces for process in trace.processes]
+    if len(traces) == 1:
+        return [""]
+    for name in ("rank", "pid"):
+        numbers = [getattr(process, name) for process in every]
+        if min(numbers) >= 0 and len({*numbers}) == len(numbers):
+            return [
+                f"{name} {getattr(trace.processes[0], name)}"
+                if len(trace.processes) == 1
+                else ""
+                for trace in traces
+            ]
+    return [f"process {number}" for number in range(1, len(traces) + 1)]

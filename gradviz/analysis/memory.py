@@ -4,20 +4,21 @@ What the figures mean is told in Note [What a trace knows of memory] of `holding
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
 import numpy as np
 
 from gradviz.analysis.curve import Points, thinned
-from gradviz.analysis.executions import MAX_TEXT, definition
-from gradviz.analysis.holdings import HoldingKind, Holdings, allocations, holdings
+from gradviz.analysis.device_memory import DeviceMemory, device_memory
+from gradviz.analysis.executions import definition
+from gradviz.analysis.holdings import HoldingKind, Holdings, holdings
+from gradviz.analysis.levels import EventRange, levels_of, window_of
 from gradviz.analysis.passes import with_descendants
 from gradviz.analysis.queues import event_at
 from gradviz.analysis.savings import Saving, made_at, savings
-from gradviz.analysis.spans import NEVER, last_events, times
+from gradviz.analysis.spans import times
 from gradviz.trace.model import Trace
-from gradviz.trace.strings import shortened
 from gradviz.trace.table import Column
 
 SCHEMA: Final = "gradviz.memory"
@@ -26,9 +27,6 @@ VERSION: Final = 1
 
 #: So many of those who hold most are told; all are counted.
 MAX_HOLDERS: Final = 20
-
-#: So many devices are told.
-MAX_DEVICES: Final = 64
 
 #: For what memory is held, in the order of `HoldingKind`.
 Purpose: TypeAlias = Literal["buffers", "saved", "gradients", "results", "unclaimed"]
@@ -100,26 +98,6 @@ class MemoryMoment(msgspec.Struct, frozen=True, kw_only=True):
     num_holders: int
 
 
-class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """What the allocator of a device gave to arrays, as far as it was recorded.
-
-    Attributes:
-        device: Such as ``sim:0``.
-        begin_bytes: When the first pass began.
-        peak_bytes: The most.
-        peak_ns: When that was first, after the first pass began.
-        end_bytes: When the last pass ended.
-        curve: Bytes over time.
-    """
-
-    device: str
-    begin_bytes: int
-    peak_bytes: int
-    peak_ns: int
-    end_bytes: int
-    curve: Points
-
-
 class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
     """What was held while some passes ran, by whomever.
 
@@ -155,10 +133,10 @@ def build_memory(trace: Trace, tasks: Sequence[int]) -> HeldMemory:
     """What was held during these passes and all called from inside them."""
     tasks = with_descendants(trace, tasks)
     t_ns = times(trace)
-    window = _window(trace, tasks)
-    origin, duration = t_ns[window.first], t_ns[window.last] - t_ns[window.first]
+    window = window_of(trace, tasks)
+    origin = int(t_ns[window.first])
     held = holdings(trace)
-    seqs, levels = _levels(held, window)
+    seqs, levels = levels_of(held, window)
     totals = levels[:, : HoldingKind.UNCLAIMED].sum(axis=1)
     highest = int(totals.argmax())
     peak = int(seqs[highest])
@@ -166,14 +144,14 @@ def build_memory(trace: Trace, tasks: Sequence[int]) -> HeldMemory:
     heights = {"total": totals, **dict(zip(PURPOSES, levels.T, strict=True))}
     return HeldMemory(
         tasks=tasks,
-        origin_ns=int(origin),
-        duration_ns=int(duration),
+        origin_ns=origin,
+        duration_ns=int(t_ns[window.last]) - origin,
         begin=_use(levels[0]),
-        peak=_moment(trace, held, t_ns, peak, int(origin), levels[highest]),
+        peak=_moment(trace, held, t_ns, peak, origin, levels[highest]),
         end=_use(levels[-1]),
         curves={name: thinned(after, height) for name, height in heights.items()},
         savings=savings(trace, held, t_ns, peak),
-        devices=_devices(trace, t_ns, window),
+        devices=device_memory(trace, t_ns, window),
         num_unknown=_num_unknown(trace, tasks),
         is_complete=trace.losses.is_complete,
     )
@@ -187,10 +165,10 @@ def memory_at(trace: Trace, tasks: Sequence[int], after_ns: int) -> MemoryMoment
     """
     tasks = with_descendants(trace, tasks)
     t_ns = times(trace)
-    origin = int(t_ns[_window(trace, tasks).first])
+    origin = int(t_ns[window_of(trace, tasks).first])
     seq = event_at(t_ns, origin, after_ns, tasks[0])
     held = holdings(trace)
-    _, levels = _levels(held, _Window(seq, seq))
+    _, levels = levels_of(held, EventRange(seq, seq))
     moment = _moment(trace, held, t_ns, seq, origin, levels[0])
     return msgspec.structs.replace(moment, after_ns=after_ns)
 
@@ -199,41 +177,6 @@ def document_of(memory: HeldMemory | MemoryMoment) -> dict[str, Any]:
     """What ``gradviz show memory --json`` prints, with or without ``--at``."""
     schema = SCHEMA if isinstance(memory, HeldMemory) else MOMENT_SCHEMA
     return {"schema": schema, "version": VERSION, **msgspec.to_builtins(memory)}
-
-
-class _Window(NamedTuple):
-    """The `seq` of the first event that is looked at, and of the last."""
-
-    first: int
-    last: int
-
-
-def _window(trace: Trace, tasks: Sequence[int]) -> _Window:
-    begun = trace.columns["task_begun"]
-    wanted = np.array(tasks, np.int64)
-    known, last = last_events(trace)
-    return _Window(
-        int(begun["seq"][np.isin(begun["task"], wanted)].min()),
-        int(last[np.isin(known, wanted)].max()),
-    )
-
-
-def _levels(held: Holdings, window: _Window) -> tuple[Column, Column]:
-    """The events of a window at which something changed, and its first and last one.
-
-    And the bytes held right after each, a column for each `HoldingKind`.
-    """
-    ends = held.end != NEVER
-    seqs = np.concatenate((held.begin, held.end[ends], window))
-    steps = np.zeros((len(seqs), len(HoldingKind)), np.int64)
-    rows, size = np.arange(len(held.begin)), len(held.begin)
-    steps[rows, held.kind] = held.size_bytes
-    steps[size + np.arange(int(ends.sum())), held.kind[ends]] = -held.size_bytes[ends]
-    order = np.argsort(seqs, kind="stable")
-    seqs, levels = seqs[order], np.cumsum(steps[order], axis=0)
-    is_last = np.append(seqs[1:] != seqs[:-1], True)
-    is_meant = is_last & (seqs >= window.first) & (seqs <= window.last)
-    return seqs[is_meant], levels[is_meant]
 
 
 def _use(level: Column) -> HeldBytes:
@@ -281,38 +224,6 @@ def _holder(  # noqa: PLR0913, PLR0917 - what `Holdings` has, and where times ar
         since_ns=int(t_ns[begin]) - origin,
         until_ns=int(t_ns[end]) - origin if end < len(t_ns) else None,
     )
-
-
-def _devices(trace: Trace, t_ns: Column, window: _Window) -> tuple[DeviceMemory, ...]:
-    """What allocators gave, of each device."""
-    given = allocations(trace)
-    streams, place = np.unique(given.rows["stream"], return_inverse=True)
-    names = [trace.strings[one].partition("/")[0] for one in streams.tolist()]
-    number = {name: n for n, name in enumerate(sorted(set(names)))}
-    of_stream = np.array([number[name] for name in names], np.int64)
-    size_bytes = given.rows["size_bytes"]
-    origin = t_ns[window.first]
-    found = []
-    for name in list(number)[:MAX_DEVICES]:
-        mine = np.flatnonzero(of_stream[place] == number[name])
-        zeros = np.zeros(len(mine), np.int64)
-        held = Holdings(
-            zeros, given.begin[mine], given.end[mine], size_bytes[mine], zeros, zeros
-        )
-        seqs, levels = _levels(held, window)
-        heights, after = levels[:, 0], t_ns[seqs] - origin
-        highest = int(heights.argmax())
-        found.append(
-            DeviceMemory(
-                device=shortened(name, MAX_TEXT),
-                begin_bytes=int(heights[0]),
-                peak_bytes=int(heights[highest]),
-                peak_ns=int(after[highest]),
-                end_bytes=int(heights[-1]),
-                curve=thinned(after, heights),
-            )
-        )
-    return tuple(found)
 
 
 def _num_unknown(trace: Trace, tasks: Sequence[int]) -> int:

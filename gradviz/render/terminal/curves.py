@@ -16,7 +16,7 @@ def curve_text(points: Points, duration_ns: int, columns: int, highest: int) -> 
     most = [0] * columns
     current, reached = 0, 0
     for moment, height in points:
-        column = min(int(moment / per_column), columns - 1)
+        column = min(max(int(moment / per_column), 0), columns - 1)
         for passed in range(reached, min(math.ceil(moment / per_column), columns)):
             most[passed] = max(most[passed], current)
         most[column] = max(most[column], height)

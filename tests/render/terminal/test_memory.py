@@ -1,7 +1,7 @@
 import pytest
 
+from gradviz.analysis.device_memory import DeviceMemory
 from gradviz.analysis.memory import (
-    DeviceMemory,
     HeldBytes,
     HeldMemory,
     Holder,

@@ -104,7 +104,10 @@ def needless_create_graph(trace: Trace) -> Iterator[CostlyFinding]:
 
 
 def graph_never_run(trace: Trace) -> Iterator[CostlyFinding]:
-    """Nodes that the program made outside of passes, and that no pass ever reached."""
+    """Nodes that the program made outside of passes, and that no pass ever reached.
+
+    Of those that were made after the last pass, one may only not have been recorded.
+    """
     columns, savers = trace.columns, _savers(trace)
     created = columns["node_created"]
     created = created.at(created.narrow("sequence_nr") >= 0)
@@ -113,12 +116,15 @@ def graph_never_run(trace: Trace) -> Iterator[CostlyFinding]:
     created = created.at(is_unknown & ~_is_inside_a_pass(trace, created["seq"]))
     size_bytes = savers.of(created["node"])
     total = int(size_bytes.sum())
-    if total and total >= LEAST_UNUSED * int(savers.size_bytes.sum()):
+    _, ends = _outermost(trace)
+    is_before = created["seq"] < ends.max(initial=-1)
+    is_certain = int(size_bytes[is_before].sum()) >= LEAST_UNUSED * total
+    if len(ends) and total and total >= LEAST_UNUSED * int(savers.size_bytes.sum()):
         lines, by_line = np.unique(created["location"], return_inverse=True)
         most = np.bincount(by_line, size_bytes).argmax()
         yield CostlyFinding(
             rule="graph_never_run",
-            certainty="certain",
+            certainty="certain" if is_certain else "likely",
             location=line_of(trace, int(lines[most])),
             cost_bytes=total,
             node=int(created["node"][size_bytes.argmax()]),

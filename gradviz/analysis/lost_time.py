@@ -62,6 +62,8 @@ def deep_nesting(trace: Trace) -> Iterator[CostlyFinding]:
 def one_leaf(trace: Trace) -> Iterator[CostlyFinding]:
     """Leaves to which so many gradients come that adding them up takes much time."""
     rows = trace.columns["gradient_buffered"]
+    if not rows.num_rows:
+        return
     names, place = trace.nodes.names(rows["node"])
     is_leaf = np.array([name == "AccumulateGrad" for name in names], np.bool_)
     rows = rows.at(is_leaf[place])

@@ -153,9 +153,24 @@ def test_a_graph_of_a_pass_is_told_with_what_it_saved():
 def test_a_graph_that_never_ran_is_told_with_what_it_saved():
     (found,) = graphs_of(validation_with_a_graph)
 
+    assert found.certainty == "likely"  # its pass may come after the recording
     line = validation_with_a_graph.__code__.co_firstlineno + 3
     assert found.location.endswith(f"test_advice.py:{line}")
     assert (found.count, found.cost_bytes) == (3, 2 * KIB)
+
+
+def test_a_graph_that_never_ran_before_a_pass_is_certain():
+    def program():
+        validation_with_a_graph()
+        numbers().sin().sum().backward()
+
+    (found,) = graphs_of(program)
+
+    assert (found.rule, found.certainty) == ("graph_never_run", "certain")
+
+
+def test_a_forward_without_any_pass_says_nothing():
+    assert graphs_of(lambda: numbers().sin()) == []
 
 
 def test_a_graph_that_is_held_over_is_told_with_the_passes_that_did_not_use_it():
@@ -189,6 +204,10 @@ def test_a_trace_that_lost_events_is_told_nothing_that_they_might_deny(story):
 
     assert advice.findings == ()
     assert "needless_retain_graph" in advice.not_looked_for
+
+
+def test_a_trace_without_events_is_told_nothing(story):
+    assert advice_on(story.trace()) == []
 
 
 def nested(story, depth):

@@ -40,6 +40,12 @@ from gradviz.trace.model import Trace
 from gradviz.trace.probe import Push, Role
 from gradviz.trace.table import Column, Table, different
 
+#: Kinds of events without which it is not known what waited for what.
+NEEDED: Final = (
+    *("task_pushed", "task_popped", "gradient_buffered"),
+    *("node_started", "node_completed"),
+)
+
 #: A pass with more events than this is not looked into.
 MAX_MOMENTS: Final = 1_500_000
 
@@ -196,6 +202,7 @@ def find_causes(trace: Trace, task: int) -> Causes:
     act[rows.is_kind("kernel_ended")] = Act.KERNEL
     act[waited & rows.is_kind(*SYNCHRONIZED)] = Act.STREAM
     nobody = ~np.isin(act, (Act.RUNNING, Act.KERNEL))
+    nobody[waited & rows.is_kind(*SYNCHRONIZED)] = False  # a node did
     act_task[nobody] = act_node[nobody] = -1
     return Causes(
         task=task,

@@ -39,6 +39,7 @@ def node_runs(causes: Causes) -> NodeRuns:
     is_end = causes.is_kind("node_completed", "node_failed")
     end = np.flatnonzero(is_end & np.isin(causes.of_task, causes.tasks))
     owner = _owners(causes, end)
+    owner[~np.isin(causes.act, (Act.RUNNING, Act.KERNEL))] = -1
     is_run = causes.act == Act.RUNNING
     runner = np.where(is_run, owner, -1)
     own = NodeRuns(end, end, runner, end, end)

@@ -46,7 +46,7 @@ class WaitedFor(msgspec.Struct, frozen=True, gc=False):
     waited_ns: int
 
 
-class Worker(msgspec.Struct, frozen=True, kw_only=True):
+class WorkerTime(msgspec.Struct, frozen=True, kw_only=True):
     """One thread, and what became of its time; the parts are the pass's duration.
 
     Attributes:
@@ -103,7 +103,7 @@ class Utilisation(msgspec.Struct, frozen=True, kw_only=True):
     is_whole: bool
     origin_ns: int
     duration_ns: int
-    workers: tuple[Worker, ...]
+    workers: tuple[WorkerTime, ...]
     devices: tuple[DeviceTime, ...]
     waited_for: tuple[WaitedFor, ...]
     work_ns: int
@@ -132,7 +132,7 @@ def find_utilisation(trace: Trace, task: int) -> Utilisation:
         waited = _waited_for(causes, own)
         waits.update(waited)
         workers.append(
-            Worker(
+            WorkerTime(
                 thread=lane,
                 name=shortened(trace.threads[lane].name, MAX_TEXT),
                 num_nodes=int(np.count_nonzero(causes.lane[nodes.end] == lane)),

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from gradviz.analysis.causes import NEEDED
 from gradviz.analysis.critical_path import (
     MAX_TASKS,
     document_of,
@@ -27,7 +28,7 @@ def command(trace_path: Path | None, task: str, as_json: bool) -> None:
     Example:
         gradviz show critical first.gvt
     """
-    trace = read_trace(find_trace(trace_path))
+    trace = read_trace(find_trace(trace_path), needs=NEEDED, all_nodes=True)
     tasks = select_task(trace, task)
     for one in tasks[:MAX_TASKS]:
         path = find_critical_path(trace, one)

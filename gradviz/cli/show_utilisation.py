@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from gradviz.analysis.causes import NEEDED
 from gradviz.analysis.passes import select_task
 from gradviz.analysis.utilisation import MAX_TASKS, document_of, find_utilisation
 from gradviz.cli.notes import note
@@ -23,7 +24,7 @@ def command(trace_path: Path | None, task: str, as_json: bool) -> None:
     Example:
         gradviz show utilisation first.gvt
     """
-    trace = read_trace(find_trace(trace_path))
+    trace = read_trace(find_trace(trace_path), needs=NEEDED, all_nodes=True)
     tasks = select_task(trace, task)
     for one in tasks[:MAX_TASKS]:
         utilisation = find_utilisation(trace, one)

@@ -261,7 +261,7 @@ def test_a_thread_that_waits_for_a_stream_waits_for_its_kernels(story):
         ("kernel", 1, 15, 60),
         ("stream", -1, 60, 62),
         ("kernel", 1, 62, 80),
-        ("stream", -1, 80, 90),
+        ("stream", 1, 80, 90),
         ("running", 1, 90, 95),
         ("engine", -1, 95, 100),
     ]

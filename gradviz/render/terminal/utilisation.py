@@ -7,7 +7,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from gradviz.analysis.device_time import DeviceTime
-from gradviz.analysis.utilisation import Utilisation, WaitedFor, Worker
+from gradviz.analysis.utilisation import Utilisation, WaitedFor, WorkerTime
 from gradviz.render.terminal.rows import print_rows
 from gradviz.render.terminal.tables import (
     duration_text,
@@ -101,7 +101,7 @@ def _devices(utilisation: Utilisation) -> RenderableType:
     return indented(table)
 
 
-def _part(one: Worker | DeviceTime, field: str) -> str:
+def _part(one: WorkerTime | DeviceTime, field: str) -> str:
     took_ns: int = getattr(one, field)
     return duration_text(took_ns or None)
 

@@ -1,10 +1,10 @@
 from gradviz.analysis.device_time import DeviceTime
-from gradviz.analysis.utilisation import Utilisation, WaitedFor, Worker
+from gradviz.analysis.utilisation import Utilisation, WaitedFor, WorkerTime
 from gradviz.render.terminal import print_utilisation
 
 
 def make_utilisation(**changes):
-    worker = Worker(
+    worker = WorkerTime(
         thread=3,
         name="gv_autograd_0",
         num_nodes=1_200,

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from gradviz.cli.notes import note, note_next
-from gradviz.cli.options import force_option, quiet_option
+from gradviz.cli.options import complete_trace, force_option, quiet_option
 from gradviz.cli.reading import read_trace
 from gradviz.cli.writing import STDOUT, check_output, write_parts
 from gradviz.render.text import count
@@ -20,6 +20,7 @@ from gradviz.trace.placement import place
     nargs=-1,
     required=True,
     type=click.Path(path_type=Path),
+    shell_complete=complete_trace,
 )
 @click.option(
     "-o",
@@ -38,6 +39,9 @@ def command(
 
     Times are laid by the clock that processes of one machine share, else by the time
     of day, which is said. Threads, queues and streams are called after their process.
+
+    Example:
+        gradviz merge -o both.gvt first.gvt second.gvt
     """
     check_output(output, force=force)
     placed = place([read_trace(path) for path in trace_paths])

@@ -97,6 +97,8 @@ def _of_run(trace: Trace, what: Activity, place: int) -> Arguments:
         found["inputs"] = inputs_in_words(node)
     if runs.waited_ns[place] >= 0:
         found["waited_ns"] = int(runs.waited_ns[place])
+    if runs.thread_time_ns[place] >= 0:
+        found["thread_time_ns"] = int(runs.thread_time_ns[place])
     if runs.error[place] >= 0:
         found["error"] = shortened(trace.strings[int(runs.error[place])], MAX_TEXT)
     for name in ("module", "location"):

@@ -25,6 +25,13 @@ from gradviz.trace.strings import shortened
 #: Of a shape that has more dimensions the first are told.
 MAX_DIMENSIONS: Final = 64
 
+#: What is told of a run, as `Executions` has it.
+_OF_RUN: Final = (
+    *("task", "node", "thread", "start_ns", "end_ns", "has_ended", "waited_ns"),
+    *("thread_time_ns", "status", "error"),
+    *("queue", "pushed_ns", "popped_ns", "was_popped"),
+)
+
 #: So many rows are made at a time.
 BATCH: Final = 1 << 13
 
@@ -37,6 +44,7 @@ def runs_rows(trace: Trace) -> Iterator[TableRow]:
     every = execution_columns(trace)
     for first in range(0, len(every.node), BATCH):
         some = every.at(slice(first, first + BATCH))
+        columns = (getattr(some, name).tolist() for name in _OF_RUN)
         for (
             task,
             id_,
@@ -45,13 +53,14 @@ def runs_rows(trace: Trace) -> Iterator[TableRow]:
             ended_ns,
             has_ended,
             waited_ns,
+            thread_time_ns,
             status,
             error,
             queue,
             pushed_ns,
             popped_ns,
             was_popped,
-        ) in zip(*(column.tolist() for column in some), strict=True):
+        ) in zip(*columns, strict=True):
             node = definition(trace, id_)
             yield (
                 task,
@@ -68,6 +77,7 @@ def runs_rows(trace: Trace) -> Iterator[TableRow]:
                 ended_ns if has_ended else None,
                 waited_ns if waited_ns >= 0 else None,
                 ended_ns - started_ns if has_ended else None,
+                thread_time_ns if thread_time_ns >= 0 else None,
                 STATUSES[status],
                 _text(trace, error),
             )

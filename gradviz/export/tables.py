@@ -51,7 +51,7 @@ _ALL: Final = (
         """task integer, node integer, name text, module text, location text,
         device text, thread integer, queue integer, pushed_ns integer,
         popped_ns integer, started_ns integer, ended_ns integer, waited_ns integer,
-        took_ns integer, status text, error text""",
+        took_ns integer, thread_time_ns integer, status text, error text""",
     ),
     _table(
         "passes",

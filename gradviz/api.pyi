@@ -1608,6 +1608,9 @@ def scatter_reduce(
     include_self: builtins.bool = True,
     out: Tensor | None = None,
 ) -> Tensor: ...
+
+from gradviz.trace.schedule import schedule as schedule
+
 def searchsorted(
     sorted_sequence: Tensor,
     input: _Operand,
@@ -2426,6 +2429,7 @@ __all__ = [
     "scatter",
     "scatter_add",
     "scatter_reduce",
+    "schedule",
     "searchsorted",
     "seed",
     "select",

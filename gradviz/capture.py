@@ -17,6 +17,7 @@ from typing import Final, Self
 from gradviz import thread_handovers
 from gradviz.backends.stream import made_at
 from gradviz.errors import TraceError, UserError
+from gradviz.flight_recorder import REASONS, FlightRecorder, RingRecorder
 from gradviz.silent_locks import has_silent_lock
 from gradviz.stream_names import name_of_stream
 from gradviz.trace import probe
@@ -43,6 +44,9 @@ __all__ = [
 #: The scope of a recording that keeps everything.
 _EVERYTHING: Final = Scope()
 
+#: What is worth a dump if it leaves a ``with`` block; SystemExit is no failure.
+_TELLING: Final = (Exception, KeyboardInterrupt)
+
 #: Called with every recording once it is closed, for those who look after all of them.
 after_close: Final[list[Callable[["Recording"], None]]] = []
 
@@ -57,6 +61,7 @@ class Recording:
         path: A file to write; None keeps the recording in memory.
         force: Replace the file if there is one.
         scope: What to keep.
+        dump_on: When the file is written, if it is to keep a ring; see `record`.
 
     Raises:
         UserError: The file cannot be made, or exists and `force` is false.
@@ -68,14 +73,23 @@ class Recording:
         *,
         force: bool = False,
         scope: Scope = _EVERYTHING,
+        dump_on: Iterable[str] = REASONS,
     ) -> None:
         self.path = None if path is None else Path(path)
         self._memory = MemorySink()
-        self._recorder = (
-            Recorder(self._memory, describe_stream=_described, scope=scope)
-            if self.path is None
-            else _record_into(self.path, scope, force=force)
-        )
+        self._flight: FlightRecorder | None = None
+        self._recorder: Recorder
+        if scope.ring_bytes:
+            self._flight = FlightRecorder(self.path, dump_on, force=force)
+            self._recorder = RingRecorder(
+                self._memory, describe_stream=_described, scope=scope
+            )
+        elif self.path is None:
+            self._recorder = Recorder(
+                self._memory, describe_stream=_described, scope=scope
+            )
+        else:
+            self._recorder = _record_into(self.path, scope, force=force)
         self._schedule = scope.schedule
         self._num_steps = 0
         self._is_closed = False
@@ -95,6 +109,8 @@ class Recording:
                 self._first_pass = _FirstPass()
                 probe.install(self._first_pass)
                 self._begin_step()
+            if self._flight is not None and isinstance(self._recorder, RingRecorder):
+                self._flight.start(self._recorder)
         except BaseException:  # an interrupt: nobody would ever close this
             self.close()
             raise
@@ -113,6 +129,8 @@ class Recording:
         if self._hears_handovers:
             thread_handovers.unlisten()
         self._recorder.close()
+        if self._flight is not None:
+            self._flight.stop()
         for call in tuple(after_close):
             call(self)
 
@@ -144,11 +162,14 @@ class Recording:
                 "the recording goes on: close() it, or leave its with block, first"
             )
         if self._trace is None:
-            self._trace = (
-                parse_trace(self._memory.contents())
-                if self.path is None
-                else self._load(self.path)
-            )
+            if self._flight is not None:  # the file, if any, holds an earlier moment
+                frames: list[bytes] = []
+                self._recorder.save(frames.extend)
+                self._trace = parse_trace(b"".join(frames))
+            elif self.path is None:
+                self._trace = parse_trace(self._memory.contents())
+            else:
+                self._trace = self._load(self.path)
         return self._trace
 
     def _load(self, path: Path) -> Trace:
@@ -214,6 +235,23 @@ class Recording:
         if before is not None:
             probe.uninstall(before)
 
+    def dump(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """Write what a ring holds now, and say where; it goes on. Any thread.
+
+        Args:
+            path: The file, which must be new. None for that of the recording, which is
+                replaced.
+
+        Raises:
+            UserError: The recording has no ring, or the file cannot be written.
+        """
+        if self._flight is None:
+            raise UserError(
+                "only a recording with a ring is dumped, record(ring='64 MB'); this "
+                "one is written all the time, see flush()"
+            )
+        return self._flight.dump(None if path is None else Path(path))
+
     def __enter__(self) -> Self:
         return self
 
@@ -223,6 +261,8 @@ class Recording:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._flight is not None and isinstance(error, _TELLING):
+            self._flight.dump_because("exception")
         self.close()
 
     def __repr__(self) -> str:
@@ -248,6 +288,8 @@ def record(
     events: str | Iterable[str] = (),
     only: str | Iterable[str] = (),
     stacks: str = "leaf",
+    ring: int | str | None = None,
+    dump_on: Iterable[str] = REASONS,
 ) -> Recording:
     """Record every backward from here to the end of a ``with`` block.
 
@@ -270,13 +312,23 @@ def record(
             whose events are kept. None for all nodes.
         stacks: ``"leaf"`` keeps the line of the program that made a node, ``"none"``
             does not look for it.
+        ring: How many bytes to keep of what happened last, as ``"64 MB"``: a flight
+            recorder. It keeps them in memory, with what they refer to, until there is
+            a reason to write them to the file.
+        dump_on: The reasons, some of: ``"exception"``, an error leaves a backward or
+            the ``with`` block; ``"signal"``, SIGUSR1 comes (for a recording that the
+            main thread begins); ``"timeout"``, a watchdog of the engine finds that
+            nothing happens; ``"end"``, the recording ends and nothing was written
+            before. Each replaces what was written. See also `Recording.dump`.
 
     Raises:
         UserError: The file cannot be made, or exists and `force` is false; or what is
             to be kept makes no sense.
     """
-    scope = scope_of(events=events, only=only, stacks=stacks, schedule=schedule)
-    return Recording(path, force=force, scope=scope)
+    scope = scope_of(
+        events=events, only=only, stacks=stacks, schedule=schedule, ring=ring
+    )
+    return Recording(path, force=force, scope=scope, dump_on=dump_on)
 
 
 def _described(stream: str, frame: FrameType) -> tuple[str, str]:
@@ -298,9 +350,10 @@ def start_recording(
     *,
     force: bool = False,
     scope: Scope = _EVERYTHING,
+    dump_on: Iterable[str] = REASONS,
 ) -> Recording:
     """Record until the recording is closed, or the program ends; see `record`."""
-    return Recording(path, force=force, scope=scope)
+    return Recording(path, force=force, scope=scope, dump_on=dump_on)
 
 
 def start_from_environment() -> Recording | None:

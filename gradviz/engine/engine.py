@@ -47,6 +47,9 @@ SHUTDOWN_WAIT_LIMIT: Final = "GRADVIZ_SHUTDOWN_WAIT_LIMIT"
 #: Reentrant calls nested on one thread, unless an engine is told otherwise (L1).
 MAX_DEPTH: Final = 60
 
+#: Called on a watchdog's thread whenever one has reported a standstill.
+after_standstill: Final[list[Callable[[], None]]] = []
+
 _FORKED = (
     "Unable to handle autograd's threading in combination with fork-based "
     "multiprocessing: the parent process had already started engine threads, which "
@@ -476,6 +479,8 @@ def _reporter(
                 f"gradviz: no backward pass made progress for {seconds:g} s\n"
                 f"{target.dump_state()}"
             )
+        for call in tuple(after_standstill):
+            call()
 
     return report
 

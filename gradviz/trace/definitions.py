@@ -128,11 +128,13 @@ class Closed(msgspec.Struct, frozen=True):
         events: Events written.
         nodes: Definitions of nodes written.
         dropped: Events dropped.
+        overwritten: Events before these, which a ring did not keep.
     """
 
     events: Integer
     nodes: Integer
     dropped: Integer
+    overwritten: Integer = 0
 
 
 class Stamped(msgspec.Struct, frozen=True):

@@ -90,6 +90,10 @@ class Stamp(NamedTuple):
     recording: int
     number: int
 
+    def packed(self) -> bytes:
+        """What a packed payload ends with."""
+        return _STAMP.pack(*self)
+
 
 class Budget:
     """How much of everything a file may cost its reader, by its size.
@@ -182,7 +186,7 @@ def scan(data: bytes) -> Iterator[Frame | Gap]:
 def pack(raw: bytes, stamp: Stamp | None = None) -> bytes:
     """A compressed payload; its unpacked size comes first, its stamp last."""
     packed = _SIZE.pack(len(raw)) + zlib.compress(raw, 1)
-    return packed if stamp is None else packed + _STAMP.pack(*stamp)
+    return packed if stamp is None else packed + stamp.packed()
 
 
 def unpack(payload: memoryview, budget: Budget) -> tuple[bytes, Stamp | None]:

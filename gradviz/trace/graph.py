@@ -29,10 +29,17 @@ _Node: TypeAlias = tuple[int, int, int, list[int], tuple[str, object, str, _Inpu
 
 
 class PendingGraph:
-    """Filled by any thread, emptied by the writer; takes no lock (see `Strings`)."""
+    """Filled by any thread, emptied by the writer; takes no lock (see `Strings`).
 
-    def __init__(self, strings: Strings) -> None:
+    Args:
+        strings: Where texts are kept.
+        defines_again: Whether every pass defines its nodes, those too that an earlier
+            one has defined.
+    """
+
+    def __init__(self, strings: Strings, *, defines_again: bool = False) -> None:
         self._strings = strings
+        self._defines_again = defines_again
         self._defined: set[int] = set()
         self._nodes: list[_Node] = []
         self._known_queues: set[int] = set()
@@ -46,7 +53,7 @@ class PendingGraph:
     def define_nodes(self, nodes: Iterable[NodeLike]) -> None:
         """Read those of `nodes` that are not defined yet. Any thread; never raises."""
         defined, pending = self._defined, self._nodes
-        if len(defined) > _MAX_KNOWN:
+        if self._defines_again or len(defined) > _MAX_KNOWN:
             defined.clear()
         for node in nodes:
             if node.id in defined or len(pending) >= _MAX_PENDING:
@@ -63,6 +70,15 @@ class PendingGraph:
             # In this order: whoever finds it known may refer to it at once.
             self._queues.append(QueueRow(queue, name, device))
             self._known_queues.add(queue)
+
+    def known(self) -> tuple[set[int], set[int]]:
+        """Texts and inputs that nodes may refer to again without a definition."""
+        texts = {
+            text
+            for name, device, module, _ in self._shared.values()
+            for text in (name, device, module)
+        }
+        return texts, set(self._inputs.values())
 
     def take(self) -> tuple[list[NodeRow], list[InputRow], list[QueueRow]]:
         """The definitions since the last call. The writer's thread only."""

@@ -1,12 +1,12 @@
 """Which line of the user's program made a node, or launched a kernel."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from types import CodeType, FrameType
 from typing import Final, Generic, TypeVar
 
 #: What stands for a text.
-Text = TypeVar("Text")
+Text = TypeVar("Text", bound=Hashable)
 
 #: Modules whose frames are never the user's: gradviz itself, NumPy's wrappers that
 #: call back into it, and the first frames of a thread.
@@ -51,6 +51,10 @@ class Locations(Generic[Text]):
                 return self._of(frame) if known is None else known[0]
             frame = frame.f_back
         return self._intern("")
+
+    def known(self) -> set[Text]:
+        """What stands for the texts that are remembered."""
+        return {text for text, _ in list(self._known.values())}
 
     def _of(self, frame: FrameType) -> Text:
         code = frame.f_code

@@ -7,6 +7,10 @@ def losses_in_words(losses: Losses) -> list[str]:
     """What a trace has lost: a few words each."""
     told = [
         (losses.dropped, f"{losses.dropped:,} events were dropped while recording"),
+        (
+            losses.overwritten,
+            f"its first {losses.overwritten:,} events were overwritten by later ones",
+        ),
         (losses.damaged_bytes, f"{losses.damaged_bytes:,} bytes are damaged"),
         (
             losses.unknown_events,

@@ -200,6 +200,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         dropped: Events that the recorder had to drop.
+        overwritten: Events at the beginning that a ring overwrote with later ones.
         damaged_bytes: Bytes of the file in no intact frame, a cut tail not counted.
         unknown_events: Events of kinds, or with values, that this version does not
             know.
@@ -209,6 +210,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     dropped: int = 0
+    overwritten: int = 0
     damaged_bytes: int = 0
     unknown_events: int = 0
     truncated: bool = False
@@ -220,6 +222,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
         """Whether nothing is missing, as far as that can be known."""
         return self.closed and not (
             self.dropped
+            or self.overwritten
             or self.damaged_bytes
             or self.unknown_events
             or self.truncated

@@ -362,6 +362,7 @@ class Parser:
         more = self._num_problems - len(self._problems)
         return Losses(
             dropped=self._dropped,
+            overwritten=self._closed.overwritten if self._closed else 0,
             damaged_bytes=self._damaged_bytes,
             unknown_events=self._num_unknown,
             truncated=self._truncated,

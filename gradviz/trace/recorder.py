@@ -78,6 +78,7 @@ from gradviz.trace.probe import (
     Push,
 )
 from gradviz.trace.processor_time import ThreadTime
+from gradviz.trace.ring_writer import RingWriter, Save
 from gradviz.trace.scope import Scope, layouts_of
 from gradviz.trace.sink import Sink
 from gradviz.trace.strings import Strings
@@ -111,7 +112,8 @@ class Recorder(Probe):
     """Records into a sink until it is closed. Install it with `probe.install`.
 
     Args:
-        sink: Receives the trace; a header is written to it at once.
+        sink: Receives the trace; a header is written to it at once. A flight recorder
+            (a scope with a ring) keeps it and leaves the sink alone.
         clock: Monotonic nanoseconds.
         thread_clock: How long the calling thread has been running, in nanoseconds; None
             is the operating system's with its own clock, and with any other nobody
@@ -154,7 +156,7 @@ class Recorder(Probe):
         find = NoLocations if scope.stacks == "none" else Locations
         self._locations = find(self._strings.intern)
         self._filter = NodeFilter(scope) if scope.only else None
-        self._graph = PendingGraph(self._strings)
+        self._graph = PendingGraph(self._strings, defines_again=scope.ring_bytes > 0)
         self._describe = describe_stream
         #: Streams whose names are known, or given up; where others were looked for.
         self._named: set[str] = set()
@@ -162,15 +164,19 @@ class Recorder(Probe):
         #: The thread that has yet to say that hand-overs are heard, 0 for none.
         self._heard_by = 0
         self._is_closed = False
-        self._writer = Writer(
+        write = (
+            functools.partial(RingWriter, known=self._known)
+            if scope.ring_bytes
+            else functools.partial(Writer, sink=sink)
+        )
+        self._writer: Writer = write(
             self._buffers,
             self._strings,
             self._graph,
-            sink,
-            self._clock,
-            flush_every_s,
-            scope,
-            self._filter,
+            clock=self._clock,
+            interval_s=flush_every_s,
+            scope=scope,
+            nodes=self._filter,
         )
         _open.add(self)
         atexit.register(self.close)
@@ -203,6 +209,22 @@ class Recorder(Probe):
     def flush(self) -> None:
         """Write what was reported before this call; see `Writer.flush`."""
         self._writer.flush()
+
+    def save(self, save: Save) -> None:
+        """Give the frames of a trace of what was reported last to `save`.
+
+        For a flight recorder; see `RingWriter.save`.
+
+        Raises:
+            TypeError: This is none.
+        """
+        if not isinstance(self._writer, RingWriter):
+            raise TypeError("only a recorder whose scope has a ring saves one")
+        self._writer.save(save)
+
+    def _known(self) -> tuple[set[int], set[int]]:
+        texts, inputs = self._graph.known()
+        return texts | self._strings.known() | self._locations.known(), inputs
 
     def close(self) -> None:
         """Write what is left and close the sink; what comes later goes to nobody.

@@ -6,6 +6,7 @@ in a trace, and does not take its absence for an answer.
 
 import difflib
 import fnmatch
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final
 
@@ -75,6 +76,20 @@ STACKS: Final = ("none", "leaf")
 #: The names of all kinds.
 _NAMES: Final = tuple(map(kind_name, KINDS.values()))
 
+_SIZE: Final = re.compile(
+    r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([kmg]i?b|b|)", re.IGNORECASE
+)
+_UNITS: Final = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "kib": 1 << 10,
+    "mib": 1 << 20,
+    "gib": 1 << 30,
+}
+
 #: What begins a pattern of kinds that are left out.
 _NOT: Final = "!"
 
@@ -89,12 +104,14 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         stacks: What is kept of the program's stack when a node is made: ``none``,
             ``leaf`` for the line.
         schedule: The steps that are recorded, None for all.
+        ring_bytes: How much is kept of what was recorded last, 0 for all of it.
     """
 
     left_out: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     stacks: str = "leaf"
     schedule: StepSchedule | None = None
+    ring_bytes: int = 0
 
     @property
     def has_whole_passes(self) -> bool:
@@ -131,6 +148,7 @@ def scope_of(
     only: str | Iterable[str] = (),
     stacks: str = "leaf",
     schedule: StepSchedule | None = None,
+    ring: int | str | None = None,
 ) -> Scope:
     """What `gradviz.record` was asked for.
 
@@ -149,7 +167,23 @@ def scope_of(
         only=_texts("only", only),
         stacks=stacks,
         schedule=schedule,
+        ring_bytes=0 if ring is None else bytes_of(ring),
     )
+
+
+def bytes_of(size: int | str) -> int:
+    """How many bytes a size is that is written with its unit, as ``64 MB``.
+
+    Raises:
+        UserError: It is no such size, or is 0.
+    """
+    found = _SIZE.fullmatch(str(size).strip())
+    number = round(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
+    if not number:
+        raise UserError(
+            f"{size!r} is no size in bytes such as 64MB, 512 KiB or 1000000"
+        )
+    return number
 
 
 def left_out_kinds(patterns: Iterable[str]) -> tuple[str, ...]:

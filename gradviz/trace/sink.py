@@ -93,6 +93,14 @@ class FileSink:
             )
 
 
+def exists_already(path: Path) -> UserError:
+    """What to raise where a trace would replace something that is there."""
+    return UserError(
+        f"{str(path)!r} exists and is not overwritten; choose another name, "
+        f"or replace it with force=True (on the command line: -f)"
+    )
+
+
 def cannot_write(path: Path, error: OSError | ValueError) -> UserError:
     """What to raise where `error` keeps a trace from being written."""
     reason = getattr(error, "strerror", None) or str(error)
@@ -103,10 +111,7 @@ def _create(path: Path) -> int:
     try:
         return os.open(path, _NEW_FILE, 0o600)
     except FileExistsError:
-        raise UserError(
-            f"{str(path)!r} exists and is not overwritten; choose another name, "
-            f"or replace it with force=True (on the command line: -f)"
-        ) from None
+        raise exists_already(path) from None
     except (OSError, ValueError) as error:
         raise cannot_write(path, error) from None
 

@@ -45,6 +45,10 @@ class Strings:
             self._known[text] = index
         return index
 
+    def known(self) -> set[int]:
+        """Indices that `intern` may return again without defining them anew."""
+        return set(self._known.values())
+
     def take(self) -> list[tuple[int, str]]:
         """The definitions made since the last call. The writer's thread only."""
         pending = self._pending

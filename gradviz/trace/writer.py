@@ -96,7 +96,8 @@ class Writer:
         self._graph = graph
         self._clock = clock
         self._nodes = nodes
-        self._layouts = layouts_of(scope) if nodes is None else LAYOUTS
+        self._kept_layouts = layouts_of(scope)
+        self._layouts = self._kept_layouts if nodes is None else LAYOUTS
         self._sink: Sink | None = sink
         self._counts = Counts(0, 0, 0, 0)
         self._failure: Exception | None = None
@@ -220,19 +221,29 @@ class Writer:
             yield self._anchor()
 
     def _definition_frames(self) -> Iterator[bytes]:
+        for piece in encode_definitions(self._new_definitions()):
+            yield self._packed(FrameType.DEFINITIONS, piece)
+
+    def _new_definitions(self) -> Definitions:
         nodes, inputs, queues = self._graph.take()
         self._count(nodes=len(nodes))
-        definitions = Definitions(
+        return Definitions(
             strings=self._strings.take(),
             threads=self._buffers.take_new_threads(),
             queues=queues,
             inputs=inputs,
             nodes=nodes,
         )
-        for piece in encode_definitions(definitions):
-            yield self._packed(FrameType.DEFINITIONS, piece)
 
     def _thread_frames(self, taken: Taken) -> Iterator[bytes]:
+        payloads, num_dropped = self._encoded(taken)
+        for payload in payloads:
+            yield self._packed(FrameType.EVENTS, payload)
+        if num_dropped:
+            yield self._json(FrameType.LOST, Lost(taken.thread, num_dropped))
+
+    def _encoded(self, taken: Taken) -> tuple[Iterator[bytes], int]:
+        """What a thread has reported, not packed yet, and how much of it is lost."""
         tables = []
         num_dropped = taken.num_dropped
         rows = taken.rows if self._nodes is None else self._nodes.pick(taken.rows)
@@ -249,11 +260,8 @@ class Writer:
                 self._count(
                     events=num_events, tasks=num_rows if key is TaskBegun else 0
                 )
-        for payload in encode_events(taken.thread, tables):
-            yield self._packed(FrameType.EVENTS, payload)
-        if num_dropped:
-            self._count(dropped=num_dropped)
-            yield self._json(FrameType.LOST, Lost(taken.thread, num_dropped))
+        self._count(dropped=num_dropped)
+        return encode_events(taken.thread, tables), num_dropped
 
     def _anchor(self) -> bytes:
         now = read_pair(self._clock)

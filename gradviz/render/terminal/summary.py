@@ -83,6 +83,10 @@ def _totals(summary: Summary) -> RenderableType:
 def _losses(losses: Losses) -> str:
     told = [
         (losses.dropped, f"{count(losses.dropped, 'event')} dropped"),
+        (
+            losses.overwritten,
+            f"the first {count(losses.overwritten, 'event')} overwritten by later ones",
+        ),
         (losses.damaged_bytes, f"{count(losses.damaged_bytes, 'byte')} damaged"),
         (losses.unknown_events, f"{count(losses.unknown_events, 'event')} unknown"),
         (losses.truncated, "its end is cut off"),

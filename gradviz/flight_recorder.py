@@ -1,0 +1,172 @@
+"""When a flight recorder writes down what it holds: it keeps only what happened last.
+
+There are reasons that it notices itself, and there is `FlightRecorder.dump`. Nothing of
+it may harm the program: what fails is a warning, and where a signal handler strikes the
+middle of a write, the dump waits until that is done.
+"""
+
+import atexit
+import contextlib
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+from gradviz.engine.engine import after_standstill
+from gradviz.errors import UserError
+from gradviz.trace.probe import Role
+from gradviz.trace.recorder import Recorder
+from gradviz.trace.sink import cannot_write, exists_already
+from gradviz.whole_file import write_whole
+
+#: An error leaves a backward, or the recording's ``with`` block; SIGUSR1 comes; an
+#: engine's watchdog finds no progress; the recording ends, and nothing was written yet.
+REASONS: Final = ("exception", "signal", "timeout", "end")
+
+
+class RingRecorder(Recorder):
+    """A recorder that says when an error has left a backward.
+
+    Attributes:
+        on_failure: Called then, on the thread that called backward.
+    """
+
+    on_failure: Callable[[], None] | None = None
+    _has_failed = False
+
+    def task_failed(self, task: int, node: int, error: str) -> None:
+        """See `Probe.task_failed`, which is called with a lock held."""
+        super().task_failed(task, node, error)
+        self._has_failed = True
+
+    def thread_exited(self, device: int, role: Role) -> None:
+        """See `Probe.thread_exited`."""
+        super().thread_exited(device, role)
+        if self._has_failed and role == Role.CALLER:
+            self._has_failed = False
+            if self.on_failure is not None:
+                self.on_failure()
+
+
+class FlightRecorder:
+    """Writes what a recorder's ring holds into a file, whenever there is reason to.
+
+    Each time the file is replaced as a whole.
+
+    Args:
+        path: The file, None if there is none.
+        reasons: Some of `REASONS`.
+        force: Replace a file that is there already.
+
+    Raises:
+        UserError: There is no such reason, or the file exists and `force` is false, or
+            its folder does not.
+    """
+
+    def __init__(
+        self, path: Path | None, reasons: Iterable[str], *, force: bool
+    ) -> None:
+        self._path = path
+        self._reasons = frozenset(reasons)
+        if wrong := self._reasons.difference(REASONS):
+            raise UserError(
+                f"dump_on has {min(wrong)!r}, expected some of {', '.join(REASONS)}"
+            )
+        if path is not None:
+            if not force and os.path.lexists(path):
+                raise exists_already(path)
+            if not path.parent.is_dir():
+                raise cannot_write(
+                    path, NotADirectoryError(0, "there is no such folder")
+                )
+        self._recorder: RingRecorder | None = None
+        self._has_written = False
+        self._before: Any = None  # the handler of the signal that was there
+        self._handler: Callable[[int, FrameType | None], None] | None = None
+
+    def start(self, recorder: RingRecorder) -> None:
+        """Look for reasons from now on."""
+        self._recorder = recorder
+        atexit.register(self.stop)
+        if self._path is None:
+            return
+        if "exception" in self._reasons:
+            recorder.on_failure = self._raised
+        if "timeout" in self._reasons:
+            after_standstill.append(self._stood_still)
+        is_main = threading.current_thread() is threading.main_thread()
+        if "signal" in self._reasons and is_main and hasattr(signal, "SIGUSR1"):
+            self._handler = self._signalled
+            self._before = signal.signal(signal.SIGUSR1, self._handler)
+
+    def stop(self) -> None:
+        """Look for no more reasons; the recording ends, or never began."""
+        if self._recorder is None:
+            return
+        atexit.unregister(self.stop)
+        self._recorder.on_failure = None
+        with contextlib.suppress(ValueError):
+            after_standstill.remove(self._stood_still)
+        handler, self._handler = self._handler, None
+        # Of another thread the handler stays, and passes on what was before.
+        with contextlib.suppress(ValueError):
+            if handler and signal.getsignal(signal.SIGUSR1) == handler:
+                signal.signal(signal.SIGUSR1, self._before)
+        if not self._has_written:
+            self.dump_because("end")
+
+    def dump(self, path: Path | None = None) -> Path:
+        """Write what is held now, and say where.
+
+        Args:
+            path: The file, which must be new; None for that of the recording.
+
+        Raises:
+            UserError: It cannot be written, or there is no file.
+        """
+        assert self._recorder is not None
+        where = path or self._path
+        if where is None:
+            raise UserError("the recording has no file: name one, dump('x.gvt')")
+        if path is not None and os.path.lexists(path):
+            raise exists_already(path)
+        failures: list[OSError] = []
+
+        def write(frames: Iterable[bytes]) -> None:
+            try:
+                write_whole(where, frames)
+            except OSError as error:
+                failures.append(error)
+            else:
+                self._has_written = self._has_written or path is None
+
+        self._recorder.save(write)
+        if failures:
+            raise cannot_write(where, failures[0])
+        return where
+
+    def dump_because(self, reason: str) -> None:
+        """Write what is held now, if that is a reason to; never raises."""
+        if self._path is None or reason not in self._reasons:
+            return
+        try:
+            self.dump()
+        except Exception as error:  # noqa: BLE001 - no dump is worth the program
+            with contextlib.suppress(Exception):  # a warning filter may raise
+                warnings.warn(str(error), RuntimeWarning, stacklevel=2)
+
+    def _raised(self) -> None:
+        self.dump_because("exception")
+
+    def _stood_still(self) -> None:
+        self.dump_because("timeout")
+
+    def _signalled(self, number: int, frame: FrameType | None) -> None:
+        if self._handler is not None:
+            self.dump_because("signal")
+        if callable(self._before):
+            self._before(number, frame)

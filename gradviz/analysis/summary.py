@@ -17,6 +17,7 @@ from gradviz.analysis.executions import (
     failed_places,
 )
 from gradviz.analysis.passes import MAX_PASSES, Status, passes
+from gradviz.analysis.steps import Steps, find_steps
 from gradviz.trace.model import Losses, Trace
 from gradviz.trace.table import Column
 
@@ -97,6 +98,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         losses: What of the trace is missing.
         left_out: What the recording left out on purpose, a few words each.
         omitted_passes: How many passes more there are than are told of.
+        steps: The steps of the training; None of a part of a trace.
     """
 
     path: str
@@ -113,6 +115,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     losses: Losses
     omitted_passes: int = 0
     left_out: tuple[str, ...] = ()
+    steps: Steps | None = None
 
 
 def summarise(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
@@ -141,6 +144,7 @@ def summarise(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
         losses=trace.losses,
         omitted_passes=max(len(trace.tasks) - MAX_PASSES, 0) if tasks is None else 0,
         left_out=tuple(trace.header.scope.in_words()),
+        steps=find_steps(trace) if tasks is None else None,
     )
 
 

@@ -26,13 +26,13 @@ Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
 R = TypeVar("R")
 
 #: Some ``step`` of an optimizer.
-Step = TypeVar("Step", bound=Callable[..., Any])
+StepMethod = TypeVar("StepMethod", bound=Callable[..., Any])
 
 #: Numbers the steps that are reported.
 _numbers: Final = itertools.count()
 
 
-def _reported(step: Step) -> Step:
+def _reported(step: StepMethod) -> StepMethod:
     """`step`, and who listens is told of it."""
 
     @functools.wraps(step)

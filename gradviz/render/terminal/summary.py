@@ -14,6 +14,7 @@ from gradviz.analysis.summary import (
     Summary,
     ThreadSummary,
 )
+from gradviz.render.terminal.steps import print_steps
 from gradviz.render.terminal.tables import (
     NOTHING,
     duration_text,
@@ -51,7 +52,11 @@ def print_summary(summary: Summary, console: Console | None = None) -> None:
         threads = summary.threads[:MAX_THREADS]
         console.print(heading("Threads", len(threads), len(summary.threads)))
         console.print(_threads_table(threads, summary.duration_ns))
-    if summary.passes:
+    steps = summary.steps
+    has_steps = steps is not None and len(steps.steps) > 1
+    if steps is not None and has_steps:
+        print_steps(steps, console)
+    if summary.passes and not (has_steps and len(summary.passes) > MAX_PASSES):
         last = summary.passes[-MAX_PASSES:]
         console.print(heading("Backward passes", len(last), len(summary.passes)))
         console.print(_passes_table(last))

@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 
+from gradviz.analysis.steps import Step, StepParts, Steps
 from gradviz.analysis.summary import (
     NameSummary,
     NodeSummary,
@@ -155,3 +156,48 @@ def test_failed_nodes_are_listed_with_what_they_raised(shown):
     )
 
     assert lines_with(lines, "Boom") == ["Boom 1 4 24.5 µs main.py:7 ValueError: no"]
+
+
+def steps_of(number):
+    part = StepParts(
+        duration_ns=7, forward_ns=0, backward_ns=5, optimizer_ns=0, other_ns=2
+    )
+    steps = tuple(
+        Step(
+            number=one,
+            thread=0,
+            begin_ns=0,
+            parts=part,
+            tasks=(one,),
+            status="completed",
+        )
+        for one in range(number)
+    )
+    return Steps(
+        found_by="step_begun",
+        steps=steps,
+        median=part,
+        slowest=0,
+        odd=(),
+        num_outside=0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (1, ["Backward passes"]),
+        (12, ["12 steps, as the program counts them", "Backward passes"]),
+        (13, ["13 steps, as the program counts them"]),
+    ],
+)
+def test_of_many_steps_the_passes_are_not_listed(shown, number, told):
+    summary = make_summary(
+        passes=tuple(map(one_pass, range(number))), steps=steps_of(number)
+    )
+
+    lines = shown(lambda console: print_summary(summary, console))
+
+    assert [
+        line for line in lines if "steps" in line or "Backward passes" in line
+    ] == told

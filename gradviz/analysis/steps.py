@@ -1,0 +1,362 @@
+"""Steps of a training: which passes belong together, and where each step's time went.
+
+Note [What a step is]
+~~~~~~~~~~~~~~~~~~~~~
+Where the program says so, by `step_begun`, a step goes on until the next one begins.
+The last one, and one after which steps were not recorded, ends with what it did last.
+
+Else steps are found by their passes. Of the passes that a thread called, those nested
+in others aside, one begins a new step if its shape occurred in the step already: so the
+passes of a generator and of a discriminator by turns make one step together, and each
+of several that accumulate gradients a step of its own. Passes inside of one call of an
+optimizer are never apart. A step goes on until its last pass has ended, or the last
+call of an optimizer that ended before the next step's first pass; what follows, loading
+data and the forward, is the next step's. So steps leave no gaps.
+
+A step has one thread: what others did meanwhile is not looked at.
+
+Note [Which part]
+~~~~~~~~~~~~~~~~~
+What a step took is told in four parts that sum up to it. Backward is the time in which
+a backward pass went on; forward, of the rest, that in which a module was called;
+optimizer, of the rest, that in which an optimizer was. So a forward that a checkpoint
+runs again counts as backward, and the closure of an optimizer as forward and backward.
+Operations outside of any module are among the others.
+
+Note [Odd steps]
+~~~~~~~~~~~~~~~~
+A step is slow, or fast, if its duration differs from the median by more than five times
+the median deviation, and by more than a tenth of the median. The median deviation is
+the median of how far all are from the median; unlike a standard deviation it does not
+grow with the very steps that are looked for. Fewer than five steps have no odd ones
+among them.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+
+from gradviz.analysis.calls import Calls, calls, covered, last_moment
+from gradviz.analysis.passes import Pass, Status, passes
+from gradviz.analysis.shapes import shapes
+from gradviz.trace.model import Trace
+from gradviz.trace.table import Column
+
+#: Steps are looked for on so many threads.
+MAX_THREADS: Final = 250
+
+#: See Note [Odd steps].
+FEW: Final = 5
+DEVIATIONS: Final = 5
+LEAST_PART: Final = 10
+
+#: What makes a step odd.
+Oddness: TypeAlias = Literal["slow", "fast", "failed", "unfinished"]
+
+
+class StepParts(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a step took, and its parts; see Note [Which part]."""
+
+    duration_ns: int
+    forward_ns: int
+    backward_ns: int
+    optimizer_ns: int
+    other_ns: int
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of a training.
+
+    Attributes:
+        number: What the program calls it, or its place on its thread, from 0.
+        thread: The thread that made it.
+        begin_ns: When it began, on the trace's clock.
+        parts: How long it took.
+        tasks: The passes that it called, those inside of others left out.
+        status: Failed if one of these has, unfinished if the trace does not have all.
+    """
+
+    number: int
+    thread: int
+    begin_ns: int
+    parts: StepParts
+    tasks: tuple[int, ...]
+    status: Status
+
+    @property
+    def end_ns(self) -> int:
+        """When it ended, on the trace's clock."""
+        return self.begin_ns + self.parts.duration_ns
+
+
+class OddStep(msgspec.Struct, frozen=True):
+    """A step that is not like the others: its place in `Steps.steps`, and why."""
+
+    place: int
+    why: Oddness
+
+
+class Steps(msgspec.Struct, frozen=True, kw_only=True):
+    """The steps of a trace.
+
+    Attributes:
+        found_by: Whether the program said where they begin, or the shapes of passes.
+        steps: All, thread by thread, in the order of their begin.
+        median: What is usual: of each part the median over the completed ones; None if
+            there is none.
+        slowest: Where in `steps` the completed one is that took longest, -1 for none.
+        odd: Those that are not like the others; see Note [Odd steps].
+        num_outside: Passes that belong to none of them.
+    """
+
+    found_by: Literal["step_begun", "shape"]
+    steps: tuple[Step, ...]
+    median: StepParts | None
+    slowest: int
+    odd: tuple[OddStep, ...]
+    num_outside: int
+
+
+def find_steps(trace: Trace) -> Steps:
+    """The steps of a trace; see Note [What a step is]."""
+    outer = [one for one in passes(trace) if one.parent < 0]
+    told = trace.columns["step_begun"]
+    forward, optimizer = calls(trace, "forward"), calls(trace, "optimizer")
+    by_thread: dict[int, list[Pass]] = {
+        thread: [] for thread in told["thread"].tolist()
+    }
+    for one in outer:
+        if not told.num_rows or one.thread in by_thread:
+            by_thread.setdefault(one.thread, []).append(one)
+    keys = {} if told.num_rows else _keys(trace, outer)
+    found: list[Step] = []
+    for thread in sorted(by_thread)[:MAX_THREADS]:
+        own = _Thread(
+            thread,
+            by_thread[thread],
+            forward.at(np.flatnonzero(forward.thread == thread)),
+            optimizer.at(np.flatnonzero(optimizer.thread == thread)),
+            last_moment(trace),
+        )
+        if told.num_rows:
+            mine = told.at(told.narrow("thread") == thread)
+            windows = _told_windows(own, mine["step"].tolist(), mine["t_ns"].tolist())
+        else:
+            windows = _found_windows(own, keys, _first_moment(trace, thread))
+        found += _steps(
+            own, windows, trace.losses.closed and not trace.losses.truncated
+        )
+    return _told(
+        found,
+        found_by="step_begun" if told.num_rows else "shape",
+        num_outside=len(outer) - sum(len(one.tasks) for one in found),
+    )
+
+
+class _Thread(NamedTuple):
+    """What one thread did: its passes, its calls; and when the trace ends."""
+
+    number: int
+    passes: Sequence[Pass]
+    forward: Calls
+    optimizer: Calls
+    last_ns: int
+
+    def end_of(self, one: Pass) -> int:
+        return self.last_ns if one.end_ns is None else one.end_ns
+
+
+class _Window(NamedTuple):
+    """From when to when a step goes on."""
+
+    number: int
+    begin_ns: int
+    end_ns: int
+
+
+def _keys(trace: Trace, outer: Sequence[Pass]) -> dict[int, bytes]:
+    """The shape of each pass; those in which nothing ran have none."""
+    found = shapes(trace, [one.task for one in outer])
+    return dict(zip(found.tasks.tolist(), found.keys, strict=True))
+
+
+def _told_windows(
+    own: _Thread, numbers: Sequence[int], begins: Sequence[int]
+) -> list[_Window]:
+    did = np.concatenate(
+        (
+            np.array([own.end_of(one) for one in own.passes], np.int64),
+            own.forward.end_ns,
+            own.optimizer.end_ns,
+        )
+    )
+    did.sort()
+    windows = []
+    following = [*zip(numbers, begins, strict=True), (None, own.last_ns + 1)]
+    for (number, begin), (next_number, next_begin) in itertools.pairwise(following):
+        assert number is not None
+        end = next_begin
+        if next_number != number + 1:
+            last = int(np.searchsorted(did, next_begin)) - 1
+            end = max(int(did[last]) if last >= 0 else begin, begin)
+        windows.append(_Window(number, begin, end))
+    return windows
+
+
+def _found_windows(
+    own: _Thread, keys: dict[int, bytes], first_ns: int
+) -> list[_Window]:
+    optimizers = own.optimizer
+    around = np.searchsorted(
+        optimizers.begin_ns, [one.begin_ns for one in own.passes], side="right"
+    )
+    groups: list[list[Pass]] = []
+    seen: set[bytes] = set()
+    inside = -1
+    for one, number in zip(own.passes, (around - 1).tolist(), strict=True):
+        is_inside = number >= 0 and optimizers.end_ns[number] >= one.begin_ns
+        key = keys.get(one.task, b"")
+        is_same_call = is_inside and number == inside
+        if groups and (key not in seen or is_same_call):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+            seen = set()
+        seen.add(key)
+        inside = number if is_inside else -1
+    ends = np.sort(optimizers.end_ns)
+    windows = []
+    begin = first_ns
+    for number, group in enumerate(groups):
+        end = max(map(own.end_of, group))
+        is_last = number == len(groups) - 1
+        until = own.last_ns if is_last else groups[number + 1][0].begin_ns
+        last = int(np.searchsorted(ends, until, side="right")) - 1
+        end = max(end, int(ends[last]) if last >= 0 else end, begin)
+        windows.append(_Window(number, begin, end))
+        begin = end
+    return windows
+
+
+def _first_moment(trace: Trace, thread: int) -> int:
+    """When a thread did the first thing that belongs to a training."""
+    kinds = ("node_created", "forward_begun", "optimizer_begun", "task_begun")
+    moments = []
+    for kind in kinds:
+        table = trace.columns[kind]
+        mine = np.flatnonzero(table.narrow("thread") == thread)
+        if len(mine):
+            moments.append(int(table.narrow("t_ns")[mine[0]]))
+    return min(moments, default=0)
+
+
+def _steps(own: _Thread, windows: Sequence[_Window], is_closed: bool) -> list[Step]:
+    if not windows:
+        return []
+    begins = np.array([one.begin_ns for one in windows], np.int64)
+    ends = np.array([one.end_ns for one in windows], np.int64)
+    backward = (
+        np.array([one.begin_ns for one in own.passes], np.int64),
+        np.array([own.end_of(one) for one in own.passes], np.int64),
+    )
+    forward = (own.forward.begin_ns, own.forward.end_ns)
+    optimizer = (own.optimizer.begin_ns, own.optimizer.end_ns)
+    in_backward = covered([backward], begins, ends)
+    in_forward = covered([backward, forward], begins, ends)
+    in_any = covered([backward, forward, optimizer], begins, ends)
+    columns = np.stack(
+        (
+            ends - begins,
+            in_forward - in_backward,
+            in_backward,
+            in_any - in_forward,
+            ends - begins - in_any,
+        ),
+        axis=1,
+    )
+    place = np.searchsorted(begins, backward[0], side="right") - 1
+    members: list[list[Pass]] = [[] for _ in windows]
+    for one, number in zip(own.passes, place.tolist(), strict=True):
+        if number >= 0 and one.begin_ns <= windows[number].end_ns:
+            members[number].append(one)
+    open_calls = np.concatenate(
+        [one.begin_ns[~one.has_ended] for one in (own.forward, own.optimizer)]
+    )
+    has_open = set((np.searchsorted(begins, open_calls, side="right") - 1).tolist())
+    if not is_closed:
+        has_open.add(len(windows) - 1)
+    return [
+        Step(
+            number=window.number,
+            thread=own.number,
+            begin_ns=window.begin_ns,
+            parts=StepParts(
+                duration_ns=parts[0],
+                forward_ns=parts[1],
+                backward_ns=parts[2],
+                optimizer_ns=parts[3],
+                other_ns=parts[4],
+            ),
+            tasks=tuple(one.task for one in group),
+            status=_status(group, number in has_open),
+        )
+        for number, (window, parts, group) in enumerate(
+            zip(windows, columns.tolist(), members, strict=True)
+        )
+    ]
+
+
+def _status(group: Iterable[Pass], has_open: bool) -> Status:
+    statuses = {one.status for one in group}
+    if "failed" in statuses:
+        return "failed"
+    return "unfinished" if has_open or "unfinished" in statuses else "completed"
+
+
+def _told(
+    found: Sequence[Step], *, found_by: Literal["step_begun", "shape"], num_outside: int
+) -> Steps:
+    done = [place for place, one in enumerate(found) if one.status == "completed"]
+    took = np.array([found[place].parts.duration_ns for place in done], np.int64)
+    odd = [
+        OddStep(place, one.status)
+        for place, one in enumerate(found)
+        if one.status != "completed"
+    ]
+    if len(done) >= FEW:
+        usual = median_of(took)
+        far = np.abs(took - usual)
+        least = np.maximum(DEVIATIONS * median_of(far), usual / LEAST_PART)
+        odd += [
+            OddStep(done[place], "slow" if took[place] > usual else "fast")
+            for place in np.flatnonzero(far > least).tolist()
+        ]
+    median = None
+    if done:
+        names = StepParts.__struct_fields__
+        median = StepParts(
+            **{
+                name: median_of(
+                    np.array([getattr(found[place].parts, name) for place in done])
+                )
+                for name in names
+            }
+        )
+    return Steps(
+        found_by=found_by,
+        steps=tuple(found),
+        median=median,
+        slowest=done[int(took.argmax())] if done else -1,
+        odd=tuple(sorted(odd, key=lambda one: one.place)),
+        num_outside=num_outside,
+    )
+
+
+def median_of(numbers: Column) -> int:
+    """The middle one, or the mean of the middle two rounded down."""
+    ordered = np.sort(numbers)
+    middle = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
+    return int(middle) // 2

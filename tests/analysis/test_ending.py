@@ -72,7 +72,7 @@ def test_a_state_that_forgets_a_queued_task_contradicts_its_events(two, monkeypa
     assert list(contradictions(trace)) == []
 
     monkeypatch.setattr(
-        "gradviz.analysis.state.History.queues_at", lambda self, seq: {}
+        "gradviz.analysis.state.History._queued_at", lambda self, seq: {}
     )
 
     assert "in the end queues are Counter()" in next(contradictions(trace))

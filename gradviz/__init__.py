@@ -8,6 +8,8 @@ tensor([2., 4.])
 
 Public names are in `gradviz.api` and come from there when they are first asked for, so
 that ``gradviz --help`` need not wait for NumPy.
+
+To pytest, which loads a plugin of ours and might rewrite all: PYTEST_DONT_REWRITE
 """
 
 import importlib

@@ -207,6 +207,8 @@ def test_the_document_says_all_of_it(written):
         "version": 1,
         "fine": False,
         "empty": False,
+        "left_out": [],
+        "streams_looked_at": True,
         "passes": 0,
         "violations_not_listed": 0,
         "events_not_looked_at": 0,

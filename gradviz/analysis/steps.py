@@ -67,7 +67,7 @@ class StepParts(msgspec.Struct, frozen=True, kw_only=True):
     other_ns: int
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class TrainingStep(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a training.
 
     Attributes:
@@ -113,7 +113,7 @@ class Steps(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     found_by: Literal["step_begun", "shape"]
-    steps: tuple[Step, ...]
+    steps: tuple[TrainingStep, ...]
     median: StepParts | None
     slowest: int
     odd: tuple[OddStep, ...]
@@ -132,7 +132,7 @@ def find_steps(trace: Trace) -> Steps:
         if not told.num_rows or one.thread in by_thread:
             by_thread.setdefault(one.thread, []).append(one)
     keys = {} if told.num_rows else _keys(trace, outer)
-    found: list[Step] = []
+    found: list[TrainingStep] = []
     for thread in sorted(by_thread)[:MAX_THREADS]:
         own = _Thread(
             thread,
@@ -253,7 +253,9 @@ def _first_moment(trace: Trace, thread: int) -> int:
     return min(moments, default=0)
 
 
-def _steps(own: _Thread, windows: Sequence[_Window], is_closed: bool) -> list[Step]:
+def _steps(
+    own: _Thread, windows: Sequence[_Window], is_closed: bool
+) -> list[TrainingStep]:
     if not windows:
         return []
     begins = np.array([one.begin_ns for one in windows], np.int64)
@@ -289,7 +291,7 @@ def _steps(own: _Thread, windows: Sequence[_Window], is_closed: bool) -> list[St
     if not is_closed:
         has_open.add(len(windows) - 1)
     return [
-        Step(
+        TrainingStep(
             number=window.number,
             thread=own.number,
             begin_ns=window.begin_ns,
@@ -317,7 +319,10 @@ def _status(group: Iterable[Pass], has_open: bool) -> Status:
 
 
 def _told(
-    found: Sequence[Step], *, found_by: Literal["step_begun", "shape"], num_outside: int
+    found: Sequence[TrainingStep],
+    *,
+    found_by: Literal["step_begun", "shape"],
+    num_outside: int,
 ) -> Steps:
     done = [place for place, one in enumerate(found) if one.status == "completed"]
     took = np.array([found[place].parts.duration_ns for place in done], np.int64)

@@ -1,4 +1,4 @@
-from gradviz.analysis.steps import OddStep, Step, StepParts, Steps
+from gradviz.analysis.steps import OddStep, StepParts, Steps, TrainingStep
 from gradviz.render.terminal.steps import MAX_ODD, print_steps
 
 
@@ -16,7 +16,7 @@ def steps(*durations, odd=(), forward=0, outside=0):
     return Steps(
         found_by="shape",
         steps=tuple(
-            Step(
+            TrainingStep(
                 number=number,
                 thread=0,
                 begin_ns=0,

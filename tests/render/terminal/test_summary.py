@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from gradviz.analysis.steps import Step, StepParts, Steps
+from gradviz.analysis.steps import StepParts, Steps, TrainingStep
 from gradviz.analysis.summary import (
     NameSummary,
     NodeSummary,
@@ -163,7 +163,7 @@ def steps_of(number):
         duration_ns=7, forward_ns=0, backward_ns=5, optimizer_ns=0, other_ns=2
     )
     steps = tuple(
-        Step(
+        TrainingStep(
             number=one,
             thread=0,
             begin_ns=0,

@@ -6,8 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from gradviz.analysis.executions import definition, execution_columns
+from gradviz.analysis.executions import Executions, definition, execution_columns
 from gradviz.analysis.finding import CostlyFinding
+from gradviz.analysis.lost_time import hook_calls
 from gradviz.analysis.spans import NEVER
 from gradviz.trace.model import Trace
 from gradviz.trace.table import Column
@@ -38,15 +39,16 @@ def branches_in_turn(trace: Trace) -> Iterator[CostlyFinding]:
     which only as many threads as there are branches would gain.
     """
     runs = execution_columns(trace)
-    took = np.where(runs.took_ns >= MIN_NODE_NS, runs.took_ns, 0)
+    own = runs.took_ns - _in_hooks(trace, runs)
+    took = np.where(own >= MIN_NODE_NS, own, 0)
     tasks, place = np.unique(runs.task, return_inverse=True)
     work = np.bincount(place, took, len(tasks))
     busiest = np.zeros(len(tasks))
     threads, of_thread = np.unique(runs.thread, return_inverse=True)
     for number in range(min(len(threads), MAX_PASSES)):
         mine = of_thread == number
-        own = np.bincount(place[mine], took[mine], len(tasks))
-        busiest = np.maximum(busiest, own)
+        done = np.bincount(place[mine], took[mine], len(tasks))
+        busiest = np.maximum(busiest, done)
     begun = trace.columns["task_begun"]
     lines = begun.rows("task", "location")
     called_at = {task: line for task, line in lines}  # noqa: C416 - typed so
@@ -78,6 +80,18 @@ def branches_in_turn(trace: Trace) -> Iterator[CostlyFinding]:
     for line, findings in found.items():
         if 2 * len(findings) > min(num_passes[line], MAX_PASSES):
             yield from findings
+
+
+def _in_hooks(trace: Trace, runs: Executions) -> Column:
+    """How long each node was in its hooks: those are a matter of another rule."""
+    called, took = hook_calls(trace)
+    if not called.num_rows:
+        return np.zeros(len(runs.node), np.int64)
+    spent: Counter[tuple[int, ...]] = Counter()
+    for key, took_ns in zip(called.rows("task", "node"), took.tolist(), strict=True):
+        spent[key] += took_ns
+    pairs = zip(runs.task.tolist(), runs.node.tolist(), strict=True)
+    return np.array([spent[pair] for pair in pairs], np.int64)
 
 
 def _longest_path(

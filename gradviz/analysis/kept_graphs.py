@@ -114,6 +114,7 @@ def graph_never_run(trace: Trace) -> Iterator[CostlyFinding]:
     names, place = trace.nodes.names(created["node"])
     is_unknown = np.array([name == "?" for name in names], np.bool_)[place]
     created = created.at(is_unknown & ~_is_inside_a_pass(trace, created["seq"]))
+    created = created.at(~_calls_passes(trace, created["location"]))
     size_bytes = savers.of(created["node"])
     total = int(size_bytes.sum())
     _, ends = _outermost(trace)
@@ -146,7 +147,7 @@ def graph_held_over(trace: Trace) -> Iterator[CostlyFinding]:
     # Passes that began after the one moment and ended before the other.
     begins, ends = outer
     num = np.searchsorted(ends, until) - np.searchsorted(begins, since)
-    is_long = num >= MIN_PASSES
+    is_long = (num >= MIN_PASSES) & ~_calls_passes(trace, lines_of(trace, nodes))
     if is_long.any():
         held = np.unique(nodes[is_long])
         size_bytes = savers.of(held)
@@ -236,6 +237,14 @@ def _outermost(trace: Trace) -> tuple[Column, Column]:
 def _is_inside_a_pass(trace: Trace, seqs: Column) -> npt.NDArray[np.bool_]:
     begins, ends = _outermost(trace)
     return np.searchsorted(begins, seqs) > np.searchsorted(ends, seqs)
+
+
+def _calls_passes(trace: Trace, lines: Column) -> npt.NDArray[np.bool_]:
+    """Whether passes are called at some lines: such as ``gv.autograd.gradcheck``.
+
+    What is built there is a matter of the function that is called.
+    """
+    return np.isin(lines, trace.columns["task_begun"].narrow("location"))
 
 
 def _most(tasks: Column, size_bytes: Column) -> int:

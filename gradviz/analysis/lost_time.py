@@ -17,7 +17,7 @@ from gradviz.analysis.spans import NEVER, spans, times
 from gradviz.trace.events import label
 from gradviz.trace.model import Trace
 from gradviz.trace.probe import Hook, How
-from gradviz.trace.table import Column
+from gradviz.trace.table import Column, Table
 
 #: How deep passes may nest before an engine goes on in another thread: what
 #: `gradviz.engine.engine.MAX_DEPTH` is, unless an engine was made otherwise.
@@ -26,9 +26,10 @@ MAX_DEPTH: Final = 60
 #: Nesting is deep from this part of it on.
 DEEP: Final = 0.75
 
-#: Hooks and leaves are told if they take this part of their passes.
+#: Hooks and leaves are told if they take this part of their passes. Weights that a
+#: recurrent layer uses at each step take some hundredths.
 LEAST_HOOKS: Final = 0.2
-LEAST_LEAF: Final = 0.25
+LEAST_LEAF: Final = 0.1
 
 #: A leaf is told if so many gradients came to it in one pass.
 MIN_GRADIENTS: Final = 8
@@ -55,7 +56,7 @@ def deep_nesting(trace: Trace) -> Iterator[CostlyFinding]:
             times=len(deep),
             task=int(begun["task"][deepest]),
             count=int(depth[deepest]),
-            detail=f"{spawned.num_rows} threads" if spawned.num_rows else "",
+            detail=str(spawned.num_rows) if spawned.num_rows else "",
         )
 
 
@@ -100,14 +101,7 @@ def one_leaf(trace: Trace) -> Iterator[CostlyFinding]:
 
 def slow_hooks(trace: Trace) -> Iterator[CostlyFinding]:
     """Hooks that take much of the time of the passes that call them."""
-    called = trace.columns["hook_called"]
-    called = called.at(called.narrow("hook") != Hook.RETAINS_GRAD)
-    key = ("thread", "task", "node", "hook", "index")
-    calls = spans(called, trace.columns["hook_returned"], key)
-    done = np.flatnonzero(calls.end != NEVER)
-    t_ns = times(trace)
-    took = t_ns[calls.end[done]] - t_ns[calls.begin[done]]
-    called = called.at(done)
+    called, took = hook_calls(trace)
     line = lines_of(trace, called["node"])
     groups, of_row = np.unique(
         np.stack((line, called["hook"])), axis=1, return_inverse=True
@@ -134,6 +128,17 @@ def slow_hooks(trace: Trace) -> Iterator[CostlyFinding]:
             count=len(mine),
             detail=label(Hook(int(groups[1, group]))),
         )
+
+
+def hook_calls(trace: Trace) -> tuple[Table, Column]:
+    """Calls of hooks that returned, but those that retain gradients; what each took."""
+    called = trace.columns["hook_called"]
+    called = called.at(called.narrow("hook") != Hook.RETAINS_GRAD)
+    key = ("thread", "task", "node", "hook", "index")
+    calls = spans(called, trace.columns["hook_returned"], key)
+    done = np.flatnonzero(calls.end != NEVER)
+    t_ns = times(trace)
+    return called.at(done), t_ns[calls.end[done]] - t_ns[calls.begin[done]]
 
 
 def _told_before(trace: Trace) -> Column:

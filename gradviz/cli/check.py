@@ -11,6 +11,7 @@ from gradviz.analysis.advice import build_advice
 from gradviz.analysis.check import Check, check_document, check_trace
 from gradviz.analysis.passes import Pass
 from gradviz.cli.options import json_option, trace_argument
+from gradviz.cli.progress import working
 from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.writing import print_json
 from gradviz.errors import UserError
@@ -51,7 +52,8 @@ def command(trace_path: Path | None, gives_advice: bool, as_json: bool) -> int:
     except UserError as error:
         error.exit_code = TROUBLE
         raise
-    check = check_trace(trace)
+    with working("checking"):
+        check = check_trace(trace)
     advice = build_advice(trace, check.streams) if gives_advice else None
     if as_json:
         document = check_document(check)

@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
@@ -16,6 +17,7 @@ from gradviz.cli.options import (
     tasks_option,
     trace_argument,
 )
+from gradviz.cli.progress import working
 from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.writing import STDOUT, check_output, write_parts
 from gradviz.export.excerpt import excerpt
@@ -96,7 +98,8 @@ def command(
     module = importlib.import_module(f"gradviz.export.{name}")
     parts = cast("Callable[..., Iterator[bytes]]", module.parts)
     arguments = (table or _DEFAULT_TABLE,) if FORMATS[name].is_table else ()
-    write_parts(output, parts(trace, *arguments))
+    with working(f"writing {output}") if output != STDOUT else nullcontext():
+        write_parts(output, parts(trace, *arguments))
     if not quiet and output != STDOUT:
         note(f"wrote {output}: {output.stat().st_size:,} bytes")
 

@@ -34,6 +34,9 @@ class Root(LazyGroup):
             "gradviz.cli.explain", "Say why a node ran when it did, or did not."
         ),
         "render": Entry("gradviz.cli.render", "Draw a trace into a file."),
+        "diff": Entry(
+            "gradviz.cli.diff", "Compare two backward passes, of two traces or of one."
+        ),
         "check": Entry("gradviz.cli.check", "Look for what is wrong in a trace."),
         "doctor": Entry(
             "gradviz.cli.doctor", "Say whether gradviz works here, and with what."

@@ -16,8 +16,8 @@ import click
 from gradviz.capture import Recording, load_trace, start_recording
 from gradviz.cli import program
 from gradviz.cli.notes import note, note_next
-from gradviz.cli.options import force_option, quiet_option
-from gradviz.cli.then import Words, run_then
+from gradviz.cli.options import force_option, open_option, quiet_option
+from gradviz.cli.then import Words, opened, run_then
 from gradviz.cli.writing import STDOUT
 from gradviz.engine import default_engine
 from gradviz.errors import UserError
@@ -80,6 +80,7 @@ class RunCommand(click.Command):
     help="Run a command of gradviz afterwards, such as 'render graph --open', on the "
     "trace. May be given several times.",
 )
+@open_option
 @click.option("--no-then", is_flag=True, hidden=True, allow_from_autoenv=False)
 @click.option(
     "-m", "module", is_flag=True, allow_from_autoenv=False, help="Run a module."
@@ -96,6 +97,7 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
     watchdog: float,
     check_streams: bool,
     then: tuple[tuple[str, ...], ...],
+    is_opened: bool,
     no_then: bool,
     module: bool,
     string: bool,
@@ -117,6 +119,8 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
         raise click.UsageError("a trace cannot go to stdout: that is the program's own")
     load, label = _loader(target, module=module, string=string)
     path = output or Path(f"gradviz-{label}.{os.getpid()}.gvt")
+    if is_opened:
+        then = opened(then)
     if then and not no_then:
         args_of_run = click.get_current_context().meta[_ARGS]
         return run_then(args_of_run, path, then, force=force)

@@ -41,6 +41,19 @@ class Words(click.ParamType[tuple[str, ...]]):
         return tuple(words[words[:1] == ["gradviz"] :])
 
 
+def opened(commands: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """The commands, with ``--open`` where they draw something.
+
+    Raises:
+        click.UsageError: None of them does.
+    """
+    if not any(words[:1] == ("render",) for words in commands):
+        raise click.UsageError("--open shows a picture: add --then 'render graph'")
+    return tuple(
+        (*words, "--open") if words[:1] == ("render",) else words for words in commands
+    )
+
+
 def run_then(
     args: Sequence[str], path: Path, commands: Sequence[Sequence[str]], *, force: bool
 ) -> int:

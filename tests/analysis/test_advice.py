@@ -169,6 +169,15 @@ def test_a_graph_that_never_ran_before_a_pass_is_certain():
     assert (found.rule, found.certainty) == ("graph_never_run", "certain")
 
 
+def test_what_a_line_builds_that_calls_passes_is_a_matter_of_what_it_calls():
+    def program():
+        x = numbers()
+        [x.sin().sum().backward(), x.exp().sum().item()]
+        x.sin().sum().backward()
+
+    assert graphs_of(program) == []
+
+
 def test_a_forward_without_any_pass_says_nothing():
     assert graphs_of(lambda: numbers().sin()) == []
 
@@ -324,7 +333,7 @@ def test_a_leaf_whose_gradients_take_long_to_add_up_is_told(story):
     assert found.cost_ns == pytest.approx(9 * MS // 2, abs=100)
 
 
-@pytest.mark.parametrize(("num", "took"), [(7, MS), (10, MS // 5)])
+@pytest.mark.parametrize(("num", "took"), [(7, MS), (10, MS // 10)])
 def test_few_gradients_or_quick_ones_are_not(num, took, story):
     every = advice_on(summed_up(story, num_gradients=num, took=took))
 
@@ -354,6 +363,24 @@ def test_a_hook_that_takes_much_of_its_pass_is_told(story):
 
 def test_a_hook_that_takes_little_of_it_is_not(story):
     assert advice_on(hooked(story, took=19 * MS // 10)) == []
+
+
+def test_what_hooks_take_makes_no_branches(story):
+    """Two leaves with a hook each, which the pass runs one after the other."""
+    leaves = [story.node(number, name="AccumulateGrad") for number in range(2)]
+    root = story.node(2, *leaves)
+    story.begin(0, [root, *leaves], at=0)
+    story.ran(0, root, at=0, until=MS)
+    for number, leaf in enumerate(leaves):
+        story.recorder.gradient_buffered(0, number, 2, 0, 0, 8, How.FIRST)
+        story.start(0, leaf, at=(number * 5 + 2) * MS)
+        story.recorder.hook_called(0, number, Hook.POST_ACCUMULATE_GRAD, 0)
+        story.now += 4 * MS
+        story.recorder.hook_returned(0, number, Hook.POST_ACCUMULATE_GRAD, 0)
+        story.complete(0, leaf, at=(number * 5 + 6) * MS + 100)
+    story.end(0, at=12 * MS)
+
+    assert {one.rule for one in advice_on(story.trace())} == {"slow_hooks"}
 
 
 def test_of_a_hook_that_did_not_return_nothing_is_known(story):

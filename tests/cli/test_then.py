@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gradviz.cli.then import Words
+from gradviz.cli.then import Words, opened
 
 BACKWARD = "import gradviz as gv; gv.ones(2, requires_grad=True).sum().backward();"
 
@@ -125,6 +125,20 @@ def test_a_trace_that_exists_is_refused_before_the_program_begins(call, trace_pa
 
     assert result.exit_code == 1
     assert "exists already" in result.stderr
+
+
+def test_open_is_for_what_draws() -> None:
+    commands = (("check",), ("render", "graph"))
+
+    assert opened(commands) == (("check",), ("render", "graph", "--open"))
+
+
+@pytest.mark.parametrize("then", [[], ["--then", "check"]])
+def test_open_without_a_picture_is_wrong_usage(then, call) -> None:
+    result = call("run", "--open", *then, "x.py")
+
+    assert result.exit_code == 2
+    assert "add --then 'render graph'" in result.stderr
 
 
 def test_a_variable_may_hold_several_commands() -> None:

@@ -1,6 +1,7 @@
 """Views of a trace in a terminal, with rich: tables, and bars of block characters."""
 
 from gradviz.render.terminal.advice import print_advice
+from gradviz.render.terminal.comparison import print_comparison
 from gradviz.render.terminal.critical_path import print_critical_path
 from gradviz.render.terminal.events import (
     print_events,
@@ -21,6 +22,7 @@ from gradviz.render.terminal.utilisation import print_utilisation
 __all__ = [
     "make_console",
     "print_advice",
+    "print_comparison",
     "print_critical_path",
     "print_events",
     "print_events_head",

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from gradviz.analysis.advice import Advice
 from gradviz.analysis.finding import AdviceRule, CostlyFinding
+from gradviz.analysis.lost_time import MAX_DEPTH
 from gradviz.render.terminal.explanation import print_wrapped
 from gradviz.render.terminal.tables import heading, make_console, name_text
 from gradviz.render.text import clean, count, duration, place, size
@@ -44,10 +45,10 @@ def finding_text(one: CostlyFinding) -> str:
 
 
 def _deep_nesting(one: CostlyFinding) -> str:
-    more = f"; the engine had to take {clean(one.detail)} more" if one.detail else ""
+    spawned = f", as it did {clean(one.detail)} times here" if one.detail else ""
     return (
-        f"passes are nested {one.count} deep; an engine stops nesting in one thread at "
-        f"60{more}. Compute the inner gradients before, or with create_graph"
+        f"passes are nested {one.count} deep; at {MAX_DEPTH} an engine takes another "
+        f"thread{spawned}. Compute the inner gradients before, or with create_graph"
     )
 
 

@@ -30,13 +30,15 @@ TEXT_COLUMNS: Final = PATH_COLUMNS | frozenset(
         "created at",
         "share",
         "because",
+        "what",
+        "in A",
+        "in B",
         "by nodes",
         "for",
         "module",
         "pushed by",
         "popped by",
         "shape",
-        "what",
         "where",
     }
 )

@@ -22,7 +22,7 @@ def finding(rule, **changes):
 @pytest.mark.parametrize(
     ("one", "told"),
     [
-        (finding("deep_nesting", detail="2 threads"), "are nested 46 deep"),
+        (finding("deep_nesting", detail="2"), "nested 46 deep; at 60 an"),
         (finding("branches_in_turn"), "MulBackward0 (7) and what ran beside it"),
         (finding("one_leaf", module="Net.0"), "(7) of Net.0 adds up 46 gradients"),
         (finding("slow_hooks", detail="tensor_pre"), "tensor pre hooks, called 46"),

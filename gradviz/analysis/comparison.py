@@ -1,0 +1,436 @@
+"""Two backward passes compared: what appeared, vanished, changed, moved, took longer.
+
+Nodes are matched by structure (`matching`), so nothing depends on ids, and of two
+recordings no clocks are compared: only durations are, and each by the clock of its own.
+
+Note [What counts as a difference]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+A node that only one pass has; another device, other shapes or dtypes at its inputs,
+other edges between nodes that both have, another end (it failed); another order on its
+device. In which order two devices take turns is chance and not looked at. Lines and
+modules are told and do not count: they change whenever a file is edited. Neither do
+durations: they differ in any two runs, and `usual_times` says which differences are
+significant.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import Any, Final
+
+import msgspec
+
+from gradviz.analysis.addresses import nodes_of
+from gradviz.analysis.executions import (
+    Execution,
+    as_list,
+    definition,
+    execution_columns,
+)
+from gradviz.analysis.matching import Structure, longest_common_order, matched
+from gradviz.analysis.passes import Status, passes
+from gradviz.analysis.usual_times import UsualTime, is_significant, usual_times
+from gradviz.errors import UserError
+from gradviz.trace.model import InputDefinition, NodeDefinition, Trace
+
+SCHEMA: Final = "gradviz.comparison"
+VERSION: Final = 1
+
+#: Larger passes are not compared.
+MAX_COMPARED_NODES: Final = 50_000
+
+#: So many of each kind of difference are told; all are counted.
+MAX_DIFFERENCES_TOLD: Final = 1_000
+
+#: Fields of which a difference is told and does not count.
+UNCOUNTED: Final = frozenset({"line", "module"})
+
+#: Passes that share fewer of their edges are two programs, if they are no tiny ones.
+_MIN_SIMILARITY: Final = 0.2
+_MIN_NODES: Final = 10
+
+#: Of more inputs, and of more dimensions, the first are compared.
+MAX_INPUTS: Final = 64
+
+
+class TooLargeError(UserError):
+    """A pass has too many nodes to be compared."""
+
+
+class PlacedNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A node of one of the passes.
+
+    Attributes:
+        node: Its id there.
+        name: Its class.
+        device: Where it runs.
+        line: ``file:line`` that made it, empty if not known.
+        module: The part of a model that made it, empty outside a model.
+        place: Its place in the order in which its device ran, from 0; None if not run.
+    """
+
+    node: int
+    name: str
+    device: str
+    line: str
+    module: str
+    place: int | None
+
+
+class FieldDifference(msgspec.Struct, frozen=True, gc=False):
+    """What of a node differs, what it was, and what it is."""
+
+    field: str
+    before: str
+    after: str
+
+
+class ChangedNode(msgspec.Struct, frozen=True, kw_only=True):
+    """A node of both passes that differs in something."""
+
+    before: PlacedNode
+    after: PlacedNode
+    differences: tuple[FieldDifference, ...]
+
+
+class MovedNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A node whose turn on its device is another one."""
+
+    before: PlacedNode
+    after: PlacedNode
+
+
+class TimeDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """How long a node, or the pass itself, took in both.
+
+    Attributes:
+        before: The node, None for the pass; so `after`.
+        after: Its partner.
+        usual_before: How long it takes there.
+        usual_after: And here.
+        is_significant: Whether they differ by more than they vary.
+    """
+
+    before: PlacedNode | None
+    after: PlacedNode | None
+    usual_before: UsualTime
+    usual_after: UsualTime
+    is_significant: bool
+
+
+class ComparedPass(msgspec.Struct, frozen=True, kw_only=True):
+    """One of both passes.
+
+    Attributes:
+        trace: The file it is from, empty for a recording in memory.
+        task: Its id.
+        status: How it ended.
+        num_nodes: How many nodes it has, those that did not run included.
+        num_edges: How many edges between them.
+        num_lost: How many definitions of nodes are lost.
+    """
+
+    trace: str
+    task: int
+    status: Status
+    num_nodes: int
+    num_edges: int
+    num_lost: int
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Two passes compared.
+
+    Attributes:
+        before: The one.
+        after: The other.
+        num_matched: How many nodes both have.
+        num_same_edges: How many edges between these both have.
+        is_related: Whether they have enough in common; if not, nothing else is told.
+        vanished: Nodes that only the one has; `num_vanished` all.
+        appeared: Nodes that only the other has; `num_appeared` all.
+        changed: Nodes that differ; `num_changed` those that do in what counts.
+        moved: Nodes that are not in the longest common order of their device;
+            `num_moved` all.
+        duration: Of the passes; None if one never ended.
+        times: Of the nodes, significant ones first, then the largest differences.
+        num_significant: How many of them differ significantly.
+    """
+
+    before: ComparedPass
+    after: ComparedPass
+    num_matched: int
+    num_same_edges: int
+    is_related: bool
+    vanished: tuple[PlacedNode, ...] = ()
+    num_vanished: int = 0
+    appeared: tuple[PlacedNode, ...] = ()
+    num_appeared: int = 0
+    changed: tuple[ChangedNode, ...] = ()
+    num_changed: int = 0
+    moved: tuple[MovedNode, ...] = ()
+    num_moved: int = 0
+    duration: TimeDifference | None = None
+    times: tuple[TimeDifference, ...] = ()
+    num_significant: int = 0
+
+    @property
+    def is_same(self) -> bool:
+        """Whether nothing differs that counts."""
+        return self.is_related and not (
+            self.num_vanished or self.num_appeared or self.num_changed or self.num_moved
+        )
+
+    @property
+    def is_slower_or_faster(self) -> bool:
+        """Whether the passes took significantly different times."""
+        return self.duration is not None and self.duration.is_significant
+
+
+def compare(before: Trace, task: int, after: Trace, other_task: int) -> Comparison:
+    """Compare pass `task` of one trace with pass `other_task` of one, or the same.
+
+    Raises:
+        TooLargeError: One of them has more than `MAX_COMPARED_NODES` nodes.
+    """
+    one, other = _Side(before, task), _Side(after, other_task)
+    partner = matched(one.structure, other.structure)
+    pairs = [(x, y) for x, y in enumerate(partner) if y >= 0]
+    same_edges = _num_same_edges(one, other, partner)
+    num_nodes = max(len(one.nodes), len(other.nodes))
+    most = max(one.num_edges, other.num_edges)
+    share = same_edges / most if most else len(pairs) / max(num_nodes, 1)
+    comparison = Comparison(
+        before=one.described(),
+        after=other.described(),
+        num_matched=len(pairs),
+        num_same_edges=same_edges,
+        is_related=share >= _MIN_SIMILARITY or num_nodes < _MIN_NODES,
+    )
+    if not comparison.is_related:
+        return comparison
+    taken = set(partner)
+    vanished = [one.placed(x) for x, y in enumerate(partner) if y < 0]
+    appeared = [other.placed(y) for y in range(len(other.nodes)) if y not in taken]
+    changed = list(_changed(one, other, partner, pairs))
+    moved = list(_moved(one, other, pairs))
+    whole, times = _times(one, other, pairs)
+    return msgspec.structs.replace(
+        comparison,
+        vanished=tuple(vanished[:MAX_DIFFERENCES_TOLD]),
+        num_vanished=len(vanished),
+        appeared=tuple(appeared[:MAX_DIFFERENCES_TOLD]),
+        num_appeared=len(appeared),
+        changed=tuple(changed[:MAX_DIFFERENCES_TOLD]),
+        num_changed=sum(
+            any(part.field not in UNCOUNTED for part in each.differences)
+            for each in changed
+        ),
+        moved=tuple(moved[:MAX_DIFFERENCES_TOLD]),
+        num_moved=len(moved),
+        duration=whole,
+        times=tuple(times[:MAX_DIFFERENCES_TOLD]),
+        num_significant=sum(each.is_significant for each in times),
+    )
+
+
+def comparison_document(comparison: Comparison) -> dict[str, Any]:
+    """What ``gradviz diff --json`` prints."""
+    return {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "is_same": comparison.is_same,
+        **msgspec.to_builtins(comparison),
+    }
+
+
+class _Side:
+    """One of both passes, its nodes in the order in which they were made."""
+
+    def __init__(self, trace: Trace, task: int) -> None:
+        self.trace, self.task = trace, task
+        self.nodes = sorted(nodes_of(trace, task))
+        if len(self.nodes) > MAX_COMPARED_NODES:
+            raise TooLargeError(
+                f"pass {task} has {len(self.nodes):,} nodes: passes of up to "
+                f"{MAX_COMPARED_NODES:,} are compared"
+            )
+        (self.about,) = (one for one in passes(trace) if one.task == task)
+        self.definitions = [definition(trace, node) for node in self.nodes]
+        place = {node: index for index, node in enumerate(self.nodes)}
+        self.structure = Structure(
+            [one.name for one in self.definitions],
+            [
+                [(place.get(to, -1), input_nr) for to, input_nr in one.edges]
+                for one in self.definitions
+            ],
+        )
+        self.num_edges = sum(
+            to >= 0 for edges in self.structure.edges for to, _ in edges
+        )
+        runs = as_list(trace, execution_columns(trace, [task]))
+        self.runs: Mapping[int, Execution] = {place[run.node]: run for run in runs}
+        self.turns: dict[str, list[int]] = defaultdict(list)
+        self._turn: dict[int, int] = {}
+        for index in self.runs:
+            turns = self.turns[self.definitions[index].device]
+            self._turn[index] = len(turns)
+            turns.append(index)
+
+    def described(self) -> ComparedPass:
+        return ComparedPass(
+            trace=str(self.trace.path or ""),
+            task=self.task,
+            status=self.about.status,
+            num_nodes=len(self.nodes),
+            num_edges=self.num_edges,
+            num_lost=sum(node not in self.trace.nodes for node in self.nodes),
+        )
+
+    def placed(self, index: int) -> PlacedNode:
+        about = self.definitions[index]
+        return PlacedNode(
+            node=about.id,
+            name=about.name,
+            device=about.device,
+            line=_line(about),
+            module=about.module,
+            place=self._turn.get(index),
+        )
+
+    def end_of(self, index: int) -> str:
+        """How the node ended, in a word."""
+        run = self.runs.get(index)
+        return "not run" if run is None else run.status
+
+
+def _num_same_edges(one: _Side, other: _Side, partner: Sequence[int]) -> int:
+    """How many edges of matched nodes both have."""
+    found = 0
+    for index, edges in enumerate(one.structure.edges):
+        if partner[index] >= 0:
+            theirs = set(other.structure.edges[partner[index]])
+            found += sum(
+                to >= 0 and partner[to] >= 0 and (partner[to], input_nr) in theirs
+                for to, input_nr in set(edges)
+            )
+    return found
+
+
+def _changed(
+    one: _Side, other: _Side, partner: Sequence[int], pairs: Sequence[tuple[int, int]]
+) -> Iterator[ChangedNode]:
+    taken = {y: x for x, y in pairs}
+    for x, y in pairs:
+        a, b = one.definitions[x], other.definitions[y]
+        fields = [
+            ("device", a.device, b.device),
+            ("inputs", _inputs(a), _inputs(b)),
+            ("end", one.end_of(x), other.end_of(y)),
+            ("line", _line(a), _line(b)),
+            ("module", a.module, b.module),
+            *_edges(one, other, partner, taken, (x, y)),
+        ]
+        differences = tuple(
+            FieldDifference(*field) for field in fields if field[1] != field[2]
+        )
+        if differences:
+            yield ChangedNode(
+                before=one.placed(x), after=other.placed(y), differences=differences
+            )
+
+
+def _edges(
+    one: _Side,
+    other: _Side,
+    partner: Sequence[int],
+    taken: Mapping[int, int],
+    pair: tuple[int, int],
+) -> Iterator[tuple[str, str, str]]:
+    """Edges that lead elsewhere; not those to what appeared or vanished."""
+    x, y = pair
+    both = zip_longest(
+        one.structure.edges[x], other.structure.edges[y], fillvalue=(-1, 0)
+    )
+    for number, ((to, nr), (to_other, nr_other)) in enumerate(both):
+        if (to >= 0 and partner[to] < 0) or (to_other >= 0 and to_other not in taken):
+            continue
+        if (partner[to] if to >= 0 else -1, nr) != (to_other, nr_other) and not (
+            to < 0 and to_other < 0
+        ):
+            before, after = _end(one, to, nr), _end(other, to_other, nr_other)
+            yield f"gradient {number}", before, after
+
+
+def _end(side: _Side, to: int, input_nr: int) -> str:
+    if to < 0:
+        return "nobody"
+    about = side.definitions[to]
+    return f"{about.name} ({about.id}), input {input_nr}"
+
+
+def _moved(
+    one: _Side, other: _Side, pairs: Sequence[tuple[int, int]]
+) -> Iterator[MovedNode]:
+    """Of each device the nodes that are not in the longest order of both passes."""
+    partner = dict(pairs)
+    for device, turns in one.turns.items():
+        place = {index: number for number, index in enumerate(other.turns[device])}
+        both = [x for x in turns if partner.get(x) in place]
+        kept = longest_common_order([place[partner[x]] for x in both])
+        for position, x in enumerate(both):
+            if position not in kept:
+                yield MovedNode(before=one.placed(x), after=other.placed(partner[x]))
+
+
+def _times(
+    one: _Side, other: _Side, pairs: Sequence[tuple[int, int]]
+) -> tuple[TimeDifference | None, list[TimeDifference]]:
+    """How long the passes took, and their nodes, the largest differences first."""
+    before = usual_times(one.trace, one.task)
+    after = usual_times(other.trace, other.task)
+    if one.trace is other.trace and other.task in before.like:
+        # Over all passes of the shape they would be the same.
+        before = usual_times(one.trace, one.task, alone=True)
+        after = usual_times(other.trace, other.task, alone=True)
+    whole = None
+    if before.whole is not None and after.whole is not None:
+        whole = _time(None, None, before.whole, after.whole)
+    found = []
+    for x, y in pairs:
+        a, b = before.nodes.get(one.nodes[x]), after.nodes.get(other.nodes[y])
+        if a is not None and b is not None:
+            found.append(_time(one.placed(x), other.placed(y), a, b))
+    found.sort(key=_apart_ns, reverse=True)
+    return whole, found
+
+
+def _time(
+    before: PlacedNode | None, after: PlacedNode | None, a: UsualTime, b: UsualTime
+) -> TimeDifference:
+    return TimeDifference(
+        before=before,
+        after=after,
+        usual_before=a,
+        usual_after=b,
+        is_significant=is_significant(a, b),
+    )
+
+
+def _apart_ns(one: TimeDifference) -> tuple[bool, int]:
+    apart = abs(one.usual_after.median_ns - one.usual_before.median_ns)
+    return one.is_significant, apart
+
+
+def _inputs(node: NodeDefinition) -> str:
+    """The shapes and dtypes that it expects; on which devices is another question."""
+    return ", ".join(map(_input, node.inputs[:MAX_INPUTS]))
+
+
+def _input(one: InputDefinition | None) -> str:
+    return "any" if one is None else f"{one.dtype}{list(one.shape[:MAX_INPUTS])}"
+
+
+def _line(node: NodeDefinition) -> str:
+    """The file and line without folders, which differ from machine to machine."""
+    return node.location.replace("\\", "/").rpartition("/")[2]

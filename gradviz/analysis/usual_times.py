@@ -1,0 +1,114 @@
+"""How long a pass and its nodes usually take, and whether that of two is different.
+
+Wall time blames the innocent: a node that waited for a processor looks slow. What it
+took in the middle of several passes of one shape is a better figure, and by how much it
+varies among them says what a difference is worth.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from gradviz.analysis.executions import STATUSES
+from gradviz.analysis.passes import passes
+from gradviz.analysis.shapes import shapes
+from gradviz.trace.model import Trace
+from gradviz.trace.table import Column
+
+#: What makes a difference significant: so many passes of each, so large a part of the
+#: smaller median, so many standard errors.
+MIN_PASSES: Final = 3
+MIN_CHANGE: Final = 0.1
+MIN_ERRORS: Final = 5.0
+
+#: The standard deviation of a normal distribution by its median absolute deviation,
+#: and the standard error of a median by it and one over the root of the size.
+_DEVIATION: Final = 1.4826
+_ERROR: Final = 1.2533
+
+
+class UsualTime(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """How long something takes, over the passes of one shape.
+
+    Attributes:
+        median_ns: The median; of one pass what it took there.
+        deviation_ns: The median absolute deviation from it.
+        passes: Of how many passes.
+    """
+
+    median_ns: int
+    deviation_ns: int
+    passes: int
+
+
+class UsualTimes(NamedTuple):
+    """How long a pass and its nodes take.
+
+    Attributes:
+        like: The passes of its shape, the pass itself first.
+        whole: The pass, None if it never ended.
+        nodes: By id, those that completed.
+    """
+
+    like: tuple[int, ...]
+    whole: UsualTime | None
+    nodes: Mapping[int, UsualTime]
+
+
+def usual_times(trace: Trace, task: int, *, alone: bool = False) -> UsualTimes:
+    """How long a pass takes, and each of its nodes.
+
+    Args:
+        trace: The trace.
+        task: The pass.
+        alone: Of this pass, and not over all of its shape.
+    """
+    known, many = np.unique(
+        trace.columns["node_started"].narrow("task"), return_counts=True
+    )
+    # The others cannot have its shape.
+    own = many[known == task].max(initial=0)
+    others = [one for one in known[many == own].tolist() if one != task]
+    found = shapes(trace, [task] if alone else [task, *others])
+    like = found.like(task) or (task,)
+    took_ns = {one.task: one.duration_ns for one in passes(trace)}
+    whole = [ns for one in like if (ns := took_ns.get(one)) is not None]
+    runs = [found.of(one) for one in like]
+    completed = STATUSES.index("completed")
+    took = np.stack([one.took_ns for one in runs])
+    is_done = np.stack([one.status == completed for one in runs])
+    nodes = {
+        node: _usual(took[is_done[:, place], place])
+        for place, node in enumerate(runs[0].node.tolist())
+        if is_done[0, place]
+    }
+    is_known = took_ns.get(task) is not None
+    usual = _usual(np.array(whole, np.int64)) if is_known else None
+    return UsualTimes(like, usual, nodes)
+
+
+def is_significant(one: UsualTime, other: UsualTime) -> bool:
+    """Whether two times differ by more than they vary; see `MIN_PASSES` and others."""
+    apart = abs(one.median_ns - other.median_ns)
+    error = math.hypot(_error(one), _error(other))
+    return (
+        min(one.passes, other.passes) >= MIN_PASSES
+        and apart > MIN_CHANGE * min(one.median_ns, other.median_ns)
+        and apart > MIN_ERRORS * error
+    )
+
+
+def _error(one: UsualTime) -> float:
+    return _ERROR * _DEVIATION * one.deviation_ns / math.sqrt(one.passes)
+
+
+def _usual(took_ns: Column) -> UsualTime:
+    median = int(np.median(took_ns))
+    return UsualTime(
+        median_ns=median,
+        deviation_ns=int(np.median(np.abs(took_ns - median))),
+        passes=len(took_ns),
+    )

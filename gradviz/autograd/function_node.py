@@ -21,7 +21,6 @@ from gradviz.ops.recording.variable import (
     detached,
     gradient_edge,
     metadata_of,
-    raw,
 )
 from gradviz.trace import probe
 
@@ -96,7 +95,7 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         tensors = self.to_save or ()
         self._saved = tuple(map(self._kept, tensors, range(len(tensors))))
         if tensors and (listener := probe.current) is not None:
-            listener.tensor_saved(self.id, sum(map(size_bytes, map(raw, tensors))))
+            listener.tensor_saved(self.id, sum(map(size_bytes, self._saved)))
         if creation_hooks.num_hooks:
             arrays = [one.array for one in outputs if isinstance(one, Variable)]
             creation_hooks.call(self, arrays)

@@ -53,12 +53,12 @@ class OpNode(Hookable, Node):
             creation_hooks.call(self, (data,))
 
     def _announce_saved(self, saved: tuple[Any, ...]) -> None:
-        """Tell a listener how much was saved, and saved results that they may pack."""
-        if self.plan.has_tensors and (listener := probe.current) is not None:
-            listener.tensor_saved(self.id, sum(map(size_bytes, saved)))
+        """Tell saved results that they may pack, and a listener how much is held."""
         for value in saved:
             if isinstance(value, SavedVariable):
                 value.pack_result(self)
+        if self.plan.has_tensors and (listener := probe.current) is not None:
+            listener.tensor_saved(self.id, sum(map(size_bytes, saved)))
 
     def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """The gradients of the op's inputs; see `Node.apply`.

@@ -23,6 +23,7 @@ from gradviz.backends.device import CPU
 from gradviz.engine import anomaly
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, Node
+from gradviz.engine.protocols import size_bytes
 from gradviz.modes import Entered, Mode
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.variable import (
@@ -219,6 +220,11 @@ class SavedVariable:
         self._packed: object = None
         if output_nr is None and entered and (hooks := current_hooks()) is not None:
             self._pack(hooks, x, like=x)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it holds: of what a pack hook made, as many as that says."""
+        return size_bytes(self._data if self._hooks is None else self._packed)
 
     def pack_result(self, node: Node) -> None:
         """Put a saved result through the hooks, now that its node is there."""

@@ -113,7 +113,7 @@ def graph_never_run(trace: Trace) -> Iterator[CostlyFinding]:
     created = created.at(created.narrow("sequence_nr") >= 0)
     names, place = trace.nodes.names(created["node"])
     is_unknown = np.array([name == "?" for name in names], np.bool_)[place]
-    created = created.at(is_unknown & ~_is_inside_a_pass(trace, created["seq"]))
+    created = created.at(is_unknown & ~is_inside_a_pass(trace, created["seq"]))
     created = created.at(~_calls_passes(trace, created["location"]))
     size_bytes = savers.of(created["node"])
     total = int(size_bytes.sum())
@@ -197,6 +197,12 @@ def graph_grows(trace: Trace) -> Iterator[CostlyFinding]:
             )
 
 
+def is_inside_a_pass(trace: Trace, seqs: Column) -> npt.NDArray[np.bool_]:
+    """Whether some events happened while a pass ran, on whatever thread."""
+    begins, ends = _outermost(trace)
+    return np.searchsorted(begins, seqs) > np.searchsorted(ends, seqs)
+
+
 def _savers(trace: Trace) -> _Savers:
     rows = trace.columns["tensor_saved"]
     nodes, place = np.unique(rows["node"], return_inverse=True)
@@ -232,11 +238,6 @@ def _outermost(trace: Trace) -> tuple[Column, Column]:
     begun = begun.at(begun.narrow("parent") < 0)
     tasks, last = last_events(trace)
     return begun["seq"], np.sort(last[np.isin(tasks, begun["task"])])
-
-
-def _is_inside_a_pass(trace: Trace, seqs: Column) -> npt.NDArray[np.bool_]:
-    begins, ends = _outermost(trace)
-    return np.searchsorted(begins, seqs) > np.searchsorted(ends, seqs)
 
 
 def _calls_passes(trace: Trace, lines: Column) -> npt.NDArray[np.bool_]:

@@ -88,7 +88,7 @@ class MemoryMoment(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         after_ns: So long after the first pass began.
         use: How much, and for what.
-        holders: Those who held most.
+        holders: Those who held most; what is unclaimed comes last.
         num_holders: How many there were.
     """
 
@@ -188,7 +188,8 @@ def _moment(
     trace: Trace, held: Holdings, t_ns: Column, seq: int, origin: int, level: Column
 ) -> MemoryMoment:
     places = np.flatnonzero((held.begin <= seq) & (held.end > seq))
-    places = places[np.argsort(-held.size_bytes[places], kind="stable")]
+    is_unsure = held.kind[places] == HoldingKind.UNCLAIMED
+    places = places[np.lexsort((-held.size_bytes[places], is_unsure))]
     found = held.at(places[:MAX_HOLDERS])
     return MemoryMoment(
         after_ns=int(t_ns[seq]) - origin,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from gradviz.analysis.executions import MAX_TEXT, definition
 from gradviz.analysis.holdings import HoldingKind, Holdings
+from gradviz.analysis.kept_graphs import is_inside_a_pass
 from gradviz.trace.model import NodeDefinition, Trace
 from gradviz.trace.strings import shortened
 from gradviz.trace.table import Column
@@ -25,6 +26,9 @@ MAX_SAVINGS: Final = 6
 
 #: A checkpoint over fewer nodes than this saves nothing: it keeps what they are given.
 MIN_NODES: Final = 2
+
+#: What keeps what goes in already.
+_CHECKPOINTS: Final = frozenset({"CheckpointFunctionBackward"})
 
 Means: TypeAlias = Literal[
     "checkpoint", "earlier dependency", "no retain_graph", "let go"
@@ -82,12 +86,14 @@ def _checkpoints(
     trace: Trace, now: Holdings, t_ns: Column, peak: int
 ) -> Iterator[Saving]:
     """Parts of a model of which several nodes hold saved tensors that they will use."""
-    is_saved = now.kind == HoldingKind.SAVED
-    saved = now.at(np.flatnonzero(is_saved & ~_has_run(trace, now, peak)))
+    is_saved = (now.kind == HoldingKind.SAVED) & ~_has_run(trace, now, peak)
+    # What a pass made is computed again already, or is a graph of that pass.
+    saved = now.at(np.flatnonzero(is_saved & ~is_inside_a_pass(trace, now.begin)))
     groups: dict[str, list[int]] = defaultdict(list)
     for place, node in enumerate(saved.node.tolist()):
         known = definition(trace, node)
-        groups[known.module or known.location].append(place)
+        if known.name not in _CHECKPOINTS:
+            groups[known.module or known.location].append(place)
     # A layer of one node alone goes with the part of the model that it belongs to.
     for path in sorted(groups, key=lambda one: -one.count(".")):
         outer = path.rpartition(".")[0]
@@ -153,8 +159,11 @@ def _kept(trace: Trace, now: Holdings, t_ns: Column, peak: int) -> Iterator[Savi
 
 
 def _unclaimed(trace: Trace, now: Holdings) -> Iterator[Saving]:
-    """What may still be held, though nothing shows it."""
-    left = now.at(np.flatnonzero(now.kind == HoldingKind.UNCLAIMED))
+    """What may still be held, though nothing shows it; ``.grad`` usually shall be."""
+    names, place = trace.nodes.names(now.node)
+    is_leaf = np.array([name == "AccumulateGrad" for name in names], np.bool_)[place]
+    is_meant = (now.kind == HoldingKind.UNCLAIMED) & ~is_leaf
+    left = now.at(np.flatnonzero(is_meant))
     if len(left.node):
         most = definition(trace, int(left.node[left.size_bytes.argmax()]))
         yield Saving(

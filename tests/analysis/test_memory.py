@@ -308,6 +308,50 @@ def test_saved_tensors_are_those_that_nodes_have():
     assert memory.end.unclaimed == 0
 
 
+def test_what_was_changed_before_it_was_saved_counts_as_well():
+    x = numbers(4, requires_grad=True)
+    with record() as recording:
+        y = x * 1
+        y.add_(1)
+        y.sin().sum().backward()
+
+    memory = build_memory(recording.trace, recording.trace.tasks)
+
+    assert memory.begin.saved == 4 * KIB
+
+
+def test_of_what_hooks_have_packed_what_they_made_counts():
+    def halved(x):
+        return x.detach()[::2].clone()
+
+    def doubled(x):
+        return gv.cat([x, x])
+
+    x = numbers(4, requires_grad=True)
+    with record() as recording:
+        with gv.autograd.graph.saved_tensors_hooks(halved, doubled):
+            y = x.sin().exp()  # which saves an input, and a result
+        y.sum().backward()
+
+    memory = build_memory(recording.trace, recording.trace.tasks)
+
+    assert memory.begin.saved == 2 * 2 * KIB
+
+
+def test_a_checkpoint_holds_what_goes_in_and_nothing_more():
+    x = numbers(4, requires_grad=True)
+    with record() as recording:
+        y = gv.utils.checkpoint.checkpoint(
+            lambda x: x.sin().exp(), x, use_reentrant=True
+        )
+        y.sum().backward()
+
+    memory = build_memory(recording.trace, recording.trace.tasks[:1])
+
+    assert memory.begin.saved == 4 * KIB
+    assert [one for one in memory.savings if one.means == "checkpoint"] == []
+
+
 def test_a_graph_that_is_kept_is_held_until_a_pass_releases_it():
     x = numbers(8, requires_grad=True)
     with record() as recording:

@@ -17,7 +17,7 @@ from gradviz.analysis.executions import MAX_TEXT, definition, execution_columns
 from gradviz.analysis.passes import Pass, passes
 from gradviz.ready_order import Prioritised, PyTorchSchedule, ReadyTask, in_order
 from gradviz.trace.events import MAX_SEQUENCE_NR
-from gradviz.trace.model import Trace
+from gradviz.trace.model import NodeDefinition, Trace
 from gradviz.trace.probe import Push
 from gradviz.trace.strings import shortened
 from gradviz.trace.table import Table
@@ -26,7 +26,7 @@ SCHEMA: Final = "gradviz.predicted_order"
 VERSION: Final = 1
 
 #: Of so many nodes an order is predicted, in all passes together.
-MAX_PREDICTED: Final = 100_000
+MAX_PREDICTED: Final = 50_000
 
 #: Why a node comes where it does: nothing else is ready; a leaf, which comes before all
 #: other nodes; the forward made it last of those ready.
@@ -150,7 +150,7 @@ def predicted_orders(trace: Trace, tasks: Iterable[int]) -> Iterator[PredictedOr
     left = MAX_PREDICTED
     for task in tasks:
         events = _PassEvents(trace, about[task])
-        graph = _graph(trace, events, left)
+        graph = _graph(events, left)
         if graph is None:
             yield PredictedOrder(
                 task=task,
@@ -185,6 +185,8 @@ class _PassEvents:
 
     def __init__(self, trace: Trace, about: Pass) -> None:
         self.about = about
+        self._trace = trace
+        self._known: dict[int, NodeDefinition] = {}
         pushed = _of(trace, "task_pushed", about.task)
         popped = _of(trace, "task_popped", about.task)
         names = ("node", "seq", "t_ns", "thread", "queue")
@@ -198,12 +200,18 @@ class _PassEvents:
         self.places = {node: place for place, node in enumerate(self.ran)}
         self.targets = self._targets(trace)
 
-    def queue_of(self, trace: Trace, nodes: Iterable[int]) -> dict[int, int]:
+    def definition(self, node: int) -> NodeDefinition:
+        """See `definition`: made once, for all that ask."""
+        if node not in self._known:
+            self._known[node] = definition(self._trace, node)
+        return self._known[node]
+
+    def queue_of(self, nodes: Iterable[int]) -> dict[int, int]:
         """The queue of each node; -1 where it cannot be known.
 
         What was never pushed would have gone where others of its device went.
         """
-        devices = {node: definition(trace, node).device for node in nodes}
+        devices = {node: self.definition(node).device for node in nodes}
         of_device = {
             devices[node]: push.queue
             for node, push in self.pushes.items()
@@ -234,9 +242,7 @@ def _of(trace: Trace, kind: str, task: int) -> Table:
     return table.at(table.narrow("task") == task)
 
 
-def _graph(
-    trace: Trace, events: _PassEvents, limit: int
-) -> Mapping[int, list[int]] | None:
+def _graph(events: _PassEvents, limit: int) -> Mapping[int, list[int]] | None:
     """Node -> whom it hands a gradient, of all that run; None if they are too many."""
     edges: dict[int, list[int]] = {}
     waiting = list(events.roots)
@@ -246,7 +252,7 @@ def _graph(
             continue
         if len(edges) == limit:
             return None
-        edges[node] = [to for to, _ in definition(trace, node).edges if to >= 0]
+        edges[node] = [to for to, _ in events.definition(node).edges if to >= 0]
         waiting += edges[node]
     if events.targets is None:
         return edges
@@ -281,16 +287,14 @@ def _compared(
         PredictedRow(
             index=index,
             node=node,
-            name=(about := definition(trace, node)).name,
+            name=(about := events.definition(node)).name,
             device=about.device,
             queue=events.pushes[node].queue if node in events.pushes else -1,
             reason=reason,
             num_ready=num_ready,
             ran=events.places.get(node),
         )
-        for index, (node, reason, num_ready) in enumerate(
-            _predicted(trace, events, graph)
-        )
+        for index, (node, reason, num_ready) in enumerate(_predicted(events, graph))
     )
     found = _divergences(trace, events, [row.node for row in rows])
     return PredictedOrder(
@@ -305,7 +309,7 @@ def _compared(
 
 
 def _predicted(
-    trace: Trace, events: _PassEvents, graph: Mapping[int, list[int]]
+    events: _PassEvents, graph: Mapping[int, list[int]]
 ) -> Iterator[tuple[int, TurnReason, int]]:
     """The nodes in the predicted order, and of each why it comes there."""
     waiting: dict[int, int] = defaultdict(int)
@@ -314,8 +318,8 @@ def _predicted(
             waiting[receiver] += 1
     for root in events.roots[:1]:
         waiting[root] = 0  # whatever a damaged trace says leads to it
-        schedule = _Queues(events.queue_of(trace, graph))
-        numbers = {node: definition(trace, node).sequence_nr for node in graph}
+        schedule = _Queues(events.queue_of(graph))
+        numbers = {node: events.definition(node).sequence_nr for node in graph}
         order = in_order(
             root, waiting, graph.__getitem__, numbers.__getitem__, schedule
         )
@@ -352,7 +356,7 @@ def _divergences(
     trace: Trace, events: _PassEvents, predicted: Sequence[int]
 ) -> Iterator[Divergence]:
     """Of each queue where it first left its order, in the order of queues."""
-    on = events.queue_of(trace, {*predicted, *events.ran})
+    on = events.queue_of({*predicted, *events.ran})
     expected: dict[int, list[int]] = defaultdict(list)
     found: dict[int, list[int]] = defaultdict(list)
     for nodes, queues in ((predicted, expected), (events.ran, found)):
@@ -392,20 +396,20 @@ def _divergence(
         queue_name=shortened(known.name, MAX_TEXT) if known else "?",
         index=index,
         predicted=predicted,
-        predicted_name=_name(trace, predicted),
+        predicted_name=_name(events, predicted),
         actual=actual,
-        actual_name=_name(trace, actual),
+        actual_name=_name(events, actual),
         why=cause.why,
         by=cause.by,
-        by_name=_name(trace, cause.by),
+        by_name=_name(events, cause.by),
         thread=cause.thread,
         off_ns=cause.off_ns,
         error=events.about.error,
     )
 
 
-def _name(trace: Trace, node: int) -> str:
-    return definition(trace, node).name if node >= 0 else ""
+def _name(events: _PassEvents, node: int) -> str:
+    return events.definition(node).name if node >= 0 else ""
 
 
 class _Cause(NamedTuple):
@@ -433,7 +437,7 @@ def _cause(
     off_ns = push.t_ns - pop.t_ns
     if push.seq > pop.seq:
         return _Cause("late", by, push.thread, off_ns)
-    first, second = (definition(trace, node).sequence_nr for node in (one, other))
+    first, second = (events.definition(node).sequence_nr for node in (one, other))
     if first < second:
         return _Cause("early", events.pushed_by[other], events.pushes[other].thread)
     if push.thread != pop.thread and -off_ns < _CROSSING_NS:

@@ -6,7 +6,7 @@ varies among them says what a difference is worth.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
@@ -80,13 +80,14 @@ def usual_times(trace: Trace, task: int, *, alone: bool = False) -> UsualTimes:
     completed = STATUSES.index("completed")
     took = np.stack([one.took_ns for one in runs])
     is_done = np.stack([one.status == completed for one in runs])
-    nodes = {
-        node: _usual(took[is_done[:, place], place])
-        for place, node in enumerate(runs[0].node.tolist())
-        if is_done[0, place]
-    }
+    ids = runs[0].node
+    # A node that did not complete in some of them is rare.
+    always = is_done.all(axis=0)
+    nodes = dict(zip(ids[always].tolist(), _usuals(took[:, always]), strict=True))
+    for place in np.flatnonzero(is_done[0] & ~always).tolist():
+        (nodes[int(ids[place])],) = _usuals(took[is_done[:, place], place, None])
     is_known = took_ns.get(task) is not None
-    usual = _usual(np.array(whole, np.int64)) if is_known else None
+    usual = next(_usuals(np.array(whole, np.int64)[:, None])) if is_known else None
     return UsualTimes(like, usual, nodes)
 
 
@@ -105,10 +106,9 @@ def _error(one: UsualTime) -> float:
     return _ERROR * _DEVIATION * one.deviation_ns / math.sqrt(one.passes)
 
 
-def _usual(took_ns: Column) -> UsualTime:
-    median = int(np.median(took_ns))
-    return UsualTime(
-        median_ns=median,
-        deviation_ns=int(np.median(np.abs(took_ns - median))),
-        passes=len(took_ns),
-    )
+def _usuals(took_ns: Column) -> Iterator[UsualTime]:
+    """Of each column of times what is usual, over its rows."""
+    medians = np.median(took_ns, axis=0).astype(np.int64)
+    deviations = np.median(np.abs(took_ns - medians), axis=0).astype(np.int64)
+    for median, deviation in zip(medians.tolist(), deviations.tolist(), strict=True):
+        yield UsualTime(median_ns=median, deviation_ns=deviation, passes=len(took_ns))

@@ -111,6 +111,6 @@ def _show_predicted(
             print_prediction(shown)
     if num_too_large:
         note(
-            f"an order of {MAX_PREDICTED:,} nodes is predicted at most: "
-            f"{count(num_too_large, 'pass')} with more are left out"
+            f"orders of {MAX_PREDICTED:,} nodes together are predicted: "
+            f"{count(num_too_large, 'pass')} beyond that left out"
         )

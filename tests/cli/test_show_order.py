@@ -37,7 +37,7 @@ def test_passes_that_are_too_large_are_counted(trace_path, call, monkeypatch) ->
     result = call("show", "order", trace_path, "--predicted", "--task", "all")
 
     assert "It ran as predicted" in result.stdout
-    assert "1 pass with more are left out" in result.stderr
+    assert "1 pass beyond that left out" in result.stderr
 
 
 def test_a_failed_pass_says_what_it_failed_with(failed_path, call) -> None:

@@ -1,5 +1,6 @@
 """docs/cli.md and the help say the same."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,17 @@ def test_every_command_and_option_is_on_the_page(name: str) -> None:
         if isinstance(parameter, click.Option) and not parameter.hidden:
             assert any(f"`{option}" in PAGE for option in parameter.opts)
             assert parameter.opts[-1] in PAGE
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_page_begins_with_every_command(name: str) -> None:
+    synopsis = PAGE.split("```")[1].replace("\n  ", " ")
+    *group, command = name.split()
+
+    lines = [
+        one for one in synopsis.splitlines() if {"gradviz", *group} <= {*one.split()}
+    ]
+    assert any(command in re.split(r"[ |]", line) for line in lines)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -99,7 +99,7 @@ def test_gradvizs_own_pager_wins(terminal, monkeypatch) -> None:
 def test_a_reader_who_leaves_early_has_seen_enough(terminal, monkeypatch) -> None:
     monkeypatch.setenv("GRADVIZ_PAGER", "true")
 
-    write(terminal, 100_000)
+    write(terminal, 20_000)
 
     assert terminal.getvalue() == ""
 

@@ -7,7 +7,7 @@ so that a program that is as it should be hears nothing: what a trace only sugge
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -28,16 +28,16 @@ from gradviz.trace.model import Trace
 #: So many findings are told; all are counted.
 MAX_FINDINGS: Final = 50
 
-#: Rules that hold whatever else is missing.
-_ALWAYS: Final[tuple[Callable[[Trace], Iterator[CostlyFinding]], ...]] = (
-    deep_nesting,
-    branches_in_turn,
-    one_leaf,
-    slow_hooks,
-)
+_Rules: TypeAlias = tuple[Callable[[Trace], Iterator[CostlyFinding]], ...]
 
-#: Rules that say that something never happened: not if it may have been lost.
-_IF_COMPLETE: Final[tuple[Callable[[Trace], Iterator[CostlyFinding]], ...]] = (
+#: Rules that hold whatever else is missing.
+_ALWAYS: Final[_Rules] = (deep_nesting, slow_hooks)
+
+#: Rules that need all events of each pass; some may be lost, others be left out.
+_OF_WHOLE_PASSES: Final[_Rules] = (branches_in_turn, one_leaf)
+
+#: Rules that say that something never happened: not if it may not be in the trace.
+_IF_COMPLETE: Final[_Rules] = (
     graph_never_run,
     graph_held_over,
     graph_grows,
@@ -52,7 +52,7 @@ class Advice(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         findings: Those that cost most time first, then those that cost most memory.
         num_omitted: How many more there are.
-        not_looked_for: Rules that need a trace from which nothing is missing.
+        not_looked_for: Rules that need what is not in the trace.
     """
 
     findings: tuple[CostlyFinding, ...]
@@ -67,19 +67,26 @@ def build_advice(trace: Trace, streams: Findings) -> Advice:
         trace: The trace.
         streams: What was found about the order of its streams (`stream_order`).
     """
-    found = [one for rule in _ALWAYS for one in rule(trace)]
-    is_complete = trace.losses.is_complete
-    if is_complete:
-        found += [one for rule in _IF_COMPLETE for one in rule(trace)]
+    scope = trace.header.scope
+    is_complete = trace.losses.is_complete and scope.has_whole_passes
+    rules, left = _ALWAYS, _OF_WHOLE_PASSES + _IF_COMPLETE
+    if scope.has_whole_passes:
+        rules, left = rules + _OF_WHOLE_PASSES, _IF_COMPLETE
+    if is_complete and scope.schedule is None:
+        rules, left = rules + _IF_COMPLETE, ()
+    found = [one for rule in rules for one in rule(trace)]
+    names: list[Any] = [rule.__name__ for rule in left]
+    if is_complete and scope.has_all_of_streams:
         found += needless_wait(trace, streams)
+    else:
+        names.append(needless_wait.__name__)
     every = sorted(
         _merged(found), key=lambda one: (-(one.cost_ns or 0), -(one.cost_bytes or 0))
     )
-    names: list[Any] = [rule.__name__ for rule in (*_IF_COMPLETE, needless_wait)]
     return Advice(
         findings=tuple(every[:MAX_FINDINGS]),
         num_omitted=max(len(every) - MAX_FINDINGS, 0),
-        not_looked_for=() if is_complete else tuple(names),
+        not_looked_for=tuple(names),
     )
 
 

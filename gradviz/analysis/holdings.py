@@ -46,6 +46,18 @@ from gradviz.trace.model import Trace
 from gradviz.trace.probe import How, Push
 from gradviz.trace.table import Column, Table
 
+#: Kinds of events without which the figures would be wrong.
+NEEDED: Final = (
+    "tensor_saved",
+    "task_pushed",
+    "node_started",
+    "node_completed",
+    "gradient_buffered",
+    "gradient_accumulated",
+    "buffer_freed",
+    "capture_taken",
+)
+
 #: So many nodes are looked at of passes that did not end well.
 MAX_NODES: Final = 200_000
 

@@ -153,7 +153,7 @@ def build_memory(trace: Trace, tasks: Sequence[int]) -> HeldMemory:
         savings=savings(trace, held, t_ns, peak),
         devices=device_memory(trace, t_ns, window),
         num_unknown=_num_unknown(trace, tasks),
-        is_complete=trace.losses.is_complete,
+        is_complete=trace.losses.is_complete and trace.header.scope.has_whole_passes,
     )
 
 

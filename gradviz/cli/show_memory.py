@@ -4,9 +4,11 @@ from pathlib import Path
 
 import click
 
+from gradviz.analysis.holdings import NEEDED
 from gradviz.analysis.memory import build_memory, document_of, memory_at
 from gradviz.analysis.passes import select_task
 from gradviz.cli.options import json_option, nanoseconds, task_option, trace_argument
+from gradviz.cli.progress import working
 from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.writing import print_json
 from gradviz.render.terminal import print_memory, print_memory_moment
@@ -31,7 +33,7 @@ def command(
     Example:
         gradviz show memory --at 20us first.gvt
     """
-    trace = read_trace(find_trace(trace_path))
+    trace = read_trace(find_trace(trace_path), needs=NEEDED, all_nodes=True)
     tasks = select_task(trace, task)
     if after_ns is not None:
         moment = memory_at(trace, tasks, after_ns)
@@ -40,7 +42,8 @@ def command(
         else:
             print_memory_moment(moment)
         return
-    memory = build_memory(trace, tasks)
+    with working("adding up what was held"):
+        memory = build_memory(trace, tasks)
     if as_json:
         print_json(document_of(memory))
     else:

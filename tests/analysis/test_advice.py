@@ -215,6 +215,21 @@ def test_a_trace_that_lost_events_is_told_nothing_that_they_might_deny(story):
     assert "needless_retain_graph" in advice.not_looked_for
 
 
+def test_of_less_that_was_recorded_on_purpose_only_what_it_shows_is_told():
+    def advice_of(**options):
+        with record(**options) as recording:
+            retained_for_nothing()
+        return build_advice(recording.trace, stream_order(recording.trace))
+
+    some_kinds = advice_of(events="!gradient_buffered")
+    some_nodes = advice_of(only="Sin*")
+
+    for advice in (some_kinds, some_nodes):
+        assert advice.findings == ()
+        assert {"branches_in_turn", "needless_retain_graph"} < {*advice.not_looked_for}
+        assert "slow_hooks" not in advice.not_looked_for
+
+
 def test_a_trace_without_events_is_told_nothing(story):
     assert advice_on(story.trace()) == []
 

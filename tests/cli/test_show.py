@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+import gradviz as gv
+from gradviz.capture import record
 from gradviz.render.text import duration
 
 VIEWS = [
@@ -270,3 +272,16 @@ def test_options_of_groups_need_to_know_by_what(trace_path, call) -> None:
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert "add --by" in result.stderr
+
+
+@pytest.mark.parametrize("options", [{"events": "!tensor_saved"}, {"only": "Sin*"}])
+def test_memory_of_less_that_was_recorded_on_purpose_is_refused(
+    options, tmp_path, call
+) -> None:
+    with record(tmp_path / "x.gvt", **options):
+        gv.ones(3, requires_grad=True).sin().sum().backward()
+
+    result = call("show", "memory")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "record it again" in result.stderr

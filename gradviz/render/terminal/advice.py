@@ -25,7 +25,7 @@ def print_advice(advice: Advice, console: Console | None = None) -> None:
         print_wrapped(console, finding_text(one), "", "  ")
     if rules := advice.not_looked_for:
         names = ", ".join(one.replace("_", " ") for one in rules)
-        said = f"Not looked for, because events are missing: {names}."
+        said = f"Not looked for, because the trace lacks events: {names}."
         print_wrapped(console, said, "dim", "")
 
 

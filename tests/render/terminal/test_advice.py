@@ -63,7 +63,7 @@ def test_no_advice_is_said_and_so_is_what_was_not_looked_for(shown):
     told = " ".join(" ".join(shown(lambda c: print_advice(advice, c))).split())
 
     assert "Advice: nothing found" in told
-    assert "because events are missing: graph never run." in told
+    assert "because the trace lacks events: graph never run." in told
 
 
 def test_names_of_a_trace_are_only_text():

@@ -37,6 +37,9 @@ class Root(LazyGroup):
         "diff": Entry(
             "gradviz.cli.diff", "Compare two backward passes, of two traces or of one."
         ),
+        "simulate": Entry(
+            "gradviz.cli.simulate", "Say how long a pass would take if changed."
+        ),
         "check": Entry("gradviz.cli.check", "Look for what is wrong in a trace."),
         "doctor": Entry(
             "gradviz.cli.doctor", "Say whether gradviz works here, and with what."

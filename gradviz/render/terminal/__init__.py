@@ -14,6 +14,7 @@ from gradviz.render.terminal.memory import print_memory, print_memory_moment
 from gradviz.render.terminal.order import print_order
 from gradviz.render.terminal.prediction import print_prediction
 from gradviz.render.terminal.queues import print_queue_contents, print_queues
+from gradviz.render.terminal.simulation import print_simulation
 from gradviz.render.terminal.summary import print_summary
 from gradviz.render.terminal.tables import make_console
 from gradviz.render.terminal.timeline import print_timeline
@@ -34,6 +35,7 @@ __all__ = [
     "print_prediction",
     "print_queue_contents",
     "print_queues",
+    "print_simulation",
     "print_summary",
     "print_timeline",
     "print_utilisation",

@@ -150,7 +150,7 @@ def document_of(simulation: Simulation) -> dict[str, Any]:
     return {"schema": SCHEMA, "version": VERSION, **document}
 
 
-class _Thread:
+class _SimulatedThread:
     """One that takes nodes from a queue.
 
     Attributes:
@@ -189,7 +189,7 @@ class _Simulated:
         self._queues = {queue: schedule() for queue in queues}
         self._threads = {
             queue: [
-                _Thread(queue)
+                _SimulatedThread(queue)
                 for _ in range(device_threads if queue in work.device_queues else 1)
             ]
             for queue in queues
@@ -257,7 +257,7 @@ class _Simulated:
                 self._turn(thread, at_ns + waking_ns)
                 return
 
-    def _turn(self, thread: _Thread, at_ns: int) -> None:
+    def _turn(self, thread: _SimulatedThread, at_ns: int) -> None:
         """A thread will look for something to do at that time, and not before."""
         thread.turn += 1
         turn = thread.turn
@@ -268,7 +268,7 @@ class _Simulated:
 
         self._plan(at_ns, decide, decides=True)
 
-    def _decide(self, thread: _Thread, at_ns: int) -> None:
+    def _decide(self, thread: _SimulatedThread, at_ns: int) -> None:
         """A thread goes on with a node whose pass has ended, or takes the next one."""
         called = thread.calls[-1][2] if thread.calls else -1
         if thread.calls and self._is_done[called]:
@@ -285,7 +285,9 @@ class _Simulated:
         else:
             thread.is_idle = True
 
-    def _go_on(self, thread: _Thread, key: NodeKey, place: int, at_ns: int) -> None:
+    def _go_on(
+        self, thread: _SimulatedThread, key: NodeKey, place: int, at_ns: int
+    ) -> None:
         """A thread runs a node from its step `place`, up to the next one."""
         job, times = self._work.jobs[key], self._faster.get(key, 1.0)
         before_ns = job.steps[place - 1].after_ns if place else 0
@@ -302,7 +304,9 @@ class _Simulated:
             took_ns += round(waited_ns / times)
         self._plan(at_ns + took_ns, lambda at_ns: self._do(thread, key, place, at_ns))
 
-    def _do(self, thread: _Thread, key: NodeKey, place: int, at_ns: int) -> None:
+    def _do(
+        self, thread: _SimulatedThread, key: NodeKey, place: int, at_ns: int
+    ) -> None:
         """A node has come to one of its steps."""
         step = self._work.jobs[key].steps[place]
         if step.deed == "call":
@@ -319,7 +323,7 @@ class _Simulated:
                 self._plan(at_ns + pushing_ns, lambda at: self._push(receiver, at))
         self._go_on(thread, key, place + 1, at_ns)
 
-    def _leave(self, thread: _Thread, key: NodeKey, at_ns: int) -> None:
+    def _leave(self, thread: _SimulatedThread, key: NodeKey, at_ns: int) -> None:
         """A node is done, and perhaps its pass."""
         task = key[0]
         self._left[task] -= 1

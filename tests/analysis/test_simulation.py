@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from gradviz.analysis.critical_path import find_critical_path
-from gradviz.analysis.recorded_work import Job, PassWork, RecordedWork, JobStep
+from gradviz.analysis.recorded_work import Job, JobStep, PassWork, RecordedWork
 from gradviz.analysis.simulation import document_of, simulate, simulated_ns
 from gradviz.engine.policies import policy_named
 from gradviz.errors import UserError

@@ -7,7 +7,7 @@ from gradviz.analysis.executions import MAX_TEXT, STATUSES, definition
 from gradviz.analysis.kernels import KernelRun
 from gradviz.export.activity import Activity
 from gradviz.export.rows import inputs_in_words
-from gradviz.export.slices import NODE, PASS, PUSH, Slice
+from gradviz.export.slices import FORWARD, NODE, OPTIMIZER, PASS, PUSH, Slice
 from gradviz.trace.model import ProcessDefinition, Trace
 from gradviz.trace.strings import shortened
 
@@ -20,6 +20,10 @@ def title(trace: Trace, what: Activity, one: Slice) -> str:
         return f"backward pass {what.passes[one.place].task}"
     if one.kind == NODE:
         return definition(trace, int(what.runs.node[one.place])).name
+    if one.kind == FORWARD:
+        return _text(trace, "forward_begun", "module", one.place) or "forward"
+    if one.kind == OPTIMIZER:
+        return f"{_text(trace, 'optimizer_begun', 'name', one.place)}.step"
     if one.kind == PUSH:
         return f"push {queued_title(trace, what, one.place)}"
     return "waiting"
@@ -41,6 +45,10 @@ def arguments(trace: Trace, what: Activity, one: Slice) -> Arguments:
         return found | ({"error": own.error} if own.error else {})
     if one.kind == NODE:
         return _of_run(trace, what, one.place)
+    if one.kind == FORWARD:
+        return {"class": _text(trace, "forward_begun", "name", one.place)}
+    if one.kind == OPTIMIZER:
+        return {}
     if one.kind == PUSH:
         return of_queued(what, one.place)
     return {"queue": queue_name(trace, one.place)}
@@ -79,6 +87,12 @@ def thread_name(trace: Trace, thread: int) -> str:
     """What a thread is called."""
     known = trace.threads.get(thread)
     return f"thread {thread}" if known is None else shortened(known.name, MAX_TEXT)
+
+
+def _text(trace: Trace, kind: str, name: str, row: int) -> str:
+    """A text of an event, by its row among those of its kind."""
+    place = int(trace.columns[kind].narrow(name)[row])
+    return shortened(trace.strings[place], MAX_TEXT)
 
 
 def _of_run(trace: Trace, what: Activity, place: int) -> Arguments:

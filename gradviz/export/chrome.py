@@ -30,6 +30,7 @@ from gradviz.export.slices import (
     NODE,
     PUSH,
     Slice,
+    Slices,
     apart,
     nesting,
     pass_slices,
@@ -95,7 +96,7 @@ class _Events:
         yield from self._counters()
         yield from self._devices()
 
-    def _track(self, pid: int, name: str, slices: list[Slice]) -> Iterator[ViewerEvent]:
+    def _track(self, pid: int, name: str, slices: Slices) -> Iterator[ViewerEvent]:
         tid = self._next_track()
         yield _name("thread_name", pid, tid, name)
         for one in slices:

@@ -7,12 +7,12 @@ Times are counted from the first moment of the trace.
 """
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
-from gradviz.analysis.executions import definition
+from gradviz.analysis.executions import MAX_TEXT
 from gradviz.export import packets
 from gradviz.export.activity import activity
 from gradviz.export.arguments import (
@@ -30,7 +30,7 @@ from gradviz.export.rows import losses_rows
 from gradviz.export.slices import (
     NODE,
     PUSH,
-    Slice,
+    Slices,
     apart,
     begins_and_ends,
     nesting,
@@ -45,6 +45,7 @@ from gradviz.export.tracks import (
     stream_tracks,
 )
 from gradviz.trace.model import Trace
+from gradviz.trace.strings import shortened
 
 #: So many packets become one part.
 _BATCH: Final = 1 << 10
@@ -106,7 +107,7 @@ class _Writing:
         for what, number, told in lost:
             yield packets.instant(own, 0, f"{what}: {told or number}", "loss", {})
 
-    def _thread(self, thread: int, slices: list[Slice]) -> Iterator[bytes]:
+    def _thread(self, thread: int, slices: Slices) -> Iterator[bytes]:
         name = thread_name(self._trace, thread)
         process = self._processes.of(thread)
         pid = self._trace.processes[process - 1].pid
@@ -119,7 +120,7 @@ class _Writing:
                 yield packets.lane(own, parent, f"{name} ({number + 1})")
             yield from self._nested(own, track)
 
-    def _nested(self, track: int, slices: Iterable[Slice]) -> Iterator[bytes]:
+    def _nested(self, track: int, slices: Slices) -> Iterator[bytes]:
         for t_ns, one, begins in begins_and_ends(slices):
             name = title(self._trace, self._what, one)
             if one.kind == PUSH:
@@ -199,11 +200,12 @@ class _Writing:
 
     def _ran_on(self) -> set[tuple[int, str]]:
         """The processes and devices of nodes that ran."""
-        both = np.stack([self._what.runs.thread, self._what.runs.node])
-        pairs = np.unique(both, axis=1).T.tolist()
+        runs = self._what.runs
+        names, places = self._trace.nodes.names(runs.node, "device")
+        pairs = np.unique(runs.thread * len(names) + places).tolist()
         return {
-            (self._processes.of(thread), definition(self._trace, node).device)
-            for thread, node in pairs
+            (self._processes.of(thread), shortened(names[place], MAX_TEXT))
+            for thread, place in (divmod(pair, len(names)) for pair in pairs)
         }
 
     def _at(self, t_ns: int) -> int:

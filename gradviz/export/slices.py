@@ -7,20 +7,29 @@ still sleep.
 """
 
 import heapq
-from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Final, NamedTuple, TypeVar
+from array import array
+from collections.abc import Container, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from gradviz.export.activity import Activity
 from gradviz.trace.model import Trace
+from gradviz.trace.table import Column, Narrow
 
 PASS: Final = "pass"
+FORWARD: Final = "forward"
+OPTIMIZER: Final = "optimizer"
 NODE: Final = "node"
 SLEEP: Final = "sleep"
 PUSH: Final = "push"
 
-#: Of slices that begin and end together, the outer one.
-_ORDER: Final = {NODE: 0, SLEEP: 1, PUSH: 2}
+#: Of slices that begin and end together, the outer one first.
+_KINDS: Final = (PASS, FORWARD, OPTIMIZER, NODE, SLEEP, PUSH)
+
+#: So many are made at a time.
+_BATCH: Final = 1 << 12
 
 
 class Slice(NamedTuple):
@@ -29,8 +38,10 @@ class Slice(NamedTuple):
     Attributes:
         begin_ns: When it began, on the clock of the trace.
         end_ns: When it ended; of a push, which takes no time, the same.
-        kind: A pass, a node that a thread ran, its sleep on an empty queue, a push.
-        place: Among the passes, the runs, or what was queued; of a sleep its queue.
+        kind: A pass, the call of a module, a step of an optimizer, a node that a thread
+            ran, its sleep on an empty queue, a push.
+        place: Among the passes, the calls of modules, the steps, the runs, or what was
+            queued; of a sleep its queue.
     """
 
     begin_ns: int
@@ -39,83 +50,127 @@ class Slice(NamedTuple):
     place: int
 
 
+class Slices:
+    """Many slices, kept as columns: a long trace has millions."""
+
+    def __init__(
+        self, begin_ns: Column, end_ns: Column, kind: Narrow, place: Column
+    ) -> None:
+        self._columns = begin_ns, end_ns, kind, place
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def __iter__(self) -> Iterator[Slice]:
+        for first in range(0, len(self), _BATCH):
+            some = (one[first : first + _BATCH].tolist() for one in self._columns)
+            for begin_ns, end_ns, kind, place in zip(*some, strict=True):
+                yield Slice(begin_ns, end_ns, _KINDS[kind], place)
+
+    def at(self, places: "npt.NDArray[Any]") -> "Slices":
+        """Some of them."""
+        return Slices(*(one[places] for one in self._columns))
+
+    def of(self, kind: str) -> "Slices":
+        """Those of a kind."""
+        return self.at(self._columns[2] == _KINDS.index(kind))
+
+    def in_order(self) -> "Slices":
+        """By when they began, the longer one first where several begin together."""
+        begin_ns, end_ns, kind, _ = self._columns
+        return self.at(np.lexsort((kind, ~end_ns, begin_ns)))
+
+
 Some = TypeVar("Some")
 
 
-def thread_slices(trace: Trace, what: Activity) -> Iterator[tuple[int, list[Slice]]]:
-    """Each thread of a trace with what it did, in the order in which it began.
-
-    Of two that begin together the longer one comes first.
-    """
-    places: dict[int, list[Slice]] = defaultdict(list)
-    runs = zip(
-        what.runs.thread.tolist(),
-        what.runs.start_ns.tolist(),
-        what.run_ends.tolist(),
-        strict=True,
-    )
-    for place, (thread, begin_ns, end_ns) in enumerate(runs):
-        places[thread].append(Slice(begin_ns, max(begin_ns, end_ns), NODE, place))
-    pushes = zip(
-        what.queueing.thread.tolist(), what.queueing.begin_ns.tolist(), strict=True
-    )
-    for place, (thread, t_ns) in enumerate(pushes):
-        places[thread].append(Slice(t_ns, t_ns, PUSH, place))
+def thread_slices(trace: Trace, what: Activity) -> Iterator[tuple[int, Slices]]:
+    """Each thread of a trace with what it did, in order."""
     sleeps = trace.columns["queue_waited"]
-    for thread, queue, end_ns, waited_ns in sleeps.rows(
-        "thread", "queue", "t_ns", "waited_ns"
-    ):
-        begin_ns = end_ns - max(waited_ns, 0)
-        places[thread].append(Slice(begin_ns, end_ns, SLEEP, queue))
-    for thread in sorted(places):
-        own = places.pop(thread)
-        own.sort(key=lambda one: (one.begin_ns, -one.end_ns, _ORDER[one.kind]))
-        yield thread, own
+    woken_ns = sleeps["t_ns"]
+    asleep_ns = np.minimum(woken_ns - np.maximum(sleeps["waited_ns"], 0), woken_ns)
+    pushed_ns = what.queueing.begin_ns
+    parts = [
+        (FORWARD, *what.forward, None),
+        (OPTIMIZER, *what.optimizer, None),
+        (NODE, what.runs.thread, what.runs.start_ns, what.run_ends, None),
+        (PUSH, what.queueing.thread, pushed_ns, pushed_ns, None),
+        (SLEEP, sleeps["thread"], asleep_ns, woken_ns, sleeps["queue"]),
+    ]
+    threads = np.concatenate([thread for _, thread, *_ in parts])
+    every = Slices(
+        np.concatenate([begin_ns for _, _, begin_ns, *_ in parts]),
+        np.concatenate([np.maximum(begin, end) for _, _, begin, end, _ in parts]),
+        np.concatenate(
+            [
+                np.full(len(thread), _KINDS.index(kind), np.int8)
+                for kind, thread, *_ in parts
+            ]
+        ),
+        np.concatenate(
+            [
+                np.arange(len(thread)) if place is None else place
+                for _, thread, _, _, place in parts
+            ]
+        ),
+    )
+    for thread in np.unique(threads).tolist():
+        yield thread, every.at(threads == thread).in_order()
 
 
-def pass_slices(what: Activity, threads: Container[int]) -> list[Slice]:
-    """The passes that these threads called, in the order in which they began."""
+def pass_slices(what: Activity, threads: Container[int]) -> Slices:
+    """The passes that these threads called, in order."""
     found = [
-        Slice(one.begin_ns, max(one.begin_ns, what.pass_ends[one.task]), PASS, place)
+        (one.begin_ns, max(one.begin_ns, what.pass_ends[one.task]), place)
         for place, one in enumerate(what.passes)
         if one.thread in threads
     ]
-    return sorted(found, key=lambda one: (one.begin_ns, -one.end_ns))
+    begin_ns, end_ns, place = np.array(found, np.int64).reshape(-1, 3).T
+    kind = np.full(len(found), _KINDS.index(PASS), np.int8)
+    return Slices(begin_ns, end_ns, kind, place).in_order()
 
 
-def nesting(slices: Iterable[Slice]) -> list[list[Slice]]:
+def nesting(slices: Slices) -> list[Slices]:
     """The same on as few tracks as it takes for those of each to nest.
 
     Args:
-        slices: In the order in which they began, the longer one first.
+        slices: In order.
     """
-    tracks: list[list[Slice]] = []
-    still_open: list[list[int]] = []  # of each track the ends of what is open
-    for one in slices:
-        for track, ends in zip(tracks, still_open, strict=True):
+    numbers = np.empty(len(slices), np.int32)
+    still_open: list[array[int]] = []  # of each track the ends of what is open
+    for place, one in enumerate(slices):
+        for number, ends in enumerate(still_open):
             while ends and ends[-1] <= one.begin_ns:
                 ends.pop()
             if not ends or one.end_ns <= ends[-1]:
-                track.append(one)
                 ends.append(one.end_ns)
+                numbers[place] = number
                 break
         else:
-            tracks.append([one])
-            still_open.append([one.end_ns])
-    return tracks
+            numbers[place] = len(still_open)
+            still_open.append(array("q", [one.end_ns]))
+    return [slices.at(numbers == number) for number in range(len(still_open))]
 
 
-def begins_and_ends(track: Iterable[Slice]) -> Iterator[tuple[int, Slice, bool]]:
+def begins_and_ends(track: Slices) -> Iterator[tuple[int, Slice, bool]]:
     """Slices that nest, by their begins and ends: when, which, and if it begins."""
-    still_open: list[Slice] = []
+    # As many as a file likes may be open at once: four numbers each take little.
+    still_open = array("q")
+
+    def last() -> Slice:
+        begin_ns, end_ns, kind, place = still_open[-4:]
+        del still_open[-4:]
+        return Slice(begin_ns, end_ns, _KINDS[kind], place)
+
     for one in track:
-        while still_open and still_open[-1].end_ns <= one.begin_ns:
-            last = still_open.pop()
-            yield last.end_ns, last, False
+        while still_open and still_open[-3] <= one.begin_ns:
+            ended = last()
+            yield ended.end_ns, ended, False
         yield one.begin_ns, one, True
-        still_open.append(one)
-    for last in reversed(still_open):
-        yield last.end_ns, last, False
+        still_open.extend((*one[:2], _KINDS.index(one.kind), one.place))
+    while still_open:
+        ended = last()
+        yield ended.end_ns, ended, False
 
 
 def apart(

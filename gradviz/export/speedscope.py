@@ -16,7 +16,7 @@ from gradviz.export.activity import Activity, activity
 from gradviz.export.arguments import process_name, thread_name
 from gradviz.export.slices import (
     NODE,
-    Slice,
+    Slices,
     begins_and_ends,
     nesting,
     thread_slices,
@@ -46,8 +46,7 @@ def parts(trace: Trace) -> Iterator[bytes]:
     yield encode(about)[:-1] + b',"profiles":['
     separator = b""
     for thread, slices in thread_slices(trace, what):
-        nodes = [one for one in slices if one.kind == NODE]
-        for number, track in enumerate(nesting(nodes)):
+        for number, track in enumerate(nesting(slices.of(NODE))):
             more = f" ({number + 1})" if number else ""
             profile = {
                 "type": "evented",
@@ -71,7 +70,7 @@ def parts(trace: Trace) -> Iterator[bytes]:
 def _calls(
     trace: Trace,
     what: Activity,
-    track: list[Slice],
+    track: Slices,
     frames: dict[tuple[str, str, str], int],
 ) -> Iterator[dict[str, Any]]:
     """The events of a profile; puts their frames into `frames`."""

@@ -4,6 +4,8 @@ from collections import Counter, defaultdict
 
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
+import gradviz as gv
+from gradviz.capture import record
 from gradviz.export.perfetto import parts
 from gradviz.trace import events as e
 from gradviz.trace.probe import How
@@ -258,6 +260,33 @@ def test_a_pass_from_inside_another_is_a_slice_inside_of_it(story):
     assert (inner[2], outer[2]) == (1, 0)
     assert outer[0] < inner[0] < inner[1] < outer[1]
     assert said(inner[-1])["parent"] == 7
+
+
+def test_a_step_is_seen_whole():
+    model = gv.nn.Sequential(gv.nn.Linear(3, 2), gv.nn.Tanh())
+    optimizer = gv.optim.SGD(model.parameters(), lr=0.1)
+    with record() as recording:
+        model(gv.ones(2, 3)).sum().backward()
+        optimizer.step()
+    trace = recording.trace
+    read, first = Read(trace), origin(trace)
+    begun, returned = {}, {}
+    for one in trace.events():
+        if isinstance(one, e.ForwardBegun):
+            begun[one.call] = one
+        elif isinstance(one, e.ForwardEnded):
+            returned[one.call] = one.t_ns - first
+    calls = {one[-1].name: one for one in read.of("forward")}
+
+    assert len(calls) == 3
+    for call, event in begun.items():
+        begin, end, depth, _, shown = calls[event.module]
+        assert (begin, end) == (event.t_ns - first, returned[call])
+        assert depth == event.module.count(".")
+        assert said(shown) == {"class": event.name}
+    ((step_begin, _, _, _, step),) = read.of("optimizer")
+    assert step.name == "SGD.step"
+    assert max(one[1] for one in read.of("node")) < step_begin
 
 
 def test_work_of_a_stream_is_on_a_track_of_its_device(story):

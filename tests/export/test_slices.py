@@ -1,17 +1,24 @@
 import itertools
 import random
 
+import numpy as np
 import pytest
 
-from gradviz.export.slices import NODE, Slice, apart, begins_and_ends, nesting
+from gradviz.export.slices import Slices, apart, begins_and_ends, nesting
 
 
 def some(seed):
     """Slices at random times, in the order in which they begin."""
     chance = random.Random(seed)
     pairs = [sorted(chance.choices(range(40), k=2)) for _ in range(30)]
-    slices = [Slice(begin, end, NODE, n) for n, (begin, end) in enumerate(pairs)]
-    return sorted(slices, key=lambda one: (one.begin_ns, -one.end_ns))
+    return slices_of(*pairs)
+
+
+def slices_of(*pairs):
+    """Slices from the first to the second number of each pair."""
+    begin, end = np.array(pairs, np.int64).T
+    kind = np.full(len(pairs), 3, np.int8)
+    return Slices(begin, end, kind, np.arange(len(pairs))).in_order()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -45,7 +52,5 @@ def test_what_is_apart_never_overlaps_and_takes_no_more_tracks_than_needed(seed)
 
 
 def test_what_nests_stays_on_one_track():
-    outer, inner, next_ = (Slice(*times, NODE, 0) for times in ((0, 9), (2, 5), (5, 9)))
-
-    assert nesting([outer, inner, next_]) == [[outer, inner, next_]]
-    assert len(nesting([outer, Slice(5, 12, NODE, 1)])) == 2
+    assert len(nesting(slices_of((0, 9), (2, 5), (5, 9)))) == 1
+    assert len(nesting(slices_of((0, 9), (5, 12)))) == 2

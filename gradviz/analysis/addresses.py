@@ -2,7 +2,8 @@
 
 ``27`` is its id; ``MulBackward0`` and ``MulBackward0:3`` are by name, counted in the
 order in which the nodes of that name ran, from 0; ``model.py:12`` is the line that made
-it, and ``Net.layers.0`` the part of a model. An address has to mean one node.
+it, ``Net.layers.0`` the part of a model, and ``Net.layers.0.weight``, or its end
+``0.weight``, a parameter whose gradient it adds up. An address has to mean one node.
 """
 
 import difflib
@@ -95,31 +96,52 @@ def _short(node: NodeDefinition) -> str:
 
 def _is_meant(node: NodeDefinition, text: str) -> bool:
     is_line = ":" in text and node.location.endswith(f"/{text}")
-    return is_line or _is_called(node, text) or text in {node.module, node.location}
+    is_parameter = any(f".{one}".endswith(f".{text}") for one in node.parameters)
+    return (
+        is_line
+        or is_parameter
+        or _is_called(node, text)
+        or text in {node.module, node.location}
+    )
 
 
 def _unknown(task: int, text: str, known: Sequence[NodeDefinition]) -> str:
     texts = dict.fromkeys(
         part
         for one in known
-        for part in (_short(one), one.name, one.module, one.location.rpartition("/")[2])
+        for part in (
+            _short(one),
+            one.name,
+            one.module,
+            *one.parameters,
+            *(name.partition(".")[2] for name in one.parameters),
+            one.location.rpartition("/")[2],
+        )
         if part
     )
     close = difflib.get_close_matches(text, list(texts)[:10_000], MAX_NAMED)
     said = f"pass {task} has no node {shortened(text, _MAX_TEXT)!r}"
     if not close:
-        return f"{said}; a node is an id, a name as MulBackward0:2, a line or a module"
+        return (
+            f"{said}; a node is an id, a name as MulBackward0:2, a line, a module or a "
+            f"parameter"
+        )
     meant = " or ".join(repr(shortened(one, _MAX_TEXT)) for one in close)
     return f"{said}. Did you mean {meant}?"
 
 
 def _ambiguous(task: int, text: str, found: Sequence[NodeDefinition]) -> str:
-    if len({one.name for one in found}) == 1 and _is_called(found[0], text):
+    if all(_is_called(one, text) and one.name == found[0].name for one in found):
         named: Iterable[str] = (f"{text}:{place}" for place in range(len(found)))
     else:
-        named = (f"{one.id} {shortened(one.name, _MAX_TEXT)}" for one in found)
+        named = (f"{one.id} {_told(one)}" for one in found)
     few = ", ".join(name for name, _ in zip(named, range(MAX_NAMED), strict=False))
     more = len(found) - MAX_NAMED
     rest = f" and {more:,} more" if more > 0 else ""
     meant = f"{shortened(text, _MAX_TEXT)!r} means {len(found):,} nodes"
     return f"{meant} of pass {task}: {few}{rest}"
+
+
+def _told(node: NodeDefinition) -> str:
+    """Its name, or the parameter that tells it from others of the same."""
+    return shortened(node.parameters[0] if node.parameters else node.name, _MAX_TEXT)

@@ -21,6 +21,9 @@ MAX_SHOWN: Final = 50_000
 #: Longer names and places are cut in all views: a trace may repeat one very often.
 MAX_TEXT: Final = 300
 
+#: A parameter that is shared by more modules has so many names in views.
+MAX_NAMES: Final = 8
+
 _TEXTS: Final = ("name", "device", "location", "module")
 _texts: Final = operator.attrgetter(*_TEXTS)
 
@@ -234,10 +237,15 @@ def definition(trace: Trace, node: int) -> NodeDefinition:
             edges=(),
             inputs=(),
         )
-    if max(map(len, _texts(known))) <= MAX_TEXT:
+    if max(map(len, (*_texts(known), *known.parameters))) <= MAX_TEXT and (
+        len(known.parameters) <= MAX_NAMES
+    ):
         return known
     cut = (shortened(text, MAX_TEXT) for text in _texts(known))
-    return msgspec.structs.replace(known, **dict(zip(_TEXTS, cut, strict=True)))
+    names = (shortened(text, MAX_TEXT) for text in known.parameters[:MAX_NAMES])
+    return msgspec.structs.replace(
+        known, **dict(zip(_TEXTS, cut, strict=True)), parameters=tuple(names)
+    )
 
 
 class _PassRows(NamedTuple):

@@ -84,6 +84,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         device: Where it runs.
         location: The line that made it, empty if not known.
         module: The part of a model that made it, empty outside a model.
+        parameters: What the leaf of an AccumulateGrad is called.
         sequence_nr: The later it was made, the earlier it runs; -1 is the largest.
         status: How it ended; None if it did not run.
         error: What it raised, or its pass if it did not run for that.
@@ -119,6 +120,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     device: str
     location: str
     module: str
+    parameters: tuple[str, ...]
     sequence_nr: int
     status: NodeStatus | None
     error: str
@@ -173,6 +175,7 @@ def explain(trace: Trace, task: int, node: int) -> Explanation:
         device=about.device,
         location=about.location,
         module=about.module,
+        parameters=about.parameters,
         sequence_nr=about.sequence_nr,
         status=None if run is None else run.status,
         error=begun.error if run is None else run.error,

@@ -12,10 +12,11 @@ from gradviz.trace.model import Trace
 from gradviz.trace.strings import shortened
 from gradviz.trace.table import Column
 
-#: Its class; the part of a model and the line that made it; the length of its longest
+#: Its class; the part of a model that made it, the parameter that it accumulates into
+#: (all its names), and the line; the length of its longest
 #: path to a leaf; where it ran; how that ended.
 Label: TypeAlias = Literal[
-    "name", "module", "source", "depth", "device", "thread", "status"
+    "name", "module", "parameter", "source", "depth", "device", "thread", "status"
 ]
 
 LABELS: Final[tuple[Label, ...]] = get_args(Label)
@@ -49,6 +50,9 @@ def labels(trace: Trace, runs: Executions, of: Label) -> Labels:
             texts, place = list(STATUSES), runs.status
         case "source":
             texts, place = trace.nodes.names(runs.node, "location")
+        case "parameter":
+            texts, place = trace.nodes.names(runs.node, "parameter")
+            texts = [one.replace("\n", ", ") for one in texts]
         case _:
             texts, place = trace.nodes.names(runs.node, of)
     texts = [shortened(one, MAX_TEXT) for one in texts]

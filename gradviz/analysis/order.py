@@ -7,6 +7,8 @@ import msgspec
 import numpy as np
 
 from gradviz.analysis.executions import (
+    MAX_NAMES,
+    MAX_TEXT,
     Executions,
     NodeStatus,
     as_list,
@@ -17,6 +19,7 @@ from gradviz.analysis.passes import MAX_PASSES
 from gradviz.analysis.processor_waits import processor_waits
 from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.model import Trace
+from gradviz.trace.strings import shortened
 from gradviz.trace.table import Column
 
 SCHEMA: Final = "gradviz.order"
@@ -60,6 +63,7 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
         location: The line of the program that made it, empty if that is not known.
         shapes: Of the gradient at each of its inputs, None for any; of very many inputs
             or dimensions the first.
+        parameters: What the leaf of an AccumulateGrad is called.
         thread_time_ns: For how long its thread was running meanwhile; None if unknown.
         processor_wait_ns: How long it was not, and nothing known says why; see
             `gradviz.analysis.processor_waits`.
@@ -80,6 +84,7 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
     module: str = ""
     location: str = ""
     shapes: tuple[tuple[int, ...] | None, ...] = ()
+    parameters: tuple[str, ...] = ()
     thread_time_ns: int | None = None
     processor_wait_ns: int = 0
 
@@ -174,6 +179,18 @@ def _ranks(trace: Trace, runs: Executions, sort: OrderKey) -> Column:
             return labels(trace, runs, sort).place
 
 
+def _parameters(trace: Trace, runs: Executions) -> Iterator[tuple[str, ...]]:
+    """The names of the leaf of each, as `definition` has them."""
+    texts, place = trace.nodes.names(runs.node, "parameter")
+    found = [
+        tuple(shortened(name, MAX_TEXT) for name in text.split("\n")[:MAX_NAMES])
+        if text not in {"", "?"}
+        else ()
+        for text in texts
+    ]
+    return map(found.__getitem__, place.tolist())
+
+
 def _rows(
     trace: Trace, runs: Executions, index: Column, lost_ns: Column
 ) -> tuple[OrderRow, ...]:
@@ -201,6 +218,7 @@ def _rows(
                 None if one is None else one.shape[:MAX_DIMENSIONS]
                 for one in inputs[:MAX_INPUTS]
             ),
+            parameters=parameters,
             thread_time_ns=run.thread_time_ns,
             processor_wait_ns=processor_wait_ns,
         )
@@ -211,6 +229,7 @@ def _rows(
             device,
             module,
             location,
+            parameters,
             sequence_nr,
             topological_nr,
             inputs,
@@ -222,6 +241,7 @@ def _rows(
             texts("device"),
             texts("module"),
             texts("source"),
+            _parameters(trace, runs),
             trace.nodes.sequence_nrs(runs.node).tolist(),
             trace.nodes.topological_nrs(runs.node).tolist(),
             trace.nodes.inputs(runs.node),

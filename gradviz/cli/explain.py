@@ -28,8 +28,9 @@ def command(words: tuple[str, ...], task: str, as_json: bool) -> None:
     """Say why a node ran when it did, or why it did not.
 
     NODE is an id (27), a name (MulBackward0, or MulBackward0:3 for the fourth of that
-    name that ran), the line that made it (model.py:12), or a part of a model
-    (Net.layers.0), as far as that means one node of the pass.
+    name that ran), the line that made it (model.py:12), a part of a model
+    (Net.layers.0), or a parameter (Net.layers.0.weight, 0.weight), as far as that means
+    one node of the pass.
 
     Example:
         gradviz explain first.gvt SumBackward0

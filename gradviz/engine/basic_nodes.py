@@ -1,7 +1,9 @@
 """The nodes that the engine itself needs: where a pass begins, and where it ends."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from typing import Final
 
 from gradviz.backends.base import device_of
 from gradviz.backends.device import CPU, Device
@@ -38,6 +40,10 @@ class GraphRoot(Node):
         """The gradients of the roots, as the caller gave them."""
         del grads
         return self.gradients
+
+
+#: Where a leaf has the names by which models know it: a tuple for each model.
+NAMES_IN_MODELS: Final = "_names_in_models"
 
 
 class AccumulateGrad(Node):
@@ -85,6 +91,16 @@ class AccumulateGrad(Node):
     @post_hooks.setter
     def post_hooks(self, hooks: tuple[Callable[[Leaf], object], ...]) -> None:
         self.hooks_to_add_to().of_tensors.post_accumulate = hooks
+
+    def leaf_names(self) -> tuple[str, ...]:
+        """What its leaf is called: in models, else by who gave it a ``name``."""
+        own = getattr(self.leaf, "__dict__", {})
+        # One call into C: a model may be named on another thread.
+        names = tuple(own.get(NAMES_IN_MODELS, {}).values())
+        if names:
+            return tuple(itertools.chain.from_iterable(names))
+        name = own.get("name")
+        return (name,) if isinstance(name, str) and name else ()
 
     def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """Accumulate; there is nothing to hand on."""

@@ -112,6 +112,7 @@ def nodes_rows(trace: Trace) -> Iterator[TableRow]:
             node.module or None,
             node.location or None,
             inputs_in_words(node),
+            ", ".join(node.parameters) or None,
         )
 
 

@@ -64,7 +64,8 @@ _ALL: Final = (
         "nodes",
         rows.nodes_rows,
         """node integer, name text, sequence_nr integer, topological_nr integer,
-        device text, module text, location text, inputs text""",
+        device text, module text, location text, inputs text,
+        parameters text""",
     ),
     _table(
         "edges",

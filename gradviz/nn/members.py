@@ -60,6 +60,7 @@ class Members:
                 f"method."
             )
         known[name] = param
+        naming.forget()
 
     def register_buffer(
         self, name: str, tensor: Tensor | None, persistent: bool = True

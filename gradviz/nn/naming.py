@@ -9,6 +9,11 @@ in the order in which they were first called: ``Linear``, ``Linear#2``; or what
 `name_root` was given. No two roots ever have the same, even when one of them is gone,
 so nodes of two models are never taken for those of one.
 
+A parameter is called by the path of its module and its own name there, by each of them
+if several modules share it: ``Generator.layers.0.weight``. It has these names itself,
+from when the model is first called after a change of it, so that a leaf that was
+replaced keeps the one that it had until then, and nobody has to look one up.
+
 A module may be a root at one time and a part at another, or a part of two roots: it has
 the path under which it runs.
 """
@@ -19,6 +24,7 @@ from collections.abc import Iterator, Mapping
 from contextvars import Token
 from typing import Any, Final, Protocol, TypeVar
 
+from gradviz.engine.basic_nodes import NAMES_IN_MODELS
 from gradviz.engine.node import MODULE_PATH, MODULE_PATHS
 
 
@@ -27,6 +33,14 @@ class ModuleTree(Protocol):
 
     def named_modules(self) -> Iterator[tuple[str, Any]]:
         """All modules and their names."""
+
+    @property
+    def _parameters(self) -> Mapping[str, Any]:
+        """Its own parameters; some names may have None."""
+
+    @property
+    def _modules(self) -> dict[str, Any]:
+        """The modules that it is made of; some names may have None."""
 
 
 M = TypeVar("M", bound=ModuleTree)
@@ -40,6 +54,14 @@ _numbers: Final[dict[str, Iterator[int]]] = {}
 
 #: The paths in each model that has run, until any module anywhere changes.
 _known: "weakref.WeakKeyDictionary[ModuleTree, Mapping[int, str]]" = (
+    weakref.WeakKeyDictionary()
+)
+
+#: Modules that are shared at many levels have very many paths; so many are walked.
+MAX_PATHS: Final = 100_000
+
+#: The parameters that have names in each model.
+_named: "weakref.WeakKeyDictionary[ModuleTree, list[weakref.ref[Any]]]" = (
     weakref.WeakKeyDictionary()
 )
 
@@ -69,8 +91,11 @@ def name_root(module: M, name: str) -> M:
             f"which separates the names in a path, and '#', which precedes a number"
         )
     if _roots.get(module, "").partition("#")[0] != name:
+        former = _roots.get(module)
         _roots[module] = _numbered(name)
         _known.pop(module, None)
+        if former is not None:
+            _forget_names(module, former)
     return module
 
 
@@ -109,8 +134,41 @@ def _paths_below(module: ModuleTree) -> Mapping[int, str]:
             id(one): f"{root}.{name}" if name else root
             for name, one in module.named_modules()
         }
+        _name_parameters(module, root)
         _known[module] = paths
     return paths
+
+
+def _name_parameters(module: ModuleTree, root: str) -> None:
+    """Give the parameters of a model their names, and those that left it none."""
+    _forget_names(module, root)
+    found: dict[int, tuple[Any, list[str]]] = {}
+    pending: list[tuple[str, ModuleTree, frozenset[int]]] = [
+        (root, module, frozenset())
+    ]
+    for _ in range(MAX_PATHS):
+        if not pending:
+            break
+        path, one, above = pending.pop()
+        for name, parameter in one._parameters.items():
+            if parameter is not None:
+                _, names = found.setdefault(id(parameter), (parameter, []))
+                names.append(f"{path}.{name}")
+        pending += [
+            (f"{path}.{name}", below, above | {id(one)})
+            for name, below in reversed(one._modules.items())
+            if below is not None and id(below) not in above
+        ]
+    for parameter, names in found.values():
+        of_models = parameter.__dict__.setdefault(NAMES_IN_MODELS, {})
+        of_models[root] = tuple(names)
+    _named[module] = [weakref.ref(parameter) for parameter, _ in found.values()]
+
+
+def _forget_names(module: ModuleTree, root: str) -> None:
+    for reference in _named.pop(module, ()):
+        if (former := reference()) is not None:
+            former.__dict__.get(NAMES_IN_MODELS, {}).pop(root, None)
 
 
 def _numbered(name: str) -> str:

@@ -53,6 +53,8 @@ class NodeRow(msgspec.Struct, frozen=True, array_like=True):
         edges: Node id (-1: none) and input_nr by turns.
         inputs: An index into the inputs each, -1 for none.
         module: Index into the strings, -1 outside a model; older traces have none.
+        parameter: Index into the strings: what the leaf of an AccumulateGrad is called,
+            a line for each of its names; -1 if it has none, or in older traces.
     """
 
     id: Integer
@@ -63,6 +65,7 @@ class NodeRow(msgspec.Struct, frozen=True, array_like=True):
     edges: list[Integer]
     inputs: list[Integer]
     module: Integer = -1
+    parameter: Integer = -1
 
 
 class InputRow(msgspec.Struct, frozen=True, array_like=True):

@@ -24,8 +24,10 @@ _MAX_PENDING: Final = 200_000
 _Inputs: TypeAlias = Sequence[MetadataLike | None]
 
 #: What is read of a node: id, sequence_nr, topological_nr and edges, then name, device,
-#: module and inputs, which many nodes share.
-_Node: TypeAlias = tuple[int, int, int, list[int], tuple[str, object, str, _Inputs]]
+#: module, names of its leaf and inputs, which many nodes share.
+_Node: TypeAlias = tuple[
+    int, int, int, list[int], tuple[str, object, str, str, _Inputs]
+]
 
 
 class PendingGraph:
@@ -40,29 +42,35 @@ class PendingGraph:
     def __init__(self, strings: Strings, *, defines_again: bool = False) -> None:
         self._strings = strings
         self._defines_again = defines_again
-        self._defined: set[int] = set()
+        #: The names of the leaf of each node, by which it may have to be defined anew.
+        self._defined: dict[int, str] = {}
         self._nodes: list[_Node] = []
         self._known_queues: set[int] = set()
         self._queues: list[QueueRow] = []
         # The writer's own:
-        self._shared: dict[Hashable, tuple[int, int, int, list[int]]] = {}
+        self._shared: dict[Hashable, tuple[int, int, int, int, list[int]]] = {}
         self._inputs: dict[Hashable, int] = {}
         self._num_inputs = 0
         self._new_inputs: list[InputRow] = []
 
     def define_nodes(self, nodes: Iterable[NodeLike]) -> None:
-        """Read those of `nodes` that are not defined yet. Any thread; never raises."""
+        """Read those of `nodes` that are not defined yet. Any thread; never raises.
+
+        So are those whose leaf has other names by now: a model was changed.
+        """
         defined, pending = self._defined, self._nodes
         if self._defines_again or len(defined) > _MAX_KNOWN:
             defined.clear()
         for node in nodes:
-            if node.id in defined or len(pending) >= _MAX_PENDING:
-                continue
             try:
-                pending.append(_read(node))
+                is_leaf = node.sequence_nr == MAX_SEQUENCE_NR
+                names = _leaf_names(node) if is_leaf else ""
+                if defined.get(node.id) == names or len(pending) >= _MAX_PENDING:
+                    continue
+                pending.append(_read(node, names))
             except Exception:  # noqa: BLE001 - its name, say, may be code that fails
                 continue
-            defined.add(node.id)
+            defined[node.id] = names
 
     def define_queue(self, queue: int, name: str, device: int) -> None:
         """Note a queue, the first time. Any thread."""
@@ -73,11 +81,7 @@ class PendingGraph:
 
     def known(self) -> tuple[set[int], set[int]]:
         """Texts and inputs that nodes may refer to again without a definition."""
-        texts = {
-            text
-            for name, device, module, _ in self._shared.values()
-            for text in (name, device, module)
-        }
+        texts = {text for *several, _ in self._shared.values() for text in several}
         return texts, set(self._inputs.values())
 
     def take(self) -> tuple[list[NodeRow], list[InputRow], list[QueueRow]]:
@@ -103,22 +107,31 @@ class PendingGraph:
             if len(self._shared) >= _MAX_KNOWN:
                 self._shared.clear()
             self._shared[shared] = indices
-        name, device, module, inputs = indices
+        name, device, module, parameter, inputs = indices
         if sequence_nr == MAX_SEQUENCE_NR:
             sequence_nr = -1
         return NodeRow(
-            number, name, sequence_nr, topological_nr, device, edges, inputs, module
+            number,
+            name,
+            sequence_nr,
+            topological_nr,
+            device,
+            edges,
+            inputs,
+            module,
+            parameter,
         )
 
     def _index(
-        self, name: str, device: object, module: str, inputs: _Inputs
-    ) -> tuple[int, int, int, list[int]]:
+        self, name: str, device: object, module: str, parameter: str, inputs: _Inputs
+    ) -> tuple[int, int, int, int, list[int]]:
         intern = self._strings.intern
         indices = [-1 if one is None else self._index_input(one) for one in inputs]
         return (
             intern(name),
             intern(str(device)),
             intern(module) if module else -1,
+            intern(parameter) if parameter else -1,
             indices,
         )
 
@@ -138,7 +151,7 @@ class PendingGraph:
         return index
 
 
-def _read(node: NodeLike) -> _Node:
+def _read(node: NodeLike, leaf_names: str) -> _Node:
     edges: list[int] = []
     for edge in node.next_edges:
         after = edge.node
@@ -152,6 +165,15 @@ def _read(node: NodeLike) -> _Node:
             str(type(node).name(node)),  # a user may have a `name` on the node itself
             node.runs_on,
             node.module_path,
+            leaf_names,
             tuple(node.input_metadata),
         ),
     )
+
+
+def _leaf_names(node: NodeLike) -> str:
+    """The names of the parameter into which an AccumulateGrad adds, a line each."""
+    tell = getattr(type(node), "leaf_names", None)
+    if tell is None:
+        return ""
+    return "\n".join(name.replace("\n", " ") for name in tell(node))

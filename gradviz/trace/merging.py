@@ -141,6 +141,9 @@ class _Whole:
             ],
             inputs=[self._input(one, expected, inputs) for expected in node.inputs],
             module=self._string(node.module) if node.module else -1,
+            parameter=self._string("\n".join(node.parameters))
+            if node.parameters
+            else -1,
         )
 
     def _input(

@@ -63,6 +63,8 @@ class NodeDefinition(msgspec.Struct, frozen=True, kw_only=True):
             that is not known.
         module: The part of a model that made it, such as ``encoder.0.linear``; empty
             outside a model.
+        parameters: What the leaf of an AccumulateGrad is called, such as
+            ``Net.encoder.0.weight``: all its names, if models share it.
     """
 
     id: int
@@ -74,6 +76,7 @@ class NodeDefinition(msgspec.Struct, frozen=True, kw_only=True):
     inputs: tuple[InputDefinition | None, ...]
     location: str = ""
     module: str = ""
+    parameters: tuple[str, ...] = ()
 
 
 class EdgeColumns(NamedTuple):
@@ -97,7 +100,7 @@ class NodeDefinitions(Mapping[int, NodeDefinition], abc.ABC):
     def names(
         self,
         nodes: Narrow,
-        of: Literal["name", "device", "module", "location"] = "name",
+        of: Literal["name", "device", "module", "location", "parameter"] = "name",
     ) -> tuple[list[str], Column]:
         """The names of many nodes: each name once, and of each node which it has.
 

@@ -32,6 +32,7 @@ _SINGLE: Final = (
     "topological_nr",
     "device",
     "module",
+    "parameter",
 )
 
 #: So many rows wait to become columns.
@@ -156,7 +157,7 @@ class Nodes(NodeDefinitions):
     def names(
         self,
         nodes: Narrow,
-        of: Literal["name", "device", "module", "location"] = "name",
+        of: Literal["name", "device", "module", "location", "parameter"] = "name",
     ) -> tuple[list[str], Column]:
         """See `NodeDefinitions.names`."""
         if of == "location":
@@ -245,6 +246,9 @@ class Nodes(NodeDefinitions):
             if created < 0
             else self._texts.all[self._created.narrow("location")[created]],
             module="" if number["module"] == -1 else self._texts[number["module"]],
+            parameters=()
+            if number["parameter"] == -1
+            else tuple(self._texts[number["parameter"]].split("\n")),
         )
 
     def _input(self, index: int) -> InputDefinition | None:

@@ -60,7 +60,7 @@ def test_several_are_told_with_addresses_that_mean_one(trace):
         ("77", "pass 0 has no node 77; it has 4, from 1 to 4"),
         ("Mull", "pass 0 has no node 'Mull'. Did you mean"),
         ("Mul:7", "2 nodes called 'Mul', from Mul:0 to Mul:1: there is no 'Mul:7'"),
-        ("%%%", "a node is an id, a name as MulBackward0:2, a line or a module"),
+        ("%%%", "a node is an id, a name as MulBackward0:2, a line, a module or a"),
         ("", "a node is an id"),
         ("9" * 5_000, "pass 0 has no node '999"),
         ("Mul:" + "9" * 5_000, "there is no 'Mul:999"),
@@ -90,3 +90,59 @@ def test_a_line_and_a_module_are_addresses():
     assert find_node(trace, task, trace.nodes[tanh].module) == tanh
     with pytest.raises(NoSuchNodeError, match=f"'{line}' means 2 nodes"):
         find_node(trace, task, line)
+
+
+@pytest.fixture(scope="module")
+def model():
+    class Net(gv.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder = gv.nn.Sequential(gv.nn.Linear(2, 2), gv.nn.Linear(2, 2))
+            self.head = gv.nn.Linear(2, 2)
+            self.head.weight = self.encoder[1].weight
+
+        def forward(self, x):
+            return self.head(self.encoder(x))
+
+    with record() as recording:
+        gv.nn.name_root(Net(), "net")(gv.ones(1, 2)).sum().backward()
+    return recording.trace
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("net.encoder.0.weight", "net.encoder.0.weight"),
+        ("encoder.0.weight", "net.encoder.0.weight"),
+        ("0.bias", "net.encoder.0.bias"),
+        ("head.weight", "net.head.weight"),
+        ("encoder.1.weight", "net.head.weight"),
+    ],
+)
+def test_a_leaf_is_found_by_any_name_of_its_parameter_or_by_its_end(
+    model, address, name
+):
+    (task,) = model.tasks
+
+    found = model.nodes[find_node(model, task, address)]
+
+    assert found.name == "AccumulateGrad"
+    assert name in found.parameters
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("encoder.0.wieght", "Did you mean 'encoder.0.weight'"),
+        ("coder.0.weight", "Did you mean 'encoder.0.weight'"),
+        ("bias", "means 3 nodes"),
+        ("bias", "net.encoder.0.bias"),
+    ],
+)
+def test_what_no_parameter_or_several_are_called_names_those_there_are(
+    model, address, words
+):
+    with pytest.raises(NoSuchNodeError) as error:
+        find_node(model, model.tasks[0], address)
+
+    assert words in str(error.value)

@@ -38,6 +38,7 @@ def test_a_row_holds_what_the_trace_says_of_a_node(pair):
         "module": "",
         "location": first.location,
         "shapes": ((3, 2),),
+        "parameters": (),
         "thread_time_ns": None,
         "processor_wait_ns": 0,
     }
@@ -219,6 +220,7 @@ def brute_force(trace, task, sort, filters):
         return {
             "name": known.name,
             "module": known.module,
+            "parameter": ", ".join(known.parameters),
             "source": known.location,
             "depth": known.topological_nr,
             "device": known.device,

@@ -28,6 +28,7 @@ ORDER_KEYS = {
     "module",
     "location",
     "shapes",
+    "parameters",
     "thread_time_ns",
     "processor_wait_ns",
 }
@@ -237,7 +238,10 @@ def test_an_order_shows_some_rows_in_another_order(trace_path, call) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--filter", "colour=red"), "with one of the keys name, module, source"),
+        (
+            ("--filter", "colour=red"),
+            "with one of the keys name, module, parameter, source",
+        ),
         (("--filter", "name"), "'name' is no KEY=TEXT"),
         (("--sort", "colour"), "'start', 'duration', 'wait', 'name'"),
         (("--limit", "0"), "0 is not in the range x>=1"),

@@ -66,6 +66,8 @@ def sentences(one: Explanation) -> Iterator[str]:
 
 def _head(one: Explanation) -> str:
     parts = [f"{name_text(one.name)}, node {one.node} of pass {one.task}"]
+    if one.parameters:
+        parts.append(f"of {clean(' = '.join(one.parameters))}")
     if one.device:
         parts.append(f"on {clean(one.device)}")
     if one.location:

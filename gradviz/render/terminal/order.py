@@ -22,6 +22,7 @@ ALWAYS: Final = ("#", "node", "name", "took", "lost", "queued", "status")
 IMPORTANT: Final = (
     "seq",
     "device",
+    "parameter",
     "module",
     "thread",
     "running",
@@ -72,6 +73,7 @@ def _columns(rows: Sequence[OrderRow]) -> Mapping[str, Sequence[str]]:
         "node": lambda row: str(row.node),
         "name": lambda row: name_text(row.name),
         "module": lambda row: clean(row.module),
+        "parameter": lambda row: clean(" = ".join(row.parameters)),
         "line": lambda row: clean(place(row.location)),
         "shape": _shapes,
         "seq": _sequence_nr,
@@ -92,7 +94,7 @@ def _columns(rows: Sequence[OrderRow]) -> Mapping[str, Sequence[str]]:
         "status": _status,
     }
     cells = {name: list(map(text, rows)) for name, text in told.items()}
-    may_be_empty = {"module", "line", "shape", "running", "lost", "status"}
+    may_be_empty = {"module", "parameter", "line", "shape", "running", "lost", "status"}
     return {
         name: column
         for name, column in cells.items()

@@ -19,7 +19,7 @@ NOTHING: Final = "-"
 EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 
 #: Texts of which the end says more than the beginning.
-PATH_COLUMNS: Final = frozenset({"module", "line"})
+PATH_COLUMNS: Final = frozenset({"module", "parameter", "line"})
 
 TEXT_COLUMNS: Final = PATH_COLUMNS | frozenset(
     {

@@ -12,6 +12,7 @@ def make(**changes):
         "device": "cpu",
         "location": "/home/u/main.py:7",
         "module": "Net.layers.0",
+        "parameters": (),
         "sequence_nr": 3,
         "status": "completed",
         "error": "",
@@ -73,6 +74,10 @@ def test_a_node_is_told_in_the_order_in_which_things_happened_to_it(shown):
     ("changes", "words"),
     [
         ({"is_root": True}, "The pass began with it."),
+        (
+            {"parameters": ("Net.a.weight", "Net.b.weight")},
+            "node 9 of pass 4, of Net.a.weight = Net.b.weight, on cpu",
+        ),
         (
             {"ended_ns": 9_009_700, "thread_time_ns": 2_000_000},
             "It ran on thread 2 gradviz-sim:0 for 9 ms, 2 ms of it on a processor.",

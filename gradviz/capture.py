@@ -18,6 +18,8 @@ from gradviz import thread_handovers
 from gradviz.backends.stream import made_at
 from gradviz.errors import TraceError, UserError
 from gradviz.flight_recorder import REASONS, FlightRecorder, RingRecorder
+from gradviz.optim.optimizer import after_step
+from gradviz.recording_options import RecordingOptions
 from gradviz.silent_locks import has_silent_lock
 from gradviz.stream_names import name_of_stream
 from gradviz.trace import probe
@@ -46,6 +48,8 @@ _EVERYTHING: Final = Scope()
 
 #: What is worth a dump if it leaves a ``with`` block; SystemExit is no failure.
 _TELLING: Final = (Exception, KeyboardInterrupt)
+
+_NO_OPTIONS: Final = RecordingOptions()
 
 #: Called with every recording once it is closed, for those who look after all of them.
 after_close: Final[list[Callable[["Recording"], None]]] = []
@@ -356,19 +360,44 @@ def start_recording(
     return Recording(path, force=force, scope=scope, dump_on=dump_on)
 
 
+def record_program(
+    path: str | os.PathLike[str],
+    options: RecordingOptions = _NO_OPTIONS,
+    *,
+    force: bool = False,
+) -> Recording:
+    """Record a program that does not know of it, until it ends.
+
+    If only some steps are recorded, each that an optimizer makes ends one.
+
+    Raises:
+        UserError: The file cannot be made, or exists and `force` is false; or the
+            options make no sense.
+    """
+    scope, reasons = options.scope(), options.reasons()
+    recording = start_recording(path, force=force, scope=scope, dump_on=reasons)
+    if scope.schedule is not None:
+        after_step[:] = [recording.step]
+    return recording
+
+
 def start_from_environment() -> Recording | None:
     """Record the whole program if the variable ``GRADVIZ_TRACE`` asks for it.
 
     ``1`` records into ``gradviz-<program>.<pid>.gvt``, anything else but ``0`` is the
-    path of a file. What prevents it is a warning: the program itself is not at fault.
+    path of a file, where ``{pid}`` stands for the number of the process. The variables
+    that set the options of ``gradviz run`` say what is kept. What prevents it is a
+    warning: the program itself is not at fault.
     """
     wanted = os.environ.get("GRADVIZ_TRACE", "")
     if wanted in ("", "0"):
         return None
     program = re.sub(r"[^\w.-]+", "_", Path(sys.argv[0]).stem) or "python"
-    path = f"gradviz-{program}.{os.getpid()}.gvt" if wanted == "1" else wanted
+    path = f"gradviz-{program}.{{pid}}.gvt" if wanted == "1" else wanted
+    path = path.replace("{pid}", str(os.getpid()))
+    options = RecordingOptions.of_environment()
     try:
-        return start_recording(path)
+        return record_program(path, options)
     except UserError as error:
         warnings.warn(f"GRADVIZ_TRACE={wanted}: {error}", RuntimeWarning, stacklevel=2)
         return None

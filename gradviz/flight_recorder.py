@@ -28,6 +28,20 @@ from gradviz.whole_file import write_whole
 REASONS: Final = ("exception", "signal", "timeout", "end")
 
 
+def reasons_of(names: Iterable[str]) -> frozenset[str]:
+    """Some of `REASONS`.
+
+    Raises:
+        UserError: One of them is none.
+    """
+    reasons = frozenset(names)
+    if wrong := reasons.difference(REASONS):
+        raise UserError(
+            f"dump_on has {min(wrong)!r}, expected some of {', '.join(REASONS)}"
+        )
+    return reasons
+
+
 class RingRecorder(Recorder):
     """A recorder that says when an error has left a backward.
 
@@ -71,11 +85,7 @@ class FlightRecorder:
         self, path: Path | None, reasons: Iterable[str], *, force: bool
     ) -> None:
         self._path = path
-        self._reasons = frozenset(reasons)
-        if wrong := self._reasons.difference(REASONS):
-            raise UserError(
-                f"dump_on has {min(wrong)!r}, expected some of {', '.join(REASONS)}"
-            )
+        self._reasons = reasons_of(reasons)
         if path is not None:
             if not force and os.path.lexists(path):
                 raise exists_already(path)

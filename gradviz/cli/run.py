@@ -13,16 +13,19 @@ from typing import Final
 
 import click
 
-from gradviz.capture import Recording, load_trace, start_recording
+from gradviz.capture import Recording, load_trace, record_program
 from gradviz.cli import program
+from gradviz.cli.children import Children
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import force_option, open_option, quiet_option
 from gradviz.cli.then import Words, opened, run_then
 from gradviz.cli.writing import STDOUT
 from gradviz.engine import default_engine
 from gradviz.errors import UserError
+from gradviz.recording_options import RecordingOptions
 from gradviz.render.text import count
 from gradviz.stream_check import StreamCheck
+from gradviz.trace.scope import STACKS
 
 LONGEST_LABEL: Final = 100
 
@@ -67,6 +70,52 @@ class RunCommand(click.Command):
     "0 never does. SIGUSR1 makes the same report at any time.",
 )
 @click.option(
+    "--schedule",
+    default="",
+    metavar="wait=N,warmup=N,active=N,repeat=N",
+    help="Record only the active steps, as torch.profiler does. A step ends with the "
+    "step() of an optimizer.",
+)
+@click.option(
+    "--events",
+    default="",
+    metavar="KIND,...",
+    help="Record only these kinds of events, as 'node_*'; or all but those that begin "
+    "with !, as '!tensor_saved'.",
+)
+@click.option(
+    "--only",
+    default="",
+    metavar="NODE,...",
+    help="Record the events of only these nodes: names or modules, as 'encoder.*'.",
+)
+@click.option(
+    "--stacks",
+    type=click.Choice(STACKS),
+    default="leaf",
+    show_default=True,
+    help="Keep the line of the program that made each node, or none.",
+)
+@click.option(
+    "--ring",
+    default="",
+    metavar="SIZE",
+    help="Keep only what happened last, as much as SIZE (64MB), until there is reason "
+    "to write it.",
+)
+@click.option(
+    "--dump-on",
+    default="",
+    metavar="REASON,...",
+    help="When to write the ring: exception, signal, timeout, end. [default: all]",
+)
+@click.option(
+    "--follow-children",
+    is_flag=True,
+    help="Record the processes that the program starts too, each into a trace beside "
+    "this one.",
+)
+@click.option(
     "--check-streams",
     is_flag=True,
     help="Report work on two streams that uses the same memory in no order, and exit "
@@ -95,6 +144,13 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
     force: bool,
     quiet: bool,
     watchdog: float,
+    schedule: str,
+    events: str,
+    only: str,
+    stacks: str,
+    ring: str,
+    dump_on: str,
+    follow_children: bool,
     check_streams: bool,
     then: tuple[tuple[str, ...], ...],
     is_opened: bool,
@@ -125,13 +181,22 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
         args_of_run = click.get_current_context().meta[_ARGS]
         return run_then(args_of_run, path, then, force=force)
     check = StreamCheck() if check_streams else None
+    options = RecordingOptions(schedule, events, only, stacks, ring, dump_on)
+    try:
+        options.scope(), options.reasons()
+    except UserError as error:
+        raise click.UsageError(str(error)) from None
+    begin = partial(record_program, options=options, force=force)
 
     def start() -> None:
-        recording = start_recording(path, force=force)
+        _report_on_hangs(watchdog)  # first: the signal is for the recording, too
+        recording = begin(path)
+        children = Children(path, options, begin) if follow_children else None
         # The program's own exit handlers and its threads come to their end before
         # this handler, registered first, is called.
-        atexit.register(_finish, recording, path, os.getpid(), quiet=quiet)
-        _report_on_hangs(watchdog)
+        atexit.register(
+            _finish, recording, path, os.getpid(), children=children, quiet=quiet
+        )
         if check is not None:
             check.start()
             atexit.register(_tell_of_races, check, os.getpid())
@@ -173,7 +238,14 @@ def _slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "_", name)[:LONGEST_LABEL]
 
 
-def _finish(recording: Recording, path: Path, pid: int, *, quiet: bool) -> None:
+def _finish(
+    recording: Recording,
+    path: Path,
+    pid: int,
+    *,
+    children: Children | None,
+    quiet: bool,
+) -> None:
     """Close the trace and say what is in it."""
     if os.getpid() != pid:  # a forked child leaves its parent's trace alone
         return
@@ -184,16 +256,22 @@ def _finish(recording: Recording, path: Path, pid: int, *, quiet: bool) -> None:
     if quiet:
         return
     tasks, nodes, events, dropped = recording.counts
-    if tasks:
+    if not path.exists():
+        note(f"there was no reason to write {path}, and it is not there")
+    elif tasks:
         note(
             f"recorded {count(tasks, 'backward')}, {count(nodes, 'node')}, "
             f"{count(events, 'event')} ({dropped:,} dropped) in {path}"
         )
     else:
         note(f"the program ran no backward pass; {path} is a trace without one")
-    for hint in _elsewhere(tasks):
-        note(hint)
-    if tasks:
+    if children is not None:
+        for trace in children.traces():
+            note(f"another process has left {trace}")
+    else:
+        for hint in _elsewhere(tasks):
+            note(hint)
+    if tasks and path.exists():
         note_next("show order", path)
 
 
@@ -215,8 +293,8 @@ def _elsewhere(tasks: int) -> Iterator[str]:
         yield "the program imported torch: no pass of PyTorch's own engine is recorded"
     if not tasks and _had_children():
         yield (
-            "the program had other processes: no pass of theirs is recorded; those "
-            "that are spawned, not forked, do it themselves if GRADVIZ_TRACE=1 is set"
+            "the program had other processes: no pass of theirs is recorded; "
+            "--follow-children does that"
         )
 
 

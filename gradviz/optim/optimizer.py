@@ -32,11 +32,17 @@ StepMethod = TypeVar("StepMethod", bound=Callable[..., Any])
 _numbers: Final = itertools.count()
 
 
+#: Called whenever an optimizer has made a step.
+after_step: Final[list[Callable[[], None]]] = []
+
+
 def _reported(step: StepMethod) -> StepMethod:
     """`step`, and who listens is told of it."""
 
     @functools.wraps(step)
     def reported(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        if after_step and not self._is_stepping:
+            return _followed(reported, self, args, kwargs)
         if (listener := probe.current) is None:
             return step(self, *args, **kwargs)
         call, has_failed = next(_numbers), True
@@ -49,6 +55,23 @@ def _reported(step: StepMethod) -> StepMethod:
         return result
 
     return reported  # type: ignore[return-value]
+
+
+def _followed(
+    step: Callable[..., Any],
+    optimizer: "Optimizer",
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:  # noqa: ANN401 - what the step returns
+    """The step that was called, not one inside of it, and what follows it."""
+    optimizer._is_stepping = True
+    try:
+        result = step(optimizer, *args, **kwargs)
+    finally:
+        optimizer._is_stepping = False
+    for call in tuple(after_step):
+        call()
+    return result
 
 
 class Optimizer:
@@ -71,6 +94,9 @@ class Optimizer:
 
     Source: torch/optim/optimizer.py.
     """
+
+    #: Whether `step` has been called and has not returned.
+    _is_stepping = False
 
     #: Whether all that is kept of a parameter has its shape.
     _keeps_shapes: ClassVar[bool] = True

@@ -1,0 +1,90 @@
+"""How a recording is asked for in words: on the command line, in the environment."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple, Self
+
+from gradviz.errors import UserError
+from gradviz.flight_recorder import REASONS, reasons_of
+from gradviz.trace.schedule import StepSchedule, schedule
+from gradviz.trace.scope import Scope, scope_of
+
+#: What the variables begin with that say what ``gradviz run`` is asked for, which hold
+#: for ``GRADVIZ_TRACE`` too.
+_PREFIX: Final = "GRADVIZ_RUN_"
+
+
+class RecordingOptions(NamedTuple):
+    """What `gradviz.record` is asked for, as texts; an empty one asks for nothing.
+
+    Attributes:
+        schedule: Such as ``wait=1,warmup=1,active=3,repeat=2``.
+        events: Patterns with commas between them.
+        only: Patterns with commas between them.
+        stacks: ``none`` or ``leaf``.
+        ring: A size, such as ``64MB``.
+        dump_on: Reasons with commas between them.
+    """
+
+    schedule: str = ""
+    events: str = ""
+    only: str = ""
+    stacks: str = ""
+    ring: str = ""
+    dump_on: str = ""
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """What variables ask for."""
+        return cls(
+            *(environment.get(f"{_PREFIX}{one.upper()}", "") for one in cls._fields)
+        )
+
+    def variables(self) -> Iterator[tuple[str, str]]:
+        """The variables that ask another process for the same."""
+        for name, text in zip(self._fields, self, strict=True):
+            if text:
+                yield f"{_PREFIX}{name.upper()}", text
+
+    def scope(self) -> Scope:
+        """What is to be kept.
+
+        Raises:
+            UserError: It makes no sense.
+        """
+        return scope_of(
+            schedule=_schedule(self.schedule) if self.schedule else None,
+            events=_split(self.events),
+            only=_split(self.only),
+            stacks=self.stacks or "leaf",
+            ring=self.ring or None,
+        )
+
+    def reasons(self) -> frozenset[str]:
+        """When a ring is written.
+
+        Raises:
+            UserError: There is no ring, or no such reason.
+        """
+        if self.dump_on and not self.ring:
+            raise UserError("only a ring is dumped: say how large it is, --ring 64MB")
+        return reasons_of(_split(self.dump_on) or REASONS)
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, text.split(","))))
+
+
+def _schedule(text: str) -> StepSchedule:
+    numbers = {}
+    for part in _split(text):
+        name, _, number = part.partition("=")
+        if name not in StepSchedule.__struct_fields__ or not number.isdecimal():
+            raise UserError(
+                f"{part!r} is no part of a schedule such as "
+                f"wait=1,warmup=1,active=3,repeat=2"
+            )
+        numbers[name] = int(number[:18])
+    if "active" not in numbers:
+        raise UserError(f"schedule {text!r} does not say how many steps are active")
+    return schedule(**numbers)

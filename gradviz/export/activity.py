@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gradviz.analysis.calls import Calls, calls
 from gradviz.analysis.executions import Executions, execution_columns
 from gradviz.analysis.kernels import KernelRun, kernels
 from gradviz.analysis.passes import Pass, passes
@@ -60,14 +61,6 @@ class HandedGradients(NamedTuple):
     begin_ns: Column
     end_ns: Column
     size_bytes: Column
-
-
-class Calls(NamedTuple):
-    """Calls of modules, or steps of optimizers, in the order in which they began."""
-
-    thread: Column
-    begin_ns: Column
-    end_ns: Column
 
 
 class Activity(NamedTuple):
@@ -162,8 +155,8 @@ def activity(trace: Trace) -> Activity:
         queueing=queueing,
         gradients=gradients,
         kernels=ran,
-        forward=_calls(trace, "forward", end_ns),
-        optimizer=_calls(trace, "optimizer", end_ns),
+        forward=calls(trace, "forward"),
+        optimizer=calls(trace, "optimizer"),
     )
 
 
@@ -190,16 +183,6 @@ def levels(begin_ns: Column, end_ns: Column, amount: Column) -> list[tuple[int, 
     moments, totals = moments[order], np.cumsum(steps[order])
     is_last = np.append(moments[1:] != moments[:-1], True)[: len(moments)]
     return list(zip(moments[is_last].tolist(), totals[is_last].tolist(), strict=True))
-
-
-def _calls(trace: Trace, what: str, until_ns: int) -> Calls:
-    """The calls of a kind, those that never returned until the end of the trace."""
-    begun, ended = trace.columns[f"{what}_begun"], trace.columns[f"{what}_ended"]
-    ended_by = spans(begun, ended, ("call",)).end
-    end_ns = np.full(begun.num_rows, until_ns)
-    returned = ended_by != NEVER
-    end_ns[returned] = ended["t_ns"][np.searchsorted(ended["seq"], ended_by[returned])]
-    return Calls(begun["thread"], begun["t_ns"], end_ns)
 
 
 def _extent(trace: Trace, ran: list[KernelRun]) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from pathlib import PurePath
 from typing import TypeAlias
 
+from gradviz.analysis.calls import Calls
 from gradviz.analysis.executions import MAX_TEXT, STATUSES, definition
 from gradviz.analysis.kernels import KernelRun
 from gradviz.export.activity import Activity
@@ -21,9 +22,9 @@ def title(trace: Trace, what: Activity, one: Slice) -> str:
     if one.kind == NODE:
         return definition(trace, int(what.runs.node[one.place])).name
     if one.kind == FORWARD:
-        return _text(trace, "forward_begun", "module", one.place) or "forward"
+        return _text(trace, what.forward.module[one.place]) or "forward"
     if one.kind == OPTIMIZER:
-        return f"{_text(trace, 'optimizer_begun', 'name', one.place)}.step"
+        return f"{_text(trace, what.optimizer.name[one.place])}.step"
     if one.kind == PUSH:
         return f"push {queued_title(trace, what, one.place)}"
     return "waiting"
@@ -46,9 +47,11 @@ def arguments(trace: Trace, what: Activity, one: Slice) -> Arguments:
     if one.kind == NODE:
         return _of_run(trace, what, one.place)
     if one.kind == FORWARD:
-        return {"class": _text(trace, "forward_begun", "name", one.place)}
+        return {"class": _text(trace, what.forward.name[one.place])} | _end(
+            what.forward, one.place
+        )
     if one.kind == OPTIMIZER:
-        return {}
+        return _end(what.optimizer, one.place)
     if one.kind == PUSH:
         return of_queued(what, one.place)
     return {"queue": queue_name(trace, one.place)}
@@ -89,10 +92,16 @@ def thread_name(trace: Trace, thread: int) -> str:
     return f"thread {thread}" if known is None else shortened(known.name, MAX_TEXT)
 
 
-def _text(trace: Trace, kind: str, name: str, row: int) -> str:
-    """A text of an event, by its row among those of its kind."""
-    place = int(trace.columns[kind].narrow(name)[row])
+def _text(trace: Trace, place: int) -> str:
+    """A text by its place among those of the trace."""
     return shortened(trace.strings[place], MAX_TEXT)
+
+
+def _end(calls: Calls, place: int) -> Arguments:
+    """How a call ended, if it did not simply return."""
+    if not calls.has_ended[place]:
+        return {"status": "unfinished"}
+    return {"status": "failed"} if calls.failed[place] else {}
 
 
 def _of_run(trace: Trace, what: Activity, place: int) -> Arguments:
@@ -118,4 +127,6 @@ def _of_run(trace: Trace, what: Activity, place: int) -> Arguments:
     for name in ("module", "location"):
         if text := getattr(node, name):
             found[name] = text
+    if node.parameters:
+        found["parameters"] = shortened(", ".join(node.parameters), MAX_TEXT)
     return found

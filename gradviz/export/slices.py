@@ -91,8 +91,10 @@ def thread_slices(trace: Trace, what: Activity) -> Iterator[tuple[int, Slices]]:
     asleep_ns = np.minimum(woken_ns - np.maximum(sleeps["waited_ns"], 0), woken_ns)
     pushed_ns = what.queueing.begin_ns
     parts = [
-        (FORWARD, *what.forward, None),
-        (OPTIMIZER, *what.optimizer, None),
+        *(
+            (kind, calls.thread, calls.begin_ns, calls.end_ns, None)
+            for kind, calls in ((FORWARD, what.forward), (OPTIMIZER, what.optimizer))
+        ),
         (NODE, what.runs.thread, what.runs.start_ns, what.run_ends, None),
         (PUSH, what.queueing.thread, pushed_ns, pushed_ns, None),
         (SLEEP, sleeps["thread"], asleep_ns, woken_ns, sleeps["queue"]),

@@ -116,7 +116,7 @@ class RecordedTests:
 def file_name(test: str) -> str:
     """What the recording of a test is called; two tests never share a name."""
     plain = test.replace("/", ".").replace("::", ".")
-    name = re.sub(r"[^\w.-]+", "_", plain)[-_LONGEST_NAME:]
+    name = re.sub(r"[^\w.-]+", "_", plain, flags=re.ASCII)[-_LONGEST_NAME:]
     unique = "" if name == plain else f"-{zlib.crc32(test.encode()):08x}"
     return f"{name}{unique}.gvt"
 

@@ -24,7 +24,7 @@ _MAX_BYTES: Final = 4_000_000
 
 def complete_node(
     context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem[str]]:
+) -> "list[CompletionItem[str]]":  # generic from Click 8.5 on
     """The ``[TRACE] NODE`` of a command: a trace if none is there yet, else a node."""
     words = context.params.get(parameter.name or "") or ()
     traces = [] if words else complete_trace(context, parameter, incomplete)

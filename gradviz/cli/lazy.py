@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
 
     def shell_complete(
         self, ctx: click.Context, incomplete: str
-    ) -> list[CompletionItem[str]]:
+    ) -> "list[CompletionItem[str]]":  # generic from Click 8.5 on
         """What a shell may complete: commands, from the entries alone, or options."""
         if incomplete.startswith("-"):
             return click.Command.shell_complete(self, ctx, incomplete)

@@ -66,7 +66,7 @@ def complete_task(
 
 def complete_trace(
     context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem[str]]:
+) -> "list[CompletionItem[str]]":  # generic from Click 8.5 on
     """Files ``*.gvt``; where there are none, folders in which there may be some."""
     del context, parameter
     folder, slash, name = incomplete.rpartition("/")

@@ -106,7 +106,7 @@ def defaults_of(
     options = {
         name.removeprefix("--"): option
         for option in command.get_params(context)
-        if isinstance(option, click.Option) and not option.is_eager
+        if isinstance(option, click.Option) and not (option.is_eager or option.hidden)
         for name in option.opts
         if name.startswith("--")
     }

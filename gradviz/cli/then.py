@@ -1,7 +1,8 @@
 """``gradviz run --then``: commands that follow a run, on the trace that it wrote.
 
 The program runs in a process of its own: whatever it does to its process, and however
-it ends, there is somebody left to run the commands and to hand on its exit code.
+it ends, there is somebody left to run the commands and to hand on its exit code. Exit
+handlers could not: from Python 3.12 on they can start neither threads nor processes.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from gradviz.cli.notes import note
 from gradviz.cli.writing import check_output
 
 
-class Words(click.ParamType[tuple[str, ...]]):
+class Words(click.ParamType):  # type: ignore[type-arg] # not generic before Click 8.4
     """A command line of gradviz, in one argument; in a variable ``;`` parts several."""
 
     name = "command"

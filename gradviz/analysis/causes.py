@@ -21,23 +21,27 @@ longest way from the begin to any moment is as long as it took, to the nanosecon
 what shortens a piece shortens all ways through it.
 """
 
-import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from gradviz.analysis.kernel_causes import (
-    SYNCHRONIZED,
-    KernelCauses,
-    kernel_causes,
+from gradviz.analysis.kernel_causes import SYNCHRONIZED, KernelCauses, kernel_causes
+from gradviz.analysis.lanes import (
+    ACTS,
+    Act,
+    Moments,
+    acts_of,
+    arranged,
+    is_kind,
+    listed,
 )
 from gradviz.analysis.passes import Status
 from gradviz.analysis.spans import NEVER, spans
 from gradviz.errors import UserError
 from gradviz.trace.model import Trace
-from gradviz.trace.probe import Push, Role
+from gradviz.trace.probe import Role
 from gradviz.trace.table import Column, Table, different
 
 #: Kinds of events without which it is not known what waited for what.
@@ -48,46 +52,6 @@ NEEDED: Final = (
 
 #: A pass with more events than this is not looked into.
 MAX_MOMENTS: Final = 1_500_000
-
-
-class Act(enum.IntEnum):
-    """What a lane does up to a moment."""
-
-    UNKNOWN = 0
-    RUNNING = 1
-    ENGINE = 2
-    SETTING_UP = 3
-    CALLBACK = 4
-    WAKING = 5
-    KERNEL = 6
-    STREAM = 7
-
-
-_KEEPS: Final = -1
-
-#: Of the events that are moments: what their thread does from then on.
-_ACTS: Final[Mapping[str, int]] = {
-    "task_begun": Act.SETTING_UP,
-    "dependencies_counted": Act.SETTING_UP,
-    "reentrant_entered": Act.SETTING_UP,
-    "task_pushed": Act.ENGINE,  # or running, if a node did it
-    "task_popped": Act.ENGINE,
-    "node_started": Act.RUNNING,
-    "gradient_buffered": Act.RUNNING,
-    "node_completed": Act.ENGINE,
-    "node_failed": Act.ENGINE,
-    "node_skipped": Act.ENGINE,
-    "callback_run": Act.CALLBACK,
-    "task_completed": Act.ENGINE,
-    "task_failed": _KEEPS,
-    "reentrant_left": Act.UNKNOWN,  # what it did when it called for that pass
-    "thread_exited": Act.UNKNOWN,
-    "kernel_launched": _KEEPS,
-    **dict.fromkeys(SYNCHRONIZED, _KEEPS),
-}
-_CODES: Final = {kind: code for code, kind in enumerate(_ACTS)}
-_CODES["kernel_began"] = len(_ACTS)
-_CODES["kernel_ended"] = len(_ACTS) + 1
 
 _ENDS: Final = ("node_completed", "node_failed", "node_skipped")
 
@@ -154,7 +118,7 @@ class Causes(NamedTuple):
 
     def is_kind(self, *kinds: str) -> npt.NDArray[np.bool_]:
         """Which moments are events of these kinds, or of kernels."""
-        return np.isin(self.kind, [_CODES[kind] for kind in kinds])
+        return is_kind(self.kind, kinds)
 
 
 def find_causes(trace: Trace, task: int) -> Causes:
@@ -167,7 +131,7 @@ def find_causes(trace: Trace, task: int) -> Causes:
     first, last, status = _extent(trace, task, tasks)
     tables = {
         kind: _between(trace.columns[kind], first, last)
-        for kind in (*_ACTS, *_LOOKED_AT)
+        for kind in (*ACTS, *_LOOKED_AT)
     }
     exits = tables["thread_exited"]
     tables["thread_exited"] = exits.at(exits.narrow("role") == Role.CALLER)
@@ -176,14 +140,14 @@ def find_causes(trace: Trace, task: int) -> Causes:
         tables["kernel_launched"] = tables["kernel_launched"].at(slice(0))
     tables["kernel_ran"] = trace.columns["kernel_ran"]
     kernels = kernel_causes(tables, trace.strings)
-    num_moments = sum(tables[kind].num_rows for kind in _ACTS)
+    num_moments = sum(tables[kind].num_rows for kind in ACTS)
     if num_moments > MAX_MOMENTS:
         raise UserError(
             f"pass {task} has {num_moments:,} events, more than the {MAX_MOMENTS:,} "
             f"that are looked into: record a shorter one"
         )
-    rows = _rows(tables, kernels)
-    act, act_task, act_node = _acts(rows)
+    rows = arranged(tables, kernels)
+    act, act_task, act_node = acts_of(rows)
     pushes = _pushes(rows, tables)
     source, target = _ways(rows, kernels, pushes)
     t_ns, before = rows.t_ns, rows.before
@@ -226,167 +190,6 @@ def find_causes(trace: Trace, task: int) -> Causes:
     )
 
 
-class _Moments(NamedTuple):
-    """The moments before it is known what they wait for; see `Causes`.
-
-    Attributes:
-        t_ns: When each was.
-        lane: Its thread or stream.
-        kind: Its kind.
-        task: Its pass.
-        node: Its node.
-        by: The node that pushed what was pushed, or gave what was given; or -1.
-        what: Of what was pushed: a `Push`.
-        before: The moment before it on its lane, 0 for the first of each lane.
-        is_first: Whether it is the first of its lane.
-        in_lanes: All moments lane by lane.
-        place: Where each of them is among those.
-        seqs: The `seq` of all that are events, sorted.
-        places: Which moments these are.
-        launched: Of each kernel the moment of its launch,
-        began: that of its begin,
-        ended: and of its end; -1 where they are no moments.
-        streams: Places in the trace's strings.
-    """
-
-    t_ns: Column
-    lane: Column
-    kind: Column
-    task: Column
-    node: Column
-    by: Column
-    what: Column
-    before: Column
-    is_first: npt.NDArray[np.bool_]
-    in_lanes: Column
-    seqs: Column
-    places: Column
-    launched: Column
-    began: Column
-    ended: Column
-    streams: tuple[int, ...]
-
-    def is_kind(self, *kinds: str) -> npt.NDArray[np.bool_]:
-        return np.isin(self.kind, [_CODES[kind] for kind in kinds])
-
-    def at(self, seqs: Column) -> Column:
-        """The moments of some events, -1 for those that are none."""
-        if not len(self.seqs):
-            return np.full(len(seqs), -1)
-        place = np.minimum(np.searchsorted(self.seqs, seqs), len(self.seqs) - 1)
-        return np.where(self.seqs[place] == seqs, self.places[place], -1)
-
-
-def _rows(tables: Mapping[str, Table], kernels: KernelCauses) -> _Moments:
-    def column(name: str, other: Mapping[str, str]) -> Column:
-        parts = [
-            tables[kind][other.get(kind, name)]
-            if other.get(kind, name) in tables[kind]
-            else np.full(tables[kind].num_rows, -1)
-            for kind in _ACTS
-        ]
-        return np.concatenate(parts)
-
-    seq = column("seq", {})
-    t_ns, task, node = (column(name, {}) for name in ("t_ns", "task", "node"))
-    thread = column("thread", {})
-    by = column("pushed_by", {"gradient_buffered": "producer"})
-    what = column("what", {})
-    kind = np.repeat(np.arange(len(_ACTS)), [tables[one].num_rows for one in _ACTS])
-    order = np.argsort(seq)
-    begin, end = int(t_ns[order[0]]), int(t_ns[order[-1]])
-    streams, lanes = np.unique(kernels.stream, return_inverse=True)
-    began = np.flatnonzero((kernels.began_ns > begin) & (kernels.ended_ns <= end))
-    ended = np.flatnonzero((kernels.ended_ns > begin) & (kernels.ended_ns <= end))
-    num_events, nothing = len(seq), np.full(len(began) + len(ended), -1)
-    both = np.concatenate((began, ended))
-    t_ns = np.concatenate((t_ns, kernels.began_ns[began], kernels.ended_ns[ended]))
-    # At one time kernels end before a thread goes on, and begin after it.
-    rank = np.repeat([1, 2, 0], [num_events, len(began), len(ended)])
-    order = np.lexsort((np.concatenate((seq, both)), rank, t_ns))
-    where = np.empty(len(order), np.int64)
-    where[order] = np.arange(len(order))
-    lane = np.concatenate((thread, -1 - lanes[both]))[order]
-    in_lanes = np.argsort(lane, kind="stable")
-    is_first = np.ones(len(order), np.bool_)
-    is_first[in_lanes[1:]] = lane[in_lanes[1:]] != lane[in_lanes[:-1]]
-    before = np.zeros(len(order), np.int64)
-    before[in_lanes[1:]] = in_lanes[:-1]
-    before[is_first] = 0
-    by_seq = np.argsort(seq)
-    codes = np.repeat(
-        [_CODES["kernel_began"], _CODES["kernel_ended"]], [len(began), len(ended)]
-    )
-    rows = _Moments(
-        t_ns=t_ns[order],
-        lane=lane,
-        kind=np.concatenate((kind, codes))[order],
-        task=np.concatenate((task, nothing))[order],
-        node=np.concatenate((node, nothing))[order],
-        by=np.concatenate((by, nothing))[order],
-        what=np.concatenate((what, nothing))[order],
-        before=before,
-        is_first=is_first,
-        in_lanes=in_lanes,
-        seqs=seq[by_seq],
-        places=where[:num_events][by_seq],
-        launched=np.full(len(kernels.launch), -1),
-        began=np.full(len(kernels.launch), -1),
-        ended=np.full(len(kernels.launch), -1),
-        streams=tuple(streams.tolist()),
-    )
-    rows.launched[:] = rows.at(kernels.launch)
-    rows.began[began] = where[num_events : num_events + len(began)]
-    rows.ended[ended] = where[num_events + len(began) :]
-    return rows
-
-
-def _acts(rows: _Moments) -> tuple[Column, Column, Column]:
-    """What each lane did until each moment: an `Act`, for which pass and which node."""
-    codes = np.array([*_ACTS.values(), Act.KERNEL, Act.STREAM], np.int64)
-    act, task, node = codes[rows.kind], rows.task.copy(), rows.node.copy()
-    is_node = rows.is_kind("gradient_buffered")
-    is_node |= rows.is_kind("task_pushed") & (rows.what == Push.NODE)
-    act[is_node] = np.where(rows.by[is_node] >= 0, Act.RUNNING, _KEEPS)
-    node[is_node] = rows.by[is_node]
-    act[rows.is_first & (act == _KEEPS)] = Act.UNKNOWN
-    ordered = np.where(act[rows.in_lanes] != _KEEPS, np.arange(len(act)), 0)
-    setter = np.empty(len(act), np.int64)
-    setter[rows.in_lanes] = rows.in_lanes[np.maximum.accumulate(ordered)]
-    begun = {
-        (one_lane, one_task): moment
-        for moment, one_lane, one_task in _listed(rows, "task_begun", rows.lane)
-    }
-    for moment, one_lane, one_task in _listed(rows, "reentrant_left", rows.lane):
-        call = begun.get((one_lane, one_task), -1)
-        if call >= 0 and not rows.is_first[call]:
-            caller = setter[rows.before[call]]
-            act[moment], task[moment] = act[caller], task[caller]
-            node[moment] = node[caller]
-    known = np.flatnonzero((rows.launched >= 0) & (rows.began >= 0))
-    launcher = setter[rows.launched[known]]
-    task[rows.began[known]], node[rows.began[known]] = task[launcher], node[launcher]
-    until = setter[rows.before]
-    found = act[until], task[until], node[until]
-    # The set-up ends with the first push, whoever is said to have pushed.
-    is_pushed = rows.is_kind("task_pushed")[rows.before]
-    found[0][is_pushed & (found[0] == Act.SETTING_UP)] = Act.ENGINE
-    # What a lane did first: it is not there how it began, but perhaps what it was.
-    first = np.flatnonzero(rows.is_first)
-    is_end = rows.is_kind("node_completed", "node_failed")[first]
-    is_end |= is_node[first] & (act[first] == Act.RUNNING)
-    found[0][first] = np.where(is_end, Act.RUNNING, Act.UNKNOWN)
-    found[1][first], found[2][first] = task[first], node[first]
-    return found
-
-
-def _listed(rows: _Moments, kind: str, *columns: Column) -> Iterable[tuple[int, ...]]:
-    """The moments of a kind, some numbers of each, and its pass."""
-    places = np.flatnonzero(rows.is_kind(kind))
-    some = (one[places].tolist() for one in (*columns, rows.task))
-    return zip(places.tolist(), *some, strict=True)
-
-
 class _Pushes(NamedTuple):
     """Tasks that were pushed and popped: by their moments, and who pushed them."""
 
@@ -395,7 +198,7 @@ class _Pushes(NamedTuple):
     by: Column
 
 
-def _pushes(rows: _Moments, tables: Mapping[str, Table]) -> _Pushes:
+def _pushes(rows: Moments, tables: Mapping[str, Table]) -> _Pushes:
     found = spans(
         tables["task_pushed"], tables["task_popped"], ("task", "node", "queue")
     )
@@ -408,7 +211,7 @@ def _pushes(rows: _Moments, tables: Mapping[str, Table]) -> _Pushes:
 
 
 def _ways(
-    rows: _Moments, kernels: KernelCauses, pushes: _Pushes
+    rows: Moments, kernels: KernelCauses, pushes: _Pushes
 ) -> tuple[Column, Column]:
     """Of each way from lane to lane where it begins, and where it leads."""
     pairs = np.array(kernels.pairs, np.int64).reshape(-1, 2)
@@ -430,39 +233,39 @@ def _ways(
     return source[is_way], target[is_way]
 
 
-def _given(rows: _Moments) -> tuple[Column, Column]:
+def _given(rows: Moments) -> tuple[Column, Column]:
     """From gradients that came to the pop of the node that they came to."""
     given = np.flatnonzero(rows.is_kind("gradient_buffered"))
     popped = np.flatnonzero(rows.is_kind("task_popped") & (rows.node >= 0))
     return given, popped[_matches(rows, given, popped)] if len(popped) else given
 
 
-def _last_ends(rows: _Moments) -> tuple[Column, Column]:
+def _last_ends(rows: Moments) -> tuple[Column, Column]:
     """From the last node of a pass on each thread to the end of the pass."""
-    ends = np.flatnonzero(rows.is_kind("node_completed", "node_failed", "node_skipped"))
+    ends = np.flatnonzero(rows.is_kind(*_ENDS))
     ends = ends[np.lexsort((ends, rows.lane[ends], rows.task[ends]))]
     task, lane = rows.task[ends], rows.lane[ends]
     is_last = np.ones(len(ends), np.bool_)
     is_last[:-1] = (task[1:] != task[:-1]) | (lane[1:] != lane[:-1])
     ends = ends[is_last]
-    done = {task: moment for moment, task in _listed(rows, "task_completed")}
+    done = {task: moment for moment, task in listed(rows, "task_completed")}
     target = [done.get(task, -1) for task in rows.task[ends].tolist()]
     return ends, np.array(target, np.int64)
 
 
-def _returns(rows: _Moments) -> tuple[Column, Column]:
+def _returns(rows: Moments) -> tuple[Column, Column]:
     """From the end of a pass to when its caller left it."""
     done = {
         task: moment
         for kind in ("task_failed", "task_completed")
-        for moment, task in _listed(rows, kind)
+        for moment, task in listed(rows, kind)
     }
     left = np.flatnonzero(rows.is_kind("reentrant_left"))
     source = [done.get(task, -1) for task in rows.task[left].tolist()]
     return np.array(source, np.int64), left
 
 
-def _matches(rows: _Moments, some: Column, others: Column) -> Column:
+def _matches(rows: Moments, some: Column, others: Column) -> Column:
     """Of each moment the place of one among others that is of the same node.
 
     Where there is none, any place of one that comes before it.
@@ -478,7 +281,7 @@ def _matches(rows: _Moments, some: Column, others: Column) -> Column:
     return np.where(ordered[place] == number[some], order[place], 0)
 
 
-def _woken(rows: _Moments, sleeps: Table) -> Column:
+def _woken(rows: Moments, sleeps: Table) -> Column:
     """When the thread woke up that popped something next, 0 where it had not slept."""
     woke_ns = np.zeros(len(rows.t_ns), np.int64)
     lanes = rows.lane[rows.in_lanes]
@@ -520,7 +323,7 @@ def _extent(trace: Trace, task: int, tasks: Column) -> tuple[int, int, Status]:
             return first, int(ends[-1]), status
     seqs = [
         table["seq"][np.isin(table.narrow("task"), tasks)]
-        for table in (trace.columns[kind] for kind in _ACTS)
+        for table in (trace.columns[kind] for kind in ACTS)
     ]
     last = max(int(one.max(initial=first)) for one in seqs)
     return first, last, "unfinished"

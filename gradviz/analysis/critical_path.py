@@ -12,8 +12,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 import msgspec
 import numpy as np
 
-from gradviz.analysis.causes import Act, Causes, find_causes
+from gradviz.analysis.causes import Causes, find_causes
 from gradviz.analysis.executions import MAX_TEXT, definition
+from gradviz.analysis.lanes import Act
 from gradviz.analysis.node_runs import NodeRuns, node_runs
 from gradviz.analysis.passes import Status
 from gradviz.analysis.what_if import durations_without, find_stops, tails

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradviz.analysis.causes import Act, Causes
+from gradviz.analysis.causes import Causes
+from gradviz.analysis.lanes import Act
 from gradviz.analysis.node_runs import NodeRuns
 
 

@@ -12,8 +12,9 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from gradviz.analysis.causes import Act, Causes, find_causes
+from gradviz.analysis.causes import Causes, find_causes
 from gradviz.analysis.kernel_causes import SYNCHRONIZED
+from gradviz.analysis.lanes import Act
 from gradviz.analysis.node_runs import NodeRuns, node_runs
 from gradviz.errors import UserError
 from gradviz.ready_order import DEPTH_SHIFT

@@ -10,10 +10,11 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from gradviz.analysis.causes import Act, Causes, find_causes
+from gradviz.analysis.causes import Causes, find_causes
 from gradviz.analysis.device_time import DeviceTime, device_times
 from gradviz.analysis.executions import MAX_TEXT, definition
 from gradviz.analysis.kernel_causes import SYNCHRONIZED
+from gradviz.analysis.lanes import Act
 from gradviz.analysis.longest_chain import longest_chain
 from gradviz.analysis.node_runs import node_runs
 from gradviz.analysis.passes import Status

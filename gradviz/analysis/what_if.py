@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gradviz.analysis.causes import Act, Causes
+from gradviz.analysis.causes import Causes
+from gradviz.analysis.lanes import Act
 from gradviz.trace.table import Column
 
 #: So many stops are gone through, over all rounds,

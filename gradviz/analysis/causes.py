@@ -31,7 +31,7 @@ from gradviz.analysis.kernel_causes import SYNCHRONIZED, KernelCauses, kernel_ca
 from gradviz.analysis.lanes import (
     ACTS,
     Act,
-    Moments,
+    LaneMoments,
     acts_of,
     arranged,
     is_kind,
@@ -198,7 +198,7 @@ class _Pushes(NamedTuple):
     by: Column
 
 
-def _pushes(rows: Moments, tables: Mapping[str, Table]) -> _Pushes:
+def _pushes(rows: LaneMoments, tables: Mapping[str, Table]) -> _Pushes:
     found = spans(
         tables["task_pushed"], tables["task_popped"], ("task", "node", "queue")
     )
@@ -211,7 +211,7 @@ def _pushes(rows: Moments, tables: Mapping[str, Table]) -> _Pushes:
 
 
 def _ways(
-    rows: Moments, kernels: KernelCauses, pushes: _Pushes
+    rows: LaneMoments, kernels: KernelCauses, pushes: _Pushes
 ) -> tuple[Column, Column]:
     """Of each way from lane to lane where it begins, and where it leads."""
     pairs = np.array(kernels.pairs, np.int64).reshape(-1, 2)
@@ -233,14 +233,14 @@ def _ways(
     return source[is_way], target[is_way]
 
 
-def _given(rows: Moments) -> tuple[Column, Column]:
+def _given(rows: LaneMoments) -> tuple[Column, Column]:
     """From gradients that came to the pop of the node that they came to."""
     given = np.flatnonzero(rows.is_kind("gradient_buffered"))
     popped = np.flatnonzero(rows.is_kind("task_popped") & (rows.node >= 0))
     return given, popped[_matches(rows, given, popped)] if len(popped) else given
 
 
-def _last_ends(rows: Moments) -> tuple[Column, Column]:
+def _last_ends(rows: LaneMoments) -> tuple[Column, Column]:
     """From the last node of a pass on each thread to the end of the pass."""
     ends = np.flatnonzero(rows.is_kind(*_ENDS))
     ends = ends[np.lexsort((ends, rows.lane[ends], rows.task[ends]))]
@@ -253,7 +253,7 @@ def _last_ends(rows: Moments) -> tuple[Column, Column]:
     return ends, np.array(target, np.int64)
 
 
-def _returns(rows: Moments) -> tuple[Column, Column]:
+def _returns(rows: LaneMoments) -> tuple[Column, Column]:
     """From the end of a pass to when its caller left it."""
     done = {
         task: moment
@@ -265,7 +265,7 @@ def _returns(rows: Moments) -> tuple[Column, Column]:
     return np.array(source, np.int64), left
 
 
-def _matches(rows: Moments, some: Column, others: Column) -> Column:
+def _matches(rows: LaneMoments, some: Column, others: Column) -> Column:
     """Of each moment the place of one among others that is of the same node.
 
     Where there is none, any place of one that comes before it.
@@ -281,7 +281,7 @@ def _matches(rows: Moments, some: Column, others: Column) -> Column:
     return np.where(ordered[place] == number[some], order[place], 0)
 
 
-def _woken(rows: Moments, sleeps: Table) -> Column:
+def _woken(rows: LaneMoments, sleeps: Table) -> Column:
     """When the thread woke up that popped something next, 0 where it had not slept."""
     woke_ns = np.zeros(len(rows.t_ns), np.int64)
     lanes = rows.lane[rows.in_lanes]

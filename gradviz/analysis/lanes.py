@@ -1,4 +1,4 @@
-"""Moments: the events of a while lane by lane, and what each lane did between them.
+"""Lanes: the events of a while lane by lane, and what each lane did between them.
 
 A lane is a thread, or a stream that threads waited for.
 """
@@ -55,7 +55,7 @@ _CODES["kernel_began"] = len(ACTS)
 _CODES["kernel_ended"] = len(ACTS) + 1
 
 
-class Moments(NamedTuple):
+class LaneMoments(NamedTuple):
     """The moments before it is known what they wait for; see `Causes`.
 
     Attributes:
@@ -107,7 +107,7 @@ class Moments(NamedTuple):
         return np.where(self.seqs[place] == seqs, self.places[place], -1)
 
 
-def arranged(tables: Mapping[str, Table], kernels: KernelCauses) -> Moments:
+def arranged(tables: Mapping[str, Table], kernels: KernelCauses) -> LaneMoments:
     """The events of some tables, and the kernels, in the order of time.
 
     The first event comes first and the last one last, whatever kernels do.
@@ -152,7 +152,7 @@ def arranged(tables: Mapping[str, Table], kernels: KernelCauses) -> Moments:
     codes = np.repeat(
         [_CODES["kernel_began"], _CODES["kernel_ended"]], [len(began), len(ended)]
     )
-    rows = Moments(
+    rows = LaneMoments(
         t_ns=t_ns[order],
         lane=lane,
         kind=np.concatenate((kind, codes))[order],
@@ -176,7 +176,7 @@ def arranged(tables: Mapping[str, Table], kernels: KernelCauses) -> Moments:
     return rows
 
 
-def acts_of(rows: Moments) -> tuple[Column, Column, Column]:
+def acts_of(rows: LaneMoments) -> tuple[Column, Column, Column]:
     """What each lane did until each moment: an `Act`, for which pass and which node."""
     codes = np.array([*ACTS.values(), Act.KERNEL, Act.STREAM], np.int64)
     act, task, node = codes[rows.kind], rows.task.copy(), rows.node.copy()
@@ -215,7 +215,7 @@ def acts_of(rows: Moments) -> tuple[Column, Column, Column]:
     return found
 
 
-def listed(rows: Moments, kind: str, *columns: Column) -> Iterable[tuple[int, ...]]:
+def listed(rows: LaneMoments, kind: str, *columns: Column) -> Iterable[tuple[int, ...]]:
     """The moments of a kind, some numbers of each, and its pass."""
     places = np.flatnonzero(rows.is_kind(kind))
     some = (one[places].tolist() for one in (*columns, rows.task))
@@ -223,5 +223,5 @@ def listed(rows: Moments, kind: str, *columns: Column) -> Iterable[tuple[int, ..
 
 
 def is_kind(kind: Column, kinds: Iterable[str]) -> npt.NDArray[np.bool_]:
-    """Which moments are events of these kinds; see `Moments.is_kind`."""
+    """Which moments are events of these kinds; see `LaneMoments.is_kind`."""
     return np.isin(kind, [_CODES[one] for one in kinds])

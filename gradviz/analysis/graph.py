@@ -16,6 +16,8 @@ from gradviz.analysis.executions import (
     execution_columns,
 )
 from gradviz.analysis.passes import passes
+from gradviz.analysis.processor_waits import processor_waits
+from gradviz.analysis.shapes import medians_like
 from gradviz.trace.model import InputDefinition, NodeDefinition, Trace
 
 #: Larger graphs are not shown as a whole.
@@ -51,6 +53,13 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
         module: The part of a model that made it, empty outside a model.
         error: What it raised, empty if it did not.
         omitted_edges: How many edges of its own are left out.
+        parameters: What the leaf of an AccumulateGrad is called.
+        thread_time_ns: For how long its thread was running; None if unknown.
+        processor_wait_ns: How long it was not, and nothing known says why; see
+            `gradviz.analysis.processor_waits`.
+        num_alike: In how many passes of this one's shape it completed.
+        usual_ns: How long it took there, as median (of several nodes, together); None
+            if that is not known.
     """
 
     id: int
@@ -71,6 +80,11 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
     module: str = ""
     error: str = ""
     omitted_edges: int = 0
+    parameters: tuple[str, ...] = ()
+    thread_time_ns: int | None = None
+    processor_wait_ns: int = 0
+    num_alike: int = 0
+    usual_ns: int | None = None
 
     @property
     def num_nodes(self) -> int:
@@ -132,6 +146,9 @@ def build_graph(trace: Trace, task: int) -> Graph:
     """
     columns = execution_columns(trace, [task])
     runs = {run.node: run for run in as_list(trace, columns.at(slice(MAX_NODES)))}
+    usual = medians_like(trace, task)
+    lost = processor_waits(trace, columns).tolist()
+    lost_ns = dict(zip(columns.node.tolist(), lost, strict=True))
     order = {node: index for index, node in enumerate(runs)}
     origin = min((run.start_ns for run in runs.values()), default=0)
     nodes: list[GraphNode] = []
@@ -152,7 +169,15 @@ def build_graph(trace: Trace, task: int) -> Graph:
                 position[consumer] = len(pending)
                 pending.append(consumer)
             edges.append(GraphEdge(index, position[consumer], input_nr))
-        nodes.append(_node(node, order.get(id_), runs.get(id_), origin, num_omitted))
+        made = _node(node, order.get(id_), runs.get(id_), origin, num_omitted)
+        if (known := usual.get(id_)) is not None:
+            made = msgspec.structs.replace(
+                made,
+                processor_wait_ns=lost_ns[id_],
+                num_alike=known.passes,
+                usual_ns=known.took_ns if known.passes else None,
+            )
+        nodes.append(made)
     return Graph(
         task=task,
         nodes=tuple(nodes),
@@ -190,4 +215,6 @@ def _node(
         module=node.module,
         error=run.error if run else "",
         omitted_edges=num_omitted,
+        parameters=node.parameters,
+        thread_time_ns=run.thread_time_ns if run else None,
     )

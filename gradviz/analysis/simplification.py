@@ -145,6 +145,10 @@ def as_one(nodes: Sequence[GraphNode], *, name: str, module: str) -> GraphNode:
         members=tuple(one for node in nodes for one in node.members or (node,)),
         error=next((node.error for node in nodes if node.error), ""),
         omitted_edges=sum(node.omitted_edges for node in nodes),
+        parameters=(),
+        thread_time_ns=None,
+        processor_wait_ns=sum(node.processor_wait_ns for node in nodes),
+        usual_ns=_together(node.usual_ns for node in nodes),
     )
 
 
@@ -169,6 +173,11 @@ def _contracted(chain: Sequence[GraphNode]) -> GraphNode:
 
 def _least(numbers: Iterable[int | None]) -> int | None:
     return min((one for one in numbers if one is not None), default=None)
+
+
+def _together(numbers: Iterable[int | None]) -> int | None:
+    known = list(numbers)
+    return None if None in known else sum(one or 0 for one in known)
 
 
 def _worst(statuses: Sequence[NodeStatus | None]) -> NodeStatus | None:

@@ -178,6 +178,11 @@ def _details(node: GraphNode, colour_by: ColourBy) -> str:
     parts = []
     if colour_by == "time":
         parts += [] if node.took_ns is None else [duration(node.took_ns)]
+        if node.processor_wait_ns and node.usual_ns and node.num_alike > 1:
+            parts.append(f"usually {duration(node.usual_ns)}")
+    elif node.parameters:
+        parts.append(shorten(clean(node.parameters[0]), MAX_TITLE))
+        parts += ["…"] if len(node.parameters) > 1 else []
     else:
         first = next((one for one in node.inputs if one is not None), None)
         parts += [] if first is None else [shape(first.shape)]
@@ -232,16 +237,27 @@ def _marks(nodes: Sequence[GraphNode]) -> tuple[LegendEntry, ...]:
 def _by_time(
     nodes: Sequence[GraphNode],
 ) -> tuple[Callable[[GraphNode], str], tuple[str, str] | None]:
-    """Colours by how long a node took, on a logarithmic scale, and the scale's ends."""
-    known = [node.took_ns for node in nodes if node.took_ns is not None]
+    """Colours by the time of a node, on a logarithmic scale, and the scale's ends.
+
+    That is the median over passes of the same shape, where there are several: what a
+    thread lost in one of them is nobody's cost.
+    """
+    times = {
+        node.id: node.took_ns
+        if node.usual_ns is None or node.num_alike < 2
+        else node.usual_ns
+        for node in nodes
+    }
+    known = [time for time in times.values() if time is not None]
     if not known:
         return lambda _: style.LINE, None
     low, high = math.log(max(min(known), 1)), math.log(max(*known, 2))
 
     def colour(node: GraphNode) -> str:
-        if node.took_ns is None:
+        time = times[node.id]
+        if time is None:
             return style.LINE
-        part = (math.log(max(node.took_ns, 1)) - low) / max(high - low, 1e-9)
+        part = (math.log(max(time, 1)) - low) / max(high - low, 1e-9)
         return style.ramp(round(part, 2))
 
     return colour, (duration(min(known)), duration(max(known)))

@@ -5,6 +5,7 @@ from typing import Final
 from gradviz.analysis.graph import GraphNode
 from gradviz.render.text import MAX_TITLE, clean, count, duration, shape, shorten
 from gradviz.trace.events import MAX_SEQUENCE_NR
+from gradviz.trace.processor_time import SHORT_NS
 
 #: More are not written out.
 MAX_INPUTS: Final = 16
@@ -47,6 +48,8 @@ def _origin(node: GraphNode) -> list[str]:
         lines.append(f"created at {node.location}")
     if node.module:
         lines.append(f"made by {node.module}")
+    if node.parameters:
+        lines.append(f"adds up the gradient of {' = '.join(node.parameters)}")
     return lines
 
 
@@ -63,6 +66,15 @@ def _run(node: GraphNode) -> list[str]:
     if node.took_ns is not None:
         ends = ", from the first start to the last end" if node.members else ""
         lines.append(f"took {duration(node.took_ns)}{ends}")
+    if node.thread_time_ns is not None and (node.took_ns or 0) >= SHORT_NS:
+        lines.append(f"its thread was running for {duration(node.thread_time_ns)}")
+    if node.processor_wait_ns:
+        lines.append(f"waited for a processor: {duration(node.processor_wait_ns)}")
+    if node.usual_ns is not None and node.num_alike > 1:
+        lines.append(
+            f"usually {duration(node.usual_ns)}, median of "
+            f"{count(node.num_alike, 'pass')} of this shape"
+        )
     if node.waited_ns is not None:
         lines.append(f"queued for {duration(node.waited_ns)}")
     if node.status in {"failed", "unfinished"}:

@@ -1,4 +1,5 @@
 import msgspec
+import pytest
 
 from gradviz.analysis.graph import Graph, GraphEdge, build_graph
 
@@ -61,7 +62,7 @@ def test_an_edge_to_a_node_whose_definition_is_lost_leads_to_a_stand_in(story):
     story.begin(0, [root], at=0)
     story.ran(0, root, at=2, until=3)
     trace = story.trace()
-    trace.nodes = {2: trace.nodes[2]}
+    assert list(trace.nodes) == [2]
 
     graph = build_graph(trace, 0)
 
@@ -78,3 +79,21 @@ def test_a_graph_is_plain_data(pair):
     graph = build_graph(pair[0].trace(), 7)
 
     assert msgspec.convert(msgspec.to_builtins(graph), Graph) == graph
+
+
+def test_a_node_says_what_is_usual_for_it_and_what_its_thread_lost(timed):
+    for task, lost in ((1, 40), (2, 0), (3, 0)):
+        node = timed.node(task, name="Mul")
+        timed.begin(task, [node], at=timed.now)
+        timed.started(task, task)
+        timed.runs(0.2)
+        timed.loses(lost)
+        timed.recorder.node_completed(task, task)
+        timed.end(task, at=timed.now)
+
+    (node,) = build_graph(timed.trace(), 1).nodes
+
+    assert node.took_ns == pytest.approx(40_200_000, abs=50)
+    assert node.thread_time_ns == pytest.approx(200_000, abs=50)
+    assert node.processor_wait_ns == pytest.approx(40_000_000, abs=50)
+    assert (node.num_alike, node.usual_ns) == (3, pytest.approx(200_000, abs=50))

@@ -214,3 +214,46 @@ def test_a_large_picture_stays_small(make_graph):
     sizes = [(box.width, box.height) for box in scene.boxes]
 
     assert len(svg(scene, place(sizes, scene.edges))) < 320 * many
+
+
+def test_a_leaf_says_which_parameter_it_is_of(make_graph, make_node):
+    leaf = make_node(0, name="AccumulateGrad", parameters=("Net.a.weight", "Net.b.w"))
+    graph = make_graph(1, [], nodes=(leaf,))
+
+    (box,) = build_scene(graph).boxes
+
+    assert box.subtitle == "Net.a.weight · …"
+    assert "adds up the gradient of Net.a.weight = Net.b.w" in box.tooltip
+
+
+def test_colours_by_time_stand_for_what_is_usual(make_graph, make_node):
+    unlucky = make_node(
+        0,
+        end_ns=49_000_000,
+        thread_time_ns=200_000,
+        processor_wait_ns=48_000_000,
+        num_alike=20,
+        usual_ns=200_000,
+    )
+    alike = make_node(1, end_ns=201_000, num_alike=20, usual_ns=200_000)
+    slow = make_node(2, end_ns=5_002_000, num_alike=20, usual_ns=5_000_000)
+    graph = make_graph(3, [], nodes=(unlucky, alike, slow))
+
+    boxes = build_scene(graph, "time").boxes
+
+    assert boxes[0].colour == boxes[1].colour != boxes[2].colour
+    assert "usually 200 µs" in boxes[0].subtitle
+    for line in (
+        "its thread was running for 200 µs",
+        "waited for a processor: 48 ms",
+        "usually 200 µs, median of 20 passes of this shape",
+    ):
+        assert line in boxes[0].tooltip
+
+
+def test_what_was_seen_once_has_the_colour_of_its_time(make_graph, make_node):
+    once = [make_node(n, end_ns=10 ** (n + 4), num_alike=1, usual_ns=7) for n in (0, 1)]
+
+    boxes = build_scene(make_graph(2, [], nodes=tuple(once)), "time").boxes
+
+    assert boxes[0].colour != boxes[1].colour

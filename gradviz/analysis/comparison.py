@@ -38,6 +38,7 @@ VERSION: Final = 1
 
 #: Larger passes are not compared.
 MAX_COMPARED_NODES: Final = 50_000
+MAX_COMPARED_EDGES: Final = 200_000
 
 #: So many of each kind of difference are told; all are counted.
 MAX_DIFFERENCES_TOLD: Final = 1_000
@@ -191,7 +192,7 @@ def compare(before: Trace, task: int, after: Trace, other_task: int) -> Comparis
     """Compare pass `task` of one trace with pass `other_task` of one, or the same.
 
     Raises:
-        TooLargeError: One of them has more than `MAX_COMPARED_NODES` nodes.
+        TooLargeError: One of them has too many nodes, or edges.
     """
     one, other = _Side(before, task), _Side(after, other_task)
     partner = matched(one.structure, other.structure)
@@ -255,8 +256,15 @@ class _Side:
                 f"pass {task} has {len(self.nodes):,} nodes: passes of up to "
                 f"{MAX_COMPARED_NODES:,} are compared"
             )
-        (self.about,) = (one for one in passes(trace) if one.task == task)
+        # A damaged trace may have several of a number.
+        self.about = next(one for one in passes(trace) if one.task == task)
         self.definitions = [definition(trace, node) for node in self.nodes]
+        num_edges = sum(len(one.edges) for one in self.definitions)
+        if num_edges > MAX_COMPARED_EDGES:
+            raise TooLargeError(
+                f"pass {task} has {num_edges:,} edges: passes of up to "
+                f"{MAX_COMPARED_EDGES:,} are compared"
+            )
         place = {node: index for index, node in enumerate(self.nodes)}
         self.structure = Structure(
             [one.name for one in self.definitions],

@@ -12,21 +12,23 @@ from itertools import chain, zip_longest
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
+import numpy as np
 
 from gradviz.analysis.executions import MAX_TEXT, definition, execution_columns
-from gradviz.analysis.passes import Pass, passes
+from gradviz.analysis.passes import passes
 from gradviz.ready_order import Prioritised, PyTorchSchedule, ReadyTask, in_order
 from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.model import NodeDefinition, Trace
 from gradviz.trace.probe import Push
 from gradviz.trace.strings import shortened
-from gradviz.trace.table import Table
+from gradviz.trace.table import Narrow, Table
 
 SCHEMA: Final = "gradviz.predicted_order"
 VERSION: Final = 1
 
-#: Of so many nodes an order is predicted, in all passes together.
+#: Of so many nodes, in all passes together, and of so many passes it is predicted.
 MAX_PREDICTED: Final = 50_000
+MAX_PASSES_PREDICTED: Final = 1_000
 
 #: Why a node comes where it does: nothing else is ready; a leaf, which comes before all
 #: other nodes; the forward made it last of those ready.
@@ -144,12 +146,16 @@ class PredictedOrder(msgspec.Struct, frozen=True, kw_only=True):
     is_too_large: bool = False
 
 
-def predicted_orders(trace: Trace, tasks: Iterable[int]) -> Iterator[PredictedOrder]:
-    """The predicted order of each of some passes, as far as they are not too large."""
-    about = {one.task: one for one in passes(trace)}
+def predicted_orders(trace: Trace, tasks: Sequence[int]) -> Iterator[PredictedOrder]:
+    """The predicted order of each of some passes, as far as they are not too large.
+
+    Of more than `MAX_PASSES_PREDICTED` the first.
+    """
+    tasks = tasks[:MAX_PASSES_PREDICTED]
+    recorded = _SortedEvents(trace, tasks)
     left = MAX_PREDICTED
     for task in tasks:
-        events = _PassEvents(trace, about[task])
+        events = _PassEvents(recorded, task)
         graph = _graph(events, left)
         if graph is None:
             yield PredictedOrder(
@@ -171,6 +177,16 @@ def prediction_document(order: PredictedOrder) -> dict[str, Any]:
     return {"schema": SCHEMA, "version": VERSION, **msgspec.to_builtins(order)}
 
 
+#: Of these kinds events are looked at.
+_KINDS: Final = (
+    "task_begun",
+    "task_pushed",
+    "task_popped",
+    "capture_taken",
+    "gradient_accumulated",
+)
+
+
 class _QueueEvent(NamedTuple):
     """A push of a node, or its pop."""
 
@@ -180,15 +196,49 @@ class _QueueEvent(NamedTuple):
     queue: int
 
 
+class _SortedEvents:
+    """What the trace tells of some passes, sorted once for all of them."""
+
+    def __init__(self, trace: Trace, tasks: Sequence[int]) -> None:
+        self.trace = trace
+        self.about = {one.task: one for one in passes(trace)}
+        wanted = np.array(tasks, np.int64)
+        self._tables = {}
+        for kind in _KINDS:
+            table = trace.columns[kind]
+            table = table.at(np.isin(table.narrow("task"), wanted))
+            self._tables[kind] = table.at(np.argsort(table["task"], kind="stable"))
+        runs = execution_columns(trace, tasks)
+        order = np.argsort(runs.task, kind="stable")
+        self._ran_task, self._ran = runs.task[order], runs.node[order]
+
+    def of(self, kind: str, task: int) -> Table:
+        """The rows of one kind that belong to a pass."""
+        table = self._tables[kind]
+        return table.at(_slice_of(table.narrow("task"), task))
+
+    def ran_in(self, task: int) -> list[int]:
+        """The nodes of a pass, in the order in which they ran."""
+        ran: list[int] = self._ran[_slice_of(self._ran_task, task)].tolist()
+        return ran
+
+
+def _slice_of(ordered: Narrow, number: int) -> slice:
+    begin, end = (
+        int(np.searchsorted(ordered, number, side)) for side in ("left", "right")
+    )
+    return slice(begin, end)
+
+
 class _PassEvents:
     """What the trace tells of one pass."""
 
-    def __init__(self, trace: Trace, about: Pass) -> None:
-        self.about = about
-        self._trace = trace
+    def __init__(self, recorded: _SortedEvents, task: int) -> None:
+        self.about = recorded.about[task]
+        self._trace = recorded.trace
         self._known: dict[int, NodeDefinition] = {}
-        pushed = _of(trace, "task_pushed", about.task)
-        popped = _of(trace, "task_popped", about.task)
+        pushed = recorded.of("task_pushed", task)
+        popped = recorded.of("task_popped", task)
         names = ("node", "seq", "t_ns", "thread", "queue")
         self.pushes = {node: _QueueEvent(*rest) for node, *rest in pushed.rows(*names)}
         self.pops = {node: _QueueEvent(*rest) for node, *rest in popped.rows(*names)}
@@ -196,9 +246,17 @@ class _PassEvents:
             zip(pushed["node"].tolist(), pushed["pushed_by"].tolist(), strict=True)
         )
         self.roots = pushed["node"][pushed.narrow("what") == Push.ROOT].tolist()
-        self.ran: list[int] = execution_columns(trace, [about.task]).node.tolist()
+        self.ran = recorded.ran_in(task)
         self.places = {node: place for place, node in enumerate(self.ran)}
-        self.targets = self._targets(trace)
+        begun = recorded.of("task_begun", task)
+        self.begin_seq = int(begun["seq"][0])
+        self.targets: list[int] | None = None
+        if begun["num_outputs"].any():
+            self.targets = [
+                node
+                for kind in ("capture_taken", "gradient_accumulated")
+                for node in recorded.of(kind, task)["node"].tolist()
+            ]
 
     def definition(self, node: int) -> NodeDefinition:
         """See `definition`: made once, for all that ask."""
@@ -223,23 +281,6 @@ class _PassEvents:
             else of_device.get(device, -1)
             for node, device in devices.items()
         }
-
-    def _targets(self, trace: Trace) -> list[int] | None:
-        """The nodes whose gradients were asked for, None where nobody asked."""
-        begun = _of(trace, "task_begun", self.about.task)
-        if not begun["num_outputs"].any():
-            return None
-        kinds = ("capture_taken", "gradient_accumulated")
-        return [
-            node
-            for kind in kinds
-            for node in _of(trace, kind, self.about.task)["node"].tolist()
-        ]
-
-
-def _of(trace: Trace, kind: str, task: int) -> Table:
-    table = trace.columns[kind]
-    return table.at(table.narrow("task") == task)
 
 
 def _graph(events: _PassEvents, limit: int) -> Mapping[int, list[int]] | None:
@@ -449,7 +490,7 @@ def _cause(
 
 def _tie(trace: Trace, events: _PassEvents, pop: _QueueEvent) -> Why:
     """Why of two equal tasks the heap had another one on top."""
-    (begin,) = _of(trace, "task_begun", events.about.task)["seq"][:1].tolist()
+    begin = events.begin_seq
     popped = trace.columns["task_popped"]
     seqs = popped["seq"]
     between = (popped.narrow("queue") == pop.queue) & (seqs > begin) & (seqs < pop.seq)

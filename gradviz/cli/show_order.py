@@ -17,6 +17,7 @@ from gradviz.analysis.order import (
 )
 from gradviz.analysis.passes import MAX_PASSES, select_task
 from gradviz.analysis.prediction import (
+    MAX_PASSES_PREDICTED,
     MAX_PREDICTED,
     predicted_orders,
     prediction_document,
@@ -102,7 +103,7 @@ def _show_predicted(
     trace: Trace, tasks: Sequence[int], limit: int | None, *, as_json: bool
 ) -> None:
     num_too_large = 0
-    for order in predicted_orders(trace, tasks[:MAX_PASSES]):
+    for order in predicted_orders(trace, tasks):
         num_too_large += order.is_too_large
         shown = msgspec.structs.replace(order, rows=order.rows[:limit])
         if as_json:
@@ -114,3 +115,7 @@ def _show_predicted(
             f"orders of {MAX_PREDICTED:,} nodes together are predicted: "
             f"{count(num_too_large, 'pass')} beyond that left out"
         )
+    if len(tasks) > MAX_PASSES_PREDICTED:
+        more = len(tasks) - MAX_PASSES_PREDICTED
+        told = f"the first {MAX_PASSES_PREDICTED:,} passes are shown"
+        note(f"{told}, {more:,} more are not")

@@ -344,3 +344,25 @@ def test_lost_definitions_are_counted(story):
     trace = story.trace()
 
     assert compare(trace, 0, trace, 0).before.num_lost == 1
+
+
+def test_passes_of_very_many_edges_are_refused(story, monkeypatch):
+    monkeypatch.setattr("gradviz.analysis.comparison.MAX_COMPARED_EDGES", 2)
+    leaf = story.node(0)
+    story.begin(0, [story.node(1, leaf, leaf, leaf), leaf], at=0)
+    story.push(0, story.node(1, leaf, leaf, leaf), at=1)
+    trace = story.trace()
+
+    with pytest.raises(TooLargeError, match="pass 0 has 3 edges: passes of up to 2"):
+        compare(trace, 0, trace, 0)
+
+
+@pytest.mark.breaks_lifecycle
+def test_a_number_that_a_damaged_trace_gives_twice_means_the_first_pass(story):
+    node = story.node(1)
+    for at in (0, 50):
+        story.begin(0, [node], at=at)
+        story.ran(0, node, at=at + 10, until=at + 20)
+    trace = story.trace()
+
+    assert compare(trace, 0, trace, 0).is_same

@@ -301,3 +301,12 @@ def test_a_backward_inside_shares_the_queue():
 
     assert {one.why for one in order.divergences} <= {"shared"}
     assert order.num_predicted == order.num_ran
+
+
+def test_of_very_many_passes_the_first_are_predicted(story, monkeypatch):
+    monkeypatch.setattr("gradviz.analysis.prediction.MAX_PASSES_PREDICTED", 2)
+    for task in range(3):
+        story.begin(task, [story.node(task)], at=10 * task)
+    trace = story.trace()
+
+    assert [one.task for one in predicted_orders(trace, trace.tasks)] == [0, 1]

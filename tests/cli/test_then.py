@@ -76,6 +76,16 @@ def test_without_a_new_trace_no_command_runs(run, tmp_path) -> None:
     assert len(err.splitlines()) == 1
 
 
+def test_a_ring_that_is_not_written_is_told_to_be_none(run) -> None:
+    done = run(
+        "-q", "--ring", "1MB", "--dump-on", "signal", "--then", "check", "-c", ""
+    )
+    out, err = done.communicate(timeout=60)
+
+    assert (done.returncode, out) == (0, "")
+    assert "no command follows" in err
+
+
 def test_a_command_that_fails_is_the_exit_code_of_a_program_that_a_signal_ends_well(
     run,
 ) -> None:

@@ -10,6 +10,7 @@ from gradviz.engine.grad_mode import (
     MULTITHREADING_ENABLED,
     is_grad_enabled,
 )
+from gradviz.modes import assign
 from gradviz.ops.recording import inference
 from gradviz.ops.recording.variable import Variable
 from gradviz.ops.recording.version import INFERENCE
@@ -43,7 +44,7 @@ class _GradMode:
 
     def __enter__(self) -> Self:
         self._before.append(GRAD_ENABLED.get())
-        GRAD_ENABLED.set(self.mode)
+        assign(GRAD_ENABLED, self.mode)
         return self
 
     def __exit__(
@@ -52,7 +53,7 @@ class _GradMode:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        GRAD_ENABLED.set(self._before.pop())
+        assign(GRAD_ENABLED, self._before.pop())
 
     def __call__(self, function: F) -> F:
         """`function`, always running in this mode; a generator or coroutine too."""
@@ -99,7 +100,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
         super().__init__()
         self.mode = mode
         self._before.append(GRAD_ENABLED.get())
-        GRAD_ENABLED.set(mode)
+        assign(GRAD_ENABLED, mode)
 
     def __enter__(self) -> Self:
         if not self._before:
@@ -108,7 +109,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
 
     def __call__(self, function: F) -> F:
         """`function`, always running in this mode; the current mode is restored."""
-        GRAD_ENABLED.set(self._before.pop())
+        assign(GRAD_ENABLED, self._before.pop())
         return super().__call__(function)
 
     def clone(self) -> "set_grad_enabled":

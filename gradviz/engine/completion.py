@@ -8,6 +8,7 @@ from gradviz.engine.passes import Passes
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.thread_state import ThreadState
 from gradviz.errors import EngineError
+from gradviz.modes import assign
 from gradviz.trace.probe import Push
 
 
@@ -83,7 +84,7 @@ def _end_failed(state: ThreadState, graph_task: GraphTask) -> None:
 def _run_callbacks(state: ThreadState, graph_task: GraphTask) -> None:
     outer, state.graph_task = state.graph_task, graph_task
     # Put back by `execute`; on any other thread this is a copy of its context.
-    GRAD_ENABLED.set(graph_task.create_graph)
+    assign(GRAD_ENABLED, graph_task.create_graph)
     state.in_user_code = True
     try:
         # By index: the list may grow while it is walked.

@@ -7,6 +7,7 @@ import contextlib
 import sys
 from collections.abc import Callable
 
+from gradviz import modes
 from gradviz.engine import anomaly
 from gradviz.engine.arrival import push
 from gradviz.engine.completion import push_wake_up
@@ -95,10 +96,14 @@ def execute_with_graph_task(  # noqa: C901, PLR0912, PLR0915 - a call could be s
             # An interrupt is noticed when a call has returned, so each of these is
             # done even if one strikes; `finally` makes sure of the next.
             try:
-                GRAD_ENABLED.set(outer_mode)
+                try:
+                    _table = modes.keep_table()
+                finally:
+                    GRAD_ENABLED.set(outer_mode)
             finally:
                 try:
-                    anomaly.EVALUATING.set(outer_node)
+                    if anomaly.EVALUATING.get() is not outer_node:
+                        anomaly.EVALUATING.set(outer_node)
                 finally:
                     try:
                         graph_task.put_back_modes()

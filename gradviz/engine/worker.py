@@ -187,12 +187,12 @@ def _evaluate(
         _skip(state, graph_task, queue, node, inputs)
         return
     if GRAD_ENABLED.get() is not graph_task.create_graph:
-        GRAD_ENABLED.set(graph_task.create_graph)
+        modes.assign(GRAD_ENABLED, graph_task.create_graph)
     if modes.newest_change != graph_task.seen_change and state is graph_task.home:
         graph_task.put_back_modes()  # others run it in a fresh copy of the context
     state.graph_task, state.node = graph_task, node
     if anomaly.current is not None:
-        anomaly.EVALUATING.set(node)
+        modes.assign(anomaly.EVALUATING, node)
     if probe := graph_task.probe:
         reports = (state is graph_task.home and graph_task.home_reports) or probe
         reports.node_taken(graph_task.id, node.id, queue.id, queue.num_seen())

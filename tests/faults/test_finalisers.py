@@ -1,6 +1,8 @@
 """Garbage collection strikes in the middle of a pass and calls back (F21, F22)."""
 
 import gc
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Iterator
@@ -81,6 +83,44 @@ def test_a_finaliser_that_calls_backward_never_hangs(
 
     assert len(outcomes) >= 10
     assert set(outcomes) <= {"works", "refused"}
+
+
+SETS_VARIABLES = """
+import contextvars, gc
+from gradviz.modes import assign
+
+variables = [contextvars.ContextVar(f"v{number}") for number in range(300)]
+
+
+class Cyclic:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        for one in variables[::7]:
+            one.set(object())
+
+
+gc.collect()
+gc.freeze()
+for threshold in range(2, 7):
+    gc.set_threshold(threshold, 1, 1)
+    for number in range(2000):
+        Cyclic()
+        assign(variables[number % 300], object())
+print("survived")
+"""
+
+
+def test_a_finaliser_may_set_what_is_just_being_set():
+    """F21: up to Python 3.11 the process crashed; see Note [Contexts and collections].
+
+    In a process of its own.
+    """
+    command = [sys.executable, "-c", SETS_VARIABLES]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (done.stdout, done.returncode) == ("survived\n", 0)
 
 
 @pytest.mark.parametrize("threshold", [1, 3, 7])

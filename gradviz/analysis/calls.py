@@ -12,6 +12,9 @@ from gradviz.trace.table import Column
 
 CallKind: TypeAlias = Literal["forward", "optimizer"]
 
+#: Calls of so many threads are told apart.
+MAX_THREADS: Final = 250
+
 #: So many calls are looked at; more are left out.
 MAX_CALLS: Final = 1_000_000
 
@@ -90,6 +93,18 @@ def covered(
         return reached
 
     return until(ends) - until(begins)
+
+
+def depths(some: Calls) -> Column:
+    """In how many of the calls each is, those without an end aside."""
+    found = np.zeros(len(some.thread), np.int64)
+    for thread in np.unique(some.thread)[:MAX_THREADS]:
+        mine = np.flatnonzero(some.thread == thread)
+        begin = some.begin_ns[mine]
+        before = np.searchsorted(begin[some.has_ended[mine]], begin)
+        ended = np.sort(some.end_ns[mine][some.has_ended[mine]])
+        found[mine] = before - np.searchsorted(ended, begin, side="right")
+    return found
 
 
 def last_moment(trace: Trace) -> int:

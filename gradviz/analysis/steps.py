@@ -5,13 +5,14 @@ Note [What a step is]
 Where the program says so, by `step_begun`, a step goes on until the next one begins.
 The last one, and one after which steps were not recorded, ends with what it did last.
 
-Else steps are found by their passes. Of the passes that a thread called, those nested
-in others aside, one begins a new step if its shape occurred in the step already: so the
-passes of a generator and of a discriminator by turns make one step together, and each
-of several that accumulate gradients a step of its own. Passes inside of one call of an
-optimizer are never apart. A step goes on until its last pass has ended, or the last
-call of an optimizer that ended before the next step's first pass; what follows, loading
-data and the forward, is the next step's. So steps leave no gaps.
+Else steps are found by the passes that a thread called, those nested in others aside.
+If their shapes repeat after every so many passes, as those of a generator and of a
+discriminator do by turns, so many are one step; else each pass is a step, as it is of
+sequences whose lengths differ, and of several passes that accumulate gradients. Passes
+inside of one call of an optimizer are never apart. A step goes on until its last pass
+has ended, or the last call of an optimizer that ended before the next step's first
+pass; what follows, loading data and the forward, is the next step's. So steps leave no
+gaps.
 
 A step has one thread: what others did meanwhile is not looked at.
 
@@ -39,14 +40,16 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import msgspec
 import numpy as np
 
-from gradviz.analysis.calls import Calls, calls, covered, last_moment
+from gradviz.analysis.calls import MAX_THREADS, Calls, calls, covered, last_moment
 from gradviz.analysis.passes import Pass, Status, passes
 from gradviz.analysis.shapes import shapes
+from gradviz.errors import UserError
 from gradviz.trace.model import Trace
 from gradviz.trace.table import Column
 
-#: Steps are looked for on so many threads.
-MAX_THREADS: Final = 250
+#: A step that is found by shapes has no more passes, and so many of them come again.
+MAX_PATTERN: Final = 16
+REPEATED: Final = 0.8
 
 #: See Note [Odd steps].
 FEW: Final = 5
@@ -55,6 +58,12 @@ LEAST_PART: Final = 10
 
 #: What makes a step odd.
 Oddness: TypeAlias = Literal["slow", "fast", "failed", "unfinished"]
+
+
+class NoSuchStepError(UserError):
+    """What was asked for is none of the trace's steps: wrong usage."""
+
+    exit_code = 2
 
 
 class StepParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,7 +143,7 @@ def find_steps(trace: Trace) -> Steps:
     keys = {} if told.num_rows else _keys(trace, outer)
     found: list[TrainingStep] = []
     for thread in sorted(by_thread)[:MAX_THREADS]:
-        own = _Thread(
+        own = _ThreadWork(
             thread,
             by_thread[thread],
             forward.at(np.flatnonzero(forward.thread == thread)),
@@ -156,7 +165,33 @@ def find_steps(trace: Trace) -> Steps:
     )
 
 
-class _Thread(NamedTuple):
+def select_step(trace: Trace, which: str) -> TrainingStep:
+    """The step that `which` means: its number, ``last`` or ``slowest``.
+
+    Raises:
+        NoSuchStepError: There are steps, but none that is meant.
+        UserError: The trace has no steps.
+    """
+    found = find_steps(trace)
+    if not found.steps:
+        raise UserError(
+            "the trace holds no step: record a program that calls backward()"
+        )
+    if which == "slowest" and found.slowest >= 0:
+        return found.steps[found.slowest]
+    if which == "last":
+        return max(found.steps, key=lambda one: one.begin_ns)
+    meant = [one for one in found.steps if str(one.number) == which.strip()]
+    if not meant:
+        numbers = sorted({one.number for one in found.steps})
+        raise NoSuchStepError(
+            f"the trace holds no step {which!r}; there are {len(numbers):,}, from "
+            f"{numbers[0]} to {numbers[-1]}; 'last' and 'slowest' work too"
+        )
+    return meant[0]
+
+
+class _ThreadWork(NamedTuple):
     """What one thread did: its passes, its calls; and when the trace ends."""
 
     number: int
@@ -184,7 +219,7 @@ def _keys(trace: Trace, outer: Sequence[Pass]) -> dict[int, bytes]:
 
 
 def _told_windows(
-    own: _Thread, numbers: Sequence[int], begins: Sequence[int]
+    own: _ThreadWork, numbers: Sequence[int], begins: Sequence[int]
 ) -> list[_Window]:
     did = np.concatenate(
         (
@@ -207,25 +242,29 @@ def _told_windows(
 
 
 def _found_windows(
-    own: _Thread, keys: dict[int, bytes], first_ns: int
+    own: _ThreadWork, keys: dict[int, bytes], first_ns: int
 ) -> list[_Window]:
     optimizers = own.optimizer
     around = np.searchsorted(
         optimizers.begin_ns, [one.begin_ns for one in own.passes], side="right"
     )
+    shapes_of = [keys.get(one.task, b"") for one in own.passes]
+    pattern = _pattern(shapes_of)
     groups: list[list[Pass]] = []
-    seen: set[bytes] = set()
+    size = 0
     inside = -1
-    for one, number in zip(own.passes, (around - 1).tolist(), strict=True):
+    for one, key, number in zip(
+        own.passes, shapes_of, (around - 1).tolist(), strict=True
+    ):
         is_inside = number >= 0 and optimizers.end_ns[number] >= one.begin_ns
-        key = keys.get(one.task, b"")
-        is_same_call = is_inside and number == inside
-        if groups and (key not in seen or is_same_call):
+        # One that is out of place begins a step if that is what steps begin with.
+        is_next = size < len(pattern) and (key == pattern[size] or key != pattern[0])
+        if groups and (is_next or (is_inside and number == inside)):
             groups[-1].append(one)
         else:
             groups.append([one])
-            seen = set()
-        seen.add(key)
+            size = 0
+        size += 1
         inside = number if is_inside else -1
     ends = np.sort(optimizers.end_ns)
     windows = []
@@ -241,6 +280,18 @@ def _found_windows(
     return windows
 
 
+def _pattern(keys: Sequence[bytes]) -> Sequence[bytes]:
+    """The shapes of the passes of one step, at least one; see Note [What a step is]."""
+    numbers: dict[bytes, int] = {}
+    shape = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    for size in range(1, min(MAX_PATTERN, len(keys) // 2) + 1):
+        is_again = shape[:-size] == shape[size:]
+        if is_again.mean() >= REPEATED:
+            begin = int(is_again.argmax())
+            return keys[begin : begin + size]
+    return keys[:1]
+
+
 def _first_moment(trace: Trace, thread: int) -> int:
     """When a thread did the first thing that belongs to a training."""
     kinds = ("node_created", "forward_begun", "optimizer_begun", "task_begun")
@@ -254,7 +305,7 @@ def _first_moment(trace: Trace, thread: int) -> int:
 
 
 def _steps(
-    own: _Thread, windows: Sequence[_Window], is_closed: bool
+    own: _ThreadWork, windows: Sequence[_Window], is_closed: bool
 ) -> list[TrainingStep]:
     if not windows:
         return []

@@ -5,12 +5,15 @@ Nodes that run inside of others lie in rows below them.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
+import numpy as np
 
+from gradviz.analysis.calls import CallKind, calls, depths
 from gradviz.analysis.executions import (
     MAX_SHOWN,
+    MAX_TEXT,
     Execution,
     NodeStatus,
     as_list,
@@ -19,8 +22,10 @@ from gradviz.analysis.executions import (
 )
 from gradviz.analysis.kernels import KernelRun, kernels, launchers, stream_order_key
 from gradviz.analysis.passes import Pass, passes, with_descendants
+from gradviz.analysis.steps import TrainingStep
 from gradviz.analysis.stream_waits import StreamWait, stream_waits
 from gradviz.trace.model import Trace
+from gradviz.trace.strings import shortened
 
 SCHEMA: Final = "gradviz.timeline"
 VERSION: Final = 1
@@ -31,20 +36,31 @@ MAX_LANES: Final = 250
 #: Spans that are nested in more than that are left out.
 MAX_ROWS: Final = 50
 
-SpanKind: TypeAlias = Literal["node", "wait", "kernel"]
+#: So many calls of modules inside of each other are shown, the outermost first.
+MAX_CALL_ROWS: Final = 3
+
+#: What a training step consists of on the thread that makes it.
+StepPart: TypeAlias = Literal["forward", "backward", "optimizer"]
+
+STEP_PARTS: Final[tuple[StepPart, ...]] = get_args(StepPart)
+
+SpanKind: TypeAlias = Literal["node", "wait", "kernel"] | StepPart
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A node being evaluated, a thread asleep on its empty queue, or a kernel.
+    """A node being evaluated, a thread asleep on its empty queue, a kernel, a call.
 
     Attributes:
-        kind: Which of the three.
-        task: The pass, -1 for a wait, and for a kernel that no node launched.
+        kind: Which of these; a call is one of a module, of ``backward``, or of ``step``
+            of an optimizer.
+        task: The pass, -1 for a wait, a call of something else, and for a kernel that
+            no node launched.
         node: The node, or the one that launched the kernel; -1 where there is none.
         index: The node's place in the execution order of its pass; -1 where there is
             no node.
-        name: The node's name, the kernel's, or ``waiting``.
-        device: The node's device, the kernel's, empty for a wait.
+        name: The node's name, the kernel's, the path of the module, the class of the
+            optimizer, ``backward``, or ``waiting``.
+        device: The node's device, the kernel's, else empty.
         row: How many spans of its lane it is nested in.
         start_ns: From the begin of the timeline.
         end_ns: From the begin of the timeline; that of the timeline where the trace
@@ -106,6 +122,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
         omitted: Nodes and kernels that are left out, because there are too many of
             them, of lanes, or of nodes inside of others.
         omitted_lanes: Lanes that are left out.
+        step: The training step that is shown as a whole, None if none is.
     """
 
     tasks: tuple[int, ...]
@@ -116,10 +133,21 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     waits: tuple[StreamWait, ...] = ()
     omitted: int = 0
     omitted_lanes: int = 0
+    step: int | None = None
 
 
-def build_timeline(trace: Trace, tasks: Sequence[int]) -> Timeline:
-    """The timeline of these passes and of all that were called from inside them."""
+def build_timeline(
+    trace: Trace, tasks: Sequence[int], step: TrainingStep | None = None
+) -> Timeline:
+    """The timeline of these passes and of all that were called from inside them.
+
+    Of several passes it has the calls of modules and optimizers as well.
+
+    Args:
+        trace: The trace.
+        tasks: The passes.
+        step: Show all of this step, of which these are the passes.
+    """
     tasks = with_descendants(trace, tasks)
     wanted = set(tasks)
     chosen = [one for one in passes(trace) if one.task in wanted]
@@ -127,6 +155,8 @@ def build_timeline(trace: Trace, tasks: Sequence[int]) -> Timeline:
     runs = as_list(trace, every.at(slice(MAX_SHOWN)))
     omitted = len(every.node) - len(runs)
     origin, end = _extent(chosen, runs)
+    if step is not None:
+        origin, end = step.begin_ns, max(step.end_ns, end)
     ran = kernels(trace)
     omitted += max(trace.columns["kernel_launched"].num_rows - MAX_SHOWN, 0)
     by = launchers(ran, runs)
@@ -142,6 +172,11 @@ def build_timeline(trace: Trace, tasks: Sequence[int]) -> Timeline:
             _node_span(trace, run, next_index[run.task], origin, end)
         )
         next_index[run.task] += 1
+    if step is not None or sum(one.parent < 0 for one in chosen) > 1:
+        shown_calls, omitted_calls = _calls(trace, chosen, origin, end)
+        omitted += omitted_calls
+        for thread, span in shown_calls:
+            lanes[thread].append(span)
     for thread, wait in _waits(trace, origin, end):
         if thread in lanes:
             lanes[thread].append(wait)
@@ -165,6 +200,7 @@ def build_timeline(trace: Trace, tasks: Sequence[int]) -> Timeline:
         lanes=all_lanes,
         omitted=omitted + len(runs) + len(ran) - num_shown,
         omitted_lanes=len(lanes) + len(streams) - len(all_lanes),
+        step=None if step is None else step.number,
         waits=tuple(
             msgspec.structs.replace(
                 one, begin_ns=one.begin_ns - origin, ready_ns=one.ready_ns - origin
@@ -239,6 +275,58 @@ def _kernel_span(
         waited_ns=max(kernel.start_ns - kernel.launched_ns, 0),
         status="completed",
     )
+
+
+def _calls(
+    trace: Trace, chosen: Sequence[Pass], origin: int, end: int
+) -> tuple[list[tuple[int, Span]], int]:
+    """Calls of modules, optimizers and these passes, and how many are left out."""
+
+    def span(
+        kind: StepPart, name: str, begin: int, until: int | None, status: NodeStatus
+    ) -> Span:
+        return Span(
+            kind=kind,
+            task=-1,
+            node=-1,
+            index=-1,
+            name=name,
+            device="",
+            row=0,
+            start_ns=max(begin, origin) - origin,
+            end_ns=min(end if until is None else until, end) - origin,
+            waited_ns=None,
+            status=status,
+        )
+
+    found = [
+        (one.thread, span("backward", "backward", one.begin_ns, one.end_ns, one.status))
+        for one in chosen
+        if one.parent < 0
+    ]
+    omitted = 0
+    kinds: tuple[CallKind, ...] = ("forward", "optimizer")
+    for kind in kinds:
+        some = calls(trace, kind)
+        meanwhile = (some.begin_ns < end) & (some.end_ns > origin)
+        places = np.flatnonzero(meanwhile & (depths(some) < MAX_CALL_ROWS))
+        omitted += max(len(places) - MAX_SHOWN, 0)
+        some = some.at(places[:MAX_SHOWN])
+        for thread, begin, until, has_ended, failed, name in zip(
+            some.thread.tolist(),
+            some.begin_ns.tolist(),
+            some.end_ns.tolist(),
+            some.has_ended.tolist(),
+            some.failed.tolist(),
+            some.module.tolist(),
+            strict=True,
+        ):
+            status: NodeStatus = "failed" if failed else "completed"
+            if not has_ended:
+                status = "unfinished"
+            text = shortened(trace.strings[name], MAX_TEXT)
+            found.append((thread, span(kind, text, begin, until, status)))
+    return found, omitted
 
 
 def _waits(trace: Trace, origin: int, end: int) -> Iterable[tuple[int, Span]]:

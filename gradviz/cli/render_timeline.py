@@ -4,8 +4,6 @@ from pathlib import Path
 
 import click
 
-from gradviz.analysis.passes import select_task
-from gradviz.analysis.timeline import build_timeline
 from gradviz.cli.notes import note, note_next, note_omitted
 from gradviz.cli.options import (
     force_option,
@@ -17,6 +15,7 @@ from gradviz.cli.options import (
 )
 from gradviz.cli.progress import working
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
+from gradviz.cli.timelines import step_option, timeline_of
 from gradviz.cli.viewer import check_viewable, show_file
 from gradviz.cli.writing import check_output, format_of, write_output
 from gradviz.render.text import count
@@ -28,6 +27,7 @@ from gradviz.render.timeline_svg import render_timeline
 @output_option("gradviz-timeline-<trace>.svg")
 @force_option
 @task_option
+@step_option
 @open_option
 @quiet_option
 def command(
@@ -35,6 +35,7 @@ def command(
     output: Path | None,
     force: bool,
     task: str,
+    step: str | None,
     is_opened: bool,
     quiet: bool,
 ) -> None:
@@ -49,7 +50,7 @@ def command(
     check_viewable(output, is_opened=is_opened)
     check_output(output, force=force)
     trace = read_trace(trace_path, needs=NODE_RUNS)
-    timeline = build_timeline(trace, select_task(trace, task))
+    timeline = timeline_of(trace, task, step)
     note_omitted(timeline.omitted, timeline.omitted_lanes)
     with working(f"drawing {count(len(timeline.lanes), 'lane')}"):
         picture = render_timeline(timeline)

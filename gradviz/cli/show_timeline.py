@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from gradviz.analysis.passes import select_task
-from gradviz.analysis.timeline import build_timeline, document_of
+from gradviz.analysis.timeline import document_of
 from gradviz.cli.notes import note_omitted
 from gradviz.cli.options import json_option, task_option, trace_argument
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
+from gradviz.cli.timelines import step_option, timeline_of
 from gradviz.cli.writing import print_json
 from gradviz.render.terminal import print_timeline
 
@@ -16,16 +16,18 @@ from gradviz.render.terminal import print_timeline
 @click.command("timeline")
 @trace_argument
 @task_option
+@step_option
 @json_option
-def command(trace_path: Path | None, task: str, as_json: bool) -> None:
+def command(
+    trace_path: Path | None, task: str, step: str | None, as_json: bool
+) -> None:
     """Show what each thread and stream did in a backward pass, as bars over time.
 
     Example:
-        gradviz show timeline first.gvt
+        gradviz show timeline --step slowest first.gvt
     """
     trace = read_trace(find_trace(trace_path), needs=NODE_RUNS)
-    tasks = select_task(trace, task)
-    timeline = build_timeline(trace, tasks)
+    timeline = timeline_of(trace, task, step)
     if as_json:
         print_json(document_of(timeline))
     else:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from gradviz.analysis.timeline import Span
+from gradviz.analysis.timeline import STEP_PARTS, Span
 from gradviz.render.text import clean, count, duration, operation, width
 
 BAR_TEXT: Final = 11.0
@@ -70,7 +70,9 @@ def _merged(run: Sequence[Span], scale: Scale) -> Bar:
 def fitting(span: Span, room: float) -> str:
     """The longest text about a span that its bar has room for."""
     name = clean(operation(span.name))
-    texts = (f"{span.index} {name}", str(span.index)) if span.index >= 0 else (name,)
+    texts = (name, name.rpartition(".")[2])
+    if span.index >= 0:
+        texts = (f"{span.index} {name}", str(span.index))
     for text in texts:
         if width(text, BAR_TEXT) + 4 <= room:
             return text
@@ -81,8 +83,16 @@ def tooltip(spans: Sequence[Span]) -> str:
     """All that is known of the nodes or kernels of one bar."""
     took = sum(span.end_ns - span.start_ns for span in spans)
     if len(spans) > 1:
-        return f"{count(len(spans), spans[0].kind)}, {duration(took)} together"
+        what = spans[0].kind
+        if what in STEP_PARTS:
+            return f"{count(len(spans), 'call')} of {what}, {duration(took)} together"
+        return f"{count(len(spans), what)}, {duration(took)} together"
     (span,) = spans
+    if span.kind in STEP_PARTS:
+        who = span.name if span.kind == "backward" else f"{span.kind}: {span.name}"
+        ended = "" if span.status == "completed" else f", {span.status}"
+        told = f"took {duration(took)}, from {duration(span.start_ns)}{ended}"
+        return f"{clean(who)}\n{told}"
     node = f"node {span.node} of pass {span.task}"
     who = f"{span.index} {span.name}, {node}"
     if span.kind == "kernel":

@@ -38,6 +38,9 @@ REST: Final = "#9aa4ae"
 #: For leaves, where operations have colours: the same in every picture.
 LEAF: Final = "#5b6673"
 
+#: What a training step consists of.
+STEP: Final = {"forward": "#9fc5e8", "backward": PASS, "optimizer": "#e6c789"}
+
 #: From little to much time.
 RAMP: Final = ("#f6e3a1", "#fbbf68", "#f08a4b", "#c8433f", "#7a1f4f")
 

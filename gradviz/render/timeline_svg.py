@@ -134,6 +134,8 @@ def render_timeline(timeline: Timeline, *, colour_by: BarColour = "operation") -
 
 
 def _title(timeline: Timeline) -> str:
+    if timeline.step is not None:
+        return f"Timeline of step {timeline.step}"
     outermost = [one.task for one in timeline.passes if one.parent < 0]
     tasks = outermost or list(timeline.tasks)
     if len(tasks) == 1:
@@ -219,7 +221,9 @@ def _lane_name(lane: Lane) -> str:
 
 def _bar(bar: Bar, y: float, colours: Mapping[str, str], colour_by: BarColour) -> str:
     first = max(bar.spans, key=lambda span: span.end_ns - span.start_ns)
-    colour = colours.get(_key(first, colour_by), style.REST)
+    colour = style.STEP.get(first.kind) or colours.get(
+        _key(first, colour_by), style.REST
+    )
     parts = [
         element(
             "rect",
@@ -314,7 +318,7 @@ def _colours(timeline: Timeline, colour_by: BarColour) -> dict[str, str]:
     took: Counter[str] = Counter()
     for lane in timeline.lanes:
         for span in lane.spans:
-            if span.kind != "wait":
+            if span.kind in {"node", "kernel"}:
                 took[_key(span, colour_by)] += span.end_ns - span.start_ns
     has_leaves = took.pop(LEAF, 0) > 0
     names = [name for name, _ in took.most_common(MAX_COLOURS)]
@@ -331,7 +335,11 @@ def _colours(timeline: Timeline, colour_by: BarColour) -> dict[str, str]:
 def _legend(timeline: Timeline, colours: Mapping[str, str]) -> tuple[list[str], float]:
     entries = [(name, {"fill": colour}) for name, colour in colours.items()]
     spans = [span for lane in timeline.lanes for span in lane.spans]
-    if any(span.kind == "wait" for span in spans):
+    kinds = {span.kind for span in spans}
+    entries += [
+        (part, {"fill": colour}) for part, colour in style.STEP.items() if part in kinds
+    ]
+    if "wait" in kinds:
         entries.append((WAITING, {"class_": "wait"}))
     if any(span.status in {"failed", "unfinished"} for span in spans):
         bad = {"fill": style.BACKGROUND, "class_": "failed"}

@@ -16,6 +16,8 @@ def lasted(timeline: Timeline) -> str:
     much time is shown.
     """
     shown = duration(timeline.duration_ns)
+    if timeline.step is not None:
+        return shown
     outer = [one for one in timeline.passes if one.parent < 0] or timeline.passes
     if len(outer) != 1 or outer[0].duration_ns is None:
         return shown

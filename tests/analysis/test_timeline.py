@@ -1,7 +1,9 @@
 import msgspec
 import pytest
 
+from gradviz.analysis.steps import select_step
 from gradviz.analysis.timeline import build_timeline, busy_ns, document_of
+from tests.analysis.conftest import START_NS
 
 
 def spans_of(lane):
@@ -217,3 +219,73 @@ def test_the_document_is_the_timeline_as_json(pair):
 )
 def test_busy_time_counts_what_overlaps_once(spans, expected):
     assert busy_ns(spans) == expected
+
+
+def told_step(story):
+    """A step from 0 to 1000: a model with a part, a pass, an optimizer."""
+
+    def report(name, *fields, at):
+        story.now = START_NS + at
+        getattr(story.recorder, name)(*fields)
+
+    for depth, name in enumerate(["Net", "Net.a", "Net.a.b", "Net.a.b.c"]):
+        report("forward_begun", depth, name, "Linear", at=10 * depth)
+    for depth in (3, 2, 1, 0):
+        report("forward_ended", depth, depth == 3, at=100 - 10 * depth)
+    node = story.node(1)
+    story.begin(0, [node], at=200)
+    story.ran(0, node, at=210, until=290)
+    story.end(0, at=300)
+    report("optimizer_begun", 0, "SGD", at=400)
+    report("optimizer_ended", 0, False, at=500)
+    return story.trace()
+
+
+def test_a_step_is_shown_whole_on_the_thread_that_makes_it(story):
+    trace = told_step(story)
+    step = select_step(trace, "0")
+
+    timeline = build_timeline(trace, step.tasks, step)
+
+    (lane,) = timeline.lanes
+    assert [
+        (one.kind, one.name, one.row, one.start_ns, one.end_ns) for one in lane.spans
+    ] == [
+        ("forward", "Net", 0, 0, 100),
+        ("forward", "Net.a", 1, 10, 90),
+        ("forward", "Net.a.b", 2, 20, 80),
+        ("backward", "backward", 0, 200, 300),
+        ("node", "MulBackward0", 1, 210, 290),
+        ("optimizer", "SGD", 0, 400, 500),
+    ]
+    assert (timeline.step, timeline.duration_ns) == (0, 500)
+    assert (lane.num_nodes, lane.busy_ns, timeline.omitted) == (1, 80, 0)
+
+
+def test_a_pass_alone_has_no_calls_around_it(story):
+    timeline = build_timeline(told_step(story), [0])
+
+    (lane,) = timeline.lanes
+    assert {one.kind for one in lane.spans} == {"node"}
+    assert timeline.step is None
+
+
+def test_a_call_that_raised_or_never_ended_says_so(story):
+    story.now = START_NS
+    story.recorder.forward_begun(0, "Net", "Net")
+    story.recorder.forward_begun(1, "Net.a", "Linear")
+    story.now = START_NS + 50
+    story.recorder.forward_ended(1, True)
+    node = story.node(1)
+    story.begin(0, [node], at=100)
+    story.end(0, at=200)
+    trace = story.trace()
+    step = select_step(trace, "last")
+
+    (lane,) = build_timeline(trace, step.tasks, step).lanes
+
+    assert [(one.name, one.status) for one in lane.spans] == [
+        ("Net", "unfinished"),
+        ("Net.a", "failed"),
+        ("backward", "completed"),
+    ]

@@ -289,3 +289,30 @@ def test_memory_of_less_that_was_recorded_on_purpose_is_refused(
 
     assert (result.exit_code, result.stdout) == (1, "")
     assert "record it again" in result.stderr
+
+
+def test_a_step_is_a_timeline(trace_path, call) -> None:
+    timeline = json.loads(
+        call("show", "timeline", trace_path, "--step", 1, "--json").stdout
+    )
+    told = call("show", "timeline", trace_path, "--step", "1").stdout
+
+    assert timeline["step"] == 1
+    assert len(timeline["passes"]) == 1
+    assert told.startswith("Step 1: ")
+    assert "█ backward" in told
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--step", "9"), "no step '9'; there are 2, from 0 to 1"),
+        (("--step", "0", "--task", "all"), "exclude each other"),
+    ],
+)
+def test_a_step_that_there_is_not_is_one_line(options, words, trace_path, call) -> None:
+    result = call("show", "timeline", trace_path, *options)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) == 1

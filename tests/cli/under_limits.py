@@ -53,6 +53,7 @@ COMMANDS = (
     ("show", "utilisation", "--json"),
     ("simulate", "--policy", "fifo", "--device-threads", "3", "--task", "all"),
     ("show", "timeline", "--task", "all"),
+    ("show", "timeline", "--step", "slowest"),
     ("show", "timeline", "--json", "--task", "all"),
     ("render", "graph", "--engine", "own", "-o", "-"),
     ("render", "timeline", "-o", "-", "--task", "all"),

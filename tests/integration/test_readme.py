@@ -78,7 +78,10 @@ def test_the_figures_of_the_readme_are_those_of_its_commands(outcomes) -> None:
     assert recorded == shown("gradviz: recorded")
     table = shown("Backward pass 439")
     assert table[-1] == "..."
-    assert order[: len(table) - 1] == table[:-1]
+    # On a busy machine there is a column of what nodes waited for a processor.
+    assert [line.split()[:3] for line in order[: len(table) - 1]] == [
+        line.split()[:3] for line in table[:-1]
+    ]
 
 
 def test_the_timeline_of_the_readme_has_the_lanes_of_its_command(outcomes) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from gradviz.render.bars import MIN_BAR, Scale, bars, fitting, ticks
+from gradviz.render.bars import MIN_BAR, Scale, bars, fitting, ticks, tooltip
 
 #: One pixel a nanosecond, from the left edge.
 SCALE = Scale(left=0, per_ns=1)
@@ -68,3 +68,21 @@ def test_ticks_are_at_round_times(end_ns, expected):
 @pytest.mark.parametrize("end_ns", [10**exponent * 7 for exponent in range(12)])
 def test_there_are_never_many_ticks(end_ns):
     assert 4 <= len(ticks(end_ns)) <= 10
+
+
+def test_a_call_of_a_module_says_its_path_or_the_end_of_it(make_span):
+    call = make_span(-1, 0, 1_000, kind="forward", name="Net.layers.0.norm", device="")
+
+    assert [fitting(call, room) for room in (300, 60, 5)] == [
+        "Net.layers.0.norm",
+        "norm",
+        "",
+    ]
+    assert tooltip([call]) == "forward: Net.layers.0.norm\ntook 1 µs, from 0 ns"
+    assert tooltip([call, call]) == "2 calls of forward, 2 µs together"
+
+
+def test_a_call_that_raised_says_so(make_span):
+    call = make_span(-1, 0, 9, kind="optimizer", name="SGD", status="failed")
+
+    assert tooltip([call]) == "optimizer: SGD\ntook 9 ns, from 0 ns, failed"

@@ -238,3 +238,19 @@ def test_a_pass_in_which_nothing_ran_is_a_picture_too(make_timeline):
     assert "0 ns · 0 nodes · 0 threads" in " ".join(
         texts(drawn(make_timeline(duration_ns=0)))
     )
+
+
+def test_a_step_has_bars_for_its_parts_and_a_title_of_its_own(make_span, make_timeline):
+    timeline = make_timeline(
+        [
+            make_span(-1, 0, 50, kind="forward", name="Net.encoder"),
+            make_span(-1, 75, 100, kind="optimizer", name="SGD"),
+        ],
+        duration_ns=100,
+    )
+
+    shown = texts(drawn(msgspec.structs.replace(timeline, step=3)))
+
+    assert "Timeline of step 3" in shown
+    assert {"Net.encoder", "SGD", "forward", "optimizer"} <= set(shown)
+    assert "backward" not in shown

@@ -25,9 +25,9 @@ IMPORTANT: Final = (
     "parameter",
     "module",
     "thread",
-    "running",
     "line",
     "shape",
+    "running",
     "start",
     "topo",
 )

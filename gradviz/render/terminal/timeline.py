@@ -8,7 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from gradviz.analysis.timeline import Lane, Span, Timeline
+from gradviz.analysis.timeline import STEP_PARTS, Lane, Span, StepPart, Timeline
 from gradviz.render.terminal.tables import EIGHTHS, make_console
 from gradviz.render.text import clean, count, duration, operation, shorten
 from gradviz.render.timeline_text import failures, lasted
@@ -18,6 +18,12 @@ MIN_COLUMNS: Final = 20
 SPACE: Final = "   "
 #: A node that only had its gradient taken.
 CAPTURED: Final = "bright_black"
+#: What a step consists of.
+PARTS: Final[Mapping[StepPart, str]] = {
+    "forward": "bright_cyan",
+    "backward": "white",
+    "optimizer": "bright_yellow",
+}
 COLOURS: Final = ("blue", "yellow", "green", "magenta", "cyan", "red")
 
 
@@ -54,6 +60,8 @@ def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
 
 
 def _passes_named(timeline: Timeline) -> str:
+    if timeline.step is not None:
+        return f"Step {timeline.step}"
     outer = [one.task for one in timeline.passes if one.parent < 0]
     tasks = outer or list(timeline.tasks)
     if len(tasks) == 1:
@@ -130,7 +138,9 @@ def _bar(
     blocks = "".join(EIGHTHS[max(round(8 * min(part, 1)), 1)] for part in filled)
     name = _operation(span)
     for label in (
-        (f"{span.index} {name}", str(span.index)) if span.index >= 0 else (name,)
+        (f"{span.index} {name}", str(span.index))
+        if span.index >= 0
+        else (name, name.rpartition(".")[2])
     ):
         if len(label) + 3 <= room:
             blocks = f"{blocks[0]} {label} {blocks[len(label) + 3 :]}"
@@ -143,6 +153,8 @@ def _style(span: Span, colours: Mapping[str, str]) -> str:
         return CAPTURED
     if span.status != "completed":
         return "bold red"
+    if span.kind in STEP_PARTS:
+        return PARTS[span.kind]
     return colours.get(_operation(span), "default")
 
 
@@ -151,7 +163,7 @@ def _colours(timeline: Timeline) -> dict[str, str]:
     took: Counter[str] = Counter()
     for lane in timeline.lanes:
         for span in lane.spans:
-            if span.kind != "wait":
+            if span.kind in {"node", "kernel"}:
                 took[_operation(span)] += span.end_ns - span.start_ns
     names = [name for name, _ in took.most_common(len(COLOURS))]
     return dict(zip(names, COLOURS, strict=False))
@@ -169,12 +181,18 @@ def _legend(
         Text.assemble(("█", colour), f" {name}") for name, colour in colours.items()
     ]
     spans = [span for lane in timeline.lanes for span in lane.spans]
-    if any(span.kind == "wait" for span in spans):
+    kinds = {span.kind for span in spans}
+    parts += [
+        Text.assemble(("█", PARTS[kind]), f" {kind}")
+        for kind in STEP_PARTS
+        if kind in kinds
+    ]
+    if "wait" in kinds:
         parts.append(Text.assemble(("··", "dim"), " waiting for work"))
     parts += [
         Text(f"{span.index} {_operation(span)} unfinished", style="bold red")
         for span in spans
-        if span.status == "unfinished"
+        if span.status == "unfinished" and span.kind == "node"
     ]
     if any(span.status == "captured" for span in spans):
         parts.append(Text.assemble(("█", CAPTURED), " captured"))

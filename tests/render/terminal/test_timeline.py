@@ -149,3 +149,26 @@ def test_a_pass_has_its_own_duration_even_where_streams_go_on(
     lines = shown(lambda console: print_timeline(longer, console))
 
     assert lines[0] == "Backward pass 4: 9 ns (shown: 20 ns), 1 node, 1 thread"
+
+
+def test_the_parts_of_a_step_are_bars_and_in_the_legend(
+    shown, make_span, make_timeline
+):
+    timeline = make_timeline(
+        [
+            make_span(-1, 0, 50, kind="forward", name="Net.encoder"),
+            make_span(-1, 50, 75, kind="backward", name="backward"),
+            make_span(-1, 75, 100, kind="optimizer", name="SGD"),
+        ],
+        duration_ns=100,
+    )
+    whole = msgspec.structs.replace(timeline, step=3)
+
+    lines = shown(lambda console: print_timeline(whole, console), width=46)
+
+    assert lines[0] == "Step 3: 100 ns, 0 nodes, 1 thread"
+    assert bars(lines) == "█ Net.encoder ██████" + "██████████" + "█ SGD ████"
+    legend = " ".join(lines[3:])
+    assert [part in legend for part in ("█ forward", "█ backward", "█ optimizer")] == [
+        True
+    ] * 3

@@ -146,8 +146,16 @@ def events_rows(trace: Trace) -> Iterator[TableRow]:
 
 def threads_rows(trace: Trace) -> Iterator[TableRow]:
     """Threads that reported something."""
+    pids = {number: one.pid for one in trace.processes for number in one.threads}
     for one in trace.threads.values():
-        yield one.number, one.name
+        yield one.number, one.name, _known(pids.get(one.number, -1))
+
+
+def processes_rows(trace: Trace) -> Iterator[TableRow]:
+    """Processes: one, unless traces were merged."""
+    for one in trace.processes:
+        argv = msgspec.json.encode(one.argv).decode()
+        yield _known(one.pid), _known(one.rank), one.host, argv
 
 
 def queues_rows(trace: Trace) -> Iterator[TableRow]:
@@ -194,7 +202,7 @@ def kernels_rows(trace: Trace) -> Iterator[TableRow]:
 def losses_rows(trace: Trace) -> Iterator[TableRow]:
     """What is missing, a row each; none if nothing is."""
     losses = trace.losses
-    for what in ("dropped", "damaged_bytes", "unknown_events"):
+    for what in ("dropped", "overwritten", "damaged_bytes", "unknown_events"):
         if number := getattr(losses, what):
             yield what, number, None
     if losses.truncated:
@@ -203,6 +211,8 @@ def losses_rows(trace: Trace) -> Iterator[TableRow]:
         yield "not closed", None, "the recording never ended"
     for problem in losses.problems:
         yield "problem", None, problem
+    for words in trace.header.scope.in_words():
+        yield "left out on purpose", None, words
 
 
 def trace_rows(trace: Trace) -> Iterator[TableRow]:

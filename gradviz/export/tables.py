@@ -78,7 +78,12 @@ _ALL: Final = (
         """seq integer, t_ns integer, thread integer, task integer, node integer,
         kind text, fields text""",
     ),
-    _table("threads", rows.threads_rows, "thread integer, name text"),
+    _table(
+        "processes",
+        rows.processes_rows,
+        "pid integer, rank integer, host text, argv text",
+    ),
+    _table("threads", rows.threads_rows, "thread integer, name text, pid integer"),
     _table("queues", rows.queues_rows, "queue integer, name text, device integer"),
     _table("streams", rows.streams_rows, "stream text, name text, location text"),
     _table(

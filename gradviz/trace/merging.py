@@ -31,8 +31,10 @@ from gradviz.trace.events import KINDS, MAX_SEQUENCE_NR, kind_name, own_columns
 from gradviz.trace.frames import FrameType, Stamp, encode_frame, pack, stamped
 from gradviz.trace.identities import IDENTITIES, MOMENTS, PLACES
 from gradviz.trace.joined import LAYOUTS
+from gradviz.trace.losses import losses_in_words
 from gradviz.trace.model import Header, InputDefinition, Trace
 from gradviz.trace.placement import Placed
+from gradviz.trace.scope import STACKS, Scope
 from gradviz.trace.table import Column, Table
 
 #: So many nodes are defined at a time.
@@ -65,7 +67,7 @@ class _Whole:
         yield from self._defined(
             Definitions(
                 processes=self._processes(),
-                problems=[text for one in self._placed for text in one.problems],
+                problems=self._problems(),
             )
         )
         num_events = num_dropped = 0
@@ -79,8 +81,18 @@ class _Whole:
                 yield self._json(FrameType.LOST, encode_json(Lost(thread, dropped)))
         for clock in self._placed[0].trace.clocks[1:]:
             yield self._json(FrameType.ANCHOR, encode_json(clock))
-        closed = Closed(num_events, self._num_nodes, num_dropped)
+        num_overwritten = sum(one.trace.losses.overwritten for one in self._placed)
+        closed = Closed(num_events, self._num_nodes, num_dropped, num_overwritten)
         yield self._json(FrameType.CLOSED, encode_json(closed))
+
+    def _problems(self) -> list[str]:
+        """What is missing, in words; of one trace what no number of the file tells."""
+        if len(self._placed) > 1:
+            return [text for one in self._placed for text in one.problems]
+        losses = self._placed[0].trace.losses
+        return losses_in_words(
+            msgspec.structs.replace(losses, dropped=0, overwritten=0)
+        )
 
     def _processes(self) -> list[ProcessRow]:
         """All processes; none if there is but one, which the header tells of."""
@@ -249,6 +261,19 @@ def _header(traces: Sequence[Trace]) -> Header:
         host=_common([one.host for one in headers], ""),
         argv=_common([one.argv for one in headers], ()),
         clock=first.clock,
+        scope=_scope([one.scope for one in headers]),
+    )
+
+
+def _scope(scopes: Sequence[Scope]) -> Scope:
+    """What was to be kept of all: what one recording left out is not whole here."""
+    schedules = (one.schedule for one in scopes)
+    return Scope(
+        left_out=tuple(dict.fromkeys(kind for one in scopes for kind in one.left_out)),
+        only=tuple(dict.fromkeys(name for one in scopes for name in one.only)),
+        stacks=min((one.stacks for one in scopes), key=STACKS.index),
+        schedule=next((one for one in schedules if one is not None), None),
+        ring_bytes=max(one.ring_bytes for one in scopes),
     )
 
 

@@ -65,7 +65,7 @@ def place(traces: Sequence[Trace]) -> list[Placed]:
     placed = []
     where = zip(traces, _labels(traces), placements(traces), strict=True)
     for trace, label, (shift_ns, doubt) in where:
-        problems = [*losses_in_words(trace.losses), *([doubt] if doubt else [])]
+        problems = (*losses_in_words(trace.losses), *([doubt] if doubt else []))
         told = tuple(f"{label}: {one}" if label else one for one in problems)
         placed.append(Placed(trace, label, first, shift_ns, doubt, told))
         ends = ends_of_identities(trace)

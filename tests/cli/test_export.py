@@ -58,7 +58,7 @@ def test_an_export_can_be_of_one_pass(trace_path, call):
 def test_which_table_is_written_can_be_said_where_there_is_one(trace_path, call):
     done = call("export", trace_path, "-t", "csv", "--table", "threads", "-o", "-")
 
-    assert done.stdout.startswith("thread,name\n")
+    assert done.stdout.startswith("thread,name,pid\n")
     wrong = call("export", trace_path, "-t", "sqlite", "--table", "threads")
     assert wrong.exit_code == 2
 

@@ -6,6 +6,8 @@ from collections import Counter
 import msgspec
 import pytest
 
+import gradviz as gv
+from gradviz.capture import record
 from gradviz.export import sqlite
 from gradviz.export.tables import TABLES
 from gradviz.trace import events as e
@@ -110,6 +112,15 @@ def test_what_a_trace_lost_is_a_table(pair):
     assert rows(parse_trace(whole), "losses") == []
     lost = rows(parse_trace(whole[:-7]), "losses")
     assert {"truncated", "not closed"} <= {row["what"] for row in lost}
+
+
+def test_what_was_left_out_on_purpose_is_told_there_too():
+    with record(events="!queue_waited") as recording:
+        gv.tensor([1.0], requires_grad=True).sin().sum().backward()
+
+    (row,) = rows(recording.trace, "losses")
+    assert row["what"] == "left out on purpose"
+    assert row["text"] == "no events queue_waited"
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from gradviz.trace.merging import merged
 from gradviz.trace.model import Trace
 from gradviz.trace.placement import place
 from gradviz.trace.reader import parse_trace
+from gradviz.trace.scope import Scope
 from tests.analysis.conftest import Story
 from tests.analysis.test_state import PROGRAMS
 
@@ -231,6 +232,34 @@ def test_what_is_missing_from_one_is_missing_from_the_whole():
     assert {"pid 2: its end is cut off", "pid 2: it was never closed"} <= {
         *whole.losses.problems
     }
+
+
+def test_a_single_lossy_trace_stays_as_lossy_as_it_is():
+    trace = parse_trace(told())
+    trace.losses = msgspec.structs.replace(
+        trace.losses, dropped=5, overwritten=7, problems=("frame 3 is missing",)
+    )
+
+    assert merge(trace).losses == trace.losses
+
+
+def test_what_one_recording_left_out_on_purpose_is_not_whole_in_the_whole():
+    without = Scope(left_out=("queue_waited",), stacks="none")
+    whole = merge(
+        of(parse_trace(told()), clocks=(at(1),), pid=1),
+        of(parse_trace(told()), clocks=(at(1),), pid=2, scope=without),
+        of(
+            parse_trace(told()),
+            clocks=(at(1),),
+            pid=3,
+            scope=Scope(only=("Mul*",), ring_bytes=9),
+        ),
+    )
+
+    assert whole.losses.is_complete
+    assert whole.header.scope == Scope(
+        left_out=("queue_waited",), only=("Mul*",), stacks="none", ring_bytes=9
+    )
 
 
 def test_a_recording_that_is_given_twice_is_refused():

@@ -43,6 +43,8 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
         median_ns: As half of them, or more.
         p90_ns: As nine of ten, or more.
         longest_ns: The longest.
+        running_ns: For how much of `total_ns` their threads were running; None where
+            that is not known of all of them.
     """
 
     label: str
@@ -52,6 +54,7 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
     median_ns: int
     p90_ns: int
     longest_ns: int
+    running_ns: int | None = None
 
 
 class Groups(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +108,7 @@ def group_nodes(
     ran = runs.at(np.flatnonzero(has_run))
     texts, place = labels(trace, ran, by)
     took = ran.took_ns
-    figures = _figures(place, took)
+    figures = _figures(place, took, ran.thread_time_ns)
     place = figures.pop("place")
     shown = np.arange(len(place))
     if sort != "label":
@@ -127,8 +130,9 @@ def group_nodes(
                 median_ns=median,
                 p90_ns=p90,
                 longest_ns=longest,
+                running_ns=None if running < 0 else running,
             )
-            for which, nodes, total, mean, median, p90, longest in zip(
+            for which, nodes, total, mean, median, p90, longest, running in zip(
                 *columns, strict=True
             )
         ),
@@ -138,13 +142,16 @@ def group_nodes(
     )
 
 
-def _figures(place: Column, took: Column) -> dict[str, Any]:
+def _figures(place: Column, took: Column, running: Column) -> dict[str, Any]:
     """The labels that occur, and the figures of each by what can be sorted by."""
     order = np.lexsort((took, place))
-    place, took = place[order], took[order]
+    place, took, running = place[order], took[order], running[order]
     begin = np.flatnonzero(np.diff(place, prepend=-1))
     size = np.diff(begin, append=len(place))
-    total = np.add.reduceat(took, begin) if len(begin) else begin
+    total, ran, unknown = (
+        np.add.reduceat(one, begin) if len(begin) else begin
+        for one in (took, running, (running < 0).astype(np.int64))
+    )
     middle = took[begin + (size - 1) // 2] + took[begin + size // 2]
     return {
         "place": place[begin],
@@ -154,6 +161,7 @@ def _figures(place: Column, took: Column) -> dict[str, Any]:
         "median": middle // 2,
         "p90": took[begin + (9 * size + 9) // 10 - 1],
         "longest": took[begin + size - 1],
+        "running": np.where(unknown > 0, -1, ran),
     }
 
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from gradviz.analysis.groups import GROUP_KEYS, document_of, group_nodes
 from gradviz.analysis.labels import LABELS
+from gradviz.trace.recorder import Recorder
+from gradviz.trace.sink import MemorySink
 from tests.analysis.conftest import Story
 
 #: Nodes of a pass: which name and device, how long it took; None: it has no end.
@@ -170,3 +172,29 @@ def test_only_the_nodes_of_some_passes_are_counted(pair):
         ("AccumulateGrad", 7)
     ]
     assert document_of(groups)["tasks"] == (8,)
+
+
+def test_a_group_says_how_long_its_threads_were_running():
+    sink = MemorySink()
+    clocks = {"wall": 0, "thread": 0}
+    recorder = Recorder(
+        sink,
+        clock=lambda: clocks["wall"],
+        thread_clock=lambda: clocks["thread"],
+        flush_every_s=None,
+    )
+    story = Story()
+    story.recorder, story._sink = recorder, sink
+    node = story.node(1)
+    story.begin(0, [node], at=0)
+    for wall, thread in ((1_000_000, 1_000_000), (3_000_000, 1_500_000)):
+        clocks["wall"], clocks["thread"] = wall, thread
+        (recorder.node_started if wall == 1_000_000 else recorder.node_completed)(0, 1)
+
+    (known,) = group_nodes(story.trace(), by="name").groups
+    (unknown,) = group_nodes(told(SOME[:1]), by="name").groups
+
+    assert known.total_ns == 2_000_000
+    assert known.running_ns is not None
+    assert abs(known.running_ns - 500_000) <= 100_000
+    assert unknown.running_ns is None

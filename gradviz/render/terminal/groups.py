@@ -9,7 +9,12 @@ from rich.text import Text
 from gradviz.analysis.groups import Groups, NodeGroup
 from gradviz.analysis.labels import Label
 from gradviz.render.terminal.rows import print_rows
-from gradviz.render.terminal.tables import NOTHING, make_console, name_text
+from gradviz.render.terminal.tables import (
+    NOTHING,
+    duration_text,
+    make_console,
+    name_text,
+)
 from gradviz.render.text import clean, count, duration, place
 
 #: What a column of labels is called where not as they are.
@@ -26,6 +31,9 @@ def print_groups(groups: Groups, console: Console | None = None) -> None:
         head += f" ({len(groups.groups):,} of {every:,} groups)"
     console.print(Text(head, style="bold"))
     names = ["nodes", "total", "share", "mean", "median", "p90", "longest"]
+    has_running = any(one.running_ns is not None for one in groups.groups)
+    if has_running:
+        names.append("running")
     rows = (
         [
             _label(groups, one),
@@ -36,6 +44,7 @@ def print_groups(groups: Groups, console: Console | None = None) -> None:
             duration(one.median_ns),
             duration(one.p90_ns),
             duration(one.longest_ns),
+            *([duration_text(one.running_ns)] if has_running else ()),
         ]
         for one in groups.groups
     )

@@ -314,8 +314,8 @@ def record(
             kept. None for all kinds.
         only: Names or modules, as ``"MulBackward0"`` or ``"encoder.*"``, of those nodes
             whose events are kept. None for all nodes.
-        stacks: ``"leaf"`` keeps the line of the program that made a node, ``"none"``
-            does not look for it.
+        stacks: ``"leaf"`` keeps the line of the program that made a node, ``"full"``
+            the lines that led to it too (`StackTaken`), ``"none"`` looks for nothing.
         ring: How many bytes to keep of what happened last, as ``"64 MB"``: a flight
             recorder. It keeps them in memory, with what they refer to, until there is
             a reason to write them to the file.

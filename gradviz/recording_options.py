@@ -21,7 +21,7 @@ class RecordingOptions(NamedTuple):
         schedule: Such as ``wait=1,warmup=1,active=3,repeat=2``.
         events: Patterns with commas between them.
         only: Patterns with commas between them.
-        stacks: ``none`` or ``leaf``.
+        stacks: ``none``, ``leaf`` or ``full``.
         ring: A size, such as ``64MB``.
         dump_on: Reasons with commas between them.
     """

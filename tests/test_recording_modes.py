@@ -15,6 +15,7 @@ from gradviz.trace.events import (
     KINDS,
     Mark,
     NodeStarted,
+    StackTaken,
     StepBegun,
     TaskBegun,
     kind_name,
@@ -164,7 +165,7 @@ class TestEvents:
             return [
                 (kind_name(type(event)), event.task, event.node)
                 for event in one.events()
-                if not isinstance(event, Mark)
+                if event.task >= 0
             ]
 
         assert rows(recording) == [row for row in rows(whole) if row[0] != kind]
@@ -235,6 +236,38 @@ def test_without_stacks_no_node_has_a_line():
 
     trace = recording.trace
     assert {trace.nodes[one].location for one in trace.nodes} == {""}
+
+
+def test_full_stacks_lead_from_the_line_that_made_a_node_to_the_programs_first():
+    def inner():
+        return Pass()
+
+    def outer():
+        return inner()
+
+    lines = [inner.__code__.co_firstlineno + 1, outer.__code__.co_firstlineno + 1]
+    with record(stacks="full") as recording:
+        node = outer()
+        Engine().execute([Edge(node)], [np.ones(2)])
+
+    (taken,) = [one for one in recording.events() if isinstance(one, StackTaken)]
+    assert taken.node == node.id
+    assert taken.stack.startswith(
+        " < ".join(f"{__file__}:{line}" for line in (*lines, max(lines) + 4)) + " < "
+    )
+    assert recording.trace.nodes[node.id].location == f"{__file__}:{lines[0]}"
+
+
+def test_a_ring_keeps_the_stacks_of_its_nodes(monkeypatch):
+    monkeypatch.setattr("gradviz.trace.ring._FEW", 5)
+    with record(ring="10 kB", stacks="full") as recording:
+        for number in range(300):
+            recording.mark(f"{number}")
+            backward()
+
+    stacks = [one.stack for one in recording.events() if isinstance(one, StackTaken)]
+    assert len(stacks) > 10
+    assert all(stack.startswith(__file__) for stack in stacks)
 
 
 def test_recordings_that_overlap_have_each_what_is_theirs():

@@ -94,7 +94,8 @@ class RunCommand(click.Command):
     type=click.Choice(STACKS),
     default="leaf",
     show_default=True,
-    help="Keep the line of the program that made each node, or none.",
+    help="Keep the line of the program that made each node, the lines too that led to "
+    "it, or none.",
 )
 @click.option(
     "--ring",

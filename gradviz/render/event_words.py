@@ -24,6 +24,7 @@ _Template: TypeAlias = str | tuple[str, str]
 _SENTENCES: Final[Mapping[str, _Template]] = {
     "node_created": "The forward made {node}{location}, sequence_nr {sequence_nr}.",
     "tensor_saved": "{node} kept a tensor of {size_bytes} for its backward.",
+    "stack_taken": "{node} was made at {stack}.",
     "task_begun": (
         "Pass {task} began{location}{parent}: {num_roots}{num_outputs}{keep_graph}"
         "{create_graph}."
@@ -214,6 +215,7 @@ _FIELDS: Final[Mapping[str, _Field]] = {
     "parent": lambda _, task: f" inside pass {task}" if task >= 0 else "",
     "location": lambda _, text: f" at {clean(place(text))}" if text else "",
     "device": lambda _, device: f" {clean(str(device))}" if device != -1 else "",
+    "stack": lambda _, text: clean(" < ".join(map(place, text.split(" < ")))),
     "stream": lambda _, text: shorten(clean(text), MAX_TITLE) or "the host",
     "sequence_nr": lambda _, number: (
         "max" if number == MAX_SEQUENCE_NR else str(number)

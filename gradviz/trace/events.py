@@ -79,6 +79,16 @@ class TensorSaved(Event, frozen=True, kw_only=True):
     size_bytes: int
 
 
+class StackTaken(Event, frozen=True, kw_only=True):
+    """What the program was inside of when it made a node: lines, the innermost first.
+
+    Between two of them stands `` < ``.
+    """
+
+    code = 3
+    stack: str
+
+
 # --- task ---------------------------------------------------------------------
 
 
@@ -524,6 +534,7 @@ KINDS: Final = _by_code()
 AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     NodeCreated,
     TensorSaved,
+    StackTaken,
     TaskBegun,
     DependenciesCounted,
     TaskCompleted,

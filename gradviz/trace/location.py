@@ -78,3 +78,38 @@ class NoLocations(Locations[Text]):
         """What stands for an empty text."""
         del skipped
         return self._intern("")
+
+
+class Stacks(Locations[Text]):
+    """Finds all frames of the stack that belong to the user's program."""
+
+    def __init__(self, intern: Callable[[str], Text]) -> None:
+        super().__init__(intern)
+        self._stacks: dict[tuple[int, ...], tuple[Text, list[CodeType]]] = {}
+
+    def of_caller(self, skipped: int = 0) -> Text:
+        """What stands for ``path:line < path:line``, the innermost first."""
+        is_users = self._is_users
+        places: list[int] = []
+        frames: list[FrameType] = []
+        frame: FrameType | None = sys._getframe(1 + skipped)
+        while frame is not None:
+            answer = is_users.get(frame.f_code.co_filename)
+            if answer or (answer is None and self._belongs_to_user(frame)):
+                places += (id(frame.f_code), frame.f_lasti)
+                frames.append(frame)
+            frame = frame.f_back
+        known = self._stacks.get(tuple(places))
+        return self._of_all(places, frames) if known is None else known[0]
+
+    def known(self) -> set[Text]:
+        """What stands for the stacks that are remembered."""
+        return {text for text, _ in list(self._stacks.values())}
+
+    def _of_all(self, places: list[int], frames: list[FrameType]) -> Text:
+        lines = (f"{one.f_code.co_filename}:{one.f_lineno}" for one in frames)
+        text = self._intern(" < ".join(lines))
+        if len(self._stacks) >= _MAX_KNOWN:
+            self._stacks.clear()
+        self._stacks[tuple(places)] = (text, [one.f_code for one in frames])
+        return text

@@ -209,6 +209,12 @@ class Probe:
     def tensor_saved(self, node: int, size_bytes: int) -> None:
         """A node kept a tensor for its backward."""
 
+    def stack_taken(self, node: int, stack: str) -> None:
+        """The lines that the program was inside of when it made a node.
+
+        Found out by who records, if it was asked to.
+        """
+
     # --- task -----------------------------------------------------------------
 
     def task_begun(

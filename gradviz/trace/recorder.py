@@ -56,6 +56,7 @@ from gradviz.trace.events import (
     ProgramThreadBegun,
     ReentrantEntered,
     ReentrantLeft,
+    StackTaken,
     StreamWaited,
     TakenOver,
     TaskBegun,
@@ -67,7 +68,7 @@ from gradviz.trace.events import (
 )
 from gradviz.trace.graph import PendingGraph
 from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED, NODE_TAKEN
-from gradviz.trace.location import Locations, NoLocations
+from gradviz.trace.location import Locations, NoLocations, Stacks
 from gradviz.trace.model import Trace
 from gradviz.trace.node_filter import NodeFilter
 from gradviz.trace.probe import (
@@ -155,6 +156,7 @@ class Recorder(Probe):
         self._strings = Strings()
         find = NoLocations if scope.stacks == "none" else Locations
         self._locations = find(self._strings.intern)
+        self._stacks = Stacks(self._strings.intern) if scope.stacks == "full" else None
         self._filter = NodeFilter(scope) if scope.only else None
         self._graph = PendingGraph(self._strings, defines_again=scope.ring_bytes > 0)
         self._describe = describe_stream
@@ -224,7 +226,10 @@ class Recorder(Probe):
 
     def _known(self) -> tuple[set[int], set[int]]:
         texts, inputs = self._graph.known()
-        return texts | self._strings.known() | self._locations.known(), inputs
+        texts |= self._strings.known() | self._locations.known()
+        if self._stacks is not None:
+            texts |= self._stacks.known()
+        return texts, inputs
 
     def close(self) -> None:
         """Write what is left and close the sink; what comes later goes to nobody.
@@ -251,6 +256,10 @@ class Recorder(Probe):
             self._filter.offer((node,))
         rows = self._local.rows[NodeCreated]
         rows.extend((now, -1, node.id, sequence_nr, self._locations.of_caller(1)))
+        if self._stacks is not None:
+            self._local.rows[StackTaken].extend(
+                (self._clock(), -1, node.id, self._stacks.of_caller(1))
+            )
         if len(rows) > MANY:
             self._call_writer(rows)
 

@@ -50,6 +50,7 @@ from gradviz.trace.events import (
     QueueWaited,
     ReentrantEntered,
     ReentrantLeft,
+    StackTaken,
     StepBegun,
     StreamNamed,
     StreamSynchronized,
@@ -150,6 +151,7 @@ _ENDS: Final = LifeStage.END
 RULES: Final[Mapping[type[Event], Rule]] = {
     NodeCreated: _ANY_TIME,
     TensorSaved: _ANY_TIME,
+    StackTaken: _ANY_TIME,
     TaskBegun: Rule(_in(_T.UNKNOWN, then=_T.BEGUN)),
     DependenciesCounted: Rule(_in(_T.BEGUN, then=_T.COUNTED)),
     TaskCompleted: Rule(_in(_T.COUNTED, then=_T.COMPLETED)),

@@ -26,6 +26,7 @@ from gradviz.trace.events import (
     ProgramThreadBegun,
     ProgramThreadEntered,
     ProgramThreadLeft,
+    StackTaken,
     StepBegun,
     StreamSynchronized,
     TakenOver,
@@ -53,7 +54,12 @@ ALWAYS_KEPT: Final = frozenset(map(kind_name, _ALWAYS_KEPT))
 
 #: Kinds that are about one node, of which `only` decides.
 ABOUT_A_NODE: Final[frozenset[type[Event]]] = frozenset(
-    {NodeCreated, TensorSaved, *(kind for kind, rule in RULES.items() if rule.node)}
+    {
+        NodeCreated,
+        StackTaken,
+        TensorSaved,
+        *(kind for kind, rule in RULES.items() if rule.node),
+    }
 )
 
 #: Kinds from which the order of work on streams is known.
@@ -71,7 +77,7 @@ _ABOUT_STREAMS: Final[tuple[type[Event], ...]] = (
 ABOUT_STREAMS: Final = frozenset(map(kind_name, _ABOUT_STREAMS))
 
 #: What `Scope.stacks` may be.
-STACKS: Final = ("none", "leaf")
+STACKS: Final = ("none", "leaf", "full")
 
 #: The names of all kinds.
 _NAMES: Final = tuple(map(kind_name, KINDS.values()))
@@ -102,7 +108,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         only: Patterns of the names or module paths of those nodes whose events are;
             none for all nodes.
         stacks: What is kept of the program's stack when a node is made: ``none``,
-            ``leaf`` for the line.
+            ``leaf`` for the line, ``full`` for the lines that led to it too.
         schedule: The steps that are recorded, None for all.
         ring_bytes: How much is kept of what was recorded last, 0 for all of it.
     """

@@ -79,7 +79,7 @@ def test_a_pattern_is_that_of_a_name_or_of_a_module_and_what_is_in_it(
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ({"stacks": "all"}, "stacks is 'all', expected one of none, leaf"),
+        ({"stacks": "all"}, "stacks is 'all', expected one of none, leaf, full"),
         ({"schedule": 3}, "expected what gv.schedule"),
         ({"only": [3]}, "only has 3, expected patterns"),
         ({"events": ""}, "events has '', expected patterns"),

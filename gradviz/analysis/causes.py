@@ -51,7 +51,7 @@ NEEDED: Final = (
 )
 
 #: A pass with more events than this is not looked into.
-MAX_MOMENTS: Final = 1_500_000
+MAX_MOMENTS: Final = 1_000_000
 
 _ENDS: Final = ("node_completed", "node_failed", "node_skipped")
 

@@ -115,18 +115,18 @@ def recorded_work(trace: Trace, task: int) -> RecordedWork:
             f"said how long it would take; --task names another one"
         )
     nodes = node_runs(causes)
-    pushes = _pushes(trace, causes)
-    steps, awaited = _steps(causes, nodes)
-    kernels_ns = _kernels(causes, nodes)
-    pushing_ns = _pushing(causes)
-    starts = _starts(causes)
-    waking_ns = _waking(causes, {key: queue for key, (queue, _) in pushes.items()})
     keys = _keys(causes, nodes.end)
     if len(keys) > MAX_JOBS:
         raise UserError(
             f"pass {task} has {len(keys):,} nodes, more than the {MAX_JOBS:,} that are "
             f"simulated"
         )
+    pushes = _pushes(trace, causes)
+    steps, awaited = _steps(causes, nodes)
+    kernels_ns = _kernels(causes, nodes)
+    pushing_ns = _pushing(causes)
+    starts = _starts(causes)
+    waking_ns = _waking(causes, {key: queue for key, (queue, _) in pushes.items()})
     own_ns, ran_ns = nodes.own_ns.tolist(), kernels_ns.tolist()
     jobs = {}
     for number, key in enumerate(keys):
@@ -139,7 +139,7 @@ def recorded_work(trace: Trace, task: int) -> RecordedWork:
             waking_ns.get(key, -1),
             own_ns[number],
             ran_ns[number],
-            tuple(sorted(steps[key], key=lambda step: step.after_ns)),
+            tuple(steps.get(key, ())),
         )
     return RecordedWork(
         task=task,
@@ -237,7 +237,7 @@ def _steps(
 ) -> tuple[dict[NodeKey, list[JobStep]], Counter[NodeKey]]:
     """What each node does, and how many gradients each is given."""
     steps: dict[NodeKey, list[JobStep]] = defaultdict(list)
-    awaited: Counter[NodeKey] = Counter()
+    mixed: set[NodeKey] = set()  # what is told by several kinds of events
     after_ns = nodes.so_far_ns.tolist()
     took_ns = (causes.t_ns - causes.t_ns[causes.before]).tolist()
     is_given = causes.is_kind("gradient_buffered") & (causes.by >= 0)
@@ -245,17 +245,20 @@ def _steps(
         is_given, causes.of_task, causes.of_node, causes.by
     ):
         steps[task, by].append(JobStep(after_ns[moment], "give", node))
-        awaited[task, node] += 1
     is_call = causes.is_kind("task_begun") & (causes.act == Act.RUNNING)
     for moment, task, caller, node in _rows(
         is_call, causes.of_task, causes.act_task, causes.act_node
     ):
         steps[caller, node].append(JobStep(after_ns[moment], "call", task))
+        mixed.add((caller, node))
     is_wait = causes.is_kind(*SYNCHRONIZED) & (causes.cause >= 0)
     for moment, task, node in _rows(is_wait, causes.act_task, causes.act_node):
         ran_ns = after_ns[int(causes.before[moment])]
         steps[task, node].append(JobStep(ran_ns, "wait", took_ns[moment]))
-    return steps, awaited
+        mixed.add((task, node))
+    for key in mixed:
+        steps[key].sort(key=operator.attrgetter("after_ns"))
+    return steps, Counter(_keys(causes, np.flatnonzero(is_given)))
 
 
 def _rows(which: npt.NDArray[np.bool_], *columns: Column) -> Iterable[tuple[int, ...]]:

@@ -97,13 +97,16 @@ def simulate(
     """
     work = recorded_work(trace, task)
     unchanged_ns = simulated_ns(work)
-    predicted_ns = simulated_ns(
-        work,
-        schedule,
-        device_threads=device_threads,
-        infinite_streams=infinite_streams,
-        faster={(task, node): times for node, times in (faster or {}).items()},
-    )
+    is_changed = device_threads != 1 or infinite_streams or bool(faster)
+    predicted_ns = unchanged_ns
+    if is_changed or policy != "pytorch":
+        predicted_ns = simulated_ns(
+            work,
+            schedule,
+            device_threads=device_threads,
+            infinite_streams=infinite_streams,
+            faster={(task, node): times for node, times in (faster or {}).items()},
+        )
     return Simulation(
         task=task,
         is_whole=trace.losses.is_complete,

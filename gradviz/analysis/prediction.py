@@ -21,7 +21,7 @@ from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.model import NodeDefinition, Trace
 from gradviz.trace.probe import Push
 from gradviz.trace.strings import shortened
-from gradviz.trace.table import Narrow, Table
+from gradviz.trace.table import Column, Narrow, Table
 
 SCHEMA: Final = "gradviz.predicted_order"
 VERSION: Final = 1
@@ -37,7 +37,8 @@ TurnReason: TypeAlias = Literal["alone", "leaf", "made last"]
 #: Why a queue left the predicted order.
 #: *late*: what was predicted became ready after the other one had left the queue.
 #: *early*: what ran instead was ready before its turn: another queue was faster.
-#: *crossed*: another thread pushed it while the queue's own was taking the next one.
+#: *crossed*: another thread pushed it, and may have done so while the queue's own was
+#: taking the next one.
 #: *shared*: they are equal, and tasks of another pass in the queue moved the heap.
 #: *tied*: they are equal, and what other threads pushed moved the heap.
 #: *policy*: both were there, and an order that is not PyTorch's chose.
@@ -58,9 +59,6 @@ Why: TypeAlias = Literal[
     "not foreseen",
     "unknown",
 ]
-
-#: A push that comes so shortly before a pop may have come too late for it.
-_CROSSING_NS: Final = 100_000
 
 
 class PredictedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -211,11 +209,20 @@ class _SortedEvents:
         runs = execution_columns(trace, tasks)
         order = np.argsort(runs.task, kind="stable")
         self._ran_task, self._ran = runs.task[order], runs.node[order]
+        self._of_thread: dict[int, Column] = {}
 
     def of(self, kind: str, task: int) -> Table:
         """The rows of one kind that belong to a pass."""
         table = self._tables[kind]
         return table.at(_slice_of(table.narrow("task"), task))
+
+    def of_thread(self, thread: int) -> Column:
+        """The `seq` of all events of a thread, whatever they are."""
+        if thread not in self._of_thread:
+            tables = self.trace.columns.values()
+            own = [one["seq"][one.narrow("thread") == thread] for one in tables]
+            self._of_thread[thread] = np.sort(np.concatenate(own))
+        return self._of_thread[thread]
 
     def ran_in(self, task: int) -> list[int]:
         """The nodes of a pass, in the order in which they ran."""
@@ -235,6 +242,7 @@ class _PassEvents:
 
     def __init__(self, recorded: _SortedEvents, task: int) -> None:
         self.about = recorded.about[task]
+        self._recorded = recorded
         self._trace = recorded.trace
         self._known: dict[int, NodeDefinition] = {}
         pushed = recorded.of("task_pushed", task)
@@ -263,6 +271,19 @@ class _PassEvents:
         if node not in self._known:
             self._known[node] = definition(self._trace, node)
         return self._known[node]
+
+    def was_seen(self, push: _QueueEvent, pop: _QueueEvent) -> bool:
+        """Whether what one thread pushed lay there for certain when another one popped.
+
+        So it is if the former had gone on to something else before the latter was done
+        with what it did before: a push is told before it is done, a pop afterwards.
+        """
+        pusher = self._recorded.of_thread(push.thread)
+        popper = self._recorded.of_thread(pop.thread)
+        after = int(np.searchsorted(pusher, push.seq, "right"))
+        before = int(np.searchsorted(popper, pop.seq)) - 1
+        has_both = after < len(pusher) and before >= 0
+        return has_both and bool(pusher[after] < popper[before])
 
     def queue_of(self, nodes: Iterable[int]) -> dict[int, int]:
         """The queue of each node; -1 where it cannot be known.
@@ -481,7 +502,7 @@ def _cause(
     first, second = (events.definition(node).sequence_nr for node in (one, other))
     if first < second:
         return _Cause("early", events.pushed_by[other], events.pushes[other].thread)
-    if push.thread != pop.thread and -off_ns < _CROSSING_NS:
+    if push.thread != pop.thread and not events.was_seen(push, pop):
         return _Cause("crossed", by, push.thread, -off_ns)
     if first > second:
         return _Cause("policy")

@@ -162,35 +162,49 @@ def test_what_became_ready_too_late_is_said_with_who_was_late(fork):
     assert (one.by, one.thread, one.off_ns) == (-1, 1, 60)
 
 
-@pytest.mark.parametrize(
-    ("pushed_at", "elsewhere", "why"),
-    [(20, False, "policy"), (29, True, "crossed"), (20, True, "crossed")],
-)
-def test_what_lay_there_says_whether_it_could_be_seen(pushed_at, elsewhere, why, fork):
+@pytest.mark.another_order
+def test_what_the_thread_itself_pushed_was_there(fork):
     story, root, older, newer, leaf = fork
     story.push(0, older, at=15)
-    push = lambda: story.push(0, newer, at=pushed_at)  # noqa: E731
-    story.on_thread("other", push) if elsewhere else push()
-    story.complete(0, root, at=29)
-    go(story, older, at=30)
-    go(story, newer, at=40)
+    story.push(0, newer, at=20)
+    story.complete(0, root, at=25)
+    finish(story, older, newer, leaf)
+
+    assert only(story).why == "policy"
+
+
+@pytest.mark.another_order
+@pytest.mark.parametrize(("goes_on", "why"), [(22, "policy"), (28, "crossed")])
+def test_what_another_thread_pushed_was_there_if_it_had_gone_on_before(
+    goes_on, why, fork
+):
+    story, root, older, newer, leaf = fork
+    story.push(0, older, at=15)
+
+    def elsewhere():
+        story.push(0, newer, at=20)
+        story.now = 1_000 + goes_on
+        story.recorder.mark("something else")
+
+    if goes_on > 25:
+        story.complete(0, root, at=19)
+    story.on_thread("other", elsewhere)
+    if goes_on < 25:
+        story.complete(0, root, at=25)
+    finish(story, older, newer, leaf)
+
+    one = only(story)
+
+    assert one.why == why
+    assert (one.thread, one.off_ns) == ((1, 10) if why == "crossed" else (-1, None))
+
+
+def finish(story, first, second, leaf):
+    go(story, first, at=30)
+    go(story, second, at=40)
     story.push(0, leaf, at=50)
     go(story, leaf, at=60)
     story.end(0, at=200)
-
-    assert only(story).why == why
-
-
-def test_what_was_pushed_long_before_was_seen(fork):
-    story, root, older, newer, _leaf = fork
-    story.push(0, older, at=15)
-    story.on_thread("other", lambda: story.push(0, newer, at=20))
-    story.complete(0, root, at=200_000)
-    go(story, older, at=200_010)
-    go(story, newer, at=200_020)
-    story.end(0, at=300_000)
-
-    assert only(story).why == "policy"
 
 
 def test_a_pass_that_fails_leaves_the_order_with_the_error(fork):

@@ -8,6 +8,7 @@ import numpy as np
 
 from gradviz.analysis.executions import (
     MAX_SHOWN,
+    MAX_TEXT,
     Execution,
     Executions,
     NodeStatus,
@@ -17,8 +18,10 @@ from gradviz.analysis.executions import (
     failed_places,
 )
 from gradviz.analysis.passes import MAX_PASSES, Status, passes
+from gradviz.analysis.processor_waits import processor_waits
 from gradviz.analysis.steps import Steps, find_steps
-from gradviz.trace.model import Losses, Trace
+from gradviz.trace.model import LOST_TEXT, Losses, Trace
+from gradviz.trace.strings import shortened
 from gradviz.trace.table import Column
 
 SCHEMA: Final = "gradviz.summary"
@@ -38,6 +41,7 @@ class PassSummary(msgspec.Struct, frozen=True, kw_only=True):
         edges: Edges counted when the graph was walked; 0 if the trace does not say.
         status: How it ended.
         error: What it failed with, empty if it did not.
+        location: The line of the program that called for it, empty if unknown.
     """
 
     task: int
@@ -47,6 +51,7 @@ class PassSummary(msgspec.Struct, frozen=True, kw_only=True):
     edges: int
     status: Status
     error: str
+    location: str = ""
 
 
 class ThreadSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +73,10 @@ class NameSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """One node in one pass: one that took long, or one that failed."""
+    """One node in one pass: one that took long, or one that failed.
+
+    `thread_time_ns`, `processor_wait_ns` and `parameters` are those of an `OrderRow`.
+    """
 
     task: int
     node: int
@@ -78,6 +86,9 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     duration_ns: int
     status: NodeStatus
     error: str
+    thread_time_ns: int | None = None
+    processor_wait_ns: int = 0
+    parameters: tuple[str, ...] = ()
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,6 +190,8 @@ def _passes(
     counted = trace.columns["dependencies_counted"]
     names = ("task", "num_edges")
     edges = dict(zip(*(counted[name].tolist() for name in names), strict=True))
+    begun = trace.columns["task_begun"].rows("task", "location")
+    lines = {row[0]: row[1] for row in begun}
     return tuple(
         PassSummary(
             task=one.task,
@@ -188,10 +201,17 @@ def _passes(
             edges=edges.get(one.task, 0),
             status=one.status,
             error=one.error,
+            location=_called_at(trace, lines.get(one.task, -1)),
         )
         for one in passes(trace)
         if one.task in wanted
     )
+
+
+def _called_at(trace: Trace, place: int) -> str:
+    """The line that called a pass, by its place in the texts; empty if unknown."""
+    text = trace.strings[place] if place >= 0 else ""
+    return "" if text == LOST_TEXT else shortened(text, MAX_TEXT)
 
 
 def _threads(trace: Trace, runs: Executions) -> tuple[ThreadSummary, ...]:
@@ -232,10 +252,11 @@ def _names(trace: Trace, runs: Executions) -> tuple[NameSummary, ...]:
 
 
 def _nodes(trace: Trace, runs: Executions) -> tuple[NodeSummary, ...]:
-    return tuple(_node(trace, run) for run in as_list(trace, runs))
+    both = zip(as_list(trace, runs), processor_waits(trace, runs).tolist(), strict=True)
+    return tuple(_node(trace, run, lost_ns) for run, lost_ns in both)
 
 
-def _node(trace: Trace, run: Execution) -> NodeSummary:
+def _node(trace: Trace, run: Execution, lost_ns: int) -> NodeSummary:
     node = definition(trace, run.node)
     return NodeSummary(
         task=run.task,
@@ -246,4 +267,7 @@ def _node(trace: Trace, run: Execution) -> NodeSummary:
         duration_ns=run.took_ns or 0,
         status=run.status,
         error=run.error,
+        thread_time_ns=run.thread_time_ns,
+        processor_wait_ns=lost_ns,
+        parameters=node.parameters,
     )

@@ -1,4 +1,5 @@
 import msgspec
+import pytest
 
 from gradviz.analysis.summary import summarise, summary_document
 
@@ -90,3 +91,25 @@ def test_the_document_is_the_summary_as_json(pair):
     assert (document["schema"], document["version"]) == ("gradviz.summary", 1)
     assert document["passes"][0]["task"] == 7
     assert msgspec.json.decode(msgspec.json.encode(document))["num_nodes"] == 2
+
+
+def test_the_longest_nodes_say_what_their_threads_lost(timed):
+    timed.begin(1, [], at=timed.now)
+    timed.started(1, 5)
+    timed.runs(0.2)
+    timed.loses(3)
+    timed.recorder.node_completed(1, 5)
+
+    (node,) = summarise(timed.trace()).longest
+
+    assert node.thread_time_ns == pytest.approx(200_000, abs=50)
+    assert node.processor_wait_ns == pytest.approx(3_000_000, abs=50)
+
+
+def test_a_pass_says_which_line_called_for_it(story):
+    story.begin(1, [], at=0)
+    story.end(1, at=10)
+
+    (one,) = summarise(story.trace()).passes
+
+    assert "conftest.py:" in one.location  # where the story reports it

@@ -114,17 +114,31 @@ def _names_table(names: Sequence[NameSummary], all_ns: int) -> RenderableType:
 
 
 def _longest_table(nodes: Sequence[NodeSummary]) -> RenderableType:
-    table = make_table("name", "node", "pass", "device", "took", "created at")
+    # Not where nobody knows, or nobody lost any.
+    has_time = any(one.thread_time_ns is not None for one in nodes)
+    times = ["running", *(["lost"] if any(map(_lost, nodes)) else [])]
+    names = ("took", *(times if has_time else ()))
+    table = make_table("name", "node", "pass", "device", *names, "created at")
     for one in nodes:
+        told = (
+            duration(one.duration_ns),
+            duration_text(one.thread_time_ns),
+            duration(_lost(one)) if _lost(one) else "",
+        )
+        of = f" of {clean(one.parameters[0])}" if one.parameters else ""
         table.add_row(
-            Text(name_text(one.name)),
+            Text(name_text(one.name) + of),
             Text(str(one.node)),
             Text(str(one.task)),
             Text(clean(one.device)),
-            Text(duration(one.duration_ns)),
+            *map(Text, told[: len(names)]),
             Text(clean(place(one.location)) or NOTHING),
         )
     return indented(table)
+
+
+def _lost(node: NodeSummary) -> int:
+    return node.processor_wait_ns
 
 
 def _failed_table(nodes: Sequence[NodeSummary]) -> RenderableType:
@@ -157,7 +171,7 @@ def _threads_table(
 
 
 def _passes_table(passes: Sequence[PassSummary]) -> RenderableType:
-    table = make_table("pass", "nodes", "edges", "took", "status")
+    table = make_table("pass", "nodes", "edges", "took", "called at", "status")
     for one in passes:
         status = one.status + (f": {clean(one.error)}" if one.error else "")
         status += f" (inside {one.parent})" if one.parent >= 0 else ""
@@ -166,6 +180,7 @@ def _passes_table(passes: Sequence[PassSummary]) -> RenderableType:
             Text(f"{one.nodes:,}"),
             Text(f"{one.edges:,}"),
             Text(duration_text(one.duration_ns)),
+            Text(clean(place(one.location)) or NOTHING),
             Text(status, style="" if one.status == "completed" else "bold red"),
         )
     return indented(table)

@@ -27,6 +27,7 @@ TEXT_COLUMNS: Final = PATH_COLUMNS | frozenset(
         "device",
         "status",
         "error",
+        "called at",
         "created at",
         "share",
         "because",

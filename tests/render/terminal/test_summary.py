@@ -100,8 +100,8 @@ def test_errors_and_inner_passes_are_told(shown):
     lines = shown(lambda console: print_summary(summary, console))
 
     assert "passes 2, 1 failed" in lines_with(lines, "passes")
-    assert lines_with(lines, "ValueError") == ["4 3 2 - failed: ValueError: no"]
-    assert lines_with(lines, "inside") == ["5 3 2 1.5 µs completed (inside 4)"]
+    assert lines_with(lines, "ValueError") == ["4 3 2 - - failed: ValueError: no"]
+    assert lines_with(lines, "inside") == ["5 3 2 1.5 µs - completed (inside 4)"]
 
 
 def test_what_is_lost_is_told(shown):
@@ -201,3 +201,31 @@ def test_of_many_steps_the_passes_are_not_listed(shown, number, told):
     assert [
         line for line in lines if "steps" in line or "Backward passes" in line
     ] == told
+
+
+def test_processor_time_is_beside_the_time_that_passed_where_it_is_known(shown):
+    old = make_summary()
+    (node,) = old.longest
+    told = msgspec.structs.replace(
+        node,
+        duration_ns=49_000_000,
+        thread_time_ns=200_000,
+        processor_wait_ns=48_000_000,
+        parameters=("Net.a.weight",),
+    )
+    line = msgspec.structs.replace(old.passes[0], location="/home/u/main.py:9")
+    new = make_summary(longest=(told,), passes=(line,))
+
+    before, after = (
+        shown(lambda console, one=one: print_summary(one, console), width=120)
+        for one in (old, new)
+    )
+
+    assert not lines_with(before, "running")
+    assert lines_with(after, "running") == [
+        "name node pass device took running lost created at"
+    ]
+    assert lines_with(after, "weight") == [
+        "MulBackward0 of Net.a.weight 1 4 cpu 49 ms 200 µs 48 ms main.py:7"
+    ]
+    assert lines_with(after, "main.py:9") == ["4 3 2 1.5 µs main.py:9 completed"]

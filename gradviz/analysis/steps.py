@@ -177,8 +177,10 @@ def select_step(trace: Trace, which: str) -> TrainingStep:
         raise UserError(
             "the trace holds no step: record a program that calls backward()"
         )
-    if which == "slowest" and found.slowest >= 0:
-        return found.steps[found.slowest]
+    if which == "slowest":
+        if found.slowest >= 0:
+            return found.steps[found.slowest]
+        return max(found.steps, key=lambda one: one.parts.duration_ns)
     if which == "last":
         return max(found.steps, key=lambda one: one.begin_ns)
     meant = [one for one in found.steps if str(one.number) == which.strip()]

@@ -422,6 +422,13 @@ def test_a_step_is_picked_by_its_number_or_as_last_or_slowest(training):
         select_step(trace, "7")
 
 
+def test_where_no_step_has_completed_the_longest_is_the_slowest(training):
+    for took in (10, 90, 20):
+        training.backward(took, outcome="failed")
+
+    assert select_step(training.trace(), "slowest").number == 1
+
+
 def test_where_there_are_no_steps_none_is_picked(story):
     with pytest.raises(UserError, match="holds no step"):
         select_step(story.trace(), "last")

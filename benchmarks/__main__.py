@@ -109,16 +109,17 @@ def report_tracing(rounds: int) -> None:
             "not recorded": run,
             "recorded": recorded(run, 1),
             "in a long recording": recorded(run, 10),
+            "in a long flight recorder": recorded(run, 10, ring="64 MB"),
         }
         for result in compete(contestants, "not recorded", rounds):
             report(f"recording {title}", case.units, budget, result, "recorded")
 
 
-def recorded(run: Contestant, times: int) -> Contestant:
+def recorded(run: Contestant, times: int, ring: str | None = None) -> Contestant:
     """`run` so many times within one recording; the mean counts."""
 
     def contestant() -> float:
-        with gradviz.record():
+        with gradviz.record(ring=ring):
             return sum(run() for _ in range(times)) / times
 
     return contestant

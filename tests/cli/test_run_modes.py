@@ -74,12 +74,6 @@ def test_what_is_kept_can_be_said(run, trace) -> None:
     assert names == {"MulBackward0", "SumBackward0"}
 
 
-def test_the_environment_says_the_same(run, trace) -> None:
-    run("train(2)", GRADVIZ_RUN_ONLY="Mul*")
-
-    assert trace().header.scope.only == ("Mul*",)
-
-
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -7,10 +7,10 @@ Note [What counts as a difference]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 A node that only one pass has; another device, other shapes or dtypes at its inputs,
 other edges between nodes that both have, another end (it failed); another order on its
-device. In which order two devices take turns is chance and not looked at. Lines and
-modules are told and do not count: they change whenever a file is edited. Neither do
-durations: they differ in any two runs, and `usual_times` says which differences are
-significant.
+device. In which order two devices take turns is chance and not looked at. Lines,
+modules and names of parameters are told and do not count: they change whenever a file
+is edited. Neither do durations: they differ in any two runs, and `usual_times` says
+which differences are significant.
 """
 
 from collections import defaultdict
@@ -44,7 +44,7 @@ MAX_COMPARED_EDGES: Final = 200_000
 MAX_DIFFERENCES_TOLD: Final = 1_000
 
 #: Fields of which a difference is told and does not count.
-UNCOUNTED: Final = frozenset({"line", "module"})
+UNCOUNTED: Final = frozenset({"line", "module", "parameter"})
 
 #: Passes that share fewer of their edges are two programs, if they are no tiny ones.
 _MIN_SIMILARITY: Final = 0.2
@@ -337,6 +337,7 @@ def _changed(
             ("end", one.end_of(x), other.end_of(y)),
             ("line", _line(a), _line(b)),
             ("module", a.module, b.module),
+            ("parameter", ", ".join(a.parameters), ", ".join(b.parameters)),
             *_edges(one, other, partner, taken, (x, y)),
         ]
         differences = tuple(

@@ -366,3 +366,19 @@ def test_a_number_that_a_damaged_trace_gives_twice_means_the_first_pass(story):
     trace = story.trace()
 
     assert compare(trace, 0, trace, 0).is_same
+
+
+def test_another_name_of_a_parameter_is_told_and_does_not_count():
+    def program(name):
+        model = gv.nn.Module()
+        setattr(model, name, gv.nn.Parameter(gv.ones(3)))
+        model.forward = lambda: getattr(model, name).sin().sum()
+        model().backward()
+
+    comparison = compared(recorded(program, "weight"), recorded(program, "scale"))
+
+    (change,) = (x for x in comparison.changed if x.before.name == "AccumulateGrad")
+    (difference,) = (x for x in change.differences if x.field == "parameter")
+    assert difference.before.endswith("weight")
+    assert difference.after.endswith("scale")
+    assert comparison.is_same

@@ -5,6 +5,7 @@ each hears of every backward that begins while it is open, on any thread.
 """
 
 import contextlib
+import importlib
 import os
 import re
 import sys
@@ -18,7 +19,6 @@ from gradviz import thread_handovers
 from gradviz.backends.stream import made_at
 from gradviz.errors import TraceError, UserError
 from gradviz.flight_recorder import REASONS, FlightRecorder, RingRecorder
-from gradviz.optim.optimizer import after_step
 from gradviz.recording_options import RecordingOptions
 from gradviz.silent_locks import has_silent_lock
 from gradviz.stream_names import name_of_stream
@@ -377,7 +377,9 @@ def record_program(
     scope, reasons = options.scope(), options.reasons()
     recording = start_recording(path, force=force, scope=scope, dump_on=reasons)
     if scope.schedule is not None:
-        after_step[:] = [recording.step]
+        # Loaded where it is needed: it brings tensors and all their operations.
+        optimizer = importlib.import_module("gradviz.optim.optimizer")
+        optimizer.after_step[:] = [recording.step]
     return recording
 
 

@@ -50,6 +50,23 @@ def test_help_imports_nothing_heavy() -> None:
         assert f"'{heavy}'" not in done.stderr
 
 
+def test_what_records_leaves_tensors_to_the_program() -> None:
+    script = (
+        "import gradviz.cli.run, gradviz.cli.surroundings, sys; print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    modules = done.stdout.split()
+    assert "gradviz.engine" in modules
+    assert {"gradviz.tensors.tensor", "gradviz.api"}.isdisjoint(modules)
+
+
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_help_lists_the_commands(option: str) -> None:
     result = CliRunner().invoke(gradviz, [option])

@@ -68,6 +68,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         waited_ns: How long the node was queued, or the kernel; None if unknown.
         status: How the node ended.
         error: What it raised, empty if it did not.
+        thread_time_ns: For how long of it a node's thread was running; None if unknown.
+        parameters: What the leaf of an AccumulateGrad is called.
     """
 
     kind: SpanKind
@@ -82,6 +84,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     waited_ns: int | None
     status: NodeStatus
     error: str = ""
+    thread_time_ns: int | None = None
+    parameters: tuple[str, ...] = ()
 
 
 class Lane(msgspec.Struct, frozen=True, kw_only=True):
@@ -251,6 +255,8 @@ def _node_span(trace: Trace, run: Execution, index: int, origin: int, end: int) 
         waited_ns=run.waited_ns,
         status=run.status,
         error=run.error,
+        thread_time_ns=run.thread_time_ns,
+        parameters=node.parameters,
     )
 
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from gradviz.analysis.timeline import STEP_PARTS, Span
 from gradviz.render.text import clean, count, duration, operation, width
+from gradviz.trace.processor_time import SHORT_NS
 
 BAR_TEXT: Final = 11.0
 #: Bars that would be narrower are merged with their neighbours: what cannot be seen
@@ -101,6 +102,10 @@ def tooltip(spans: Sequence[Span]) -> str:
         who,
         f"took {duration(took)} on {span.device}, from {duration(span.start_ns)}",
     ]
+    if span.thread_time_ns is not None and took >= SHORT_NS:
+        lines.append(f"its thread was running for {duration(span.thread_time_ns)}")
+    if span.parameters:
+        lines.append(f"adds up the gradient of {' = '.join(span.parameters)}")
     if span.waited_ns is not None:
         lines.append(f"queued for {duration(span.waited_ns)}")
     if span.status != "completed":

@@ -86,3 +86,14 @@ def test_a_call_that_raised_says_so(make_span):
     call = make_span(-1, 0, 9, kind="optimizer", name="SGD", status="failed")
 
     assert tooltip([call]) == "optimizer: SGD\ntook 9 ns, from 0 ns, failed"
+
+
+def test_a_bar_tells_processor_time_and_the_parameter_of_a_leaf(make_span):
+    short = make_span(0, 0, 90_000, thread_time_ns=90_000)
+    leaf = make_span(
+        1, 0, 9_000_000, thread_time_ns=1_000_000, parameters=("Net.weight",)
+    )
+
+    assert "running" not in tooltip([short])
+    assert "its thread was running for 1 ms" in tooltip([leaf])
+    assert "adds up the gradient of Net.weight" in tooltip([leaf])

@@ -133,7 +133,7 @@ def test_a_leaf_is_found_by_any_name_of_its_parameter_or_by_its_end(
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("encoder.0.wieght", "Did you mean 'encoder.0.weight'"),
+        ("encoder.0.weihgt", "Did you mean 'encoder.0.weight'"),
         ("coder.0.weight", "Did you mean 'encoder.0.weight'"),
         ("bias", "means 3 nodes"),
         ("bias", "net.encoder.0.bias"),

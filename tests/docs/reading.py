@@ -49,12 +49,12 @@ _WIDTH: Final = "92"
 
 
 def record() -> None:
-    """Write the trace anew."""
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "training.py"
-        shutil.copy(EXAMPLE, program)
-        command = ["-m", "gradviz", "run", "-f", "-o", TRACE, "training.py"]
-        subprocess.run([sys.executable, *map(str, command)], cwd=folder, check=True)
+    """Write the trace anew; the lines in it are of a program in some folder."""
+    folder = Path(tempfile.gettempdir()) / "example"
+    folder.mkdir(exist_ok=True)
+    shutil.copy(EXAMPLE, folder / "training.py")
+    command = ["-m", "gradviz", "run", "-f", "-o", TRACE, "training.py"]
+    subprocess.run([sys.executable, *map(str, command)], cwd=folder, check=True)
 
 
 def written_anew(text: str, folder: Path) -> str:

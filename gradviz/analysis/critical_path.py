@@ -7,6 +7,7 @@ end to end and make up the duration of the pass exactly. See
 Note [Moments and what they wait for].
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import msgspec
@@ -17,6 +18,7 @@ from gradviz.analysis.executions import MAX_TEXT, definition
 from gradviz.analysis.lanes import Act
 from gradviz.analysis.node_runs import NodeRuns, node_runs
 from gradviz.analysis.passes import Status
+from gradviz.analysis.shapes import Usual, medians_like
 from gradviz.analysis.what_if import durations_without, find_stops, tails
 from gradviz.trace.model import Trace
 from gradviz.trace.strings import shortened
@@ -67,6 +69,10 @@ _OCCUPIED: Final = _KINDS.index("occupied")
 _WAKING: Final = _KINDS.index("waking up")
 
 
+#: Of fewer passes of a shape nothing is usual.
+_SEVERAL: Final = 2
+
+
 class Segment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A piece of the path. Times are counted from the begin of the pass.
 
@@ -112,6 +118,9 @@ class NodeCost(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             if nothing waited for it.
         if_free_ns: How long the pass would take if it ran, and its kernels, in no time;
             None if that was not computed.
+        usual_ns: How long it takes in the passes of the same shape, as median, from its
+            start to its end; None where this is the only one, and of nodes of passes
+            that were called from inside.
     """
 
     task: int
@@ -122,6 +131,7 @@ class NodeCost(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     on_path_ns: int
     slack_ns: int | None
     if_free_ns: int | None
+    usual_ns: int | None
 
 
 class CriticalPath(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,6 +150,7 @@ class CriticalPath(msgspec.Struct, frozen=True, kw_only=True):
         nodes: Those that it would be worth most to make free first, then those with the
             least slack; `num_nodes` all.
         num_nodes: How many nodes have run.
+        num_alike: How many passes of its shape there are, itself among them.
         num_recomputed: For how many of them the duration without them was computed. For
             those that are not on the path it is that of the pass.
         threads: The names of the threads, by number.
@@ -155,6 +166,7 @@ class CriticalPath(msgspec.Struct, frozen=True, kw_only=True):
     num_segments: int
     nodes: tuple[NodeCost, ...]
     num_nodes: int
+    num_alike: int
     num_recomputed: int
     threads: dict[int, str]
 
@@ -181,6 +193,8 @@ def find_critical_path(trace: Trace, task: int) -> CriticalPath:
     gain = np.where(if_free < 0, 0, causes.duration_ns - if_free)
     unknown = np.where(slack < 0, np.iinfo(np.int64).max, slack)
     order = np.lexsort((nodes.end, unknown, -gain))[:MAX_NODES]
+    usual = medians_like(trace, task)
+    num_alike = max((one.passes for one in usual.values()), default=0)
     return CriticalPath(
         task=task,
         status=causes.status,
@@ -200,10 +214,12 @@ def find_critical_path(trace: Trace, task: int) -> CriticalPath:
                 on_path_ns=int(on_path[at]),
                 slack_ns=None if slack[at] < 0 else int(slack[at]),
                 if_free_ns=None if if_free[at] < 0 else int(if_free[at]),
+                usual_ns=_usual_ns(causes, int(nodes.end[at]), task, usual),
             )
             for at in order.tolist()
         ),
         num_nodes=len(nodes.end),
+        num_alike=num_alike,
         num_recomputed=len(found),
         threads={
             number: shortened(one.name, MAX_TEXT)
@@ -248,6 +264,16 @@ def _slack(causes: Causes, tail_ns: Column, nodes: NodeRuns) -> Column:
     tail = tail_ns[begin]
     slack = causes.duration_ns - (causes.t_ns[begin] - causes.t_ns[0]) - tail
     return np.where(tail < 0, -1, slack)
+
+
+def _usual_ns(
+    causes: Causes, end: int, task: int, usual: Mapping[int, Usual]
+) -> int | None:
+    """How long the node takes usually whose end is moment `end`."""
+    if int(causes.of_task[end]) != task:
+        return None
+    found = usual.get(int(causes.of_node[end]))
+    return None if found is None or found.passes < _SEVERAL else found.took_ns
 
 
 class _SegmentColumns(NamedTuple):

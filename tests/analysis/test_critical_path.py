@@ -339,6 +339,31 @@ def test_of_very_long_paths_the_middle_is_told_as_one(story, monkeypatch):
         assert one.end_ns == other.begin_ns
 
 
+def test_it_tells_what_is_usual_for_a_node_in_passes_of_the_same_shape(story):
+    for task, took in ((0, 60), (1, 100), (2, 300)):
+        node = story.node(task + 1)
+        begin = 1_000 * task
+        story.begin(task, [node], at=begin)
+        story.push(task, node, at=begin + 10)
+        story.pop(task, node, at=begin + 20)
+        story.ran(task, node, at=begin + 30, until=begin + 30 + took)
+        story.end(task, at=begin + 500)
+
+    path = find_critical_path(story.trace(), 2)
+
+    assert path.num_alike == 3
+    assert [(one.node, one.usual_ns) for one in path.nodes] == [(3, 100)]
+
+
+def test_of_the_only_pass_of_its_shape_nothing_is_usual(pair):
+    story, *_ = pair
+
+    path = find_critical_path(story.trace(), 7)
+
+    assert path.num_alike == 1
+    assert {one.usual_ns for one in path.nodes} == {None}
+
+
 def test_the_document_is_the_path_under_its_schema(pair):
     story, *_ = pair
     path = find_critical_path(story.trace(), 7)

@@ -60,6 +60,11 @@ def print_critical_path(path: CriticalPath, console: Console | None = None) -> N
         console.print(
             Text(f"  computed anew for {count(told, 'node')} on the path", style="dim")
         )
+        if path.num_alike > 1:
+            usually = (
+                f"  usually: the median of {path.num_alike:,} passes of this shape"
+            )
+            console.print(Text(usually, style="dim"))
 
 
 def _totals(path: CriticalPath) -> RenderableType:
@@ -130,13 +135,17 @@ def _where(path: CriticalPath, one: Segment) -> str:
 
 
 def _nodes(path: CriticalPath, nodes: Sequence[NodeCost]) -> RenderableType:
-    table = make_table("name", "node", "pass", "ran for", "pass takes", "saves")
+    usually = ["usually"] if path.num_alike > 1 else []
+    names = ("name", "node", "pass", "ran for", *usually, "pass takes", "saves")
+    table = make_table(*names)
     for one in nodes:
+        usual = [Text(duration_text(one.usual_ns))] if usually else []
         table.add_row(
             Text(name_text(one.name)),
             Text(str(one.node)),
             Text(str(one.task) if one.task >= 0 else NOTHING),
             Text(duration(one.own_ns)),
+            *usual,
             Text(duration_text(one.if_free_ns)),
             Text(duration(_gain(path, one))),
         )

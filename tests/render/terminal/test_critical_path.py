@@ -36,9 +36,11 @@ def path(*segments, **changes):
                 on_path_ns=500,
                 slack_ns=0,
                 if_free_ns=600,
+                usual_ns=450,
             ),
         ),
         "num_nodes": 1,
+        "num_alike": 1,
         "num_recomputed": 1,
         "threads": {0: "MainThread"},
     }
@@ -62,6 +64,15 @@ def test_segments_say_when_they_were_and_where_and_what_would_be_saved(shown):
     assert "0 ns 500 ns 50% running MulBackward0 9 0 MainThread" in lines
     assert "500 ns 500 ns 50% to and from a stream sim:0/1" in lines
     assert "MulBackward0 9 4 500 ns 600 ns 400 ns" in lines
+
+
+def test_what_is_usual_is_told_where_there_are_several_passes(shown):
+    one = path(segment(0, 1_000), num_alike=3)
+
+    lines = words(shown(lambda console: print_critical_path(one, console), width=100))
+
+    assert "MulBackward0 9 4 500 ns 450 ns 600 ns 400 ns" in lines
+    assert lines[-1].endswith("the median of 3 passes of this shape")
 
 
 def test_short_segments_between_long_ones_are_told_together(shown):

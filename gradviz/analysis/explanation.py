@@ -4,18 +4,20 @@ Or why it did not. Nothing here is guessed: every part is an event, or a compari
 two; what the trace does not have is None.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 import numpy as np
 
 from gradviz.analysis.executions import (
+    Execution,
     NodeStatus,
     as_list,
     definition,
     execution_columns,
 )
-from gradviz.analysis.passes import passes
+from gradviz.analysis.passes import Pass, passes
 from gradviz.analysis.processor_waits import processor_waits
 from gradviz.analysis.shapes import Usual, medians_like
 from gradviz.trace.model import Trace
@@ -83,6 +85,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         name: Its class.
         device: Where it runs.
         location: The line that made it, empty if not known.
+        called_at: The line that called the pass, empty if not known.
         module: The part of a model that made it, empty outside a model.
         parameters: What the leaf of an AccumulateGrad is called.
         sequence_nr: The later it was made, the earlier it runs; -1 is the largest.
@@ -110,6 +113,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         usual_ns: How long it took there, as median; None if it never completed.
         usual_thread_time_ns: For how long of that its thread was running, as median;
             None if unknown.
+        calls: The passes that it called while it ran, the first ones; `num_calls` all.
+        num_calls: How many there are.
+        calls_ns: How long they took together.
         stream_waits: Of whose work its stream was made to wait.
         let_start: Nodes to which it gave the last gradient; `num_let_start` all.
     """
@@ -119,6 +125,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     device: str
     location: str
+    called_at: str
     module: str
     parameters: tuple[str, ...]
     sequence_nr: int
@@ -144,6 +151,9 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     num_alike: int
     usual_ns: int | None
     usual_thread_time_ns: int | None
+    calls: tuple[int, ...]
+    num_calls: int
+    calls_ns: int
     stream_waits: tuple[Mention, ...]
     let_start: tuple[Mention, ...]
     num_let_start: int
@@ -152,7 +162,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
 def explain(trace: Trace, task: int, node: int) -> Explanation:
     """Why a node of a pass ran when it did, or why it did not."""
     columns = trace.columns
-    (begun,) = (one for one in passes(trace) if one.task == task)
+    every_pass = passes(trace, limit=None)
+    begun = next(one for one in every_pass if one.task == task)
     origin = begun.begin_ns
     every = execution_columns(trace, [task])
     mine = every.at(np.flatnonzero(every.node == node)[:1])
@@ -165,6 +176,7 @@ def explain(trace: Trace, task: int, node: int) -> Explanation:
     waits = _of(columns["stream_waited"], task=task, node=node)
     queue = _first(pushed, "queue")
     ahead = _ahead(trace, pushed, popped)
+    calls = [] if run is None else _calls(every_pass, run)
     about = definition(trace, node)
     known = None if queue is None else trace.queues.get(queue)
     thread = -1 if run is None else run.thread
@@ -174,6 +186,7 @@ def explain(trace: Trace, task: int, node: int) -> Explanation:
         name=about.name,
         device=about.device,
         location=about.location,
+        called_at=begun.location,
         module=about.module,
         parameters=about.parameters,
         sequence_nr=about.sequence_nr,
@@ -206,6 +219,9 @@ def explain(trace: Trace, task: int, node: int) -> Explanation:
         usual_thread_time_ns=usual.thread_time_ns
         if usual.thread_time_ns >= 0
         else None,
+        calls=tuple(one.task for one in calls[:MAX_TOLD]),
+        num_calls=len(calls),
+        calls_ns=sum(one.duration_ns or 0 for one in calls),
         stream_waits=tuple(
             _mention(trace, one) for one in waits["producer"].tolist() if one >= 0
         )[:MAX_TOLD],
@@ -269,6 +285,17 @@ def _precedence(one: Table, other: Table) -> Precedence | None:
     if first == second:
         return "equal"
     return "made later" if first > second else None
+
+
+def _calls(every: Sequence[Pass], run: Execution) -> list[Pass]:
+    """The passes that a node called while it ran."""
+    end_ns = run.start_ns if run.end_ns is None else run.end_ns
+    return [
+        one
+        for one in every
+        if one.parent == run.task and one.thread == run.thread
+        if run.start_ns <= one.begin_ns <= end_ns
+    ]
 
 
 def _busy(trace: Trace, thread: int, pushed: Table, popped: Table) -> int:

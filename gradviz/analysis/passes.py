@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from gradviz.errors import UserError
-from gradviz.trace.model import Trace
+from gradviz.trace.model import LOST_TEXT, Trace
 from gradviz.trace.strings import shortened
 
 Status: TypeAlias = Literal["completed", "failed", "unfinished"]
@@ -20,7 +20,7 @@ _RANGE: Final = re.compile(r"([0-9]{1,19})(?:-([0-9]{1,19}))?")
 #: No view tells of more passes than this.
 MAX_PASSES: Final = 125_000
 
-#: Longer errors are cut in all views.
+#: Longer errors are cut in all views, and longer lines of programs.
 MAX_ERROR: Final = 300
 
 
@@ -36,6 +36,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
         end_ns: When it ended; None if the trace does not say.
         status: How it ended.
         error: What it failed with, empty if it did not.
+        location: The line of the program that called it, empty if unknown.
     """
 
     task: int
@@ -46,6 +47,7 @@ class Pass(msgspec.Struct, frozen=True, kw_only=True):
     end_ns: int | None
     status: Status
     error: str
+    location: str
 
     @property
     def duration_ns(self) -> int | None:
@@ -69,7 +71,9 @@ def passes(trace: Trace, *, limit: int | None = MAX_PASSES) -> tuple[Pass, ...]:
     failed = _ends(trace, "task_failed")
     errors = _errors(trace)
 
-    def one(task: int, parent: int, depth: int, thread: int, begin_ns: int) -> Pass:
+    def one(
+        task: int, parent: int, depth: int, thread: int, begin_ns: int, line: int
+    ) -> Pass:
         status: Status = "unfinished"
         if task in failed:
             status = "failed"
@@ -84,10 +88,16 @@ def passes(trace: Trace, *, limit: int | None = MAX_PASSES) -> tuple[Pass, ...]:
             end_ns=failed.get(task, completed.get(task)),
             status=status,
             error=errors.get(task, ""),
+            location=_line(trace, line),
         )
 
-    names = ("task", "parent", "reentrant_depth", "thread", "t_ns")
+    names = ("task", "parent", "reentrant_depth", "thread", "t_ns", "location")
     return tuple(map(one, *(begun[name].tolist() for name in names)))
+
+
+def _line(trace: Trace, place: int) -> str:
+    text = trace.strings[place]
+    return "" if text == LOST_TEXT else shortened(text, MAX_ERROR)
 
 
 def select_task(trace: Trace, which: str | int = "last") -> tuple[int, ...]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from gradviz.analysis.executions import (
     MAX_SHOWN,
-    MAX_TEXT,
     Execution,
     Executions,
     NodeStatus,
@@ -20,8 +19,7 @@ from gradviz.analysis.executions import (
 from gradviz.analysis.passes import MAX_PASSES, Status, passes
 from gradviz.analysis.processor_waits import processor_waits
 from gradviz.analysis.steps import Steps, find_steps
-from gradviz.trace.model import LOST_TEXT, Losses, Trace
-from gradviz.trace.strings import shortened
+from gradviz.trace.model import Losses, Trace
 from gradviz.trace.table import Column
 
 SCHEMA: Final = "gradviz.summary"
@@ -190,8 +188,6 @@ def _passes(
     counted = trace.columns["dependencies_counted"]
     names = ("task", "num_edges")
     edges = dict(zip(*(counted[name].tolist() for name in names), strict=True))
-    begun = trace.columns["task_begun"].rows("task", "location")
-    lines = {row[0]: row[1] for row in begun}
     return tuple(
         PassSummary(
             task=one.task,
@@ -201,17 +197,11 @@ def _passes(
             edges=edges.get(one.task, 0),
             status=one.status,
             error=one.error,
-            location=_called_at(trace, lines.get(one.task, -1)),
+            location=one.location,
         )
         for one in passes(trace)
         if one.task in wanted
     )
-
-
-def _called_at(trace: Trace, place: int) -> str:
-    """The line that called a pass, by its place in the texts; empty if unknown."""
-    text = trace.strings[place] if place >= 0 else ""
-    return "" if text == LOST_TEXT else shortened(text, MAX_TEXT)
 
 
 def _threads(trace: Trace, runs: Executions) -> tuple[ThreadSummary, ...]:

@@ -223,3 +223,42 @@ def test_of_an_older_trace_nothing_is_told_of_the_processor(pair):
 
     assert (found.thread_time_ns, found.usual_thread_time_ns) == (None, None)
     assert (found.processor_wait_ns, found.num_alike, found.usual_ns) == (0, 1, 60)
+
+
+def test_the_line_that_called_the_pass_and_what_the_node_called_are_told():
+    class Inner(gv.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            with gv.enable_grad():
+                z = gv.tensor([2.0], requires_grad=True)
+                (z * z).sum().backward()
+            return grad * z.grad
+
+    x = gv.tensor([1.0], requires_grad=True)
+    with record() as recording:
+        (Inner.apply(x) + x).sum().backward()
+    trace = recording.trace
+    outer, inner = trace.tasks
+    (node,) = (one for one, known in trace.nodes.items() if "Inner" in known.name)
+
+    told = explain(trace, outer, node)
+
+    assert "test_explanation.py:" in told.called_at
+    assert (told.calls, told.num_calls) == ((inner,), 1)
+    assert 0 < told.calls_ns < told.ended_ns - told.started_ns
+
+
+def test_a_node_is_explained_though_the_number_of_its_pass_comes_twice(story):
+    node = story.node(1, name="Mul")
+    story.begin(0, [node], at=0)
+    story.push(0, node, at=10)
+    story.pop(0, node, at=15)
+    story.ran(0, node, at=20, until=30)
+    story.end(0, at=40)
+    story.begin(0, [node], at=50)
+
+    assert explain(story.trace(), 0, 1).started_ns == 20

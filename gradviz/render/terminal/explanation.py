@@ -50,22 +50,30 @@ def sentences(one: Explanation) -> Iterator[str]:
     if one.status is None:
         yield _absent(one)
     else:
-        yield _ran(one)
+        yield from _run(one)
+    if one.num_let_start:
+        more = one.num_let_start - len(one.let_start)
+        yield f"It gave the last gradient to {_listed(one.let_start, more)}."
+
+
+def _run(one: Explanation) -> Iterator[str]:
+    """How it ran, and how it usually does."""
+    yield _ran(one)
     if one.processor_wait_ns:
         yield (
             f"For {duration(one.processor_wait_ns)} of that its thread was not "
             f"running, and nothing recorded says why: another thread had the processor "
             f"or the interpreter's lock, or it slept."
         )
+    if one.num_calls:
+        yield _called(one)
     if one.num_alike > 1 and one.usual_ns is not None:
         yield _usual(one)
-    if one.num_let_start:
-        more = one.num_let_start - len(one.let_start)
-        yield f"It gave the last gradient to {_listed(one.let_start, more)}."
 
 
 def _head(one: Explanation) -> str:
-    parts = [f"{name_text(one.name)}, node {one.node} of pass {one.task}"]
+    called = f" ({clean(place(one.called_at))})" if one.called_at else ""
+    parts = [f"{name_text(one.name)}, node {one.node} of pass {one.task}{called}"]
     if one.parameters:
         parts.append(f"of {clean(' = '.join(one.parameters))}")
     if one.device:
@@ -150,6 +158,16 @@ def _ran(one: Explanation) -> str:
     if one.status == "failed":
         return f"It failed on {thread} after {took}: {clean(one.error)}"
     return f"It ran on {thread} for {took}{running}."
+
+
+def _called(one: Explanation) -> str:
+    numbers = ", ".join(map(str, one.calls))
+    more = one.num_calls - len(one.calls)
+    which = f"pass {numbers}" if one.num_calls == 1 else f"passes {numbers}"
+    return (
+        f"Meanwhile it called {which}{f' and {more:,} more' if more else ''}, which "
+        f"took {duration(one.calls_ns)} of that."
+    )
 
 
 def _usual(one: Explanation) -> str:

@@ -11,6 +11,7 @@ def make(**changes):
         "name": "MulBackward0",
         "device": "cpu",
         "location": "/home/u/main.py:7",
+        "called_at": "",
         "module": "Net.layers.0",
         "parameters": (),
         "sequence_nr": 3,
@@ -43,6 +44,9 @@ def make(**changes):
         "num_alike": 1,
         "usual_ns": 1_000,
         "usual_thread_time_ns": 1_000,
+        "calls": (),
+        "num_calls": 0,
+        "calls_ns": 0,
         "stream_waits": (Mention(6, "CosBackward0"),),
         "let_start": (Mention(1, "AccumulateGrad"), Mention(2, "TBackward0")),
         "num_let_start": 2,
@@ -74,6 +78,15 @@ def test_a_node_is_told_in_the_order_in_which_things_happened_to_it(shown):
     ("changes", "words"),
     [
         ({"is_root": True}, "The pass began with it."),
+        ({"called_at": "/home/u/train.py:8"}, "node 9 of pass 4 (train.py:8), on cpu"),
+        (
+            {"calls": (5,), "num_calls": 1, "calls_ns": 700},
+            "Meanwhile it called pass 5, which took 700 ns of that.",
+        ),
+        (
+            {"calls": (5, 6), "num_calls": 9, "calls_ns": 700},
+            "Meanwhile it called passes 5, 6 and 7 more, which took 700 ns of that.",
+        ),
         (
             {"parameters": ("Net.a.weight", "Net.b.weight")},
             "node 9 of pass 4, of Net.a.weight = Net.b.weight, on cpu",

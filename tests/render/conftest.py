@@ -145,6 +145,7 @@ def make_timeline() -> Callable[..., Timeline]:
             end_ns=duration_ns,
             status="completed",
             error="",
+            location="",
         )
         return Timeline(
             tasks=(4,),

@@ -18,7 +18,7 @@ LISTED: Final = 8
 _RANGE: Final = re.compile(r"([0-9]{1,19})(?:-([0-9]{1,19}))?")
 
 #: No view tells of more passes than this.
-MAX_PASSES: Final = 125_000
+MAX_PASSES: Final = 60_000
 
 #: Longer errors are cut in all views, and longer lines of programs.
 MAX_ERROR: Final = 300

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli import bad_files
-from tests.cli.under_limits import COMMANDS
+from tests.cli.under_limits import commands_for
 
 #: What each of them takes is mostly what it takes to start.
 QUICK = (
@@ -54,11 +54,11 @@ def is_whole(outcome: dict[str, object]) -> bool:
         pytest.param(QUICK, id="quick"),
         *(
             pytest.param(
-                bad_files.BUILDERS[part::3],
+                bad_files.BUILDERS[part::6],
                 marks=pytest.mark.stress,
                 id=f"all, part {part}",
             )
-            for part in range(3)
+            for part in range(6)
         ),
     ],
 )
@@ -69,7 +69,7 @@ def test_no_file_takes_more_than_its_share(tmp_path, builders):
         paths[-1].write_bytes(build())
 
     found = outcomes(paths)
-    assert len(found) == len(paths) * len(COMMANDS)
+    assert len(found) == sum(map(len, map(commands_for, range(len(paths)))))
     assert [one for one in found if is_wrong(one)] == []
 
 

@@ -10,7 +10,6 @@ from gradviz.engine.grad_mode import (
     MULTITHREADING_ENABLED,
     is_grad_enabled,
 )
-from gradviz.modes import assign
 from gradviz.ops.recording import inference
 from gradviz.ops.recording.variable import Variable
 from gradviz.ops.recording.version import INFERENCE
@@ -44,7 +43,7 @@ class _GradMode:
 
     def __enter__(self) -> Self:
         self._before.append(GRAD_ENABLED.get())
-        assign(GRAD_ENABLED, self.mode)
+        GRAD_ENABLED.set(self.mode)
         return self
 
     def __exit__(
@@ -53,7 +52,7 @@ class _GradMode:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        assign(GRAD_ENABLED, self._before.pop())
+        GRAD_ENABLED.set(self._before.pop())
 
     def __call__(self, function: F) -> F:
         """`function`, always running in this mode; a generator or coroutine too."""
@@ -100,7 +99,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
         super().__init__()
         self.mode = mode
         self._before.append(GRAD_ENABLED.get())
-        assign(GRAD_ENABLED, mode)
+        GRAD_ENABLED.set(mode)
 
     def __enter__(self) -> Self:
         if not self._before:
@@ -109,7 +108,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
 
     def __call__(self, function: F) -> F:
         """`function`, always running in this mode; the current mode is restored."""
-        assign(GRAD_ENABLED, self._before.pop())
+        GRAD_ENABLED.set(self._before.pop())
         return super().__call__(function)
 
     def clone(self) -> "set_grad_enabled":

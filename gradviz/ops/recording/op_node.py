@@ -11,7 +11,6 @@ from gradviz.engine import basic_nodes
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import SEQUENCE, Edge, InputMetadata, Node, next_sequence_nr
 from gradviz.engine.protocols import Gradient, size_bytes
-from gradviz.modes import assign
 from gradviz.ops.recording import creation_hooks, saved_variable
 from gradviz.ops.recording.node_hooks import Hookable
 from gradviz.ops.recording.plan import CONSTANT, IN_FORMULA, RESULT, Plan
@@ -146,7 +145,7 @@ class OpNode(Hookable, Node):
         outside = IN_FORMULA.get()
         try:
             # In here, and without a token, for an interrupt: see Note [Silence].
-            assign(IN_FORMULA, True)
+            IN_FORMULA.set(True)
             if plan.joint is not None:
                 joint, pick = plan.joint
                 ends = zip(plan.steps, wanted, strict=True)
@@ -161,7 +160,7 @@ class OpNode(Hookable, Node):
                 if step is not None and wanted[turn]:
                     found[turn] = step(grad, *pick(saved))
         finally:
-            assign(IN_FORMULA, outside)
+            IN_FORMULA.set(outside)
         return found
 
     def _variables(self) -> tuple[Any, ...]:

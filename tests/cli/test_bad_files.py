@@ -14,9 +14,7 @@ from tests.cli.under_limits import commands_for
 
 #: What each of them takes is mostly what it takes to start.
 QUICK = (
-    bad_files.dimensions,
     bad_files.extreme_numbers,
-    bad_files.header_of_lists,
     bad_files.long_name,
 )
 

@@ -7,6 +7,15 @@ import gradviz as gv
 from gradviz.diagnostics import live_graphs
 
 
+@pytest.fixture(autouse=True)
+def _nothing_of_other_tests():
+    """What other tests have left is not looked through, which takes seconds."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 class Keeper:
     def __init__(self):
         self.history = []

@@ -1,5 +1,6 @@
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -69,8 +70,9 @@ def test_a_trace_that_is_cut_is_exported_and_says_so(trace_path, call, tmp_path)
 
     assert done.exit_code == 0
     assert "warning" in done.stderr
-    lost = sqlite3.connect(tmp_path / "x.sqlite").execute("SELECT what FROM losses")
-    assert ("truncated",) in lost.fetchall()
+    with closing(sqlite3.connect(tmp_path / "x.sqlite")) as database:
+        lost = database.execute("SELECT what FROM losses").fetchall()
+    assert ("truncated",) in lost
 
 
 def test_a_trace_without_passes_is_exported_too(record_empty, call, tmp_path):

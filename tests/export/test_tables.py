@@ -1,5 +1,6 @@
 """The tables, against the events from which they are made."""
 
+import contextlib
 import sqlite3
 from collections import Counter
 
@@ -127,12 +128,14 @@ def test_what_was_left_out_on_purpose_is_told_there_too():
 def database(tmp_path):
     """What makes a database of a trace."""
 
-    def make(trace):
-        path = tmp_path / "x.sqlite"
-        path.write_bytes(b"".join(sqlite.parts(trace)))
-        return sqlite3.connect(path)
+    with contextlib.ExitStack() as opened:
 
-    return make
+        def make(trace):
+            path = tmp_path / "x.sqlite"
+            path.write_bytes(b"".join(sqlite.parts(trace)))
+            return opened.enter_context(contextlib.closing(sqlite3.connect(path)))
+
+        yield make
 
 
 def test_sql_says_which_node_waited_longest(trace, database):

@@ -36,6 +36,7 @@ class Children:
         self._since = time.time()
         os.environ["GRADVIZ_TRACE"] = str(self._of("{pid}"))
         os.environ.update(options.variables())
+        self._own: Recording | None = None
         os.register_at_fork(after_in_child=self._begin)
 
     def traces(self) -> list[Path]:
@@ -62,6 +63,7 @@ class Children:
             )
             return
         atexit.register(recording.close)
+        self._own = recording  # what comes after a fork is held weakly there
         # The children of `multiprocessing` leave by `os._exit`, after this.
         if (util := sys.modules.get("multiprocessing.util")) is not None:
             util.register_after_fork(

@@ -15,14 +15,16 @@ def run(tmp_path, monkeypatch):
     """Run a cell in a shell that has loaded the extension; what it shows."""
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
+    from traitlets.config import Config
 
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.chdir(tmp_path)
     # A shell takes the place of the program, and wants to be told of its end.
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
-    shell = InteractiveShell.instance()
+    # From its begin without a history: the databases of one would stay open.
+    quiet = Config({"HistoryManager": {"enabled": False}})
+    shell = InteractiveShell.instance(config=quiet)
     atexit.unregister(shell.atexit_operations)
-    shell.history_manager.enabled = False
     shell.run_line_magic("load_ext", "gradviz")
 
     def cell(text: str):

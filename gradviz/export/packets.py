@@ -9,10 +9,10 @@ from typing import Final
 
 from gradviz.export.protobuf import fixed64, integer, message, text
 
-#: Types of track events.
-_BEGIN: Final = 1
+#: Types of track events. Those with a name begin a slice, or take no time.
+BEGIN: Final = 1
+INSTANT: Final = 3
 _END: Final = 2
-_INSTANT: Final = 3
 _COUNTER: Final = 4
 
 #: Units of counters.
@@ -51,7 +51,8 @@ def counter(track: int, parent: int, name: str, unit: int) -> bytes:
     return _descriptor(track, integer(5, parent), text(2, name), kind)
 
 
-def begin(
+def named(
+    kind: int,
     track: int,
     t_ns: int,
     name: str,
@@ -59,27 +60,21 @@ def begin(
     arguments: Mapping[str, int | str],
     flows: bytes = b"",
 ) -> bytes:
-    """A slice begins; `flows` are those of `flow_from` and `flow_to`."""
-    what = _what(name, category, arguments)
-    return _event(track, t_ns, _BEGIN, *what, flows)
+    """A `BEGIN` or an `INSTANT`; `flows` are those of `flow_from` and `flow_to`."""
+    said = (
+        message(
+            4,
+            text(10, key),
+            integer(4, value) if isinstance(value, int) else text(6, value),
+        )
+        for key, value in arguments.items()
+    )
+    return _event(track, t_ns, kind, text(23, name), text(22, category), *said, flows)
 
 
 def end(track: int, t_ns: int) -> bytes:
     """The slice ends that began last."""
     return _event(track, t_ns, _END)
-
-
-def instant(
-    track: int,
-    t_ns: int,
-    name: str,
-    category: str,
-    arguments: Mapping[str, int | str],
-    flows: bytes = b"",
-) -> bytes:
-    """Something that takes no time."""
-    what = _what(name, category, arguments)
-    return _event(track, t_ns, _INSTANT, *what, flows)
 
 
 def count(track: int, t_ns: int, value: int) -> bytes:
@@ -104,20 +99,6 @@ def _event(track: int, t_ns: int, kind: int, *fields: bytes) -> bytes:
 
 def _descriptor(track: int, *fields: bytes) -> bytes:
     return message(1, _SEQUENCE, message(60, integer(1, track), *fields))
-
-
-def _what(
-    name: str, category: str, arguments: Mapping[str, int | str]
-) -> tuple[bytes, ...]:
-    said = [
-        message(
-            4,
-            text(10, key),
-            integer(4, value) if isinstance(value, int) else text(6, value),
-        )
-        for key, value in arguments.items()
-    ]
-    return text(23, name), text(22, category), *said
 
 
 def _known(pid: int, otherwise: int) -> int:

@@ -105,7 +105,9 @@ class _Writing:
         own = self._next_track()
         yield packets.lane(own, 1, "missing from the trace")
         for what, number, told in lost:
-            yield packets.instant(own, 0, f"{what}: {told or number}", "loss", {})
+            yield packets.named(
+                packets.INSTANT, own, 0, f"{what}: {told or number}", "loss", {}
+            )
 
     def _thread(self, thread: int, slices: Slices) -> Iterator[bytes]:
         name = thread_name(self._trace, thread)
@@ -125,7 +127,8 @@ class _Writing:
             name = title(self._trace, self._what, one)
             if one.kind == PUSH:
                 if begins:
-                    yield packets.instant(
+                    yield packets.named(
+                        packets.INSTANT,
                         track,
                         self._at(t_ns),
                         name,
@@ -134,7 +137,8 @@ class _Writing:
                         self._flow_of_push(one.place),
                     )
             elif begins:
-                yield packets.begin(
+                yield packets.named(
+                    packets.BEGIN,
                     track,
                     self._at(t_ns),
                     name,
@@ -164,7 +168,8 @@ class _Writing:
                 own = self._next_track()
                 yield packets.lane(own, self._processes.of(pusher), name)
                 for begin_ns, end_ns, place in track:
-                    yield packets.begin(
+                    yield packets.named(
+                        packets.BEGIN,
                         own,
                         self._at(begin_ns),
                         queued_title(self._trace, self._what, place),
@@ -193,8 +198,13 @@ class _Writing:
                 own = self._next_track()
                 yield packets.lane(own, parent, f"stream {stream.stream}")
                 for begin_ns, end_ns, one in track:
-                    yield packets.begin(
-                        own, self._at(begin_ns), one.name, "kernel", of_kernel(one)
+                    yield packets.named(
+                        packets.BEGIN,
+                        own,
+                        self._at(begin_ns),
+                        one.name,
+                        "kernel",
+                        of_kernel(one),
                     )
                     yield packets.end(own, self._at(end_ns))
 

@@ -10,7 +10,7 @@ from gradviz.analysis.comparison import Comparison, compare, comparison_document
 from gradviz.analysis.passes import NoSuchPassError, select_task
 from gradviz.cli.options import complete_task, complete_trace, json_option
 from gradviz.cli.reading import NODE_RUNS, read_trace
-from gradviz.cli.writing import print_json
+from gradviz.cli.writing import show
 from gradviz.errors import UserError
 from gradviz.render.terminal import print_comparison
 from gradviz.trace.model import Trace
@@ -57,10 +57,12 @@ def command(
     except UserError as error:
         error.exit_code = TROUBLE
         raise
-    if as_json:
-        print_json(comparison_document(comparison))
-    else:
-        print_comparison(comparison)
+    show(
+        comparison,
+        as_json=as_json,
+        document=comparison_document,
+        table=print_comparison,
+    )
     is_slow = with_durations and comparison.is_slower_or_faster
     return 0 if comparison.is_same and not is_slow else DIFFERENT
 

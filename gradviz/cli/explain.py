@@ -10,7 +10,7 @@ from gradviz.analysis.passes import select_task
 from gradviz.cli.completion import complete_node
 from gradviz.cli.options import json_option, task_option
 from gradviz.cli.reading import NODE_RUNS, check_recorded, find_trace, read_trace
-from gradviz.cli.writing import print_json
+from gradviz.cli.writing import show
 from gradviz.render.terminal import print_explanation
 
 
@@ -43,7 +43,6 @@ def command(words: tuple[str, ...], task: str, as_json: bool) -> None:
         node = find_node(trace, one, address)
         check_recorded(trace, node)
         explanation = explain(trace, one, node)
-        if as_json:
-            print_json(document_of(explanation))
-        else:
-            print_explanation(explanation)
+        show(
+            explanation, as_json=as_json, document=document_of, table=print_explanation
+        )

@@ -123,6 +123,13 @@ def nanoseconds(
     return round(float(found[1]) * _UNITS[found[2].replace("µ", "u")])
 
 
+def at_option(help: str) -> Callable[[Command], Command]:  # noqa: A002 - Click's word
+    """The moment that is meant, ``after_ns``, if one is."""
+    return click.option(
+        "--at", "after_ns", callback=nanoseconds, metavar="TIME", help=help
+    )
+
+
 def sort_option(keys: Sequence[str], default: str) -> Callable[[Command], Command]:
     """What rows are sorted by: one of `keys`."""
     return click.option(

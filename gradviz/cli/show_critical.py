@@ -10,11 +10,10 @@ from gradviz.analysis.critical_path import (
     document_of,
     find_critical_path,
 )
-from gradviz.analysis.passes import select_task
-from gradviz.cli.notes import note
 from gradviz.cli.options import json_option, task_option, trace_argument
+from gradviz.cli.passes import each_pass
 from gradviz.cli.reading import find_trace, read_trace
-from gradviz.cli.writing import print_json
+from gradviz.cli.writing import show
 from gradviz.render.terminal import print_critical_path
 
 
@@ -29,12 +28,6 @@ def command(trace_path: Path | None, task: str, as_json: bool) -> None:
         gradviz show critical first.gvt
     """
     trace = read_trace(find_trace(trace_path), needs=NEEDED, all_nodes=True)
-    tasks = select_task(trace, task)
-    for one in tasks[:MAX_TASKS]:
+    for one in each_pass(trace, task, MAX_TASKS):
         path = find_critical_path(trace, one)
-        if as_json:
-            print_json(document_of(path))
-        else:
-            print_critical_path(path)
-    if (more := len(tasks) - MAX_TASKS) > 0:
-        note(f"the first {MAX_TASKS} passes are shown, {more:,} more are not")
+        show(path, as_json=as_json, document=document_of, table=print_critical_path)

@@ -7,23 +7,17 @@ import click
 from gradviz.analysis.holdings import NEEDED
 from gradviz.analysis.memory import build_memory, document_of, memory_at
 from gradviz.analysis.passes import select_task
-from gradviz.cli.options import json_option, nanoseconds, task_option, trace_argument
+from gradviz.cli.options import at_option, json_option, task_option, trace_argument
 from gradviz.cli.progress import working
 from gradviz.cli.reading import find_trace, read_trace
-from gradviz.cli.writing import print_json
+from gradviz.cli.writing import show
 from gradviz.render.terminal import print_memory, print_memory_moment
 
 
 @click.command("memory")
 @trace_argument
 @task_option
-@click.option(
-    "--at",
-    "after_ns",
-    callback=nanoseconds,
-    metavar="TIME",
-    help="What was held at that time after the pass began, such as 1.5ms.",
-)
+@at_option("What was held at that time after the pass began, such as 1.5ms.")
 @json_option
 def command(
     trace_path: Path | None, task: str, after_ns: int | None, as_json: bool
@@ -37,14 +31,8 @@ def command(
     tasks = select_task(trace, task)
     if after_ns is not None:
         moment = memory_at(trace, tasks, after_ns)
-        if as_json:
-            print_json(document_of(moment))
-        else:
-            print_memory_moment(moment)
+        show(moment, as_json=as_json, document=document_of, table=print_memory_moment)
         return
     with working("adding up what was held"):
         memory = build_memory(trace, tasks)
-    if as_json:
-        print_json(document_of(memory))
-    else:
-        print_memory(memory)
+    show(memory, as_json=as_json, document=document_of, table=print_memory)

@@ -12,22 +12,16 @@ from gradviz.analysis.queues import (
     document_of,
 )
 from gradviz.cli.notes import note
-from gradviz.cli.options import json_option, nanoseconds, task_option, trace_argument
+from gradviz.cli.options import at_option, json_option, task_option, trace_argument
 from gradviz.cli.reading import find_trace, read_trace
-from gradviz.cli.writing import print_json
+from gradviz.cli.writing import show
 from gradviz.render.terminal import print_queue_contents, print_queues
 
 
 @click.command("queues")
 @trace_argument
 @task_option
-@click.option(
-    "--at",
-    "after_ns",
-    callback=nanoseconds,
-    metavar="TIME",
-    help="What lay in them at that time after the pass began, such as 1.5ms.",
-)
+@at_option("What lay in them at that time after the pass began, such as 1.5ms.")
 @json_option
 def command(
     trace_path: Path | None, task: str, after_ns: int | None, as_json: bool
@@ -45,16 +39,12 @@ def command(
     tasks = select_task(trace, task)
     if after_ns is not None:
         contents = contents_at(trace, tasks, after_ns)
-        if as_json:
-            print_json(document_of(contents))
-        else:
-            print_queue_contents(contents)
+        show(
+            contents, as_json=as_json, document=document_of, table=print_queue_contents
+        )
         return
     queues = build_queues(trace, tasks)
-    if as_json:
-        print_json(document_of(queues))
-    else:
-        print_queues(queues)
+    show(queues, as_json=as_json, document=document_of, table=print_queues)
     if queues.omitted:
         note(
             f"the first {MAX_QUEUES} queues are shown, {queues.omitted:,} more are not"

@@ -23,7 +23,7 @@ from gradviz.cli.options import (
     trace_argument,
 )
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
-from gradviz.cli.writing import print_json
+from gradviz.cli.writing import print_json, show
 from gradviz.render.terminal import print_groups, print_summary
 
 
@@ -62,10 +62,7 @@ def command(
         groups = group_nodes(
             trace, tasks, by=by, sort=sort, filters=filters, limit=limit or MAX_GROUPS
         )
-        if as_json:
-            print_json(document_of(groups))
-        else:
-            print_groups(groups)
+        show(groups, as_json=as_json, document=document_of, table=print_groups)
     elif as_json:
         print_json(summary_document(trace, tasks))
     else:

@@ -9,7 +9,7 @@ from gradviz.cli.notes import note_omitted
 from gradviz.cli.options import json_option, task_option, trace_argument
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.timelines import step_option, timeline_of
-from gradviz.cli.writing import print_json
+from gradviz.cli.writing import show
 from gradviz.render.terminal import print_timeline
 
 
@@ -28,8 +28,5 @@ def command(
     """
     trace = read_trace(find_trace(trace_path), needs=NODE_RUNS)
     timeline = timeline_of(trace, task, step)
-    if as_json:
-        print_json(document_of(timeline))
-    else:
-        print_timeline(timeline)
+    show(timeline, as_json=as_json, document=document_of, table=print_timeline)
     note_omitted(timeline.omitted, timeline.omitted_lanes)

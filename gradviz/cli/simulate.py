@@ -8,12 +8,11 @@ import click
 
 from gradviz.analysis.addresses import find_node
 from gradviz.analysis.causes import NEEDED
-from gradviz.analysis.passes import select_task
 from gradviz.analysis.simulation import document_of, simulate
-from gradviz.cli.notes import note
 from gradviz.cli.options import json_option, task_option, trace_argument
+from gradviz.cli.passes import each_pass
 from gradviz.cli.reading import find_trace, read_trace
-from gradviz.cli.writing import print_json
+from gradviz.cli.writing import show
 from gradviz.engine.policies import policy_named
 from gradviz.ready_order import Schedule
 from gradviz.render.terminal import print_simulation
@@ -112,8 +111,7 @@ def command(
         gradviz simulate --policy fifo --faster Tanh=2 first.gvt
     """
     trace = read_trace(find_trace(trace_path), needs=NEEDED, all_nodes=True)
-    tasks = select_task(trace, task)
-    for one in tasks[:MAX_TASKS]:
+    for one in each_pass(trace, task, MAX_TASKS):
         simulation = simulate(
             trace,
             one,
@@ -123,9 +121,4 @@ def command(
             infinite_streams=infinite_streams,
             faster={find_node(trace, one, at): times for at, times in faster},
         )
-        if as_json:
-            print_json(document_of(simulation))
-        else:
-            print_simulation(simulation)
-    if (more := len(tasks) - MAX_TASKS) > 0:
-        note(f"the first {MAX_TASKS} passes are simulated, {more:,} more are not")
+        show(simulation, as_json=as_json, document=document_of, table=print_simulation)

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -14,6 +14,7 @@ from gradviz.whole_file import write_whole
 STDOUT: Final = Path("-")
 
 Format = TypeVar("Format", bound=str)
+Answer = TypeVar("Answer")
 
 
 def format_of(path: Path, formats: Sequence[Format]) -> Format:
@@ -77,3 +78,17 @@ def write_parts(path: Path, parts: Iterable[bytes]) -> None:
 def print_json(document: Mapping[str, object]) -> None:
     """Write one JSON object to stdout, on a line of its own."""
     click.echo(json.dumps(document))
+
+
+def show(
+    answer: Answer,
+    *,
+    as_json: bool,
+    document: Callable[[Answer], Mapping[str, object]],
+    table: Callable[[Answer], None],
+) -> None:
+    """Write what an analysis found to stdout: as JSON, or as a person reads it."""
+    if as_json:
+        print_json(document(answer))
+    else:
+        table(answer)

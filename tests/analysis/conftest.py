@@ -118,6 +118,24 @@ class Story:
         self.start(task, node, at=at)
         self.complete(task, node, at=until)
 
+    def take(
+        self,
+        task: int,
+        node: Written,
+        *,
+        at: tuple[int, int, int],
+        until: int | None = None,
+        queue: int = 1,
+        pushed_by: Written | None = None,
+    ) -> None:
+        """It is pushed, popped and started; and completed, if it says when."""
+        pushed, popped, started = at
+        self.push(task, node, at=pushed, queue=queue, pushed_by=pushed_by)
+        self.pop(task, node, at=popped, queue=queue)
+        self.start(task, node, at=started)
+        if until is not None:
+            self.complete(task, node, at=until)
+
     def start(self, task: int, node: Written, *, at: int) -> None:
         self.now = START_NS + at
         self.recorder.node_started(task, node.id)
@@ -243,9 +261,7 @@ def pair(story: Story) -> tuple[Story, Written, Written]:
     leaf = story.node(1, name="AccumulateGrad", shape=(3,))
     root = story.node(2, leaf, shape=(3, 2))
     story.begin(7, [root, leaf], at=0)
-    story.push(7, root, at=10)
-    story.pop(7, root, at=15)
-    story.start(7, root, at=20)
+    story.take(7, root, at=(10, 15, 20))
     story.push(7, leaf, at=70)
     story.complete(7, root, at=80)
     story.pop(7, leaf, at=82)

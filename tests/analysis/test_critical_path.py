@@ -145,9 +145,7 @@ def test_a_node_that_finds_its_thread_busy_waits_for_what_that_runs(story, devic
     story.begin(8, [four], at=-50)
     story.begin(7, [one, three], at=0)
     device(lambda: story.start(8, four, at=2))
-    story.push(7, one, at=5)
-    story.pop(7, one, at=6)
-    story.start(7, one, at=10)
+    story.take(7, one, at=(5, 6, 10))
     story.push(7, three, at=22, queue=2, pushed_by=one)
     story.complete(7, one, at=30)
 
@@ -178,9 +176,7 @@ def test_a_node_that_finds_its_thread_asleep_waits_for_who_made_it_ready(story, 
     two, three = story.node(2), story.node(3)
     one = story.node(1, two, three)
     story.begin(7, [one, two, three], at=0)
-    story.push(7, one, at=5)
-    story.pop(7, one, at=6)
-    story.start(7, one, at=10)
+    story.take(7, one, at=(5, 6, 10))
     story.push(7, two, at=20, pushed_by=one)
     story.push(7, three, at=22, queue=2, pushed_by=one)
     story.complete(7, one, at=30)
@@ -241,9 +237,7 @@ def test_without_the_node_that_came_last_the_next_one_waits_for_another(story, d
 def test_a_thread_that_waits_for_a_stream_waits_for_its_kernels(story):
     node = story.node(1)
     story.begin(7, [node], at=0)
-    story.push(7, node, at=5)
-    story.pop(7, node, at=6)
-    story.start(7, node, at=7)
+    story.take(7, node, at=(5, 6, 7))
     story.kernel(1, "sim:0/0", at=10, ran=(15, 60))
     story.kernel(2, "sim:0/0", at=20, ran=(62, 80))
     story.now = 1_000 + 90
@@ -271,9 +265,7 @@ def test_a_thread_that_waits_for_a_stream_waits_for_its_kernels(story):
 def test_a_kernel_waits_for_what_its_stream_was_made_to_wait_for(story):
     node = story.node(1)
     story.begin(7, [node], at=0)
-    story.push(7, node, at=5)
-    story.pop(7, node, at=6)
-    story.start(7, node, at=7)
+    story.take(7, node, at=(5, 6, 7))
     story.kernel(1, "sim:0/0", at=10, ran=(15, 60))
     story.record(5, "sim:0/0")
     story.wait(5, "sim:0/1")
@@ -294,9 +286,7 @@ def test_a_kernel_waits_for_what_its_stream_was_made_to_wait_for(story):
 def test_of_a_pass_that_failed_the_path_leads_to_the_error(story):
     node = story.node(1)
     story.begin(7, [node], at=0)
-    story.push(7, node, at=5)
-    story.pop(7, node, at=6)
-    story.start(7, node, at=7)
+    story.take(7, node, at=(5, 6, 7))
     story.fail(7, node, "no", at=50)
 
     path = find_critical_path(story.trace(), 7)
@@ -308,9 +298,7 @@ def test_of_a_pass_that_failed_the_path_leads_to_the_error(story):
 def test_of_a_pass_that_was_cut_the_path_leads_to_the_last_event(pair):
     story, root, leaf = pair
     story.begin(9, [root, leaf], at=200)
-    story.push(9, root, at=205)
-    story.pop(9, root, at=206)
-    story.start(9, root, at=210)
+    story.take(9, root, at=(205, 206, 210))
 
     path = find_critical_path(story.trace(), 9)
 
@@ -324,9 +312,12 @@ def test_of_very_long_paths_the_middle_is_told_as_one(story, monkeypatch):
     nodes = [story.node(number) for number in range(10)]
     story.begin(7, nodes, at=0)
     for number, node in enumerate(nodes):
-        story.push(7, node, at=10 * number + 10)
-        story.pop(7, node, at=10 * number + 11)
-        story.ran(7, node, at=10 * number + 12, until=10 * number + 19)
+        story.take(
+            7,
+            node,
+            at=(10 * number + 10, 10 * number + 11, 10 * number + 12),
+            until=10 * number + 19,
+        )
     story.end(7, at=120)
 
     path = find_critical_path(story.trace(), 7)
@@ -344,9 +335,9 @@ def test_it_tells_what_is_usual_for_a_node_in_passes_of_the_same_shape(story):
         node = story.node(task + 1)
         begin = 1_000 * task
         story.begin(task, [node], at=begin)
-        story.push(task, node, at=begin + 10)
-        story.pop(task, node, at=begin + 20)
-        story.ran(task, node, at=begin + 30, until=begin + 30 + took)
+        story.take(
+            task, node, at=(begin + 10, begin + 20, begin + 30), until=begin + 30 + took
+        )
         story.end(task, at=begin + 500)
 
     path = find_critical_path(story.trace(), 2)

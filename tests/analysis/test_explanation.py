@@ -13,6 +13,7 @@ from gradviz.analysis.explanation import (
 from gradviz.capture import record
 from gradviz.trace.probe import How, Push
 from tests.analysis.conftest import START_NS
+from tests.analysis.reentrant import Inner
 
 
 def buffered(story, node, producer, remaining, *, at):
@@ -34,9 +35,7 @@ def told(story):
     buffered(story, 1, 3, 1, at=20)
     buffered(story, 1, 2, 0, at=50)
     story.push(0, one, at=60)
-    story.push(0, four, at=65)
-    story.pop(0, four, at=66)
-    story.ran(0, four, at=70, until=90)
+    story.take(0, four, at=(65, 66, 70), until=90)
     story.pop(0, one, at=95)
     story.start(0, one, at=100)
     buffered(story, 2, 1, 0, at=110)
@@ -157,9 +156,7 @@ def test_a_node_that_did_not_run_has_a_reason():
 def test_a_node_whose_trace_was_cut_is_unfinished(story):
     node, later = story.node(1), story.node(2)
     story.begin(0, [node, later], at=0)
-    story.push(0, node, at=10)
-    story.pop(0, node, at=20)
-    story.start(0, node, at=30)
+    story.take(0, node, at=(10, 20, 30))
     trace = story.trace()
 
     one, other = explain(trace, 0, 1), explain(trace, 0, 2)
@@ -226,18 +223,6 @@ def test_of_an_older_trace_nothing_is_told_of_the_processor(pair):
 
 
 def test_the_line_that_called_the_pass_and_what_the_node_called_are_told():
-    class Inner(gv.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, grad):
-            with gv.enable_grad():
-                z = gv.tensor([2.0], requires_grad=True)
-                (z * z).sum().backward()
-            return grad * z.grad
-
     x = gv.tensor([1.0], requires_grad=True)
     with record() as recording:
         (Inner.apply(x) + x).sum().backward()
@@ -255,9 +240,7 @@ def test_the_line_that_called_the_pass_and_what_the_node_called_are_told():
 def test_a_node_is_explained_though_the_number_of_its_pass_comes_twice(story):
     node = story.node(1, name="Mul")
     story.begin(0, [node], at=0)
-    story.push(0, node, at=10)
-    story.pop(0, node, at=15)
-    story.ran(0, node, at=20, until=30)
+    story.take(0, node, at=(10, 15, 20), until=30)
     story.end(0, at=40)
     story.begin(0, [node], at=50)
 

@@ -298,9 +298,7 @@ def test_what_is_not_known_comes_last(story):
     story.begin(0, nodes, at=0)
     story.start(0, nodes[0], at=10)
     story.ran(0, nodes[1], at=20, until=25)
-    story.push(0, nodes[2], at=30)
-    story.pop(0, nodes[2], at=31)
-    story.ran(0, nodes[2], at=40, until=48)
+    story.take(0, nodes[2], at=(30, 31, 40), until=48)
     trace = story.trace()
 
     def sorted_by(key):

@@ -12,6 +12,7 @@ from gradviz.analysis.state import History
 from gradviz.capture import record
 from gradviz.trace import events as e
 from gradviz.trace.probe import Push, Role
+from tests.analysis.reentrant import Inner
 
 
 def plain():
@@ -27,18 +28,6 @@ def captured():
 
 
 def nested():
-    class Inner(gv.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, grad):
-            with gv.enable_grad():
-                z = gv.tensor([2.0], requires_grad=True)
-                (z * z * z).sum().backward()
-            return grad * z.grad
-
     x = gv.tensor([1.0], requires_grad=True)
     (Inner.apply(Inner.apply(x)) + x).sum().backward()
 
@@ -274,9 +263,7 @@ def test_a_stream_waits_until_what_it_waits_for_is_done(story):
 def test_what_a_trace_that_was_cut_does_not_end_goes_on(story):
     node = story.node(1)
     story.begin(0, [node], at=0)
-    story.push(0, node, at=10)
-    story.pop(0, node, at=20)
-    story.start(0, node, at=30)
+    story.take(0, node, at=(10, 20, 30))
 
     history = History(story.trace())
     state = history.at(history.num_events - 1)

@@ -14,23 +14,12 @@ from gradviz.analysis.story import (
 from gradviz.analysis.subjects import Subject
 from gradviz.capture import record
 from gradviz.trace import events as e
+from tests.analysis.reentrant import Inner
 
 
 @pytest.fixture(scope="module")
 def trace():
     """Two devices, a backward inside a backward, and one that fails."""
-
-    class Inner(gv.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(ctx, grad):
-            with gv.enable_grad():
-                z = gv.tensor([2.0], requires_grad=True)
-                (z * z).sum().backward()
-            return grad * z.grad
 
     def refuse(grad):
         raise ValueError("no")

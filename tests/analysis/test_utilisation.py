@@ -129,9 +129,7 @@ def test_of_another_thread_it_is_told_what_it_waited_for_and_when_it_was_done(
     two, three = story.node(2), story.node(3)
     one = story.node(1, two, three)
     story.begin(7, [one, two, three], at=0)
-    story.push(7, one, at=5)
-    story.pop(7, one, at=6)
-    story.start(7, one, at=10)
+    story.take(7, one, at=(5, 6, 10))
     story.give(7, three, one, at=20, remaining=0)
     story.push(7, three, at=21, queue=2, pushed_by=one)
     device(lambda: story.waited(500, until=25))
@@ -165,9 +163,7 @@ def test_of_another_thread_it_is_told_what_it_waited_for_and_when_it_was_done(
 def test_a_thread_waits_for_a_device_and_the_device_for_a_launch(story):
     node = story.node(1)
     story.begin(7, [node], at=0)
-    story.push(7, node, at=5)
-    story.pop(7, node, at=6)
-    story.start(7, node, at=7)
+    story.take(7, node, at=(5, 6, 7))
     story.kernel(1, "sim:0/0", at=10, ran=(15, 60))
     story.record(5, "sim:0/0")
     story.wait(5, "sim:1/0")
@@ -212,9 +208,7 @@ def test_a_thread_that_runs_nodes_of_another_pass_is_busy_elsewhere(story, devic
 def test_of_a_pass_that_was_cut_a_thread_runs_on_to_the_last_event(story, device):
     one, two = story.node(1), story.node(2)
     story.begin(7, [one, two], at=0)
-    story.push(7, one, at=5)
-    story.pop(7, one, at=6)
-    story.start(7, one, at=7)
+    story.take(7, one, at=(5, 6, 7))
     story.push(7, two, at=20, queue=2, pushed_by=one)
     device(lambda: story.pop(7, two, at=30, queue=2))
 

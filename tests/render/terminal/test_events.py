@@ -14,9 +14,7 @@ def trace():
     story = Story()
     leaf = story.node(1, name="AccumulateGrad")
     story.begin(7, [leaf], at=0)
-    story.push(7, leaf, at=10)
-    story.pop(7, leaf, at=15)
-    story.ran(7, leaf, at=20, until=80)
+    story.take(7, leaf, at=(10, 15, 20), until=80)
     story.end(7, at=100)
     return story.trace()
 

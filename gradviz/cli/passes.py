@@ -15,5 +15,5 @@ def each_pass(trace: Trace, task: str, most: int) -> Iterator[int]:
     """
     tasks = select_task(trace, task)
     yield from tasks[:most]
-    if (more := len(tasks) - most) > 0:
-        note(f"these are the first {most} passes, {more:,} more are not shown")
+    if len(tasks) > most:
+        note(f"{most:,} passes of {len(tasks):,} are shown, the first ones")

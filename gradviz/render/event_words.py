@@ -93,7 +93,7 @@ _SENTENCES: Final[Mapping[str, _Template]] = {
     "taken_over": "The program took what was left at {key}.",
     "mark": "The program says: {text}",
     "step_begun": "Step {step} begins.",
-    "forward_begun": "Module {module}, a {name}, was called: call {call}.",
+    "forward_begun": "Module {module} ({name}) was called: call {call}.",
     "forward_ended": "Call {call} of a module {failed}.",
     "optimizer_begun": "{name}.step() was called: call {call}.",
     "optimizer_ended": "Call {call} of an optimizer {failed}.",

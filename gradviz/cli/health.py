@@ -16,6 +16,7 @@ OPTIONAL: Final = (
     (("cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x", "cupy"), "arrays on a GPU"),
     (("pygraphviz",), "Graphviz in a wheel"),
     (("pyarrow",), "traces as Parquet"),
+    (("typst",), "timelines as PNG and PDF"),
     (("textual",), "full-screen views"),
     (("torch",), "comparing with PyTorch"),
 )

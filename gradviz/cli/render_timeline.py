@@ -18,6 +18,7 @@ from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.timelines import step_option, timeline_of
 from gradviz.cli.viewer import check_viewable, show_file
 from gradviz.cli.writing import check_output, format_of, write_output
+from gradviz.render.conversion import PICTURE_FORMATS, check_convertible, converted
 from gradviz.render.text import count
 from gradviz.render.timeline_svg import render_timeline
 
@@ -39,21 +40,25 @@ def command(
     is_opened: bool,
     quiet: bool,
 ) -> None:
-    """Draw what each thread and stream did in a backward pass, as bars (SVG).
+    """Draw what each thread and stream did in a backward pass, as bars.
+
+    The suffix of FILE is the format: svg needs no tool, png and pdf need the extra
+    pictures.
 
     Example:
         gradviz render timeline -o first.svg first.gvt
     """
     trace_path = find_trace(trace_path)
     output = output or Path(f"gradviz-timeline-{trace_path.stem}.svg")
-    format_of(output, ("svg",))
+    format_ = format_of(output, PICTURE_FORMATS)
+    check_convertible(format_)
     check_viewable(output, is_opened=is_opened)
     check_output(output, force=force)
     trace = read_trace(trace_path, needs=NODE_RUNS)
     timeline = timeline_of(trace, task, step)
     note_omitted(timeline.omitted, timeline.omitted_lanes)
     with working(f"drawing {count(len(timeline.lanes), 'lane')}"):
-        picture = render_timeline(timeline)
+        picture = converted(render_timeline(timeline), format_)
     write_output(output, picture)
     if not quiet:
         note(f"drew {output}: {count(len(timeline.lanes), 'lane')}")

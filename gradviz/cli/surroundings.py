@@ -23,7 +23,7 @@ from gradviz.capture import record
 from gradviz.cli.health import Finding, version_of
 from gradviz.cli.reading import newest_trace
 from gradviz.engine import Edge, Engine, Node
-from gradviz.render import graphviz
+from gradviz.render import conversion, graphviz
 from gradviz.render.terminal import make_console
 from gradviz.render.text import count
 
@@ -40,6 +40,7 @@ def surroundings() -> Iterator[Finding]:
     yield _engine()
     yield from _gpu()
     yield _graphviz()
+    yield _typst()
     yield from _terminal()
     yield _folder()
     yield _trace()
@@ -123,6 +124,15 @@ def _graphviz() -> Finding:
             return Finding("tools", "graphviz", "ok", told)
         case path:
             return Finding("tools", "graphviz", "ok", f"{path}, on the PATH")
+
+
+def _typst() -> Finding:
+    if conversion.is_available():
+        told = "png and pdf files of timelines are made by it"
+        return Finding("tools", "typst", "ok", told)
+    told = "none: svg files need none, png and pdf files of timelines do"
+    install = "pip install 'gradviz[pictures]'"
+    return Finding("tools", "typst", "absent", told, install)
 
 
 def _terminal() -> Iterator[Finding]:

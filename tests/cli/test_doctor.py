@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gradviz.render import graphviz
+from gradviz.render import conversion, graphviz
 
 #: Runs the command line, and says which modules were there at its end.
 PROGRAM = """
@@ -45,7 +45,9 @@ def test_all_is_fine_where_the_tests_run_and_nothing_optional_imported(doctor):
 
     assert {one["state"] for one in found.values()} == {"ok", "absent"}
     assert "numpy" in modules
-    assert {"cupy", "pygraphviz", "pyarrow", "textual", "torch"}.isdisjoint(modules)
+    assert {"cupy", "pygraphviz", "pyarrow", "textual", "torch", "typst"}.isdisjoint(
+        modules
+    )
     assert found["numpy"]["told"] == importlib.metadata.version("numpy")
     assert found["compiled"]["told"] == "no: pure Python"
     assert found["backward"]["state"] == "ok"
@@ -85,6 +87,15 @@ def test_without_dot_it_is_that_of_pygraphviz_or_how_to_get_one(
 
     assert ("no dot on the PATH" in told) is is_here
     assert ("pip install 'gradviz[dot]'" in told) is not is_here
+
+
+@pytest.mark.parametrize("is_here", [True, False])
+def test_what_makes_png_and_pdf_files_is_told_or_how_to_get_it(
+    is_here, call, monkeypatch
+) -> None:
+    monkeypatch.setattr(conversion, "is_available", lambda: is_here)
+
+    assert ("pip install 'gradviz[pictures]'" in call("doctor").stdout) is not is_here
 
 
 def test_a_folder_that_cannot_be_written_fails(call, monkeypatch) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 import gradviz as gv
 from gradviz import nn
+from gradviz.render import conversion
 
 
 def test_a_graph_is_drawn_beside_where_one_stands(trace_path, call, tmp_path) -> None:
@@ -115,6 +116,32 @@ def test_an_unknown_suffix_is_a_usage_error(picture, name, trace_path, call) -> 
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
     assert ".svg" in result.stderr
+
+
+@pytest.mark.parametrize(("suffix", "begin"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_a_timeline_is_drawn_as_the_suffix_says(
+    suffix, begin, trace_path, call, tmp_path
+) -> None:
+    pytest.importorskip("typst")
+
+    result = call("render", "timeline", trace_path, "-o", f"x.{suffix}")
+
+    assert result.exit_code == 0
+    assert (tmp_path / f"x.{suffix}").read_bytes().startswith(begin)
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf"])
+def test_a_timeline_that_needs_a_missing_tool_is_4(
+    suffix, trace_path, call, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(conversion, "is_available", lambda: False)
+
+    result = call("render", "timeline", trace_path, "-o", f"x.{suffix}")
+
+    assert result.exit_code == 4
+    assert len(result.stderr.splitlines()) == 1
+    assert "pip install 'gradviz[pictures]'" in result.stderr
+    assert not (tmp_path / f"x.{suffix}").exists()
 
 
 def test_dot_text_needs_no_tool(trace_path, call, tmp_path, monkeypatch) -> None:

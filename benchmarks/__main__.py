@@ -29,12 +29,13 @@ from benchmarks.devices import (
 )
 from benchmarks.hips import HIPS_CASES
 from benchmarks.memory import extra_tensors
+from benchmarks.pictures import DOT_S, pictures
 from benchmarks.startup import BARE, COMMAND_MS, HELP_MS, OTHERS, startups
 from benchmarks.timing import Contestant, Result, compete, count_own_time
 from benchmarks.traces import answers
 
 #: Rows that are no race between libraries.
-EXTRA = ("tracing", "probes", "memory", "devices", "traces", "startup")
+EXTRA = ("tracing", "probes", "memory", "devices", "traces", "pictures", "startup")
 
 
 def main() -> None:
@@ -58,22 +59,21 @@ def main() -> None:
     print()
     print("| case | contestant | best | ratio | quartiles | budget | holds |")
     print("|---|---|---|---|---|---|---|")
-    for name in chosen.case or names:
-        match name:
-            case "tracing":
-                report_tracing(chosen.rounds)
-            case "probes":
-                report_probes(chosen.rounds)
-            case "memory":
-                report_memory(torch)
-            case "devices":
-                report_devices(torch, chosen.rounds)
-            case "traces":
-                report_traces()
-            case "startup":
-                report_startup(chosen.rounds, own_time=chosen.own_time)
-            case _:
-                report_race(name, torch, chosen.rounds)
+    own_time = chosen.own_time
+    reports = {
+        "tracing": lambda: report_tracing(chosen.rounds),
+        "probes": lambda: report_probes(chosen.rounds),
+        "memory": lambda: report_memory(torch),
+        "devices": lambda: report_devices(torch, chosen.rounds),
+        "traces": report_traces,
+        "pictures": report_pictures,
+        "startup": lambda: report_startup(chosen.rounds, own_time=own_time),
+    }
+    for name in chosen.case or [*CASES, *reports]:
+        if name in reports:
+            reports[name]()
+        else:
+            report_race(name, torch, chosen.rounds)
     print()
     print(f"Load at the end: {describe_load()}")
 
@@ -192,6 +192,22 @@ def report_traces() -> None:
             promise = f"| ≤ {budget} {unit} | {holds} |"
         figure = f"{amount:.2f} s" if unit == "s" else f"{amount:.0f} MB"
         print(f"| {question} | gradviz | {figure} | | {promise}", flush=True)
+
+
+def report_pictures() -> None:
+    """Pictures of large graphs: seconds of this machine, beside those of ``dot``."""
+    for one in pictures():
+        promise = "| |"
+        if one.budget_s is not None:
+            holds = "yes" if one.took_s <= one.budget_s else "no"
+            promise = f"| ≤ {one.budget_s} s | {holds} |"
+        peak = f"{one.peak_bytes / 1e6:.0f} MB"
+        print(
+            f"| {one.case}: {one.num_nodes:,} | gradviz, {peak} | {one.took_s:.2f} s "
+            f"| | {promise}"
+        )
+        dot = f"over {DOT_S:.0f} s" if one.dot_s is None else f"{one.dot_s:.2f} s"
+        print(f"| | dot | {dot} | | | |", flush=True)
 
 
 def report(

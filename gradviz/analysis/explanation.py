@@ -18,6 +18,7 @@ from gradviz.analysis.executions import (
     execution_columns,
 )
 from gradviz.analysis.passes import Pass, passes
+from gradviz.analysis.precedence import Precedence, Rank, precedence
 from gradviz.analysis.processor_waits import processor_waits
 from gradviz.analysis.shapes import Usual, medians_like
 from gradviz.trace.model import Trace
@@ -34,10 +35,6 @@ MAX_TOLD: Final = 10
 
 #: So many tasks ahead are looked at, and counted.
 MAX_LOOKED_AT: Final = 1_000
-
-#: Why a task was popped first: it wakes the thread, its pass is nested deeper, the
-#: forward made its node later, or it is equal and the heap had it on top.
-Precedence: TypeAlias = Literal["wake-up", "deeper", "made later", "equal"]
 
 #: Why a node did not run.
 Absence: TypeAlias = Literal["failed before", "skipped", "unfinished", "not reached"]
@@ -262,7 +259,7 @@ def _ahead(trace: Trace, pushed: Table, popped: Table) -> tuple[Ahead, ...]:
                 node=node,
                 name=definition(trace, node).name if node >= 0 else "wake-up",
                 task=task,
-                why=_precedence(other, pushed),
+                why=precedence(_rank(other), _rank(pushed)) if other.num_rows else None,
                 sequence_nr=int(other["sequence_nr"][0]) if other.num_rows else 0,
             )
         )
@@ -271,20 +268,8 @@ def _ahead(trace: Trace, pushed: Table, popped: Table) -> tuple[Ahead, ...]:
     return tuple(found)
 
 
-def _precedence(one: Table, other: Table) -> Precedence | None:
-    """Why the task pushed in `one` goes before that pushed in `other`, if it does."""
-    if not one.num_rows:
-        return None
-    if one["what"][0] == Push.WAKE_UP:
-        return "wake-up"
-    depths = [int(task["reentrant_depth"][0]) for task in (one, other)]
-    if depths[0] != depths[1]:
-        return "deeper" if depths[0] > depths[1] else None
-    # As unsigned numbers, of which -1 is the largest.
-    first, second = (int(task["sequence_nr"][0]) % 2**64 for task in (one, other))
-    if first == second:
-        return "equal"
-    return "made later" if first > second else None
+def _rank(pushed: Table) -> Rank:
+    return Rank(*next(iter(pushed.rows(*Rank._fields))))
 
 
 def _calls(every: Sequence[Pass], run: Execution) -> list[Pass]:

@@ -145,8 +145,9 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
             asked for, the first.
         num_queued: Queue -> how many tasks are in it.
         workers: In the order of their numbers.
-        countdowns: Nodes that have got a gradient, in the order in which they got the
-            first. Of more than were asked for, the first.
+        countdowns: Nodes that have got a gradient: first those that wait for more,
+            then those that have all, each in the order in which they got the first.
+            Of more than were asked for, the first.
         num_countdowns: How many such nodes there are.
         streams: That have something to do or to wait for, by name.
     """

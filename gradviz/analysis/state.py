@@ -101,26 +101,26 @@ class History:
         if not 0 <= seq < self.num_events:
             raise IndexError(f"no event {seq}: the trace has {self.num_events:,}")
         queued = self._queued_at(seq)
-        gradients = self._gradients.open_at(seq)
-        waiting = different(self._waiting[gradients])
-        if most is not None and len(waiting) > most:
-            gradients = gradients[self._waiting[gradients] < waiting[most]]
+        gradients, num_countdowns = self._waiting_at(seq, most)
         return Moment(
             seq=seq,
             t_ns=int(self.t_ns[seq]),
             passes=self._passes_at(seq),
-            queues={queue: self._tasks(one, most) for queue, one in queued.items()},
+            queues={
+                queue: tasks_of(self.queued, one[:most])
+                for queue, one in queued.items()
+            },
             num_queued={queue: len(one) for queue, one in queued.items()},
             workers=self._workers_at(seq),
             countdowns=self._countdowns(gradients),
-            num_countdowns=len(waiting),
+            num_countdowns=num_countdowns,
             streams=self._streams_at(seq),
         )
 
     def queues_at(self, seq: int) -> dict[int, tuple[QueuedTask, ...]]:
         """The contents of all queues right after event `seq`; see `Moment`."""
         queued = self._queued_at(seq)
-        return {queue: self._tasks(one, None) for queue, one in queued.items()}
+        return {queue: tasks_of(self.queued, one) for queue, one in queued.items()}
 
     def _queued_at(self, seq: int) -> dict[int, Column]:
         """Queue -> places of what is in it, in the order in which it is popped."""
@@ -132,24 +132,25 @@ class History:
             found[queue] = own[by_priority(self.queued, own)]
         return found
 
-    def _tasks(self, places: Column, most: int | None) -> tuple[QueuedTask, ...]:
-        rows = self.queued.rows.at(places[:most]).rows(
-            *("task", "node", "what", "reentrant_depth", "sequence_nr"),
-            *("pushed_by", "thread", "t_ns"),
-        )
-        return tuple(
-            QueuedTask(
-                task=task,
-                node=node,
-                what=Push(what),
-                reentrant_depth=depth,
-                sequence_nr=sequence_nr,
-                pushed_by=by,
-                thread=thread,
-                pushed_ns=t_ns,
-            )
-            for task, node, what, depth, sequence_nr, by, thread, t_ns in rows
-        )
+    def _waiting_at(self, seq: int, most: int | None) -> tuple[Column, int]:
+        """Places of the gradients of waiting nodes, node by node, and how many nodes.
+
+        Those that wait for more come first, then those that have all; of each the
+        one that got its first gradient first.
+        """
+        places = self._gradients.open_at(seq)
+        number = self._waiting[places]
+        waiting = different(number)
+        place = np.searchsorted(waiting, number)
+        remaining = np.zeros(len(waiting), np.int64)
+        remaining[place] = self._gradients.rows["remaining"][places]  # the last counts
+        rank = np.empty(len(waiting), np.int64)
+        rank[np.argsort(remaining == 0, kind="stable")] = np.arange(len(waiting))
+        ranks = rank[place]
+        order = np.argsort(ranks, kind="stable")
+        if most is not None:
+            order = order[: int(np.searchsorted(ranks[order], most))]
+        return places[order], len(waiting)
 
     def _workers_at(self, seq: int) -> tuple[WorkingThread, ...]:
         roles, running = defaultdict(list), defaultdict(list)
@@ -234,6 +235,27 @@ class History:
             )
             for stream in sorted({*num_kernels, *waits})
         )
+
+
+def tasks_of(queued: Spans, places: Column) -> tuple[QueuedTask, ...]:
+    """What some of the tasks of queues are."""
+    rows = queued.rows.at(places).rows(
+        *("task", "node", "what", "reentrant_depth", "sequence_nr"),
+        *("pushed_by", "thread", "t_ns"),
+    )
+    return tuple(
+        QueuedTask(
+            task=task,
+            node=node,
+            what=Push(what),
+            reentrant_depth=depth,
+            sequence_nr=sequence_nr,
+            pushed_by=by,
+            thread=thread,
+            pushed_ns=t_ns,
+        )
+        for task, node, what, depth, sequence_nr, by, thread, t_ns in rows
+    )
 
 
 def by_priority(queued: Spans, places: Column) -> Column:

@@ -1,0 +1,56 @@
+"""Why a task was the next to leave its ready queue: what else lay there."""
+
+import msgspec
+import numpy as np
+
+from gradviz.analysis.moment import Moment, QueuedTask
+from gradviz.analysis.precedence import Precedence, Rank, precedence
+from gradviz.analysis.state import History, tasks_of
+from gradviz.trace.events import TaskPopped
+
+
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that was popped, and the one that would have been without it.
+
+    Attributes:
+        popped: What was popped.
+        other: Of what else lay in the queue that which would have been popped, if it
+            was seen; None if nothing else did.
+        why: Why the first went before the second. None if nothing else lay there, or
+            if the second goes first in PyTorch's order: then another thread pushed it
+            too late to be seen, or the pass ran under another schedule.
+        num_others: How much else lay in the queue.
+    """
+
+    popped: QueuedTask
+    other: QueuedTask | None
+    why: Precedence | None
+    num_others: int
+
+
+def choice_of(history: History, event: TaskPopped, after: Moment) -> Choice | None:
+    """Why that was popped; None if the trace does not have its push.
+
+    Args:
+        history: The engine's.
+        event: The pop.
+        after: The moment right after it, with at least one task of each queue.
+    """
+    queued = history.queued
+    popped = np.flatnonzero(queued.end == event.seq)  # or with their pass, just then
+    for name in ("task", "node", "queue"):
+        popped = popped[queued.rows.narrow(name)[popped] == getattr(event, name)]
+    if not len(popped):
+        return None
+    one = tasks_of(queued, popped)[0]
+    other = next(iter(after.queues.get(event.queue, ())), None)
+    return Choice(
+        popped=one,
+        other=other,
+        why=None if other is None else precedence(_rank(one), _rank(other)),
+        num_others=after.num_queued.get(event.queue, 0),
+    )
+
+
+def _rank(task: QueuedTask) -> Rank:
+    return Rank(task.what, task.reentrant_depth, task.sequence_nr)

@@ -1,0 +1,170 @@
+"""A replay: the events of some passes, and the state of the engine after each of them.
+
+An event is named by its place among those of the replay, from 0; that of the whole
+trace is its `seq`.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from gradviz.analysis.addresses import NoSuchNodeError, find_node
+from gradviz.analysis.choice import Choice, choice_of
+from gradviz.analysis.moment import Moment
+from gradviz.analysis.node_stages import Neighbourhood, NodeStages
+from gradviz.analysis.passes import with_descendants
+from gradviz.analysis.state import History
+from gradviz.analysis.story import Filter, origin_of, select_events
+from gradviz.trace.events import AnyEvent, TaskPopped
+from gradviz.trace.model import Trace
+from gradviz.trace.table import Column
+
+
+class ReplayedEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One event, and the engine right after it.
+
+    Attributes:
+        place: Which event of the replay it is, from 0.
+        after_ns: When, from the begin of the first pass.
+        event: What happened.
+        choice: Of a task that was popped why it was the next; None for other events.
+        moment: The state after it, of the whole engine.
+    """
+
+    place: int
+    after_ns: int
+    event: AnyEvent
+    choice: Choice | None
+    moment: Moment
+
+
+class Replay:
+    """Passes, event by event, forwards and backwards; any event is as near as another.
+
+    Making one takes a second or two for a million events. It never changes, but for
+    what it remembers.
+
+    Args:
+        trace: The trace.
+        tasks: The passes; those called from inside them belong to them.
+
+    Attributes:
+        trace: The trace.
+        tasks: All passes, in the order of their begin.
+        history: The state of the engine at any moment.
+        origin_ns: When the first of the passes began.
+    """
+
+    def __init__(self, trace: Trace, tasks: Sequence[int]) -> None:
+        self.trace = trace
+        self.tasks = with_descendants(trace, tasks)
+        self.history = History(trace)
+        wanted = Filter(tasks=tuple(tasks))
+        self.origin_ns, _ = origin_of(trace, wanted)
+        tables = select_events(trace, wanted, 0, sys.maxsize).tables
+        self._tables = tuple(tables.items())
+        seqs = [table["seq"] for _, table in self._tables]
+        every = np.concatenate([np.empty(0, np.int64), *seqs])
+        order = np.argsort(every, kind="stable")
+        self._seqs = every[order]
+        sizes = [len(one) for one in seqs]
+        self._kind = np.repeat(np.arange(len(sizes)), sizes)[order].astype(np.int8)
+        rows = [np.arange(size) for size in sizes]
+        self._row = np.concatenate([np.empty(0, np.int64), *rows])[order]
+        self._stages: NodeStages | None = None
+
+    def __len__(self) -> int:
+        return len(self._seqs)
+
+    @property
+    def duration_ns(self) -> int:
+        """From the begin of the first pass to the last event."""
+        return self.after_ns(len(self) - 1) if len(self) else 0
+
+    def after_ns(self, place: int) -> int:
+        """When an event happened, from the begin of the first pass."""
+        return int(self.history.t_ns[self._seqs[place]]) - self.origin_ns
+
+    def place_at(self, after_ns: int) -> int:
+        """The last event that happened until then, -1 before the first."""
+        seq = self.history.seq_at(self.origin_ns + after_ns)
+        return int(np.searchsorted(self._seqs, seq, side="right")) - 1
+
+    def event(self, place: int) -> AnyEvent:
+        """What happened.
+
+        Raises:
+            IndexError: There is no such event.
+        """
+        if not 0 <= place < len(self):
+            raise IndexError(f"no event {place}: the replay has {len(self):,}")
+        name, table = self._tables[int(self._kind[place])]
+        row = int(self._row[place])
+        (event,) = self.trace.events_of({name: table.at(slice(row, row + 1))})
+        return event
+
+    def at(self, place: int, *, most: int | None = None) -> ReplayedEvent:
+        """An event, and the engine right after it.
+
+        Args:
+            place: Which.
+            most: Of so many tasks of each queue and so many waiting nodes at most, but
+                at least of one, it is told what they are.
+
+        Raises:
+            IndexError: There is no such event.
+        """
+        event = self.event(place)
+        moment = self.history.at(event.seq, most=most)
+        choice = None
+        if isinstance(event, TaskPopped):
+            choice = choice_of(self.history, event, moment)
+        return ReplayedEvent(
+            place=place,
+            after_ns=event.t_ns - self.origin_ns,
+            event=event,
+            choice=choice,
+            moment=moment,
+        )
+
+    def of_kind(self, kind: str) -> Column:
+        """The places of all events of a kind, such as ``task_popped``."""
+        names = [name for name, _ in self._tables]
+        if kind not in names:
+            return np.empty(0, np.int64)
+        return np.flatnonzero(self._kind == names.index(kind))
+
+    def about(self, task: int, node: int) -> Column:
+        """The places of all events of a pass that tell of a node of it."""
+        seqs = []
+        for _, table in self._tables:
+            is_meant = np.zeros(table.num_rows, np.bool_)
+            for name in ("node", "producer", "pushed_by"):
+                if name in table:
+                    is_meant |= table.narrow(name) == node
+            is_meant &= table.narrow("task") == task
+            seqs.append(table.narrow("seq")[is_meant])
+        every = np.concatenate([np.empty(0, np.int64), *seqs])
+        return np.searchsorted(self._seqs, np.sort(every))
+
+    def find(self, address: str, task: int) -> tuple[int, int]:
+        """The pass and the node that an address means, looked for in `task` first.
+
+        Raises:
+            NoSuchNodeError: It means none, or several; the text names some.
+        """
+        first: NoSuchNodeError | None = None
+        for one in dict.fromkeys((task, *self.tasks)):
+            try:
+                return one, find_node(self.trace, one, address)
+            except NoSuchNodeError as error:
+                first = first or error
+        raise first or NoSuchNodeError("the replay has no pass")
+
+    def around(self, task: int, node: int, place: int) -> Neighbourhood:
+        """A node and its neighbours right after an event."""
+        if self._stages is None:
+            self._stages = NodeStages(self.trace)
+        return self._stages.around(task, node, int(self._seqs[place]))

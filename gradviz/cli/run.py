@@ -196,7 +196,13 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
         # The program's own exit handlers and its threads come to their end before
         # this handler, registered first, is called.
         atexit.register(
-            _finish, recording, path, os.getpid(), children=children, quiet=quiet
+            _finish,
+            recording,
+            path,
+            os.getpid(),
+            children=children,
+            is_scheduled=bool(schedule),
+            quiet=quiet,
         )
         if check is not None:
             check.start()
@@ -245,6 +251,7 @@ def _finish(
     pid: int,
     *,
     children: Children | None,
+    is_scheduled: bool,
     quiet: bool,
 ) -> None:
     """Close the trace and say what is in it."""
@@ -265,7 +272,9 @@ def _finish(
             f"{count(events, 'event')} ({dropped:,} dropped) in {path}"
         )
     else:
-        note(f"the program ran no backward pass; {path} is a trace without one")
+        note(f"no backward pass was recorded; {path} is a trace without one")
+        if is_scheduled:
+            note("a step of --schedule ends with the step() of an optimizer")
     if children is not None:
         for trace in children.traces():
             note(f"another process has left {trace}")

@@ -228,3 +228,11 @@ def test_the_variable_that_records_a_program_takes_the_options_of_run(tmp_path) 
     (path,) = tmp_path.glob("*.gvt")
     assert path.stem.isdecimal()
     assert len(load_trace(path).tasks) == 3
+
+
+def test_a_schedule_none_of_whose_steps_came_is_told_what_ends_a_step(run) -> None:
+    done = run("", "--schedule", "wait=1,active=1")
+
+    told = done.stderr.splitlines()
+    assert "no backward pass was recorded" in told[0]
+    assert "ends with the step() of an optimizer" in told[1]

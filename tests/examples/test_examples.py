@@ -228,3 +228,19 @@ def test_every_example_says_how_to_run_it(example):
 
     assert text.startswith(f"# {example[:2]}: ")
     assert "gradviz run main.py" in text
+
+
+def test_a_failing_backward_leaves_the_parameters_behind_it_without_a_gradient(run):
+    result = run("14_failing_backward")
+
+    assert "the backward failed: a gradient of shape (4, 16) has a NaN" in result.output
+    assert "encode.0.bias: no gradient" in result.output
+    assert "score.weight: a gradient" in result.output
+    assert [*result.trace.columns["node_failed"].rows("task")] == [(0,)]
+
+
+def test_a_backward_of_ten_thousand_nodes_is_whole(run):
+    result = run("15_ten_thousand_nodes")
+
+    (nodes,) = re.findall(r"([\d,]+) nodes", result.output)
+    assert 10_000 < int(nodes.replace(",", "")) == len(result.trace.nodes)

@@ -263,18 +263,9 @@ def _finish(
         return
     if quiet:
         return
-    tasks, nodes, events, dropped = recording.counts
-    if not path.exists():
-        note(f"there was no reason to write {path}, and it is not there")
-    elif tasks:
-        note(
-            f"recorded {count(tasks, 'backward')}, {count(nodes, 'node')}, "
-            f"{count(events, 'event')} ({dropped:,} dropped) in {path}"
-        )
-    else:
-        note(f"no backward pass was recorded; {path} is a trace without one")
-        if is_scheduled:
-            note("a step of --schedule ends with the step() of an optimizer")
+    tasks = recording.counts[0]
+    for line in _recorded(recording, path, is_scheduled=is_scheduled):
+        note(line)
     if children is not None:
         for trace in children.traces():
             note(f"another process has left {trace}")
@@ -283,6 +274,22 @@ def _finish(
             note(hint)
     if tasks and path.exists():
         note_next("show order", path)
+
+
+def _recorded(recording: Recording, path: Path, *, is_scheduled: bool) -> Iterator[str]:
+    """What is in the trace, or why there is nothing."""
+    tasks, nodes, events, dropped = recording.counts
+    if not path.exists():
+        yield f"there was no reason to write {path}, and it is not there"
+    elif tasks:
+        yield (
+            f"recorded {count(tasks, 'backward')}, {count(nodes, 'node')}, "
+            f"{count(events, 'event')} ({dropped:,} dropped) in {path}"
+        )
+    else:
+        yield f"no backward pass was recorded; {path} is a trace without one"
+        if is_scheduled:
+            yield "a step of --schedule ends with the step() of an optimizer"
 
 
 def _left(path: Path) -> str:

@@ -8,27 +8,7 @@ from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
 from gradviz.analysis.passes import Pass
 from gradviz.analysis.timeline import Lane, Span, Timeline
 from gradviz.trace.model import InputDefinition
-
-#: What must never act, wherever a name of a trace is shown.
-HOSTILE = (
-    "</title><script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "<IMG SRC='/etc/passwd'/>",
-    'x" image="/etc/passwd',
-    'n0"]; n9 [label="injected',
-    "ends with a backslash\\",
-    "<b>all of it is HTML</b>",
-    '\\" URL="http://evil',
-    "\\N \\G \\L &amp; &lt;",
-    "\x1b[31mred\x1b[0m",
-    "\x1b]8;;http://evil\x07link\x1b]8;;\x07",
-    "\u202egnp.exe\u2066",
-    "NUL\x00 and \ud800 and \ufffe",
-    "two\nlines\rand\u2028more",
-    "[bold red]markup[/bold red]",
-    "%s {0} $HOME `id`",
-    "",
-)
+from tests.hostile.texts import HOSTILE
 
 
 def node(index: int, **changes: object) -> GraphNode:

@@ -6,7 +6,7 @@ from gradviz.render.event_words import EventWords
 from gradviz.trace.events import KINDS, MAX_SEQUENCE_NR, own_columns
 from gradviz.trace.probe import Hook, How, Push, Role, Skip
 from tests.analysis.conftest import Story
-from tests.render.conftest import HOSTILE
+from tests.hostile.texts import HOSTILE
 
 FIRST = {int: 3, bool: True, str: "some"}
 

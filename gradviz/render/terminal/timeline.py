@@ -10,7 +10,7 @@ from rich.text import Text
 
 from gradviz.analysis.timeline import STEP_PARTS, Lane, Span, StepPart, Timeline
 from gradviz.render.terminal.tables import EIGHTHS, make_console
-from gradviz.render.text import clean, count, duration, operation, shorten
+from gradviz.render.text import MAX_TITLE, clean, count, duration, operation, shorten
 from gradviz.render.timeline_text import failures, lasted
 
 MAX_LANE_NAME: Final = 18
@@ -170,7 +170,7 @@ def _colours(timeline: Timeline) -> dict[str, str]:
 
 
 def _operation(span: Span) -> str:
-    return clean(operation(span.name))
+    return shorten(clean(operation(span.name)), MAX_TITLE)
 
 
 def _legend(

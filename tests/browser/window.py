@@ -1,0 +1,124 @@
+"""What tests do with a page, and see of it."""
+
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from selenium.webdriver import ActionChains, Chrome
+from selenium.webdriver.support.wait import WebDriverWait
+
+#: Who waits longer for a page has found a defect.
+PATIENCE_S: Final = 30.0
+
+_ELEMENTS: Final = """
+return Array.from(document.querySelectorAll("*"), (one) =>
+  [one.localName, one.getAttributeNames().sort()]);
+"""
+
+_LOADED: Final = """
+return performance.getEntriesByType("resource").map((one) => one.name)
+  .filter((name) => !name.startsWith("blob:") && !name.startsWith("data:"));
+"""
+
+
+#: How much of a screenshot is not of its most frequent colour, and where that is.
+_INK: Final = """
+const [picture, done] = arguments, image = new Image();
+image.onload = () => {
+  const canvas = new OffscreenCanvas(image.width, image.height);
+  const context = canvas.getContext("2d");
+  context.drawImage(image, 0, 0);
+  const { data } = context.getImageData(0, 0, image.width, image.height);
+  const pixels = new Uint32Array(data.buffer), counts = new Map();
+  for (const one of pixels) counts.set(one, (counts.get(one) ?? 0) + 1);
+  const [ground, count] = [...counts].sort((a, b) => b[1] - a[1])[0];
+  let left = image.width, right = 0, top = image.height, bottom = 0;
+  pixels.forEach((one, at) => {
+    if (one === ground) return;
+    const x = at % image.width, y = Math.floor(at / image.width);
+    left = Math.min(left, x), right = Math.max(right, x);
+    top = Math.min(top, y), bottom = Math.max(bottom, y);
+  });
+  done([counts.size, 1 - count / pixels.length, left, top, right, bottom]);
+};
+image.src = "data:image/png;base64," + picture;
+"""
+
+
+class Ink(NamedTuple):
+    """What a screenshot has besides its ground.
+
+    Attributes:
+        num_colours: How many colours there are.
+        share: Of the pixels, that are not of the most frequent colour.
+        left: Where what is drawn begins, in pixels.
+        top: The same.
+        right: Where it ends.
+        bottom: The same.
+    """
+
+    num_colours: int
+    share: float
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+class Window:
+    """A page in a browser.
+
+    Args:
+        driver: Drives the browser.
+    """
+
+    def __init__(self, driver: Chrome) -> None:
+        self.driver = driver
+
+    def open(self, page: Path | str) -> None:
+        """Show a file, or an address."""
+        self.driver.get(page.as_uri() if isinstance(page, Path) else page)
+
+    def run(self, script: str, *arguments: object) -> Any:
+        """What a script returns, in the page."""
+        return self.driver.execute_script(script, *arguments)
+
+    def wait_for(self, condition: str, *arguments: object) -> Any:
+        """What an expression of the page is once it is true, or not nothing.
+
+        Raises:
+            TimeoutException: It never was.
+        """
+        wait = WebDriverWait(self.driver, PATIENCE_S, poll_frequency=0.02)
+        script = f"return ({condition})"
+        return wait.until(lambda _: self.run(script, *arguments), condition)
+
+    def press(self, *keys: str) -> None:
+        """Press keys one after the other, wherever the focus is."""
+        actions = ActionChains(self.driver)
+        for key in keys:
+            actions.send_keys(key)
+        actions.perform()
+
+    def elements(self) -> list[list[Any]]:
+        """Of each element the tag and the names of its attributes."""
+        return self.run(_ELEMENTS)
+
+    def loaded(self) -> list[str]:
+        """What the page has loaded besides itself."""
+        return self.run(_LOADED)
+
+    def ink(self) -> Ink:
+        """What one sees of the page; leaves it."""
+        picture = self.driver.get_screenshot_as_base64()
+        self.open("about:blank")
+        return Ink(*self.driver.execute_async_script(_INK, picture))
+
+    def complaints(self) -> list[str]:
+        """Warnings and errors in the console since it was asked last."""
+        said = self.driver.get_log("browser")
+        return [one["message"] for one in said if one["level"] in ("WARNING", "SEVERE")]
+
+    def forget(self) -> None:
+        """Show nothing, and forget what was said."""
+        self.open("about:blank")
+        self.complaints()

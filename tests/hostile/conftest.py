@@ -1,0 +1,13 @@
+"""One recording, told three times."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.hostile.traces import tell_thrice
+
+
+@pytest.fixture(scope="session")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The same recording with texts that are hostile, benign and empty, by that."""
+    return tell_thrice(tmp_path_factory.mktemp("hostile"))

@@ -15,7 +15,8 @@ from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.render import style
 from gradviz.render.frames import LABEL_HEIGHT, place_frames
 from gradviz.render.layout import BoxLayout, Point
-from gradviz.render.scene import Box, LegendEntry, Outline, Scene
+from gradviz.render.scene import Box, LegendEntry, Scene
+from gradviz.render.style import Outline
 from gradviz.render.text import width
 
 #: DOT measures boxes in inches and places in points.
@@ -181,7 +182,7 @@ def _add_clusters(
 def _box(box: Box, at: Point | None) -> dict[str, str]:
     title = f"{box.badge}  {box.title}" if box.badge else box.title
     attributes = {
-        "label": label(title, box.subtitle),
+        "label": label(title, box.subtitle, *(chip.text for chip in box.chips)),
         "tooltip": label(*box.tooltip.splitlines()),
         "fillcolor": box.fill,
         **_border(box.outline, box.colour),

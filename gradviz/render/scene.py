@@ -5,12 +5,24 @@ written for `gradviz.render.svg` and `gradviz.render.dot`.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from gradviz.analysis.graph import Graph, GraphNode
 from gradviz.analysis.modules import stretches
 from gradviz.render import style
+from gradviz.render.chips import (
+    LEAF,
+    TIMES,
+    Chip,
+    chip_text,
+    chips_size,
+    leaves_by_user,
+    limited,
+    num_uses,
+)
+from gradviz.render.style import Outline
 from gradviz.render.text import (
     MAX_TITLE,
     clean,
@@ -24,13 +36,9 @@ from gradviz.render.text import (
 from gradviz.render.tooltip import tooltip, which
 
 ColourBy: TypeAlias = Literal["device", "time"]
-Outline: TypeAlias = Literal["plain", "dashed", "dotted", "alarm"]
 
 #: Pictures of more nodes are for an overview.
 MAX_DETAILED: Final = 3_000
-#: The nodes at which gradients end.
-LEAF: Final = "AccumulateGrad"
-TIMES: Final = "\N{MULTIPLICATION SIGN}"
 PADDING: Final = 9.0
 
 
@@ -50,6 +58,7 @@ class Box(NamedTuple):
         width: Of the whole box.
         height: Of the whole box.
         badge_width: The part of the width that the badge takes.
+        chips: Its leaves, below the texts.
     """
 
     badge: str
@@ -63,6 +72,7 @@ class Box(NamedTuple):
     width: float
     height: float
     badge_width: float
+    chips: tuple[Chip, ...] = ()
 
 
 class LegendEntry(NamedTuple):
@@ -92,7 +102,8 @@ class Scene(NamedTuple):
     Attributes:
         title: What it is.
         subtitle: How much of it.
-        boxes: One for each node of the graph, in its order.
+        boxes: One for each node of the graph, in its order, but for the leaves that
+            are chips in others.
         edges: Pairs of positions in `boxes`.
         legend: What the colours and borders mean.
         scale: The least and the most time, written out, if colours stand for time.
@@ -114,7 +125,12 @@ class Scene(NamedTuple):
 def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
     """Decide on every text, colour and size of a picture of `graph`."""
     nodes = graph.nodes
-    is_detailed = len(nodes) <= MAX_DETAILED
+    leaves = leaves_by_user(graph)
+    uses = num_uses(graph, leaves)
+    folded = {leaf for own in leaves.values() for leaf in own}
+    drawn = [index for index in range(len(nodes)) if index not in folded]
+    place_of = {index: at for at, index in enumerate(drawn)}
+    is_detailed = len(drawn) <= MAX_DETAILED
     scale = None
     if colour_by == "time":
         colour_of, scale = _by_time(nodes)
@@ -129,33 +145,51 @@ def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
         title=f"Backward pass {graph.task}",
         subtitle=_subtitle(graph),
         boxes=tuple(
-            _box(node, colour_of(node), colour_by, is_detailed) for node in nodes
+            _box(
+                nodes[index],
+                colour_of(nodes[index]),
+                colour_by,
+                is_detailed,
+                tuple(
+                    _chip(nodes[leaf], colour_of(nodes[leaf]), colour_by, uses)
+                    for leaf in leaves.get(index, ())
+                ),
+            )
+            for index in drawn
         ),
-        edges=tuple((edge.producer, edge.consumer) for edge in graph.edges),
+        edges=tuple(
+            (place_of[edge.producer], place_of[edge.consumer])
+            for edge in graph.edges
+            if edge.consumer not in folded
+        ),
         legend=(*legend, *_marks(nodes)),
         scale=scale,
         is_detailed=is_detailed,
         frames=tuple(
-            ModuleFrame(shorten(clean(stretch.module), MAX_TITLE), stretch.members)
+            ModuleFrame(
+                shorten(clean(stretch.module), MAX_TITLE),
+                tuple(place_of[one] for one in stretch.members if one in place_of),
+            )
             for stretch in (stretches(graph) if is_detailed else ())
         ),
     )
 
 
-def _box(node: GraphNode, colour: str, colour_by: ColourBy, is_detailed: bool) -> Box:
+def _box(
+    node: GraphNode,
+    colour: str,
+    colour_by: ColourBy,
+    is_detailed: bool,
+    chips: tuple[Chip, ...],
+) -> Box:
     title = shorten(clean(node.name), MAX_TITLE)
     subtitle = _details(node, colour_by) if is_detailed else ""
     badge = "" if node.order is None else str(node.order)
     badge_width = 12 + max(len(badge), 1) * 7.5 if badge else 0.0
     text_width = max(width(title, style.TEXT_SIZE), width(subtitle, style.SMALL_SIZE))
-    fill = style.tint(colour, 0.3 if colour_by == "time" else 0.13)
-    outline: Outline = "plain"
-    if node.status is None:
-        colour, fill, outline = style.LINE, style.BACKGROUND, "dashed"
-    elif node.status == "captured":
-        outline = "dotted"
-    elif node.status != "completed":
-        outline = "alarm"
+    chips = limited(chips)
+    chips_width, chips_height = chips_size(chips)
+    colour, fill, outline = _look(node, colour, colour_by)
     return Box(
         badge=badge,
         title=title,
@@ -165,10 +199,33 @@ def _box(node: GraphNode, colour: str, colour_by: ColourBy, is_detailed: bool) -
         fill=fill,
         outline=outline,
         is_leaf=node.name == LEAF,
-        width=math.ceil(badge_width + text_width + 2 * PADDING),
-        height=36.0 if subtitle else 26.0,
+        width=math.ceil(badge_width + max(text_width, chips_width) + 2 * PADDING),
+        height=(36.0 if subtitle else 26.0) + chips_height,
         badge_width=badge_width,
+        chips=chips,
     )
+
+
+def _chip(
+    leaf: GraphNode, colour: str, colour_by: ColourBy, uses: Counter[int]
+) -> Chip:
+    text = chip_text(leaf, uses[leaf.id], shows_time=colour_by == "time")
+    border, fill, outline = _look(leaf, colour, colour_by)
+    if colour_by != "time":
+        fill = style.BACKGROUND
+    return Chip(text, tooltip(leaf), border, fill, outline)
+
+
+def _look(
+    node: GraphNode, colour: str, colour_by: ColourBy
+) -> tuple[str, str, Outline]:
+    """The colour of the border, the fill, and the kind of border."""
+    if node.status is None:
+        return style.LINE, style.BACKGROUND, "dashed"
+    fill = style.tint(colour, 0.3 if colour_by == "time" else 0.13)
+    if node.status == "captured":
+        return colour, fill, "dotted"
+    return colour, fill, "plain" if node.status == "completed" else "alarm"
 
 
 def _details(node: GraphNode, colour_by: ColourBy) -> str:

@@ -7,7 +7,10 @@ border, nodes that did not run a dashed one.
 
 import functools
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal, TypeAlias
+
+#: The kinds of borders.
+Outline: TypeAlias = Literal["plain", "dashed", "dotted", "alarm"]
 
 FONT: Final = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 TEXT_SIZE: Final = 12.0

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from gradviz.render import style
+from gradviz.render.chips import CHIP_GAP, CHIP_HEIGHT, Chip, chips_size
 from gradviz.render.frames import LABEL_HEIGHT, Rectangle, place_frames
 from gradviz.render.layout import BoxLayout, Point
 from gradviz.render.markup import document, element, escape, group, number
-from gradviz.render.scene import Box, LegendEntry, ModuleFrame, Outline, Scene
+from gradviz.render.scene import Box, LegendEntry, ModuleFrame, Scene
+from gradviz.render.style import Outline
 from gradviz.render.text import width
 
 MARGIN: Final = 24.0
@@ -15,6 +17,8 @@ TITLE_HEIGHT: Final = 48.0
 SWATCH: Final = 14.0
 RAMP_WIDTH: Final = 120.0
 MIN_WIDTH: Final = 360.0
+#: Left and right of chips.
+INDENT: Final = 6.0
 
 _STYLE: Final = f"""\
 .edges path {{ fill: none; stroke: {style.LINE}; stroke-width: 1.2 }}
@@ -55,7 +59,7 @@ def svg(scene: Scene, layout: BoxLayout) -> bytes:
         "</g>",
         *(_frame_label(frame, place) for frame, place in frames),
         *(
-            draw(box, looks.name(box), *centre)
+            draw(box, looks, *centre)
             for box, centre in zip(scene.boxes, layout.centres, strict=True)
         ),
         "</g>",
@@ -118,11 +122,13 @@ def _line(route: Sequence[Point]) -> str:
 # written out instead of being put together by `element`.
 
 
-def _box(box: Box, look: str, x: float, y: float) -> str:
+def _box(box: Box, looks: "_Looks", x: float, y: float) -> str:
+    look = looks.name(box)
     corner = box.height / 2 if box.is_leaf else 6.0
     middle = number((box.badge_width + box.width) / 2)
     wide, high, r = number(box.width), number(box.height), number(corner)
-    baseline = 15.5 if box.subtitle else box.height / 2 + 4
+    text_height = box.height - chips_size(box.chips)[1]
+    baseline = 15.5 if box.subtitle else text_height / 2 + 4
     subtitle = (
         f'<text class="small faint middle" x="{middle}" y="29">'
         f"{escape(box.subtitle)}</text>"
@@ -133,7 +139,8 @@ def _box(box: Box, look: str, x: float, y: float) -> str:
         f'<rect class="{look}" width="{wide}" height="{high}" rx="{r}"/>'
         f"{_badge(box, look, corner) if box.badge else ''}"
         f'<text class="middle" x="{middle}" y="{number(baseline)}">'
-        f"{escape(box.title)}</text>{subtitle if box.subtitle else ''}</g>"
+        f"{escape(box.title)}</text>{subtitle if box.subtitle else ''}"
+        f"{_chips(box, looks, text_height)}</g>"
     )
 
 
@@ -150,13 +157,33 @@ def _badge(box: Box, look: str, corner: float) -> str:
     )
 
 
-def _small_box(box: Box, look: str, x: float, y: float) -> str:
+def _chips(box: Box, looks: "_Looks", top: float) -> str:
+    """The leaves of a box, one below the other, from `top` on."""
+    left = box.badge_width + INDENT
+    wide = box.width - left - INDENT
+    parts = []
+    for number_of, chip in enumerate(box.chips):
+        y = top + number_of * (CHIP_HEIGHT + CHIP_GAP)
+        parts.append(
+            f'<g transform="translate({number(left)} {number(y)})">'
+            f"<title>{escape(chip.tooltip)}</title>"
+            f'<rect class="{looks.name(chip)}" width="{number(wide)}" '
+            f'height="{CHIP_HEIGHT:g}" rx="{CHIP_HEIGHT / 2:g}"/>'
+            f'<text class="small middle" x="{number(wide / 2)}" y="11.5">'
+            f"{escape(chip.text)}</text></g>"
+        )
+    return "".join(parts)
+
+
+def _small_box(box: Box, looks: "_Looks", x: float, y: float) -> str:
+    look = looks.name(box)
+    top = box.height - chips_size(box.chips)[1]
     return (
         f'<g transform="translate({x - box.width / 2:.0f} {y - box.height / 2:.0f})">'
         f"<title>{escape(box.tooltip)}</title>"
         f'<rect class="{look}" width="{box.width:.0f}" height="{box.height:.0f}"/>'
         f'<text x="7" y="17"><tspan class="bold">{box.badge}</tspan> '
-        f"{escape(box.title)}</text></g>"
+        f"{escape(box.title)}</text>{_chips(box, looks, top)}</g>"
     )
 
 
@@ -166,8 +193,8 @@ class _Looks:
     def __init__(self) -> None:
         self._names: dict[tuple[str, str, Outline], str] = {}
 
-    def name(self, box: Box) -> str:
-        look = (box.colour, box.fill, box.outline)
+    def name(self, one: Box | Chip) -> str:
+        look = (one.colour, one.fill, one.outline)
         return self._names.setdefault(look, f"k{len(self._names)}")
 
     def rules(self) -> str:

@@ -149,6 +149,7 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
             then those that have all, each in the order in which they got the first.
             Of more than were asked for, the first.
         num_countdowns: How many such nodes there are.
+        num_waiting: How many of them wait for more.
         streams: That have something to do or to wait for, by name.
     """
 
@@ -160,4 +161,5 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     workers: tuple[WorkingThread, ...]
     countdowns: tuple[Countdown, ...]
     num_countdowns: int
+    num_waiting: int
     streams: tuple[BusyStream, ...]

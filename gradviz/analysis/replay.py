@@ -5,7 +5,7 @@ trace is its `seq`.
 """
 
 import sys
-from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -17,9 +17,17 @@ from gradviz.analysis.node_stages import Neighbourhood, NodeStages
 from gradviz.analysis.passes import with_descendants
 from gradviz.analysis.state import History
 from gradviz.analysis.story import Filter, origin_of, select_events
+from gradviz.errors import UserError
 from gradviz.trace.events import AnyEvent, TaskPopped
 from gradviz.trace.model import Trace
 from gradviz.trace.table import Column
+
+SCHEMA: Final = "gradviz.replay"
+VERSION: Final = 1
+
+
+class NothingToReplayError(UserError):
+    """No event of the trace is meant."""
 
 
 class ReplayedEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,38 +49,42 @@ class ReplayedEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Replay:
-    """Passes, event by event, forwards and backwards; any event is as near as another.
+    """Events, one by one, forwards and backwards; any of them is as near as another.
 
     Making one takes a second or two for a million events. It never changes, but for
     what it remembers.
 
     Args:
         trace: The trace.
-        tasks: The passes; those called from inside them belong to them.
+        wanted: Which of its events. Those of passes called from inside of the ones it
+            names are meant too.
+
+    Raises:
+        NothingToReplayError: None is.
 
     Attributes:
         trace: The trace.
-        tasks: All passes, in the order of their begin.
+        tasks: The passes, in the order of their begin.
         history: The state of the engine at any moment.
         origin_ns: When the first of the passes began.
     """
 
-    def __init__(self, trace: Trace, tasks: Sequence[int]) -> None:
+    def __init__(self, trace: Trace, wanted: Filter) -> None:
         self.trace = trace
-        self.tasks = with_descendants(trace, tasks)
+        self.tasks = with_descendants(trace, wanted.tasks or trace.tasks)
         self.history = History(trace)
-        wanted = Filter(tasks=tuple(tasks))
         self.origin_ns, _ = origin_of(trace, wanted)
-        tables = select_events(trace, wanted, 0, sys.maxsize).tables
-        self._tables = tuple(tables.items())
+        story = select_events(trace, wanted, self.origin_ns, sys.maxsize)
+        if not story.num_events:
+            raise NothingToReplayError(_nothing(wanted))
+        self._tables = tuple(story.tables.items())
         seqs = [table["seq"] for _, table in self._tables]
-        every = np.concatenate([np.empty(0, np.int64), *seqs])
+        every = np.concatenate(seqs)
         order = np.argsort(every, kind="stable")
         self._seqs = every[order]
         sizes = [len(one) for one in seqs]
         self._kind = np.repeat(np.arange(len(sizes)), sizes)[order].astype(np.int8)
-        rows = [np.arange(size) for size in sizes]
-        self._row = np.concatenate([np.empty(0, np.int64), *rows])[order]
+        self._row = np.concatenate([np.arange(size) for size in sizes])[order]
         self._stages: NodeStages | None = None
 
     def __len__(self) -> int:
@@ -81,7 +93,7 @@ class Replay:
     @property
     def duration_ns(self) -> int:
         """From the begin of the first pass to the last event."""
-        return self.after_ns(len(self) - 1) if len(self) else 0
+        return self.after_ns(len(self) - 1)
 
     def after_ns(self, place: int) -> int:
         """When an event happened, from the begin of the first pass."""
@@ -146,8 +158,7 @@ class Replay:
                     is_meant |= table.narrow(name) == node
             is_meant &= table.narrow("task") == task
             seqs.append(table.narrow("seq")[is_meant])
-        every = np.concatenate([np.empty(0, np.int64), *seqs])
-        return np.searchsorted(self._seqs, np.sort(every))
+        return np.searchsorted(self._seqs, np.sort(np.concatenate(seqs)))
 
     def find(self, address: str, task: int) -> tuple[int, int]:
         """The pass and the node that an address means, looked for in `task` first.
@@ -168,3 +179,21 @@ class Replay:
         if self._stages is None:
             self._stages = NodeStages(self.trace)
         return self._stages.around(task, node, int(self._seqs[place]))
+
+
+def document_of(shown: ReplayedEvent) -> dict[str, Any]:
+    """What ``gradviz replay --json`` prints of an event."""
+    document = msgspec.to_builtins(shown, str_keys=True)
+    return {"schema": SCHEMA, "version": VERSION, **document}
+
+
+def _nothing(wanted: Filter) -> str:
+    narrowed = [
+        *([f"of {wanted.subject.name}"] if wanted.subject else []),
+        *([f"of kind {' or '.join(wanted.kinds[:5])}"] if wanted.kinds else []),
+        *(["from then on"] if wanted.begin_ns is not None else []),
+        *(["until then"] if wanted.end_ns is not None else []),
+    ]
+    return (
+        f"there is nothing to replay: the passes have no events {', '.join(narrowed)}"
+    )

@@ -101,7 +101,7 @@ class History:
         if not 0 <= seq < self.num_events:
             raise IndexError(f"no event {seq}: the trace has {self.num_events:,}")
         queued = self._queued_at(seq)
-        gradients, num_countdowns = self._waiting_at(seq, most)
+        gradients, num_countdowns, num_waiting = self._waiting_at(seq, most)
         return Moment(
             seq=seq,
             t_ns=int(self.t_ns[seq]),
@@ -114,6 +114,7 @@ class History:
             workers=self._workers_at(seq),
             countdowns=self._countdowns(gradients),
             num_countdowns=num_countdowns,
+            num_waiting=num_waiting,
             streams=self._streams_at(seq),
         )
 
@@ -132,11 +133,11 @@ class History:
             found[queue] = own[by_priority(self.queued, own)]
         return found
 
-    def _waiting_at(self, seq: int, most: int | None) -> tuple[Column, int]:
-        """Places of the gradients of waiting nodes, node by node, and how many nodes.
+    def _waiting_at(self, seq: int, most: int | None) -> tuple[Column, int, int]:
+        """Places of the gradients of waiting nodes, node by node; how many nodes.
 
-        Those that wait for more come first, then those that have all; of each the
-        one that got its first gradient first.
+        Those that wait for more, whose number is the last, come first, then those that
+        have all; of each the one that got its first gradient first.
         """
         places = self._gradients.open_at(seq)
         number = self._waiting[places]
@@ -150,7 +151,7 @@ class History:
         order = np.argsort(ranks, kind="stable")
         if most is not None:
             order = order[: int(np.searchsorted(ranks[order], most))]
-        return places[order], len(waiting)
+        return places[order], len(waiting), int(np.count_nonzero(remaining))
 
     def _workers_at(self, seq: int) -> tuple[WorkingThread, ...]:
         roles, running = defaultdict(list), defaultdict(list)

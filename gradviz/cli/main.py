@@ -33,6 +33,7 @@ class Root(LazyGroup):
         "explain": Entry(
             "gradviz.cli.explain", "Say why a node ran when it did, or did not."
         ),
+        "replay": Entry("gradviz.cli.replay", "Play a backward pass, event by event."),
         "render": Entry("gradviz.cli.render", "Draw a trace into a file."),
         "diff": Entry(
             "gradviz.cli.diff", "Compare two backward passes, of two traces or of one."

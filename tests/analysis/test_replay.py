@@ -5,7 +5,8 @@ from collections import defaultdict
 import pytest
 
 from gradviz.analysis.addresses import NoSuchNodeError
-from gradviz.analysis.replay import Replay
+from gradviz.analysis.replay import NothingToReplayError, Replay
+from gradviz.analysis.story import Filter
 from gradviz.trace import events as e
 from gradviz.trace.probe import Push
 from tests.analysis.random_passes import random_trace
@@ -21,7 +22,7 @@ def trace(request):
 
 
 def test_a_replay_has_the_events_of_its_passes_in_their_order(trace):
-    replay = Replay(trace, trace.tasks[:1])
+    replay = Replay(trace, Filter(tasks=trace.tasks[:1]))
     own = [one for one in trace.events() if one.task in replay.tasks]
 
     assert [replay.event(place) for place in range(len(replay))] == own
@@ -31,7 +32,7 @@ def test_a_replay_has_the_events_of_its_passes_in_their_order(trace):
 
 
 def test_queues_hold_what_was_pushed_and_not_popped_the_next_one_first(trace):
-    replay, lying = Replay(trace, trace.tasks), defaultdict(list)
+    replay, lying = Replay(trace, Filter(tasks=trace.tasks)), defaultdict(list)
     for place in range(len(replay)):
         frame = replay.at(place)
         event = frame.event
@@ -51,18 +52,18 @@ def test_queues_hold_what_was_pushed_and_not_popped_the_next_one_first(trace):
 
 
 def test_nodes_that_wait_for_more_come_before_those_that_have_all(trace):
-    replay = Replay(trace, trace.tasks)
+    replay = Replay(trace, Filter(tasks=trace.tasks))
     for place in range(len(replay)):
         all_of_them = replay.at(place).moment.countdowns
         few = replay.at(place, most=2).moment
         left = [one.remaining == 0 for one in all_of_them]
         assert left == sorted(left)
         assert few.countdowns == all_of_them[:2]
-        assert few.num_countdowns == len(all_of_them)
+        assert (few.num_countdowns, few.num_waiting) == (len(left), left.count(False))
 
 
 def test_the_events_about_a_node_are_those_that_name_it(trace):
-    replay = Replay(trace, trace.tasks)
+    replay = Replay(trace, Filter(tasks=trace.tasks))
     events = [replay.event(place) for place in range(len(replay))]
     for task, node in {(one.task, one.node) for one in events if one.node >= 0}:
         expected = [
@@ -81,7 +82,7 @@ def test_the_events_about_a_node_are_those_that_name_it(trace):
 
 def test_an_event_is_found_by_its_time_and_its_kind(pair):
     story, _, _ = pair
-    replay = Replay(story.trace(), [7])
+    replay = Replay(story.trace(), Filter(tasks=(7,)))
     times = [replay.after_ns(place) for place in range(len(replay))]
 
     assert [replay.place_at(one) for one in times] == list(range(len(replay)))
@@ -100,7 +101,7 @@ def test_a_node_is_found_in_the_pass_in_question_first_and_then_in_the_others(st
     story.ran(0, one, at=10, until=20)
     story.begin(1, [other], at=30, parent=0)
     story.ran(1, other, at=40, until=50)
-    replay = Replay(story.trace(), [0])
+    replay = Replay(story.trace(), Filter(tasks=(0,)))
 
     assert replay.tasks == (0, 1)
     assert replay.find("Sin", 1) == (0, 1)
@@ -114,4 +115,14 @@ def test_an_event_that_there_is_not_is_refused(place, pair):
     story, _, _ = pair
 
     with pytest.raises(IndexError, match="the replay has"):
-        Replay(story.trace(), [7]).at(place)
+        Replay(story.trace(), Filter(tasks=(7,))).at(place)
+
+
+def test_some_of_the_events_are_a_replay_too(pair):
+    story, _, _ = pair
+    trace = story.trace()
+    replay = Replay(trace, Filter(tasks=(7,), kinds=("task_popped",), begin_ns=20))
+
+    assert [replay.after_ns(place) for place in range(len(replay))] == [82]
+    with pytest.raises(NothingToReplayError, match="of kind mark"):
+        Replay(trace, Filter(tasks=(7,), kinds=("mark",)))

@@ -1,0 +1,120 @@
+"""``gradviz replay``."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from gradviz.analysis.passes import select_task
+from gradviz.analysis.replay import Replay, document_of
+from gradviz.analysis.steps import select_step
+from gradviz.analysis.story import Filter, kinds_named
+from gradviz.analysis.subjects import find_subject
+from gradviz.cli.notes import note
+from gradviz.cli.options import (
+    at_option,
+    limit_option,
+    nanoseconds,
+    task_option,
+    trace_argument,
+)
+from gradviz.cli.paging import paged
+from gradviz.cli.reading import find_trace, read_trace
+from gradviz.cli.timelines import step_option
+from gradviz.cli.writing import print_json
+from gradviz.render.replay.plain import print_replay
+from gradviz.trace.model import Trace
+
+#: So many events are printed, unless `--limit` says otherwise.
+MAX_PRINTED: Final = 500
+
+
+@click.command("replay")
+@trace_argument
+@task_option
+@step_option
+@click.option(
+    "--of",
+    "of",
+    metavar="WHAT",
+    help="Only of one thing: node Mul:3, queue 0, thread 2, pass 5, stream sim:0/1.",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    metavar="KIND",
+    multiple=True,
+    help="Only of this kind, such as task_popped, or task_*; may be given again.",
+)
+@click.option(
+    "--from", "begin_ns", callback=nanoseconds, metavar="TIME", help="Not before."
+)
+@click.option(
+    "--until", "end_ns", callback=nanoseconds, metavar="TIME", help="Not after."
+)
+@at_option("The moment to begin with; with --plain the only one.")
+@click.option(
+    "--plain",
+    is_flag=True,
+    help="Print it as text, event by event, for logs and screen readers.",
+)
+@limit_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, a line an event.")
+def command(  # noqa: PLR0913, PLR0917 - each of them narrows it down
+    trace_path: Path | None,
+    task: str,
+    step: str | None,
+    of: str | None,
+    kinds: tuple[str, ...],
+    begin_ns: int | None,
+    end_ns: int | None,
+    after_ns: int | None,
+    plain: bool,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Play a backward pass, event by event: queues, workers, countdowns, and why.
+
+    Full screen, with keys that the bottom line and ? tell. Times are counted from the
+    begin of the pass.
+
+    Example:
+        gradviz replay --plain --until 200us first.gvt
+    """
+    trace = read_trace(find_trace(trace_path))
+    wanted = Filter(
+        subject=None if of is None else find_subject(trace, of, task),
+        tasks=_tasks(trace, task, step),
+        kinds=kinds_named(kinds),
+        begin_ns=begin_ns,
+        end_ns=end_ns,
+    )
+    replay = Replay(trace, wanted)
+    place = 0 if after_ns is None else max(replay.place_at(after_ns), 0)
+    chosen = range(place, len(replay))
+    if after_ns is not None:
+        chosen = chosen[:1]
+    shown = chosen[: limit or MAX_PRINTED]
+    if as_json:
+        for one in shown:
+            print_json(document_of(replay.at(one)))
+    else:
+        if not plain:
+            note("no terminal to play it on: it is printed, as with --plain")
+        with paged(wanted=True):
+            print_replay(replay, shown)
+    if len(shown) < len(chosen):
+        note(
+            f"the first {len(shown):,} events are shown, "
+            f"{len(chosen) - len(shown):,} more are not: --limit, --from, --until, "
+            f"--kind, --of choose others"
+        )
+
+
+def _tasks(trace: Trace, task: str, step: str | None) -> tuple[int, ...]:
+    """The passes, or those of the step, that options name."""
+    if step is None:
+        return select_task(trace, task)
+    if task != "last":
+        raise click.UsageError("--step and --task exclude each other")
+    return select_step(trace, step).tasks

@@ -1,0 +1,81 @@
+"""A replay as text, event by event, for a log, a script or a screen reader."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from rich.console import Console
+
+from gradviz.analysis.replay import Replay, ReplayedEvent
+from gradviz.render.replay.words import ReplayWords, clean_name
+from gradviz.render.terminal.tables import make_console
+from gradviz.render.text import count, duration
+
+#: So many tasks of a queue and so many waiting nodes are told.
+MOST: Final = 10
+
+
+def print_replay(
+    replay: Replay, places: Iterable[int], console: Console | None = None
+) -> None:
+    """Print some events, each with the state after it.
+
+    No line is cut, and nothing depends on the width of a terminal.
+
+    Args:
+        replay: The replay.
+        places: Which of its events.
+        console: Where to.
+    """
+    console = console or make_console()
+    words = ReplayWords(replay)
+    lines = [*_head(replay, words)]
+    for place in places:
+        lines += ["", *_lines(replay, words, replay.at(place, most=MOST))]
+        console.file.write("\n".join(lines) + "\n")
+        lines.clear()
+    console.file.write("".join(f"{line}\n" for line in lines))
+    console.file.flush()
+
+
+def _head(replay: Replay, words: ReplayWords) -> Iterator[str]:
+    tasks = replay.tasks
+    which = f"pass {tasks[0]}" if len(tasks) == 1 else count(len(tasks), "pass")
+    yield (
+        f"Replay of {which}: {count(len(replay), 'event')}, "
+        f"{duration(replay.duration_ns)}"
+    )
+    yield from words.missing()
+
+
+def _lines(replay: Replay, words: ReplayWords, shown: ReplayedEvent) -> Iterator[str]:
+    event, moment = shown.event, shown.moment
+    yield (
+        f"Event {shown.place + 1:,} of {len(replay):,}, {words.time(event.t_ns)}, pass "
+        f"{event.task}, thread {words.thread(event.thread)}"
+    )
+    yield f"  {words.sentence(event)}"
+    if shown.choice is not None:
+        yield f"  Why this one: {words.why(shown.choice)}"
+    for one in moment.passes:
+        yield f"  {words.open_pass(one).capitalize()}"
+    for queue, tasks in moment.queues.items():
+        total = moment.num_queued[queue]
+        listed = "; ".join(map(words.task, tasks))
+        yield (
+            f"  Queue {words.queue(queue)}, {count(total, 'task')}, the next first: "
+            f"{listed}{_more(total - len(tasks))}"
+        )
+    for worker in moment.workers:
+        doing = words.worker(worker, event.t_ns)
+        yield f"  Thread {words.thread(worker.thread)} {doing}"
+    waiting = [one for one in moment.countdowns if one.remaining]
+    for waits in waiting:
+        yield f"  {words.countdown(waits)}"
+    if more := moment.num_waiting - len(waiting):
+        yield f"  {count(more, 'more node')} {'wait' if more > 1 else 'waits'}"
+    for stream in moment.streams:
+        yield f"  Stream {clean_name(stream.stream)}: {words.stream(stream)}"
+
+
+def _more(number: int) -> str:
+    return f"; and {number:,} more" if number else ""

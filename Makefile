@@ -17,7 +17,7 @@ STUBBED = $(patsubst %.pyi,%.py,$(shell find gradviz -name '*.pyi'))
 HAS_GPU := nvidia-smi -L >/dev/null 2>&1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu stress mutants lint format stubs bench clean
+.PHONY: help page demo test test-gpu stress mutants lint format stubs bench clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -27,10 +27,12 @@ demo: $(VENV)/.installed ## Train the digits example under gradviz and draw its 
 	$(BIN)/gradviz run -f -o $(DEMO)/digits.gvt examples/01_digits_mlp/main.py
 	$(BIN)/gradviz render graph -q -f -o $(DEMO)/digits-graph.svg $(DEMO)/digits.gvt
 	$(BIN)/gradviz render timeline -q -f -o $(DEMO)/digits-timeline.svg $(DEMO)/digits.gvt
+	$(BIN)/gradviz render report -q -f -o $(DEMO)/digits.html $(DEMO)/digits.gvt
 	@echo
 	@echo "trace:    $(CURDIR)/$(DEMO)/digits.gvt"
 	@echo "graph:    $(CURDIR)/$(DEMO)/digits-graph.svg"
 	@echo "timeline: $(CURDIR)/$(DEMO)/digits-timeline.svg"
+	@echo "page:     $(CURDIR)/$(DEMO)/digits.html"
 	@echo "next:     $(BIN)/gradviz show order $(DEMO)/digits.gvt"
 
 test: $(VENV)/.installed-dev ## Run the tests
@@ -65,11 +67,16 @@ format: $(VENV)/.installed-dev ## Format the code
 stubs: $(VENV)/.installed-dev ## Write what type checkers read, from the sources
 	$(BIN)/python -m tests.stubs
 
+page: ## Build the program of the page from its source (needs node and npm)
+	npm ci --silent --no-audit --no-fund
+	npm run --silent types
+	npm run --silent build
+
 bench: $(VENV)/.installed-dev ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove the environment, the demo's output and caches
-	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .ruff_cache .pytest_cache \
+	rm -rf $(VENV) $(DEMO) node_modules build dist .mypy_cache .ruff_cache .pytest_cache \
 	  .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

@@ -89,6 +89,7 @@ class Executions(NamedTuple):
         pushed_ns: When; 0 if the trace lacks it.
         popped_ns: When it left that queue; 0 if the trace lacks it.
         was_popped: Whether the trace has that.
+        seq: The event that it was started with, or captured.
     """
 
     task: Column
@@ -105,6 +106,7 @@ class Executions(NamedTuple):
     pushed_ns: Column
     popped_ns: Column
     was_popped: _Truths
+    seq: Column
 
     @property
     def took_ns(self) -> Column:
@@ -180,6 +182,7 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
         pushed_ns=pushed,
         popped_ns=popped,
         was_popped=was_popped,
+        seq=joined("seq"),
     )
 
 

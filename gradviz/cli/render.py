@@ -15,6 +15,9 @@ class Render(LazyGroup):
         "timeline": Entry(
             "gradviz.cli.render_timeline", "What each thread did, as bars over time."
         ),
+        "report": Entry(
+            "gradviz.cli.render_report", "A page to look at passes in a browser."
+        ),
     }
 
 

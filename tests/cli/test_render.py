@@ -35,6 +35,23 @@ def test_a_dash_draws_to_stdout(picture, trace_path, call, tmp_path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["two.gvt"]
 
 
+def test_a_page_is_written_beside_where_one_stands(trace_path, call, tmp_path):
+    result = call("render", "report", trace_path)
+
+    page = (tmp_path / "gradviz-report-two.html").read_text()
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "wrote gradviz-report-two.html: 1 pass, 4 nodes" in result.stderr
+    assert page.startswith("<!doctype html>")
+    assert "<title>two.gvt · gradviz</title>" in page
+
+
+def test_a_page_is_html_and_nothing_else(trace_path, call) -> None:
+    result = call("render", "report", trace_path, "-o", "x.svg")
+
+    assert result.exit_code == 2
+    assert "html" in result.stderr
+
+
 @pytest.mark.parametrize("picture", ["graph", "timeline"])
 def test_a_picture_that_exists_is_refused_without_force(
     picture, trace_path, call, tmp_path

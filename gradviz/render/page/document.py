@@ -1,0 +1,245 @@
+"""What a page holds: some passes of a trace, as tables of numbers and a few words."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, get_args
+
+import msgspec
+import numpy as np
+
+from gradviz.analysis.critical_path import SegmentKind, find_critical_path
+from gradviz.analysis.executions import MAX_TEXT, STATUSES
+from gradviz.analysis.holdings import NEEDED
+from gradviz.analysis.memory import PURPOSES, build_memory
+from gradviz.analysis.passes import Pass, passes, with_descendants
+from gradviz.errors import UserError
+from gradviz.render.page.columns import pack
+from gradviz.render.page.drawings import Drawing, DrawingHeader, draw_passes
+from gradviz.render.page.extraction import Extract
+from gradviz.render.page.tables import (
+    CostTable,
+    EdgeTable,
+    EventTable,
+    GradientTable,
+    KernelTable,
+    MemoryTable,
+    NodeTable,
+    RunTable,
+    SegmentTable,
+    SleepTable,
+    StayTable,
+)
+from gradviz.render.text import clean
+from gradviz.trace.losses import losses_in_words
+from gradviz.trace.model import Trace
+from gradviz.trace.strings import shortened
+from gradviz.trace.table import Narrow, different
+
+SCHEMA: Final = "gradviz.page"
+VERSION: Final = 1
+
+#: Passes with more events are too much for one page.
+MAX_EVENTS: Final = 2_000_000
+
+_SEGMENT_KINDS: Final[tuple[SegmentKind, ...]] = get_args(SegmentKind)
+
+
+class PageThread(msgspec.Struct, frozen=True):
+    """A thread, by the trace's number."""
+
+    number: int
+    name: str
+
+
+class PageQueue(msgspec.Struct, frozen=True):
+    """A ready queue, by the trace's id."""
+
+    id: int
+    name: str
+
+
+class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
+    """What a page says in words.
+
+    Attributes:
+        schema: What this is.
+        version: Of the tables; a program knows one.
+        file: The name of the trace's file, empty if it has none.
+        argv: The program that was recorded.
+        host: Where.
+        wall_ns: When, since 1970.
+        gradviz: The version that recorded it.
+        duration_ns: Of all.
+        num_events: Of the passes, those that are left out included.
+        passes: In order of begin; `task` of a table is a place in here. Their times too
+            are counted from the begin of the first.
+        threads: Those that did something.
+        queues: Those that something was pushed to.
+        kinds: Of events.
+        statuses: Of runs.
+        purposes: Of memory.
+        segment_kinds: Of segments.
+        critical_task: The place of the pass that `Segments` and `Costs` are of, or -1.
+        drawings: What the graphs are; see `Drawing`.
+        warnings: What is missing, a sentence each, to be shown.
+    """
+
+    schema: str = SCHEMA
+    version: int = VERSION
+    file: str
+    argv: tuple[str, ...]
+    host: str
+    wall_ns: int
+    gradviz: str
+    duration_ns: int
+    num_events: int
+    passes: tuple[Pass, ...]
+    threads: tuple[PageThread, ...]
+    queues: tuple[PageQueue, ...]
+    kinds: tuple[str, ...]
+    statuses: tuple[str, ...] = STATUSES
+    purposes: tuple[str, ...] = ("total", *PURPOSES)
+    segment_kinds: tuple[str, ...]
+    critical_task: int
+    drawings: tuple[DrawingHeader, ...]
+    warnings: tuple[str, ...]
+
+
+class PageDocument(NamedTuple):
+    """All that a page holds."""
+
+    header: PageHeader
+    texts: tuple[str, ...]
+    nodes: NodeTable
+    edges: EdgeTable
+    events: EventTable
+    runs: RunTable
+    stays: StayTable
+    gradients: GradientTable
+    sleeps: SleepTable
+    kernels: KernelTable
+    memory: MemoryTable
+    segments: SegmentTable
+    costs: CostTable
+    drawings: tuple[Drawing, ...]
+
+
+def build_page(trace: Trace, tasks: Sequence[int]) -> PageDocument:
+    """What a page of these passes, and of all called from inside them, holds.
+
+    Raises:
+        UserError: They have too many events.
+    """
+    tasks = with_descendants(trace, tasks)
+    num_events = _num_events(trace, tasks)
+    if num_events > MAX_EVENTS:
+        raise UserError(
+            f"a page holds {MAX_EVENTS:,} events, and these passes have "
+            f"{num_events:,}: choose fewer of them with --task"
+        )
+    extract = Extract(trace, tasks)
+    nodes = extract.nodes()
+    warnings = [*losses_in_words(trace.losses), *trace.header.scope.in_words()]
+    memory = MemoryTable(*np.empty((3, 0), np.int64))
+    if missing := sorted(set(NEEDED).intersection(trace.header.scope.left_out)):
+        warnings.append(f"without events {', '.join(missing)} memory is not known")
+    else:
+        memory = extract.memory(build_memory(trace, tasks))
+    segments = SegmentTable(*np.empty((6, 0), np.int64))
+    costs = CostTable(*np.empty((6, 0), np.int64))
+    try:
+        path = find_critical_path(trace, tasks[0])
+    except UserError as error:
+        warnings.append(f"no critical path: {error}")
+    else:
+        segments = extract.segments(path, _SEGMENT_KINDS)
+        costs = extract.costs(path)
+    drawings = draw_passes(trace, tasks, extract.node_places, extract.texts)
+    kernels = extract.kernels()
+    sleeps = extract.sleeps()
+    runs, stays, events = extract.runs(), extract.stays(), extract.events()
+    end_ns = max(extract.end_ns - extract.origin_ns, *kernels.end_ns.tolist(), 0)
+    header = PageHeader(
+        file="" if trace.path is None else _clean(trace.path.name),
+        argv=tuple(map(_clean, trace.header.argv)),
+        host=_clean(trace.header.host),
+        wall_ns=extract.wall_ns(),
+        gradviz=_clean(trace.header.gradviz),
+        duration_ns=end_ns,
+        num_events=num_events,
+        passes=tuple(
+            _relative(one, extract.origin_ns)
+            for one in passes(trace, limit=None)
+            if one.task in set(tasks)
+        ),
+        threads=tuple(
+            PageThread(one, _clean(trace.threads[one].name))
+            for one in different(
+                np.concatenate((events.thread, sleeps.thread, kernels.thread))
+            ).tolist()
+            if one in trace.threads
+        ),
+        queues=tuple(
+            PageQueue(
+                one, _clean(trace.queues[one].name) if one in trace.queues else "?"
+            )
+            for one in different(stays.queue).tolist()
+        ),
+        kinds=extract.kinds,
+        segment_kinds=_SEGMENT_KINDS,
+        critical_task=0 if len(segments.kind) else -1,
+        drawings=tuple(one.header for one in drawings),
+        warnings=tuple(map(_clean, warnings)),
+    )
+    return PageDocument(
+        header=header,
+        nodes=nodes,
+        edges=extract.edges(),
+        events=events,
+        runs=runs,
+        stays=stays,
+        gradients=extract.gradients(),
+        sleeps=sleeps,
+        kernels=kernels,
+        memory=memory,
+        segments=segments,
+        costs=costs,
+        drawings=drawings,
+        texts=tuple(extract.texts),  # the last: all tables give it some
+    )
+
+
+def pack_page(page: PageDocument) -> bytes:
+    """The bytes of a page's data; see Note [What a page unpacks] of `columns`."""
+    tables: dict[str, Any] = dict(zip(page._fields, page, strict=True))
+    header, texts = tables.pop("header"), tables.pop("texts")
+    for number, drawing in enumerate(tables.pop("drawings")):
+        fields = zip(drawing._fields[1:], drawing[1:], strict=True)
+        tables |= {f"drawing{number}.{name}": table for name, table in fields}
+    columns: dict[str, Narrow] = {
+        f"{name}.{field}": column
+        for name, table in tables.items()
+        for field, column in zip(table._fields, table, strict=True)
+    }
+    return pack({**msgspec.to_builtins(header), "texts": texts}, columns)
+
+
+def _num_events(trace: Trace, tasks: Sequence[int]) -> int:
+    wanted = np.array(tasks, np.int64)
+    return sum(
+        int(np.isin(table.narrow("task"), wanted).sum())
+        for table in trace.columns.values()
+    )
+
+
+def _relative(one: Pass, origin_ns: int) -> Pass:
+    return msgspec.structs.replace(
+        one,
+        begin_ns=one.begin_ns - origin_ns,
+        end_ns=None if one.end_ns is None else one.end_ns - origin_ns,
+        error=_clean(one.error),
+        location=_clean(one.location),
+    )
+
+
+def _clean(text: str) -> str:
+    return clean(shortened(text, MAX_TEXT))

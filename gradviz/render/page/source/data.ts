@@ -1,0 +1,181 @@
+/* What a page holds. The tables are those of `tables.py`, under the same names.
+
+A number that stands for something else is a place: of a row in another table, or of a
+text in `header.texts`; -1 for none. Times are nanoseconds from the begin of the first
+pass. A moment is a place in `events`: what is so right after that event. */
+
+/** A column. Whole numbers; those that need more than 32 bits are exact to 2^53. */
+export type Numbers = Int32Array | Float64Array;
+
+/** Tables: what a row has, by name. See `tables.py` for what each column means. */
+const TABLES = {
+  nodes: [
+    ...["id", "name", "module", "parameter", "location", "device", "shape"] as const,
+    ...["sequence_nr", "topological_nr"] as const,
+  ],
+  edges: ["producer", "consumer", "input_nr"],
+  events: ["at_ns", "kind", "task", "node", "thread"],
+  runs: [
+    ...["node", "task", "thread", "begin", "end", "start_ns", "end_ns"] as const,
+    ...["waited_ns", "thread_time_ns", "status", "error"] as const,
+  ],
+  stays: [
+    ...["queue", "task", "node", "pushed", "popped", "pushed_by", "thread"] as const,
+    ...["popped_by", "what", "depth", "sequence_nr"] as const,
+  ],
+  gradients: [
+    ...["task", "node", "producer", "input_nr", "remaining"] as const,
+    ...["size_bytes", "at", "until"] as const,
+  ],
+  sleeps: ["thread", "queue", "begin_ns", "end_ns"],
+  kernels: ["stream", "name", "thread", "launched_ns", "begin_ns", "end_ns"],
+  memory: ["purpose", "at_ns", "size_bytes"],
+  segments: ["kind", "begin_ns", "end_ns", "thread", "task", "node"],
+  costs: ["task", "node", "own_ns", "on_path_ns", "slack_ns", "if_free_ns"],
+} as const;
+
+const DRAWING_TABLES = {
+  boxes: ["node", "x", "y", "width", "height", "title", "subtitle", "num_nodes"],
+  members: ["box", "node"],
+  ways: ["producer", "consumer", "end"],
+  points: ["x", "y"],
+} as const;
+
+export type Table<Names extends readonly string[]> = {
+  readonly [Name in Names[number]]: Numbers;
+} & { readonly length: number };
+
+type Tables<Of extends Record<string, readonly string[]>> = {
+  readonly [Name in keyof Of]: Table<Of[Name]>;
+};
+
+export interface Pass {
+  task: number;
+  parent: number;
+  depth: number;
+  thread: number;
+  begin_ns: number;
+  end_ns: number | null;
+  status: "completed" | "failed" | "unfinished";
+  error: string;
+  location: string;
+}
+
+export interface DrawingHeader {
+  task: number;
+  depth: number | null;
+  width: number;
+  height: number;
+  omitted: number;
+}
+
+/** See `PageHeader` of `document.py`. */
+export interface Header {
+  schema: string;
+  version: number;
+  file: string;
+  argv: string[];
+  host: string;
+  wall_ns: number;
+  gradviz: string;
+  duration_ns: number;
+  num_events: number;
+  passes: Pass[];
+  threads: { number: number; name: string }[];
+  queues: { id: number; name: string }[];
+  kinds: string[];
+  statuses: string[];
+  purposes: string[];
+  segment_kinds: string[];
+  critical_task: number;
+  drawings: DrawingHeader[];
+  warnings: string[];
+  texts: string[];
+}
+
+export type Drawing = Tables<typeof DRAWING_TABLES> & { readonly header: DrawingHeader };
+
+export type Page = Tables<typeof TABLES> & {
+  readonly header: Header;
+  readonly drawings: readonly Drawing[];
+  /** The text of a place, empty for -1. */
+  text(place: number): string;
+};
+
+export const SCHEMA = "gradviz.page";
+export const VERSION = 1;
+
+type Described = [stored: string, isDelta: number, length: number, offset: number];
+
+/** Undoes base64 and gzip, and finds the tables; see Note [What a page unpacks]. */
+export async function readPage(base64: string): Promise<Page> {
+  const text = atob(base64.trim());
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return unpack(await gunzip(bytes));
+}
+
+export async function gunzip(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  const stream = new Blob([bytes]).stream();
+  const plain = stream.pipeThrough(new DecompressionStream("gzip"));
+  return await new Response(plain).arrayBuffer();
+}
+
+export function unpack(buffer: ArrayBuffer): Page {
+  const length = new DataView(buffer).getUint32(0, true);
+  const head = new TextDecoder().decode(new Uint8Array(buffer, 4, length));
+  const { header, columns } = JSON.parse(head) as {
+    header: Header;
+    columns: Record<string, Described>;
+  };
+  if (header.schema !== SCHEMA || header.version !== VERSION) {
+    throw new Error(
+      `this page shows ${SCHEMA} ${VERSION}, and the data is ` +
+        `${header.schema} ${header.version}: write the page anew`,
+    );
+  }
+  const begin = 4 + length;
+  function table(prefix: string, names: readonly string[]) {
+    const made: Record<string, Numbers | number> = {};
+    for (const name of names) {
+      const described = columns[`${prefix}.${name}`];
+      if (!described) throw new Error(`the data has no column ${prefix}.${name}`);
+      const found = column(buffer, begin, described);
+      made[name] = found;
+      made["length"] = found.length;
+    }
+    return made;
+  }
+  function tables(prefix: string, of: Record<string, readonly string[]>) {
+    return Object.fromEntries(
+      Object.entries(of).map(([name, names]) => [name, table(prefix + name, names)]),
+    );
+  }
+  return {
+    ...tables("", TABLES),
+    header,
+    drawings: header.drawings.map((one, number) => ({
+      ...tables(`drawing${number}.`, DRAWING_TABLES),
+      header: one,
+    })),
+    text: (place: number) => (place < 0 ? "" : (header.texts[place] ?? "")),
+  } as unknown as Page;
+}
+
+function column(buffer: ArrayBuffer, begin: number, described: Described): Numbers {
+  const [stored, isDelta, length, offset] = described;
+  const from = begin + offset;
+  const raw =
+    stored === "i1"
+      ? new Int8Array(buffer, from, length)
+      : stored === "i2"
+        ? new Int16Array(buffer.slice(from, from + 2 * length))
+        : stored === "i4"
+          ? new Int32Array(buffer.slice(from, from + 4 * length))
+          : new Float64Array(buffer.slice(from, from + 8 * length));
+  if (!isDelta) return stored === "f8" ? (raw as Float64Array) : Int32Array.from(raw);
+  const made = new Float64Array(length);
+  let sum = 0;
+  for (let i = 0; i < length; i++) made[i] = sum += raw[i];
+  return made;
+}

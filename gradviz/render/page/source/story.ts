@@ -1,0 +1,6 @@
+import type { Page } from "./data.ts";
+import type { Store } from "./store.ts";
+
+export function mountStory(element: HTMLElement, page: Page, store: Store): void {
+  void [element, page, store];
+}

@@ -1,0 +1,48 @@
+/* Numbers for people, as `gradviz.render.text` writes them. */
+
+const UNITS: [number, string][] = [
+  [1e9, "s"],
+  [1e6, "ms"],
+  [1e3, "µs"],
+  [1, "ns"],
+];
+
+const SIZES: [number, string][] = [
+  [2 ** 40, "TiB"],
+  [2 ** 30, "GiB"],
+  [2 ** 20, "MiB"],
+  [2 ** 10, "KiB"],
+];
+
+/** Nanoseconds in three digits: `412 µs`, `1.24 ms`. */
+export function duration(ns: number): string {
+  for (const [factor, unit] of UNITS) {
+    if (ns >= factor) return `${threeDigits(ns / factor)} ${unit}`;
+  }
+  return "0 ns";
+}
+
+/** Bytes in three digits: `412 B`, `1.24 MiB`. */
+export function size(bytes: number): string {
+  for (const [factor, unit] of SIZES) {
+    if (bytes >= factor) return `${threeDigits(bytes / factor)} ${unit}`;
+  }
+  return `${bytes} B`;
+}
+
+/** A number and its noun: `1 node`, `1,797 nodes`, `2 passes`. */
+export function count(number: number, noun: string): string {
+  const ending = number === 1 ? "" : /[sx]$/.test(noun) ? "es" : "s";
+  return `${number.toLocaleString("en")} ${noun}${ending}`;
+}
+
+/** At most so many characters of a text. */
+export function shorten(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, Math.max(length - 1, 0))}…`;
+}
+
+function threeDigits(value: number): string {
+  const digits = value < 10 ? 2 : value < 100 ? 1 : 0;
+  const written = value.toFixed(digits);
+  return written.includes(".") ? written.replace(/\.?0+$/, "") : written;
+}

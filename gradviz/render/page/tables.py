@@ -1,0 +1,199 @@
+"""The tables of a page: numbers only, a column for each thing that is known of a row.
+
+`source/data.ts` has the same tables under the same names; who changes one changes both.
+A number that stands for something else is a *place*: of a row in another table
+(`NodeTable.id` has the trace's own number), or of a text in `PageDocument.texts`; -1
+for none. Times are nanoseconds from the begin of the first pass. A *moment* is a place
+in `EventTable`: what is so right after that event.
+"""
+
+from typing import NamedTuple
+
+from gradviz.trace.table import Column
+
+
+class NodeTable(NamedTuple):
+    """Nodes: first those that ran, in this order, then those only reached.
+
+    `name` to `shape` are texts; `shape` is that of the first input. A `sequence_nr` of
+    -1 is the largest.
+    """
+
+    id: Column
+    name: Column
+    module: Column
+    parameter: Column
+    location: Column
+    device: Column
+    shape: Column
+    sequence_nr: Column
+    topological_nr: Column
+
+
+class EdgeTable(NamedTuple):
+    """Ways of gradients, by producer."""
+
+    producer: Column
+    consumer: Column
+    input_nr: Column
+
+
+class EventTable(NamedTuple):
+    """What happened, in order; `kind` is a place in `PageHeader.kinds`."""
+
+    at_ns: Column
+    kind: Column
+    task: Column
+    node: Column
+    thread: Column
+
+
+class RunTable(NamedTuple):
+    """Evaluations of nodes, in order of start.
+
+    `begin` and `end` are moments, -1 where there is no such event. `end_ns` is
+    `start_ns` where it is not known. `waited_ns` and `thread_time_ns` are -1 where they
+    are not; `status` is a place in `PageHeader.statuses`, `error` a text.
+    """
+
+    node: Column
+    task: Column
+    thread: Column
+    begin: Column
+    end: Column
+    start_ns: Column
+    end_ns: Column
+    waited_ns: Column
+    thread_time_ns: Column
+    status: Column
+    error: Column
+
+
+class StayTable(NamedTuple):
+    """Tasks in ready queues, in the order in which they came.
+
+    `queue` and threads are the trace's numbers. `pushed` and `popped` are events, -1
+    where it never left; `what` is 0 for a node, 1 for a root and 2 for a wake-up, which
+    has no node. Of two in a queue goes first: a wake-up; the one of larger `depth`; the
+    one of larger `sequence_nr`, of which -1 is the largest.
+    """
+
+    queue: Column
+    task: Column
+    node: Column
+    pushed: Column
+    popped: Column
+    pushed_by: Column
+    thread: Column
+    popped_by: Column
+    what: Column
+    depth: Column
+    sequence_nr: Column
+
+
+class GradientTable(NamedTuple):
+    """Gradients that nodes were given: at the event `at`, held until the event `until`.
+
+    `remaining` is how many more the node then waits for; `until` is when it began, or
+    was skipped, -1 for never.
+    """
+
+    task: Column
+    node: Column
+    producer: Column
+    input_nr: Column
+    remaining: Column
+    size_bytes: Column
+    at: Column
+    until: Column
+
+
+class SleepTable(NamedTuple):
+    """Threads asleep on empty queues."""
+
+    thread: Column
+    queue: Column
+    begin_ns: Column
+    end_ns: Column
+
+
+class KernelTable(NamedTuple):
+    """Work of streams, in order of begin. `stream` and `name` are texts."""
+
+    stream: Column
+    name: Column
+    thread: Column
+    launched_ns: Column
+    begin_ns: Column
+    end_ns: Column
+
+
+class MemoryTable(NamedTuple):
+    """Bytes held from a time on, a curve for each of `PageHeader.purposes`."""
+
+    purpose: Column
+    at_ns: Column
+    size_bytes: Column
+
+
+class SegmentTable(NamedTuple):
+    """The critical path; `kind` is a place in `PageHeader.segment_kinds`."""
+
+    kind: Column
+    begin_ns: Column
+    end_ns: Column
+    thread: Column
+    task: Column
+    node: Column
+
+
+class CostTable(NamedTuple):
+    """What nodes cost the pass of the critical path.
+
+    `slack_ns` is -1 where nothing waited for it, `if_free_ns` where it is not known.
+    """
+
+    task: Column
+    node: Column
+    own_ns: Column
+    on_path_ns: Column
+    slack_ns: Column
+    if_free_ns: Column
+
+
+class BoxTable(NamedTuple):
+    """Boxes of a drawing, by their centres, in pixels.
+
+    `node` is the first that a box stands for; `title` and `subtitle` are texts.
+    """
+
+    node: Column
+    x: Column
+    y: Column
+    width: Column
+    height: Column
+    title: Column
+    subtitle: Column
+    num_nodes: Column
+
+
+class MemberTable(NamedTuple):
+    """Which nodes a box stands for."""
+
+    box: Column
+    node: Column
+
+
+class WayTable(NamedTuple):
+    """Edges between boxes. The points of each end at `end` in `PointTable`."""
+
+    producer: Column
+    consumer: Column
+    end: Column
+
+
+class PointTable(NamedTuple):
+    """Of each way a start, then three for every cubic Bézier curve."""
+
+    x: Column
+    y: Column

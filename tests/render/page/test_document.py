@@ -1,0 +1,215 @@
+"""The tables of a page, against the events of the passes replayed one by one."""
+
+from collections import defaultdict
+
+import pytest
+
+import gradviz as gv
+from gradviz import nn, sim
+from gradviz.render.page.document import build_page, pack_page
+from gradviz.trace.events import (
+    GradientBuffered,
+    NodeCompleted,
+    NodeFailed,
+    NodeSkipped,
+    NodeStarted,
+    TaskPopped,
+    TaskPushed,
+)
+
+
+def two_devices():
+    x = gv.tensor([1.0, 2.0], requires_grad=True)
+    a, b = x.to("sim:0"), x.to("sim:1")
+    for _ in range(3):
+        a, b = a.sin() * a, b.cos() + b
+    (a.to("cpu") + b.to("cpu")).sum().backward()
+
+
+def nested():
+    x = gv.tensor([1.0, 2.0], requires_grad=True)
+
+    def inner(y):
+        return (y.sin() * y).exp()
+
+    y = gv.utils.checkpoint.checkpoint(inner, x * 2.0, use_reentrant=True)
+    y.sum().backward()
+
+
+def failing():
+    x = gv.tensor([1.0, 2.0], requires_grad=True)
+    y = x.sin()
+    y.register_hook(lambda grad: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        (y * x).sum().backward()
+
+
+@pytest.fixture(params=[two_devices, nested, failing])
+def trace(request):
+    count = sim.device_count()
+    sim.set_device_count(2)
+    with gv.record() as recording:
+        request.param()
+    sim.set_device_count(count)
+    return recording.trace
+
+
+def wanted(trace, tasks):
+    return [event for event in trace.events() if event.task in set(tasks)]
+
+
+def test_events_are_those_of_the_passes_in_their_order(trace) -> None:
+    page = build_page(trace, trace.tasks)
+
+    events = wanted(trace, trace.tasks)
+    kinds = [page.header.kinds[kind] for kind in page.events.kind]
+    assert kinds == [snake(type(event).__name__) for event in events]
+    origin = min(event.t_ns for event in events)
+    assert page.events.at_ns.tolist() == [event.t_ns - origin for event in events]
+    assert page.events.thread.tolist() == [event.thread for event in events]
+    nodes = page.nodes.id.tolist()
+    assert [nodes[at] if at >= 0 else -1 for at in page.events.node] == [
+        event.node for event in events
+    ]
+
+
+def test_queues_and_countdowns_at_every_moment_are_those_of_a_replay(trace) -> None:
+    page = build_page(trace, trace.tasks)
+    over = {
+        task: max(
+            at
+            for at, event in enumerate(wanted(trace, trace.tasks))
+            if event.task == task
+        )
+        for task in trace.tasks
+    }
+    queues, waiting = defaultdict(list), {}
+    for at, event in enumerate(wanted(trace, trace.tasks)):
+        key = (event.task, event.node)
+        match event:
+            case TaskPushed():
+                queues[event.queue].append(key)
+            case TaskPopped():
+                queues[event.queue].remove(key)
+            case GradientBuffered():
+                waiting[key] = event.remaining
+            case NodeStarted() | NodeSkipped():
+                waiting.pop(key, None)
+        for task in [task for task, last in over.items() if last < at]:
+            for content in queues.values():
+                content[:] = [one for one in content if one[0] != task]
+            waiting = {one: left for one, left in waiting.items() if one[0] != task}
+
+        assert queued_at(page, at) == {
+            q: sorted(one) for q, one in queues.items() if one
+        }
+        assert countdowns_at(page, at) == waiting
+
+
+def test_runs_begin_and_end_where_their_events_are(trace) -> None:
+    page = build_page(trace, trace.tasks)
+
+    expected, open_runs = [], {}
+    for at, event in enumerate(wanted(trace, trace.tasks)):
+        if isinstance(event, NodeStarted):
+            open_runs[event.task, event.node] = len(expected)
+            expected.append([event.task, event.node, event.thread, at, -1])
+        elif isinstance(event, NodeCompleted | NodeFailed):
+            expected[open_runs.pop((event.task, event.node))][-1] = at
+    runs, nodes = page.runs, page.nodes.id.tolist()
+    found = [
+        [page.header.passes[task].task, nodes[node], thread, begin, end]
+        for node, task, thread, begin, end in zip(*runs[:5], strict=True)
+    ]
+    assert found == expected
+
+
+def test_edges_are_those_of_the_definitions(trace) -> None:
+    page = build_page(trace, trace.tasks)
+
+    nodes = page.nodes.id.tolist()
+    expected = {
+        (node, consumer, input_nr)
+        for node in nodes
+        for consumer, input_nr in trace.nodes[node].edges
+        if consumer >= 0
+    }
+    found = {
+        (nodes[one], nodes[other], nr)
+        for one, other, nr in zip(*map(list, page.edges), strict=True)
+    }
+    assert found == expected
+
+
+def test_each_box_and_way_of_a_drawing_is_of_nodes_and_edges(trace) -> None:
+    page = build_page(trace, trace.tasks)
+
+    pairs = set(zip(page.edges.producer, page.edges.consumer, strict=True))
+    for drawing in page.drawings:
+        boxes = drawing.boxes
+        members = defaultdict(set)
+        for box, node in zip(*drawing.members, strict=True):
+            members[box].add(node)
+        assert sorted(members) == list(range(len(boxes.node)))
+        for one, other in zip(
+            drawing.ways.producer, drawing.ways.consumer, strict=True
+        ):
+            assert any((a, b) in pairs for a in members[one] for b in members[other])
+        ran = {
+            node
+            for task, node in zip(page.runs.task, page.runs.node, strict=True)
+            if task == drawing.header.task
+        }
+        assert ran <= set().union(*members.values())
+
+
+def test_a_model_is_drawn_at_each_depth_and_whole() -> None:
+    model = nn.Sequential(
+        nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2)), nn.Linear(2, 1)
+    )
+    with gv.record() as recording:
+        model(gv.ones(3, 2)).sum().backward()
+    page = build_page(recording.trace, recording.trace.tasks)
+
+    depths = [drawing.header.depth for drawing in page.drawings]
+    sizes = [len(drawing.boxes.node) for drawing in page.drawings]
+    assert depths == [0, 1, 2, None]
+    assert sizes == sorted(set(sizes))
+
+
+def test_what_is_packed_is_what_the_tables_say(trace, unpacked) -> None:
+    page = build_page(trace, trace.tasks)
+
+    header, columns = unpacked(pack_page(page))
+
+    assert header["texts"] == list(page.texts)
+    assert columns["runs.start_ns"] == page.runs.start_ns.tolist()
+    assert columns["drawing0.points.y"] == page.drawings[0].points.y.tolist()
+    assert len(header["drawings"]) == len(page.drawings)
+
+
+def queued_at(page, moment):
+    stays, nodes = page.stays, page.nodes.id.tolist()
+    found = defaultdict(list)
+    for at in range(len(stays.queue)):
+        if stays.pushed[at] <= moment and not 0 <= stays.popped[at] <= moment:
+            task = page.header.passes[stays.task[at]].task
+            node = nodes[stays.node[at]] if stays.node[at] >= 0 else -1
+            found[int(stays.queue[at])].append((task, node))
+    return {queue: sorted(one) for queue, one in found.items()}
+
+
+def countdowns_at(page, moment):
+    given, nodes = page.gradients, page.nodes.id.tolist()
+    return {
+        (
+            page.header.passes[given.task[at]].task,
+            nodes[given.node[at]],
+        ): given.remaining[at]
+        for at in range(len(given.at))
+        if given.at[at] <= moment and not 0 <= given.until[at] <= moment
+    }
+
+
+def snake(name):
+    return "".join("_" + c.lower() if c.isupper() else c for c in name)[1:]

@@ -4,6 +4,8 @@ Gradients flow from a producer to a consumer: the edges point the way of the bac
 pass, from the roots to the leaves.
 """
 
+import math
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -19,10 +21,14 @@ from gradviz.analysis.passes import passes
 from gradviz.analysis.processor_waits import processor_waits
 from gradviz.analysis.shapes import medians_like
 from gradviz.trace.model import InputDefinition, NodeDefinition, Trace
+from gradviz.trace.table import different
 
 #: Larger graphs are not shown as a whole.
 MAX_NODES: Final = 20_000
 MAX_EDGES: Final = 40_000
+
+#: The nodes at which gradients end.
+LEAF: Final = "AccumulateGrad"
 
 #: A node with more inputs is shown with so many.
 MAX_INPUTS: Final = 64
@@ -54,6 +60,9 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
         error: What it raised, empty if it did not.
         omitted_edges: How many edges of its own are left out.
         parameters: What the leaf of an AccumulateGrad is called.
+        leaves: Of several nodes the leaves that they lead to, also those that are
+            members of another one, because several share them.
+        repeats: How often what it stands for comes one after the other; 1 if once.
         thread_time_ns: For how long its thread was running; None if unknown.
         processor_wait_ns: How long it was not, and nothing known says why; see
             `gradviz.analysis.processor_waits`.
@@ -81,6 +90,8 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
     omitted_edges: int = 0
     parameters: tuple[str, ...] = ()
+    leaves: tuple["GraphNode", ...] = ()
+    repeats: int = 1
     thread_time_ns: int | None = None
     processor_wait_ns: int = 0
     num_alike: int = 0
@@ -92,11 +103,40 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
         return max(len(self.members), 1)
 
     @property
+    def is_part(self) -> bool:
+        """Whether it stands for different nodes, not for one that repeats."""
+        return self.num_nodes != self.repeats
+
+    @property
     def took_ns(self) -> int | None:
         """How long it took; None if it did not begin or end."""
         if self.start_ns is None or self.end_ns is None:
             return None
         return self.end_ns - self.start_ns
+
+    @property
+    def busy_ns(self) -> int | None:
+        """How long all that it stands for took, added up; None if nothing is known."""
+        known = [
+            one.took_ns for one in self.members or (self,) if one.took_ns is not None
+        ]
+        return sum(known) if known else None
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers the parameters have that it leads to, if it is several."""
+        leaves = [one for leaf in self.leaves for one in leaf.members or (leaf,)]
+        return sum(
+            math.prod(one.inputs[0].shape)
+            for one in leaves
+            if one.parameters and one.inputs and one.inputs[0] is not None
+        )
+
+    @property
+    def orders(self) -> tuple[int, int] | None:
+        """The first and the last number of what it stands for; None if none ran."""
+        ran = [one.order for one in self.members or (self,) if one.order is not None]
+        return (min(ran), max(ran)) if ran else None
 
 
 class GraphEdge(msgspec.Struct, frozen=True, gc=False):
@@ -124,6 +164,9 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
             did not run only what is known of them.
         duration_ns: Of the pass; None if the trace does not have its end.
         omitted_edges: Edges that were left out, of nodes that are there or not.
+        containers: Paths of modules that were never called and only hold others, as a
+            ModuleList does.
+        notes: What was done to show less of it, a few words each.
     """
 
     task: int
@@ -132,6 +175,8 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
     omitted: int = 0
     duration_ns: int | None = None
     omitted_edges: int = 0
+    containers: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
 
     @property
     def num_nodes(self) -> int:
@@ -187,7 +232,20 @@ def build_graph(trace: Trace, task: int) -> Graph:
             (one.duration_ns for one in passes(trace) if one.task == task), None
         ),
         omitted_edges=sum(node.omitted_edges for node in nodes),
+        containers=_containers(trace, {node.module for node in nodes}),
     )
+
+
+def _containers(trace: Trace, paths: Iterable[str]) -> frozenset[str]:
+    """What lies above some modules and was never called; none if no call is known."""
+    places = different(trace.columns["forward_begun"].narrow("module")).tolist()
+    if not places:
+        return frozenset()
+    above: set[str] = set()
+    for path in paths:
+        while (path := path.rpartition(".")[0]) and path not in above:
+            above.add(path)
+    return frozenset(above.difference(trace.strings[place] for place in places))
 
 
 def _node(

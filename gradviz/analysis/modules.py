@@ -9,17 +9,20 @@ edges are. A module that is called twice, as the cell of a recurrent network is,
 stretch for each call, unless nothing happened between them.
 
 A leaf is made when it is first used, and used again anywhere. It belongs to a stretch
-if nobody else uses it.
+if nobody else uses it. One that several stretches of one module use, as the weight of
+such a cell, is a member of the box that is the last of them to run; no edge leads to
+it, and each of the boxes names it among its `GraphNode.leaves`.
 """
 
 from collections import defaultdict
+from collections.abc import Container
 from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
 
-from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
-from gradviz.analysis.simplification import as_one
+from gradviz.analysis.graph import Graph, GraphNode
+from gradviz.analysis.simplification import as_one, inner_nodes, merge_nodes, noted
 
 
 class Stretch(NamedTuple):
@@ -39,21 +42,12 @@ def stretches(graph: Graph, depth: int | None = None) -> tuple[Stretch, ...]:
 
     Args:
         graph: The graph.
-        depth: How many names below the model's own count; all if not given.
+        depth: How many names below the model's own count, those of containers aside;
+            all if not given.
     """
-    inner = {edge.producer for edge in graph.edges} | {
-        # What has been collapsed is no leaf, even where the graph ends with it.
-        index
-        for index, node in enumerate(graph.nodes)
-        if node.members
-    }
-    paths = [_cut(node.module, depth) for node in graph.nodes]
-    order = sorted(inner, key=lambda index: -graph.nodes[index].id)
-    found: list[tuple[str, list[int]]] = [
-        (path, list(members)) for path, members in groupby(order, key=paths.__getitem__)
-    ]
+    found = _in_a_row(graph, depth)
     home = {member: number for number, (_, own) in enumerate(found) for member in own}
-    for leaf, users in _users(graph, inner).items():
+    for leaf, users in _users(graph, home).items():
         homes = {home[user] for user in users}
         if len(homes) == 1:
             found[homes.pop()][1].append(leaf)
@@ -69,36 +63,65 @@ def collapse_modules(graph: Graph, depth: int) -> Graph:
 
     Args:
         graph: The graph.
-        depth: How many names below the model's own count: 0 draws each model as one
-            node, 1 its own parts.
+        depth: How many names below the model's own count, those of containers aside:
+            0 draws each model as one node, 1 its own parts.
     """
-    groups = stretches(graph, depth)
-    grouped = {member for group in groups for member in group.members}
-    single = [(index,) for index in range(len(graph.nodes)) if index not in grouped]
-    drawn = [
-        *((graph.nodes[index], (index,)) for (index,) in single),
-        *((_collapsed(graph, group), group.members) for group in groups),
+    found = _in_a_row(graph, depth)
+    home = {member: number for number, (_, own) in enumerate(found) for member in own}
+    used: dict[int, list[int]] = defaultdict(list)
+    for leaf, users in _users(graph, home).items():
+        homes = sorted({home[user] for user in users})
+        if len({found[one][0] for one in homes}) == 1 and found[homes[0]][0]:
+            home[leaf] = homes[-1]
+            for one in homes:
+                used[one].append(leaf)
+    members: dict[int, list[int]] = defaultdict(list)
+    for member in sorted(home):
+        members[home[member]].append(member)
+    boxes = [
+        (own, _collapsed(graph, found[number], own, used[number]))
+        for number, own in members.items()
+        if found[number][0] and (len(own) > 1 or used[number])
     ]
-    drawn.sort(key=lambda one: min(one[1]))
-    place = {old: new for new, (_, members) in enumerate(drawn) for old in members}
-    edges = dict.fromkeys(
-        GraphEdge(place[edge.producer], place[edge.consumer], edge.input_nr)
-        for edge in graph.edges
-        if place[edge.producer] != place[edge.consumer]
-    )
-    return msgspec.structs.replace(
-        graph,
-        nodes=tuple(node for node, _ in drawn),
-        edges=tuple(sorted(edges, key=lambda edge: edge.producer)),
-    )
+    inside = {leaf for leaves in used.values() for leaf in leaves}
+    edges = [edge for edge in graph.edges if edge.consumer not in inside]
+    what = "whole models" if depth == 0 else f"parts of models to depth {depth}"
+    return noted(merge_nodes(graph, boxes, edges), graph, f"{what} as boxes")
 
 
-def _collapsed(graph: Graph, stretch: Stretch) -> GraphNode:
-    nodes = [graph.nodes[member] for member in stretch.members]
-    return as_one(nodes, name=stretch.module, module=stretch.module)
+def num_boxes(graph: Graph, depth: int) -> int:
+    """How many boxes a collapse would leave, leaves aside."""
+    return sum(len(own) if not path else 1 for path, own in _in_a_row(graph, depth))
 
 
-def _users(graph: Graph, inner: set[int]) -> dict[int, list[int]]:
+def max_depth(graph: Graph) -> int:
+    """From which depth on nothing more is collapsed."""
+    paths = {node.module for node in graph.nodes}
+    return max((len(path.split(".")) - 1 for path in paths), default=0)
+
+
+def _in_a_row(graph: Graph, depth: int | None) -> list[tuple[str, list[int]]]:
+    """Nodes that follow each other and the module that they are of, leaves aside."""
+    paths = {node.module for node in graph.nodes}
+    parts = {path: _part(path, depth, graph.containers) for path in paths}
+    order = sorted(inner_nodes(graph), key=lambda index: -graph.nodes[index].id)
+    rows = groupby(order, key=lambda index: parts[graph.nodes[index].module])
+    return [(path, list(members)) for path, members in rows]
+
+
+def _collapsed(
+    graph: Graph, row: tuple[str, list[int]], own: list[int], leaves: list[int]
+) -> GraphNode:
+    path, inner = row
+    nodes = [graph.nodes[member] for member in own]
+    used = [graph.nodes[leaf] for leaf in leaves]
+    repeats = min(graph.nodes[member].repeats for member in inner)
+    made = as_one(nodes, name=path, module=path, leaves=used, repeats=repeats)
+    # By their ids boxes are sorted as nodes are; a leaf's says nothing.
+    return msgspec.structs.replace(made, id=graph.nodes[inner[0]].id)
+
+
+def _users(graph: Graph, inner: Container[int]) -> dict[int, list[int]]:
     """Of each leaf, who leads to it."""
     users: dict[int, list[int]] = defaultdict(list)
     for edge in graph.edges:
@@ -107,5 +130,15 @@ def _users(graph: Graph, inner: set[int]) -> dict[int, list[int]]:
     return users
 
 
-def _cut(path: str, depth: int | None) -> str:
-    return path if depth is None else ".".join(path.split(".")[: depth + 1])
+def _part(path: str, depth: int | None, containers: frozenset[str]) -> str:
+    """The module at a depth of which another one is a part, or itself."""
+    if depth is None:
+        return path
+    names = path.split(".")
+    level = -1
+    for length in range(1, len(names) + 1):
+        part = ".".join(names[:length])
+        level += part not in containers
+        if level == depth:
+            return part
+    return path

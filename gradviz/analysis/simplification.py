@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from gradviz.analysis.executions import NodeStatus
-from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
+from gradviz.analysis.graph import LEAF, Graph, GraphEdge, GraphNode
 from gradviz.analysis.ranks import longest_path_ranks
 
 #: A leaf whose users lie at most this many ranks apart is drawn once.
@@ -35,7 +35,7 @@ def split_shared_leaves(graph: Graph) -> Graph:
     ranks = longest_path_ranks(
         len(graph.nodes), [(edge.producer, edge.consumer) for edge in graph.edges]
     )
-    inner = {edge.producer for edge in graph.edges}
+    inner = inner_nodes(graph)
     users: dict[int, list[int]] = defaultdict(list)
     for edge in graph.edges:
         users[edge.consumer].append(ranks[edge.producer])
@@ -96,11 +96,12 @@ def contract_chains(graph: Graph) -> Graph:
         for edge in graph.edges
         if following.get(edge.producer) != edge.consumer
     ]
-    return msgspec.structs.replace(
+    contracted = msgspec.structs.replace(
         graph,
         nodes=tuple(_contracted([graph.nodes[m] for m in chain]) for chain in chains),
         edges=tuple(sorted(edges, key=lambda edge: edge.producer)),
     )
+    return noted(contracted, graph, "chains as boxes")
 
 
 def limit_nodes(graph: Graph, max_nodes: int) -> Graph:
@@ -127,9 +128,87 @@ def limit_nodes(graph: Graph, max_nodes: int) -> Graph:
     )
 
 
-def as_one(nodes: Sequence[GraphNode], *, name: str, module: str) -> GraphNode:
-    """One node for several: its times are from the first start to the last end."""
+def noted(simpler: Graph, graph: Graph, note: str) -> Graph:
+    """What was made of `graph`, if it shows less, with a note what was done."""
+    if len(simpler.nodes) == len(graph.nodes):
+        return simpler
+    notes = tuple(dict.fromkeys((*graph.notes, note)))
+    return msgspec.structs.replace(simpler, notes=notes)
+
+
+def inner_nodes(graph: Graph) -> set[int]:
+    """The positions of nodes that are no leaf: what lead somewhere, or are several."""
+    several = {
+        index
+        for index, node in enumerate(graph.nodes)
+        if node.members and node.name != LEAF
+    }
+    return several.union(edge.producer for edge in graph.edges)
+
+
+def merge_nodes(
+    graph: Graph,
+    boxes: Sequence[tuple[Sequence[int], GraphNode]],
+    edges: Iterable[GraphEdge] | None = None,
+) -> Graph:
+    """Put one node in the place of several.
+
+    Args:
+        graph: The graph.
+        boxes: The positions of some nodes, sorted, and what takes their place. It
+            stands where the first of them stood.
+        edges: Those of the graph's edges that are drawn, all if not given. Of those
+            between two boxes one is.
+    """
+    member_of = {
+        own: which for which, (members, _) in enumerate(boxes) for own in members
+    }
+    nodes: list[GraphNode] = []
+    place: list[int] = []
+    at: dict[int, int] = {}
+    for index, node in enumerate(graph.nodes):
+        which = member_of.get(index, -1)
+        if which < 0 or which not in at:
+            at |= {which: len(nodes)} if which >= 0 else {}
+            nodes.append(node if which < 0 else boxes[which][1])
+            place.append(len(nodes) - 1)
+        else:
+            place.append(at[which])
+    ways = dict.fromkeys(
+        (place[edge.producer], place[edge.consumer])
+        + ((0,) if edge.consumer in member_of else (edge.input_nr,))
+        for edge in (graph.edges if edges is None else edges)
+        if place[edge.producer] != place[edge.consumer]
+    )
+    return msgspec.structs.replace(
+        graph,
+        nodes=tuple(nodes),
+        edges=tuple(sorted((GraphEdge(*way) for way in ways), key=_producer)),
+    )
+
+
+def as_one(
+    nodes: Sequence[GraphNode],
+    *,
+    name: str,
+    module: str,
+    leaves: Iterable[GraphNode] = (),
+    parameters: tuple[str, ...] = (),
+    repeats: int = 1,
+) -> GraphNode:
+    """One node for several: its times are from the first start to the last end.
+
+    Args:
+        nodes: What it stands for, at least one.
+        name: What it is called.
+        module: The part of a model that it is, or is of.
+        leaves: Those that it leads to, besides the ones that `nodes` say.
+        parameters: What it is called, if it is a leaf.
+        repeats: How often it comes, one after the other.
+    """
     locations = {node.location for node in nodes}
+    used = {leaf.id: leaf for node in nodes for leaf in node.leaves}
+    used |= {leaf.id: leaf for leaf in leaves}
     return msgspec.structs.replace(
         nodes[0],
         name=name,
@@ -143,9 +222,11 @@ def as_one(nodes: Sequence[GraphNode], *, name: str, module: str) -> GraphNode:
         waited_ns=None,
         status=_worst([node.status for node in nodes]),
         members=tuple(one for node in nodes for one in node.members or (node,)),
+        leaves=tuple(used.values()),
+        repeats=repeats,
         error=next((node.error for node in nodes if node.error), ""),
         omitted_edges=sum(node.omitted_edges for node in nodes),
-        parameters=(),
+        parameters=parameters,
         thread_time_ns=None,
         processor_wait_ns=sum(node.processor_wait_ns for node in nodes),
         usual_ns=_together(node.usual_ns for node in nodes),
@@ -158,6 +239,7 @@ def _are_alike(one: GraphNode, other: GraphNode) -> bool:
         one.device == other.device
         and one.module == other.module
         and one.status == other.status
+        and one.repeats == other.repeats
         and not one.omitted_edges
     )
 
@@ -168,7 +250,11 @@ def _contracted(chain: Sequence[GraphNode]) -> GraphNode:
         return first
     dots = " → … → " if len(chain) > 2 else " → "
     name = f"{first.name}{dots}{last.name}"
-    return as_one(chain, name=name, module=first.module)
+    return as_one(chain, name=name, module=first.module, repeats=first.repeats)
+
+
+def _producer(edge: GraphEdge) -> int:
+    return edge.producer
 
 
 def _least(numbers: Iterable[int | None]) -> int | None:

@@ -7,7 +7,9 @@ import click
 
 from gradviz.analysis.graph import MAX_NODES, build_graph
 from gradviz.analysis.modules import collapse_modules
+from gradviz.analysis.overview import overview
 from gradviz.analysis.passes import select_task
+from gradviz.analysis.repetition import fold_repeats
 from gradviz.analysis.simplification import (
     contract_chains,
     limit_nodes,
@@ -63,6 +65,7 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
     help="How long dot may take.",
 )
 @click.option(
+    "--depth",
     "--collapse",
     "depth",
     type=click.IntRange(min=0),
@@ -70,9 +73,20 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
     help="Draw parts of models as boxes; 0: whole models, 1: their parts, 2: theirs.",
 )
 @click.option(
+    "--fold",
+    is_flag=True,
+    help="Draw layers and time steps that repeat once, with how often.",
+)
+@click.option(
     "--contract",
     is_flag=True,
     help="Draw each chain of nodes without branches as one box.",
+)
+@click.option(
+    "--no-collapse",
+    "is_whole",
+    is_flag=True,
+    help="Draw every node, of however big a graph.",
 )
 @click.option(
     "--limit",
@@ -95,7 +109,9 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     engine: LayoutEngine,
     timeout_s: float,
     depth: int | None,
+    fold: bool,
     contract: bool,
+    is_whole: bool,
     max_nodes: int,
     is_opened: bool,
     quiet: bool,
@@ -118,10 +134,15 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     if len(tasks) > 1:
         raise click.UsageError("a graph shows one backward pass: --task N, or last")
     graph = build_graph(trace, tasks[0])
-    if depth is not None:
-        graph = collapse_modules(graph, depth)
-    if contract:
-        graph = contract_chains(graph)
+    if is_whole or fold or contract or depth is not None:
+        graph = fold_repeats(graph) if fold else graph
+        graph = graph if depth is None else collapse_modules(graph, depth)
+        graph = contract_chains(graph) if contract else graph
+    else:
+        graph = overview(graph)
+        if graph.notes:
+            done = ", ".join(graph.notes)
+            note(f"of a big graph an overview: {done}; --no-collapse draws every node")
     graph = split_shared_leaves(limit_nodes(graph, max_nodes))
     if graph.omitted or graph.omitted_edges:
         note(

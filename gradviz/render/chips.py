@@ -9,12 +9,10 @@ import math
 from collections import Counter, defaultdict
 from typing import Final, NamedTuple
 
-from gradviz.analysis.graph import Graph, GraphNode
+from gradviz.analysis.graph import LEAF, Graph, GraphNode
 from gradviz.render import style
 from gradviz.render.text import MAX_TITLE, clean, count, duration, shape, shorten, width
 
-#: The nodes at which gradients end.
-LEAF: Final = "AccumulateGrad"
 #: A box shows so many of its leaves, the last chip says how many more there are.
 MAX_CHIPS: Final = 6
 CHIP_HEIGHT: Final = 16.0
@@ -64,14 +62,25 @@ def chip_text(leaf: GraphNode, uses: int, *, shows_time: bool) -> str:
     """Such as ``weight (48, 192) · 14``, or with its time instead of its shape."""
     size = next((shape(one.shape) for one in leaf.inputs if one is not None), "")
     if shows_time:
-        size = "" if leaf.took_ns is None else duration(leaf.took_ns)
+        size = "" if leaf.busy_ns is None else duration(leaf.busy_ns)
     name = shorten(clean(_short_name(leaf)), MAX_TITLE)
     parts = [f"{name} {size}".strip()]
-    parts += [] if leaf.order is None else [str(leaf.order)]
+    parts += [] if leaf.order is None else [numbers(leaf)]
     if leaf.omitted_edges:
         parts.append(f"{count(leaf.omitted_edges, 'edge')} left out")
     parts += [f"{TIMES}{uses}"] if uses > 1 else []
     return " · ".join(parts)
+
+
+def numbers(node: GraphNode) -> str:
+    """Its number; of several nodes the first and the last, a gap between as ``…``."""
+    if node.orders is None:
+        return ""
+    first, last = node.orders
+    if first == last:
+        return str(first)
+    is_gapless = last - first + 1 == node.num_nodes
+    return f"{first}{'-' if is_gapless else '…'}{last}"
 
 
 def chips_size(chips: tuple[Chip, ...]) -> tuple[float, float]:
@@ -93,7 +102,7 @@ def limited(chips: tuple[Chip, ...]) -> tuple[Chip, ...]:
 
 
 def _is_leaf(node: GraphNode) -> bool:
-    return node.name == LEAF and not node.members
+    return node.name == LEAF
 
 
 def _short_name(leaf: GraphNode) -> str:

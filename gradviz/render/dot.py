@@ -58,7 +58,9 @@ _EDGE: Final = {"color": style.LINE, "arrowsize": "0.6"}
 def digraph(scene: Scene, layout: BoxLayout | None = None) -> graphviz.Digraph:
     """The picture as DOT, with the places of `layout` if there is one."""
     places: Iterable[Point | None] = [None] * len(scene.boxes)
-    attributes = _GRAPH | {"label": label(scene.title, scene.subtitle, end=LEFT)}
+    attributes = _GRAPH | {
+        "label": label(scene.title, scene.subtitle, scene.notes, end=LEFT)
+    }
     if layout is not None:
         places = layout.centres
         attributes["dpi"] = str(DPI)

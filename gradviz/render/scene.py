@@ -6,14 +6,13 @@ written for `gradviz.render.svg` and `gradviz.render.dot`.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from gradviz.analysis.graph import Graph, GraphNode
-from gradviz.analysis.modules import stretches
+from gradviz.analysis.graph import LEAF, Graph, GraphNode
+from gradviz.analysis.modules import Stretch, stretches
 from gradviz.render import style
 from gradviz.render.chips import (
-    LEAF,
     TIMES,
     Chip,
     chip_text,
@@ -21,6 +20,7 @@ from gradviz.render.chips import (
     leaves_by_user,
     limited,
     num_uses,
+    numbers,
 )
 from gradviz.render.style import Outline
 from gradviz.render.text import (
@@ -31,6 +31,7 @@ from gradviz.render.text import (
     place,
     shape,
     shorten,
+    shorten_front,
     width,
 )
 from gradviz.render.tooltip import tooltip, which
@@ -40,6 +41,8 @@ ColourBy: TypeAlias = Literal["device", "time"]
 #: Pictures of more nodes are for an overview.
 MAX_DETAILED: Final = 3_000
 PADDING: Final = 9.0
+#: Longer names of files lose their begin.
+MAX_PLACE: Final = 24
 
 
 class Box(NamedTuple):
@@ -102,6 +105,7 @@ class Scene(NamedTuple):
     Attributes:
         title: What it is.
         subtitle: How much of it.
+        notes: What was done to show less of it; empty if nothing was.
         boxes: One for each node of the graph, in its order, but for the leaves that
             are chips in others.
         edges: Pairs of positions in `boxes`.
@@ -120,6 +124,7 @@ class Scene(NamedTuple):
     scale: tuple[str, str] | None
     is_detailed: bool
     frames: tuple[ModuleFrame, ...] = ()
+    notes: str = ""
 
 
 def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
@@ -166,13 +171,26 @@ def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
         scale=scale,
         is_detailed=is_detailed,
         frames=tuple(
-            ModuleFrame(
-                shorten(clean(stretch.module), MAX_TITLE),
-                tuple(place_of[one] for one in stretch.members if one in place_of),
-            )
+            _frame(nodes, stretch, place_of)
             for stretch in (stretches(graph) if is_detailed else ())
         ),
+        notes=_notes(graph),
     )
+
+
+def _frame(
+    nodes: Sequence[GraphNode], stretch: Stretch, place_of: Mapping[int, int]
+) -> ModuleFrame:
+    inner = (nodes[one].repeats for one in stretch.members if nodes[one].name != LEAF)
+    label = shorten_front(clean(stretch.module), MAX_TITLE)
+    return ModuleFrame(
+        _repeated(label, min(inner, default=1)),
+        tuple(place_of[one] for one in stretch.members if one in place_of),
+    )
+
+
+def _repeated(text: str, times: int) -> str:
+    return f"{text} {TIMES}{times:,}" if times > 1 else text
 
 
 def _box(
@@ -182,9 +200,9 @@ def _box(
     is_detailed: bool,
     chips: tuple[Chip, ...],
 ) -> Box:
-    title = shorten(clean(node.name), MAX_TITLE)
+    title = _title(node)
     subtitle = _details(node, colour_by) if is_detailed else ""
-    badge = "" if node.order is None else str(node.order)
+    badge = numbers(node)
     badge_width = 12 + max(len(badge), 1) * 7.5 if badge else 0.0
     text_width = max(width(title, style.TEXT_SIZE), width(subtitle, style.SMALL_SIZE))
     chips = limited(chips)
@@ -228,13 +246,19 @@ def _look(
     return colour, fill, "plain" if node.status == "completed" else "alarm"
 
 
+def _title(node: GraphNode) -> str:
+    """What it is called; of a path the end, which tells more than its begin."""
+    name = shorten_front(clean(node.name), MAX_TITLE) if node.members else node.name
+    return _repeated(shorten(clean(name), MAX_TITLE), node.repeats)
+
+
 def _details(node: GraphNode, colour_by: ColourBy) -> str:
     """The second line of a box: what it raised, or the shape or the time, and so on."""
     if node.status == "failed":
         return shorten(clean(node.error or "failed"), MAX_TITLE)
     parts = []
     if colour_by == "time":
-        parts += [] if node.took_ns is None else [duration(node.took_ns)]
+        parts += [] if node.busy_ns is None else [duration(node.busy_ns)]
         if node.processor_wait_ns and node.usual_ns and node.num_alike > 1:
             parts.append(f"usually {duration(node.usual_ns)}")
     elif node.parameters:
@@ -242,16 +266,29 @@ def _details(node: GraphNode, colour_by: ColourBy) -> str:
         parts += ["…"] if len(node.parameters) > 1 else []
     else:
         first = next((one for one in node.inputs if one is not None), None)
-        parts += [] if first is None else [shape(first.shape)]
-    if node.location and colour_by == "device" and node.name != LEAF:
-        parts.append(shorten(clean(place(node.location)), 24))
+        parts += [shape(first.shape)] if first and not node.is_part else []
+    is_line_told = node.name != LEAF and not node.is_part
+    if node.location and colour_by == "device" and is_line_told:
+        parts.append(clean(place(node.location, MAX_PLACE)))
     if node.copies > 1:
         parts.append(f"{TIMES}{node.copies}")
     if node.members:
-        parts.append(count(node.num_nodes, "node"))
+        parts += _of_several(node, colour_by)
     if node.omitted_edges:
         parts.append(f"{count(node.omitted_edges, 'edge')} left out")
     return " · ".join(parts)
+
+
+def _of_several(node: GraphNode, colour_by: ColourBy) -> list[str]:
+    """How many nodes and parameters a box stands for, and how long they took."""
+    parts = []
+    if node.is_part:
+        parts.append(count(node.num_nodes, "node"))
+    if num_parameters := node.num_parameters:
+        parts.append(count(num_parameters, "parameter"))
+    if node.busy_ns is not None and colour_by != "time":
+        parts.append(duration(node.busy_ns))
+    return parts
 
 
 def size(graph: Graph) -> str:
@@ -272,6 +309,11 @@ def _subtitle(graph: Graph) -> str:
         parts.append(f"{count(graph.omitted_edges, 'edge')} left out")
     parts.append("numbers: execution order")
     return " · ".join(parts)
+
+
+def _notes(graph: Graph) -> str:
+    text = ", ".join(graph.notes)
+    return text[:1].upper() + text[1:]
 
 
 def _marks(nodes: Sequence[GraphNode]) -> tuple[LegendEntry, ...]:
@@ -300,7 +342,7 @@ def _by_time(
     thread lost in one of them is nobody's cost.
     """
     times = {
-        node.id: node.took_ns
+        node.id: node.busy_ns
         if node.usual_ns is None or node.num_alike < 2
         else node.usual_ns
         for node in nodes

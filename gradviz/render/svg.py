@@ -14,6 +14,7 @@ from gradviz.render.text import width
 
 MARGIN: Final = 24.0
 TITLE_HEIGHT: Final = 48.0
+NOTES_HEIGHT: Final = 17.0
 SWATCH: Final = 14.0
 RAMP_WIDTH: Final = 120.0
 MIN_WIDTH: Final = 360.0
@@ -35,13 +36,15 @@ _ARROW: Final = (
 def svg(scene: Scene, layout: BoxLayout) -> bytes:
     """The picture as an SVG file."""
     legend, legend_width, legend_height = _legend(scene)
-    top = MARGIN + TITLE_HEIGHT + legend_height
+    head = TITLE_HEIGHT + (NOTES_HEIGHT if scene.notes else 0.0)
+    top = MARGIN + head + legend_height
     inner = max(
         layout.width,
         MIN_WIDTH,
         legend_width,
         width(scene.title, style.TITLE_SIZE, bold=True),
         width(scene.subtitle, style.TEXT_SIZE),
+        width(scene.notes, style.TEXT_SIZE),
     )
     left = MARGIN + (inner - layout.width) / 2
     looks = _Looks()
@@ -51,7 +54,8 @@ def svg(scene: Scene, layout: BoxLayout) -> bytes:
         _ARROW,
         element("text", scene.title, class_="title", x=MARGIN, y=MARGIN + 12),
         element("text", scene.subtitle, class_="faint", x=MARGIN, y=MARGIN + 31),
-        group(legend, x=MARGIN, y=MARGIN + TITLE_HEIGHT),
+        *_notes(scene),
+        group(legend, x=MARGIN, y=MARGIN + head),
         f'<g transform="translate({number(left)} {number(top)})">',
         *(_frame_border(place) for _, place in frames),
         '<g class="edges">',
@@ -71,6 +75,12 @@ def svg(scene: Scene, layout: BoxLayout) -> bytes:
         parts,
         _STYLE + looks.rules(),
     )
+
+
+def _notes(scene: Scene) -> list[str]:
+    if not scene.notes:
+        return []
+    return [element("text", scene.notes, class_="faint", x=MARGIN, y=MARGIN + 48)]
 
 
 # --- frames ---------------------------------------------------------------------

@@ -53,6 +53,11 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else text[: max(length - 1, 0)] + "…"
 
 
+def shorten_front(text: str, length: int) -> str:
+    """At most the last `length` characters of `text`, with an ellipsis before them."""
+    return text if len(text) <= length else "…" + text[len(text) - length + 1 :]
+
+
 @functools.lru_cache(maxsize=1 << 14)
 def width(text: str, size: float, *, bold: bool = False) -> float:
     """Roughly how wide `text` is in a sans-serif font of `size`, never too little.
@@ -118,6 +123,10 @@ def operation(name: str) -> str:
     return re.sub(r"Backward\d*$", "", name) or name
 
 
-def place(location: str) -> str:
-    """The file and line of a ``path:line``, without the folders."""
-    return location.replace("\\", "/").rpartition("/")[2]
+def place(location: str, length: int | None = None) -> str:
+    """The file and line of a ``path:line``, without the folders.
+
+    A file whose name makes it longer than `length` loses the begin of it, not the line.
+    """
+    name = location.replace("\\", "/").rpartition("/")[2]
+    return name if length is None else shorten_front(name, length)

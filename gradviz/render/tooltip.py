@@ -10,6 +10,7 @@ from gradviz.trace.processor_time import SHORT_NS
 #: More are not written out.
 MAX_INPUTS: Final = 16
 MAX_MEMBERS: Final = 16
+MAX_NAMES: Final = 6
 
 
 def tooltip(node: GraphNode) -> str:
@@ -48,6 +49,14 @@ def _origin(node: GraphNode) -> list[str]:
         lines.append(f"created at {node.location}")
     if node.module:
         lines.append(f"made by {node.module}")
+    if node.repeats > 1:
+        lines.append(f"comes {node.repeats:,} times, one after the other")
+    if node.num_parameters:
+        names = [name for leaf in node.leaves for name in leaf.parameters[:1]]
+        more = ", …" if len(names) > MAX_NAMES else ""
+        names = [shorten(name, MAX_TITLE) for name in names[:MAX_NAMES]]
+        numbers = count(node.num_parameters, "parameter")
+        lines.append(f"leads to {numbers}: {', '.join(names)}{more}")
     if node.parameters:
         lines.append(f"adds up the gradient of {' = '.join(node.parameters)}")
     return lines
@@ -57,6 +66,10 @@ def _run(node: GraphNode) -> list[str]:
     """What the backward pass did with it."""
     if node.order is None:
         lines = ["did not run"]
+    elif node.orders is not None and node.orders[0] < node.orders[1]:
+        first, last = node.orders
+        lines = [f"numbers {first} to {last}, beginning on thread {node.thread}"]
+        lines.append(f"started {duration(node.start_ns or 0)} after the first node")
     else:
         what = "captured" if node.status == "captured" else "ran"
         lines = [
@@ -66,6 +79,8 @@ def _run(node: GraphNode) -> list[str]:
     if node.took_ns is not None:
         ends = ", from the first start to the last end" if node.members else ""
         lines.append(f"took {duration(node.took_ns)}{ends}")
+    if node.members and node.busy_ns is not None:
+        lines.append(f"its nodes took {duration(node.busy_ns)} together")
     if node.thread_time_ns is not None and (node.took_ns or 0) >= SHORT_NS:
         lines.append(f"its thread was running for {duration(node.thread_time_ns)}")
     if node.processor_wait_ns:

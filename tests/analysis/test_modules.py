@@ -2,7 +2,14 @@ import msgspec
 import pytest
 
 from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
-from gradviz.analysis.modules import collapse_modules, stretches
+from gradviz.analysis.modules import (
+    collapse_modules,
+    max_depth,
+    num_boxes,
+    stretches,
+)
+from gradviz.analysis.simplification import split_shared_leaves
+from gradviz.trace.model import InputDefinition
 
 
 def make_node(place, module, **changes):
@@ -134,3 +141,81 @@ def test_collapsing_makes_no_cycle():
     drawn = collapse_modules(graph, 1)
 
     assert all(producer < consumer for producer, consumer in pairs_of(drawn))
+
+
+def test_containers_do_not_count_as_depth():
+    graph = chain("N.parts.0", "N.parts.0", "N.parts.1.x", "N.parts.1.y", "N.b.x")
+    graph = msgspec.structs.replace(graph, containers=frozenset({"N.parts"}))
+
+    drawn = collapse_modules(graph, 1)
+
+    assert [node.name for node in drawn.nodes] == ["N.parts.0", "N.parts.1"]
+    assert [num_boxes(graph, depth) for depth in range(3)] == [1, 2, 3]
+    assert max_depth(graph) == 3
+
+
+def test_leaves_that_all_calls_of_a_module_share_are_in_its_last_box_to_run():
+    """Two calls of a cell with one weight, and an op of the model between."""
+    modules = ("cell", "cell", "", "cell", "cell", "cell")
+    ways = [(0, 1), (0, 5), (1, 2), (2, 3), (3, 4), (3, 5), (4, 5)]
+    graph = make_graph(modules, ways)
+
+    drawn = collapse_modules(graph, 0)
+
+    assert [node.num_nodes for node in drawn.nodes] == [2, 1, 3]
+    assert pairs_of(drawn) == [(0, 1), (1, 2)]
+    assert [[leaf.id for leaf in node.leaves] for node in drawn.nodes] == [
+        [95],
+        [],
+        [95],
+    ]
+
+
+def test_a_call_of_one_node_is_a_box_if_its_leaf_is_in_another():
+    graph = make_graph(("w", "", "w", "w"), [(0, 1), (0, 3), (1, 2), (2, 3)])
+
+    drawn = collapse_modules(graph, 0)
+
+    assert [(node.name, node.num_nodes) for node in drawn.nodes] == [
+        ("w", 1),
+        ("Op1", 1),
+        ("w", 2),
+    ]
+
+
+def test_a_leaf_of_two_modules_is_drawn_itself():
+    graph = make_graph(
+        ("a", "a", "b", "b", ""), [(0, 1), (1, 2), (1, 4), (3, 4), (2, 3)]
+    )
+
+    drawn = collapse_modules(graph, 0)
+
+    assert [node.name for node in drawn.nodes] == ["a", "b", "Op4"]
+
+
+def test_no_collapsed_box_is_drawn_twice():
+    """A part at which the graph ends, used from the begin and the end of a chain."""
+    modules = ("", "", "", "", "", "", "a", "a")
+    ways = [*((i, i + 1) for i in range(7)), (0, 6)]
+    drawn = collapse_modules(make_graph(modules, ways), 0)
+
+    assert split_shared_leaves(drawn) == drawn
+
+
+def test_a_box_knows_how_many_parameters_it_leads_to():
+    graph = make_graph(("a", "a", "a"), [(0, 1), (0, 2)])
+    weight = msgspec.structs.replace(
+        graph.nodes[2],
+        parameters=("a.weight",),
+        inputs=(InputDefinition((4, 3), "float32", "cpu"),),
+    )
+    graph = msgspec.structs.replace(graph, nodes=(*graph.nodes[:2], weight))
+
+    assert collapse_modules(graph, 0).nodes[0].num_parameters == 12
+
+
+def test_a_box_knows_its_first_and_last_number_and_what_its_nodes_took(model):
+    box = collapse_modules(model, 2).nodes[1]
+
+    assert (box.orders, box.busy_ns, box.took_ns) == ((1, 7), 15, 65)
+    assert box.is_part

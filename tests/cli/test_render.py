@@ -85,6 +85,24 @@ def test_the_parts_of_a_model_are_framed_or_drawn_as_boxes(call, tmp_path) -> No
     assert "AddmmBackward0" not in shown
 
 
+def test_of_a_big_graph_an_overview_is_drawn_unless_all_is_asked_for(call, tmp_path):
+    layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(40))
+    x = gv.ones(3, 2)
+    with gv.record(tmp_path / "model.gvt"):
+        for layer in layers:
+            x = layer(x).tanh()
+        x.sum().backward()
+
+    overview = call("render", "graph", "-o", "-")
+    whole = call("render", "graph", "-o", "-", "--no-collapse")
+
+    assert "--no-collapse" in overview.stderr
+    assert "What repeats is drawn once" in overview.stdout
+    assert ">TanhBackward0 \N{MULTIPLICATION SIGN}40</text>" in overview.stdout
+    assert "What repeats" not in whole.stdout
+    assert len(re.findall(">TanhBackward0</text>", whole.stdout)) == 40
+
+
 def test_what_a_limit_leaves_out_is_said_in_the_picture_and_beside_it(call, tmp_path):
     record_chain(tmp_path / "chain.gvt")
 

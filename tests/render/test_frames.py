@@ -111,3 +111,14 @@ def test_a_hostile_name_of_a_part_stays_text(model, hostile):
     tags = {one.tag.removeprefix(SVG) for one in ET.fromstring(picture).iter()}
     assert tags.isdisjoint({"script", "image", "img", "a"})
     assert "injected" not in [word.strip('"[];=') for word in picture.decode().split()]
+
+
+def test_a_frame_says_how_often_what_is_in_it_repeats(make_graph, make_node):
+    nodes = tuple(
+        make_node(place, id=100 - place, module="cell", repeats=20)
+        for place in range(2)
+    )
+
+    (frame,) = build_scene(make_graph(2, [(0, 1)], nodes=nodes)).frames
+
+    assert frame.label == "cell \N{MULTIPLICATION SIGN}20"

@@ -140,7 +140,7 @@ def test_a_box_of_several_nodes_says_how_many_and_which(make_graph):
     assert "20 nodes in 1 box" in texts(picture)[1]
     assert texts(picture)[-2:] == [
         "MulBackward0 → … → MulBackward0",
-        "(32, 10) · main.py:7 · 20 nodes",
+        "20 nodes · 21 µs",
     ]
     (tooltip,) = (one for one in tooltips(picture) if one and "device" in one)
     assert tooltip.splitlines()[0] == "MulBackward0 → … → MulBackward0, 20 nodes"

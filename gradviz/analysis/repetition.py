@@ -1,0 +1,240 @@
+"""Layers and time steps that come again and again, drawn once.
+
+Note [Repeats]
+~~~~~~~~~~~~~~
+In the order of ids, which sorts the graph (see Note [Stretches]), equal layers are a
+stretch of nodes that comes several times, each right after the other. Two nodes are
+equal if they have the same name, device and inputs and ended alike. Two layers are if
+their nodes are, the edges among them and to leaves of the same kinds, and those to the
+next layer, of which there are some. The last one may lack edges, and lead to leaves
+where the others lead to the next: it was the first of the forward pass. So they are
+found by comparing the sequence of what nodes are like with itself, moved by one node,
+by two, and so on.
+
+Where a layer begins cannot be told from that: "abcabcab" may be "abc" twice and "ab",
+or "a", "bca" twice and "b". It begins where as many layers as possible are whole, and
+of such places where the module changes most: not within a block.
+
+The nodes at the same place of each layer become one, edges between two layers go, and
+all others stay. In the order of the first layer's nodes no edge points back, so no
+cycle comes of it.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from gradviz.analysis.graph import Graph, GraphNode
+from gradviz.analysis.simplification import as_one, inner_nodes, merge_nodes, noted
+from gradviz.trace.table import Column
+
+#: What comes less often is drawn as often as it comes.
+MIN_REPEATS: Final = 3
+#: Layers of more nodes are not compared.
+MAX_PERIOD: Final = 1_024
+#: Layers may consist of layers that repeat.
+MAX_ROUNDS: Final = 3
+
+
+class _Repeat(NamedTuple):
+    """Places in a sequence, from `start` on: `times` stretches of `period`."""
+
+    start: int
+    period: int
+    times: int
+
+
+def fold_repeats(graph: Graph) -> Graph:
+    """Draw what repeats once; see Note [Repeats]."""
+    for _ in range(MAX_ROUNDS):
+        order = sorted(inner_nodes(graph), key=lambda index: -graph.nodes[index].id)
+        found = _repeats(graph, order)
+        if not found:
+            break
+        graph = noted(_folded(graph, order, found), graph, "what repeats is drawn once")
+    return graph
+
+
+def _folded(graph: Graph, order: Sequence[int], found: Sequence[_Repeat]) -> Graph:
+    # Of each position which repeat, which layer of it, and which place in the layer.
+    home: dict[int, tuple[int, int, int]] = {}
+    for which, (start, period, times) in enumerate(found):
+        for offset in range(period * times):
+            home[order[start + offset]] = (which, *divmod(offset, period))
+    alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for index in sorted(home, key=lambda index: home[index][1]):
+        which, _, place = home[index]
+        alike[which, place].append(index)
+    for leaf, ways in _ways_to_leaves(graph).items():
+        layers = {home.get(user, (-1, -1, -1))[:2] for user, _ in ways}
+        if len(layers) == 1 and (-1, -1) not in layers:
+            places = tuple((home[user][2], output) for user, output in ways)
+            alike[(*layers.pop()[:1], places)].append(leaf)
+    boxes = [
+        (sorted(own), _together([graph.nodes[member] for member in own]))
+        for own in alike.values()
+        if len(own) > 1
+    ]
+    edges = [
+        edge
+        for edge in graph.edges
+        if edge.producer not in home
+        or edge.consumer not in home
+        or home[edge.producer][0] != home[edge.consumer][0]
+        or home[edge.producer][1] == home[edge.consumer][1]
+    ]
+    return merge_nodes(graph, boxes, edges)
+
+
+def _together(nodes: Sequence[GraphNode]) -> GraphNode:
+    """One node for those at the same place of each layer, the first that ran first."""
+    first = nodes[0]
+    return as_one(
+        nodes,
+        name=_range([node.name for node in nodes]),
+        module=_range([node.module for node in nodes]),
+        parameters=(_range([node.parameters[0] for node in nodes]),)
+        if all(node.parameters for node in nodes)
+        else (),
+        repeats=len(nodes) * first.repeats,
+    )
+
+
+def _range(paths: Sequence[str]) -> str:
+    """What paths have in common: ``Net.layers.0-5`` of layers 0 to 5."""
+    if len(set(paths)) == 1:
+        return paths[0]
+    names = [path.split(".") for path in paths]
+    common = []
+    for parts in zip(*names, strict=False):
+        different = set(parts)
+        if len(different) == 1:
+            common.append(parts[0])
+        elif all(part.isdecimal() and len(part) < 10 for part in parts):
+            numbers = sorted(map(int, parts))
+            common.append(f"{numbers[0]}-{numbers[-1]}")
+        else:
+            common.append("*")
+    return ".".join(common)
+
+
+def _repeats(graph: Graph, order: Sequence[int]) -> list[_Repeat]:
+    """What repeats, none of it overlapping, in the order of nodes."""
+    likeness = _likeness(graph, order)
+    taken = np.zeros(len(order), np.bool_)
+    place = {index: at for at, index in enumerate(order)}
+    leads_to: dict[int, list[tuple[int, object]]] = defaultdict(list)
+    for edge in graph.edges:
+        at = place.get(edge.consumer, -1)
+        way = edge.input_nr if at >= 0 else _kind(graph.nodes[edge.consumer])
+        leads_to[place[edge.producer]].append((at, way))
+    found = []
+    for start, end, period in _candidates(likeness):
+        free = np.flatnonzero(~taken[start:end]) + start
+        if len(free) < MIN_REPEATS * period or free[-1] - free[0] >= len(free):
+            continue
+        begin = _begin(graph, order, int(free[0]), int(free[-1]) + 1, period)
+        some = _Repeat(begin, period, (int(free[-1]) + 1 - begin) // period)
+        for one in _same_edges(leads_to, some):
+            found.append(one)
+            taken[one.start : one.start + one.period * one.times] = True
+    return sorted(found)
+
+
+def _likeness(graph: Graph, order: Sequence[int]) -> Column:
+    """For each node a number, the same for equal ones."""
+    numbers: dict[tuple[object, ...], int] = {}
+    kinds = (_kind(graph.nodes[at]) for at in order)
+    return np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds])
+
+
+def _kind(node: GraphNode) -> tuple[object, ...]:
+    return (
+        node.name if not node.members else tuple(one.name for one in node.members),
+        node.device,
+        node.status,
+        node.inputs,
+        node.omitted_edges,
+        node.repeats,
+    )
+
+
+def _candidates(likeness: Column) -> list[tuple[int, int, int]]:
+    """From where to where it repeats, and the period: what saves most first."""
+    found = []
+    for period in range(1, min(MAX_PERIOD, len(likeness) // MIN_REPEATS) + 1):
+        same = np.zeros(len(likeness) - period + 2, np.int8)
+        same[1:-1] = likeness[period:] == likeness[:-period]
+        change = np.diff(same)
+        starts, ends = np.flatnonzero(change == 1), np.flatnonzero(change == -1)
+        long = ends - starts >= (MIN_REPEATS - 1) * period
+        for start, end in zip(starts[long].tolist(), ends[long].tolist(), strict=True):
+            saved = (end - start) // period * period
+            found.append((-saved, period, start, end + period))
+    return [(start, end, period) for _, period, start, end in sorted(found)]
+
+
+def _begin(
+    graph: Graph, order: Sequence[int], start: int, end: int, period: int
+) -> int:
+    """Where the first layer begins; see Note [Repeats]."""
+
+    def depth_of_cut(begin: int) -> int:
+        """How many names the modules on both sides of a boundary have in common."""
+        both = (
+            graph.nodes[order[at]].module.split(".")
+            for at in (begin + period - 1, begin + period)
+        )
+        same = 0
+        for one, other in zip(*both, strict=False):
+            if one != other:
+                break
+            same += 1
+        return same
+
+    spare = (end - start) % period
+    return min(range(start, start + spare + 1), key=depth_of_cut)
+
+
+def _same_edges(
+    leads_to: dict[int, list[tuple[int, object]]], repeat: _Repeat
+) -> list[_Repeat]:
+    """Those layers of a repeat, each after the other, that have the same edges too."""
+    start, period, times = repeat
+    within: list[set[tuple[int, int, object]]] = [set() for _ in range(times)]
+    to_next: list[set[tuple[int, int, object]]] = [set() for _ in range(times)]
+    for offset in range(period * times):
+        layer, place = divmod(offset, period)
+        for consumer, way in leads_to[start + offset]:
+            to_layer, to_place = divmod(consumer - start, period)
+            if consumer < 0 or to_layer == layer:
+                within[layer].add((place, -1 if consumer < 0 else to_place, way))
+            elif 0 <= to_layer < times:
+                at = to_place + (to_layer - layer) * period
+                to_next[layer].add((place, at, way))
+    found = []
+    first = 0
+    for layer in range(1, times + 1):
+        is_next = layer < times and to_next[layer - 1] == to_next[first] != set()
+        if is_next and within[layer] == within[first]:
+            continue
+        among = {edge for edge in within[layer] if edge[1] >= 0} if is_next else set()
+        end = layer + (is_next and among <= within[first])
+        if end - first >= MIN_REPEATS:
+            found.append(_Repeat(start + first * period, period, end - first))
+        first = layer
+    return found
+
+
+def _ways_to_leaves(graph: Graph) -> dict[int, list[tuple[int, int]]]:
+    """Of each leaf, which nodes lead to it, and by which of their edges."""
+    inner = inner_nodes(graph)
+    ways: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    num_edges: Counter[int] = Counter()
+    for edge in graph.edges:
+        if edge.consumer not in inner:
+            ways[edge.consumer].append((edge.producer, num_edges[edge.producer]))
+        num_edges[edge.producer] += 1
+    return ways

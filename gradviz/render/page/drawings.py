@@ -8,11 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from gradviz.analysis.graph import Graph, build_graph
-from gradviz.analysis.modules import collapse_modules
-from gradviz.analysis.simplification import limit_nodes, split_shared_leaves
+from gradviz.analysis.modules import collapse_modules, max_depth, num_boxes
+from gradviz.analysis.simplification import inner_nodes, limit_nodes
+from gradviz.render.chips import leaves_by_user
 from gradviz.render.layout import place as lay_out
 from gradviz.render.page.columns import RowPlaces, TextTable
-from gradviz.render.page.tables import BoxTable, MemberTable, PointTable, WayTable
+from gradviz.render.page.tables import (
+    BoxTable,
+    ChipTable,
+    MemberTable,
+    PointTable,
+    WayTable,
+)
 from gradviz.render.scene import build_scene
 from gradviz.trace.model import Trace
 
@@ -48,6 +55,7 @@ class Drawing(NamedTuple):
 
     header: DrawingHeader
     boxes: BoxTable
+    chips: ChipTable
     members: MemberTable
     ways: WayTable
     points: PointTable
@@ -80,35 +88,47 @@ def levels(graph: Graph) -> Iterator[tuple[int | None, Graph]]:
 
     Of a graph that is too big at every depth some of the nodes.
     """
-    modules = {node.module for node in graph.nodes if node.module}
-    num_boxes = 0
-    for depth in range(1 + max((one.count(".") for one in modules), default=-1)):
-        collapsed = collapse_modules(graph, depth)
-        if num_boxes < len(collapsed.nodes) <= min(MAX_BOXES, len(graph.nodes) - 1):
-            num_boxes = len(collapsed.nodes)
-            yield depth, collapsed
-    if not num_boxes or len(graph.nodes) <= MAX_BOXES:
+    num_inner = len(inner_nodes(graph))
+    before = 0
+    for depth in range(max_depth(graph) + 1):
+        num = num_boxes(graph, depth)
+        if before < num < num_inner and num <= MAX_BOXES:
+            before = num
+            yield depth, collapse_modules(graph, depth)
+    if not before or len(graph.nodes) <= MAX_BOXES:
         yield None, limit_nodes(graph, MAX_BOXES)
 
 
 def _draw(
     graph: Graph, number: int, depth: int | None, nodes: RowPlaces, texts: TextTable
 ) -> Drawing:
-    graph = split_shared_leaves(graph)
-    boxes = build_scene(graph).boxes
-    pairs = [(edge.producer, edge.consumer) for edge in graph.edges]
-    layout = lay_out([(box.width, box.height) for box in boxes], pairs)
+    leaves = leaves_by_user(graph)
+    chips = {leaf for own in leaves.values() for leaf in own}
+    drawn = [place for place in range(len(graph.nodes)) if place not in chips]
+    scene = build_scene(graph)
+    layout = lay_out([(box.width, box.height) for box in scene.boxes], scene.edges)
     x, y = _columns(2, layout.centres)
-    width, height = _columns(2, [(box.width, box.height) for box in boxes])
+    width, height = _columns(2, [(box.width, box.height) for box in scene.boxes])
     box_of, member = _columns(
         2,
         [
-            (place, one.id)
-            for place, node in enumerate(graph.nodes)
-            for one in node.members or (node,)
+            (box, one.id)
+            for box, place in enumerate(drawn)
+            for whole in (place, *leaves.get(place, ()))
+            for one in graph.nodes[whole].members or (graph.nodes[whole],)
         ],
     )
-    producer, consumer = _columns(2, pairs)
+    chip_box, chip_node, chip_text = _columns(
+        3,
+        [
+            (box, graph.nodes[leaf].id, texts.place(chip.text))
+            for box, place in enumerate(drawn)
+            for leaf, chip in zip(
+                leaves.get(place, ()), scene.boxes[box].chips, strict=False
+            )  # of very many leaves the last chip stands for several
+        ],
+    )
+    producer, consumer = _columns(2, scene.edges)
     return Drawing(
         header=DrawingHeader(
             task=number,
@@ -118,15 +138,17 @@ def _draw(
             omitted=graph.omitted,
         ),
         boxes=BoxTable(
-            node=nodes.of(np.array([node.id for node in graph.nodes], np.int64)),
+            node=nodes.of(np.array([graph.nodes[one].id for one in drawn], np.int64)),
             x=x,
             y=y,
             width=width,
             height=height,
-            title=texts.places([box.title for box in boxes]),
-            subtitle=texts.places([box.subtitle for box in boxes]),
-            num_nodes=np.array([node.num_nodes for node in graph.nodes], np.int64),
+            badge=texts.places([box.badge for box in scene.boxes]),
+            title=texts.places([box.title for box in scene.boxes]),
+            subtitle=texts.places([box.subtitle for box in scene.boxes]),
+            num_nodes=np.array([graph.nodes[one].num_nodes for one in drawn], np.int64),
         ),
+        chips=ChipTable(chip_box, nodes.of(chip_node), chip_text),
         members=MemberTable(box_of, nodes.of(member)),
         ways=WayTable(
             producer,

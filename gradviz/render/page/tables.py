@@ -164,7 +164,8 @@ class CostTable(NamedTuple):
 class BoxTable(NamedTuple):
     """Boxes of a drawing, by their centres, in pixels.
 
-    `node` is the first that a box stands for; `title` and `subtitle` are texts.
+    `node` is the first that a box stands for; `badge`, `title` and `subtitle` are
+    texts. The badge has the numbers of its nodes in the order of execution.
     """
 
     node: Column
@@ -172,13 +173,22 @@ class BoxTable(NamedTuple):
     y: Column
     width: Column
     height: Column
+    badge: Column
     title: Column
     subtitle: Column
     num_nodes: Column
 
 
+class ChipTable(NamedTuple):
+    """Leaves, drawn at the lower end of the boxes that lead to them, in this order."""
+
+    box: Column
+    node: Column
+    text: Column
+
+
 class MemberTable(NamedTuple):
-    """Which nodes a box stands for."""
+    """Which nodes a box stands for, those of its chips included."""
 
     box: Column
     node: Column

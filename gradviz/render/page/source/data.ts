@@ -35,7 +35,11 @@ const TABLES = {
 } as const;
 
 const DRAWING_TABLES = {
-  boxes: ["node", "x", "y", "width", "height", "title", "subtitle", "num_nodes"],
+  boxes: [
+    ...["node", "x", "y", "width", "height"] as const,
+    ...["badge", "title", "subtitle", "num_nodes"] as const,
+  ],
+  chips: ["box", "node", "text"],
   members: ["box", "node"],
   ways: ["producer", "consumer", "end"],
   points: ["x", "y"],

@@ -37,6 +37,7 @@ from gradviz.diagnostics import find_nan as find_nan
 from gradviz.diagnostics import graph_size as graph_size
 from gradviz.diagnostics import live_graphs as live_graphs
 from gradviz.diagnostics import why_none as why_none
+from gradviz.drawing import draw as draw
 from gradviz.errors import OutOfMemoryError as OutOfMemoryError
 from gradviz.nn.files import load as load
 from gradviz.nn.files import save as save

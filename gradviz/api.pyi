@@ -622,6 +622,7 @@ def divide(
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 
 double: DType
+from gradviz.drawing import draw as draw
 
 def dropout(input: Tensor, p: builtins.float, train: builtins.bool) -> Tensor: ...
 def dsplit(
@@ -2155,6 +2156,7 @@ __all__ = [
     "divide",
     "dot",
     "double",
+    "draw",
     "dropout",
     "dsplit",
     "dstack",

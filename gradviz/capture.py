@@ -269,6 +269,19 @@ class Recording:
             self._flight.dump_because("exception")
         self.close()
 
+    def _repr_svg_(self) -> str | None:
+        """What threads did in its passes; None while it goes on, or without any."""
+        if not self._is_closed or not self.counts.tasks:
+            return None
+        try:
+            # Loaded where it is needed: it brings all that draws.
+            picture: str = importlib.import_module("gradviz.drawing").timeline_picture(
+                self.trace
+            )
+        except UserError:  # the file is gone, say: a notebook shows the text
+            return None
+        return picture
+
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else "open"
         return f"<Recording {str(self.path) if self.path else 'in memory'!r}: {state}>"

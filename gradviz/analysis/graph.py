@@ -48,7 +48,8 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
         topological_nr: Length of its longest path to a leaf.
         inputs: What it expects at each input, None where it accepts anything.
         location: ``path:line`` that created it, empty if unknown or several.
-        order: Its place in the execution order, from 0; None if it did not run.
+        order: Its place in the execution order, from 0; None if it did not run. In a
+            graph that no pass ran, its place in the order that is predicted.
         thread: Where it ran, None if it did not.
         start_ns: Relative to the start of the pass's first node; None if not run.
         end_ns: When it completed or raised; None if it did neither.
@@ -69,6 +70,8 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
         num_alike: In how many passes of this one's shape it completed.
         usual_ns: How long it took there, as median (of several nodes, together); None
             if that is not known.
+        saved_by: The node that keeps it, where it is no node but a tensor that one has
+            saved; None of a node.
     """
 
     id: int
@@ -96,11 +99,17 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
     processor_wait_ns: int = 0
     num_alike: int = 0
     usual_ns: int | None = None
+    saved_by: int | None = None
 
     @property
     def num_nodes(self) -> int:
         """How many nodes of the pass it stands for."""
-        return max(len(self.members), 1)
+        return max(len(self.members), 1) if self.saved_by is None else 0
+
+    @property
+    def is_predicted(self) -> bool:
+        """Whether it has not run, and `order` is its place in the order predicted."""
+        return self.order is not None and self.start_ns is None
 
     @property
     def is_part(self) -> bool:
@@ -154,10 +163,10 @@ class GraphEdge(msgspec.Struct, frozen=True, gc=False):
 
 
 class Graph(msgspec.Struct, frozen=True, kw_only=True):
-    """The graph of one pass.
+    """The graph of one pass, or of tensors before any.
 
     Attributes:
-        task: The pass.
+        task: The pass, -1 for none.
         nodes: Those that ran, in order, then those only reached.
         edges: Sorted by producer, in the order of its outputs.
         omitted: Nodes that were left out, because there are too many; of those that
@@ -166,7 +175,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
         omitted_edges: Edges that were left out, of nodes that are there or not.
         containers: Paths of modules that were never called and only hold others, as a
             ModuleList does.
-        notes: What was done to show less of it, a few words each.
+        notes: What else is to be said: what was done to show less, what is not there.
     """
 
     task: int

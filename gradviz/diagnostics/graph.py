@@ -10,6 +10,7 @@ from gradviz.engine import anomaly
 from gradviz.engine.node import Node
 from gradviz.ops.recording.op_node import OpNode
 from gradviz.ops.recording.plan import CONSTANT, RESULT
+from gradviz.ops.recording.shown_saved import shown_name
 from gradviz.ops.recording.variable import device_of, raw
 
 
@@ -32,10 +33,13 @@ class Saved(NamedTuple):
         array: The array.
         maker: The node of the op that computed it; None if that is a leaf, no tensor
             of the graph, or not known.
+        name: What PyTorch's node of that op calls it, such as ``mat1``; empty where it
+            has no name.
     """
 
     array: Array
     maker: Node | None
+    name: str = ""
 
 
 def saved_by(node: Node) -> Iterator[Saved]:
@@ -43,18 +47,39 @@ def saved_by(node: Node) -> Iterator[Saved]:
 
     What hooks on saving have packed is theirs.
     """
-    values: Any = getattr(node, "saved", None)
-    if values is None:
-        values = list(getattr(node, "__dict__", {}).values())
-    origins = (
-        node.plan.origins if isinstance(node, OpNode) else [CONSTANT] * len(values)
-    )
-    for value, origin in zip(values, origins, strict=False):
+    for name, value, origin in _kept(node):
         kept = getattr(value, "_data", value)
         maker = node if origin <= RESULT else getattr(kept, "grad_fn", None)
         array = raw(kept)
         if hasattr(array, "__array_function__"):
-            yield Saved(array, maker)
+            yield Saved(array, maker, name)
+
+
+def is_freed(node: Node) -> bool:
+    """Whether a node has saved tensors and let go of them."""
+    if isinstance(node, OpNode):
+        return node.saved is None
+    return getattr(node, "_is_freed", False) is True
+
+
+def _kept(node: Node) -> Iterator[tuple[str, Any, int]]:
+    """All that a node keeps, tensors or not: name, value, and origin as of a `Plan`."""
+    if isinstance(node, OpNode):
+        if node.saved is not None:
+            cls = type(node).name(node)
+            for name, value, origin in zip(
+                node.plan.names, node.saved, node.plan.origins, strict=True
+            ):
+                yield shown_name(cls, name), value, origin
+        return
+    attributes: Any = getattr(node, "__dict__", {})
+    for name, value in tuple(attributes.items()):
+        if name in {"saved", "_saved"} and isinstance(value, tuple | list):
+            called = "saved_tensors" if name == "_saved" else name
+            for index, one in enumerate(value):
+                yield f"{called}[{index}]", one, CONSTANT
+        else:
+            yield name, value, CONSTANT
 
 
 def not_finite(value: object) -> str:

@@ -123,7 +123,7 @@ def _first_saved(nodes: Sequence[Node]) -> Culprit | None:
     """The first op whose result is not finite, as far as results were saved."""
     makers: dict[Node, str] = {}
     for node in nodes:
-        for array, maker in saved_by(node):
+        for array, maker, _ in saved_by(node):
             what = not_finite(array)
             if what and maker is not None:
                 makers[maker] = what

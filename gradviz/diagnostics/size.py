@@ -91,7 +91,7 @@ def size_of(nodes: Iterable[Node]) -> GraphSize:
 def _new_bytes(node: Node, seen: set[int]) -> int:
     """What `node` keeps of memory that is not `seen` yet; then it is."""
     total = 0
-    for array, _ in saved_by(node):
+    for array, *_ in saved_by(node):
         owner = array
         while getattr(owner, "base", None) is not None and hasattr(
             owner.base, "nbytes"

@@ -55,11 +55,8 @@ def predicted_order(
     Differs: counts dependencies from the graph and not from the running pass, so that
     it can be asked for at any time (C2).
     """
-    starts = [Edge(*edge) for edge in roots]
     targets = [Edge(*edge) for edge in outputs]
-    root = starts[0].node if len(starts) == 1 else None
-    if root is None:
-        root = _Roots(starts)
+    root = _root(roots)
     smallest = min_topological_nr(targets)
     waiting = compute_dependencies(root, smallest).counts
     infos: dict[Node, ExecInfo] = {}
@@ -70,13 +67,35 @@ def predicted_order(
             accumulate_grad=accumulate_grad,
             min_topological_nr=smallest,
         )
-    order = _simulate(root, waiting, infos, schedule())
-    return tuple(order[1:] if isinstance(root, _Roots) else order)
+    queue = schedule()
+    order = _simulate(root, waiting, infos, queue)
+    return tuple(
+        Position(node, _reason(node, queue))
+        for node in order
+        if not isinstance(node, _Roots)
+    )
+
+
+def nodes_in_predicted_order(
+    roots: Sequence[Edge | tuple[Node, int]],
+) -> tuple[Node, ...]:
+    """The nodes of `predicted_order` without reasons, which take longest to tell."""
+    root = _root(roots)
+    waiting = compute_dependencies(root, 0).counts
+    order = _simulate(root, waiting, {}, PyTorchSchedule())
+    return tuple(node for node in order if not isinstance(node, _Roots))
+
+
+def _root(roots: Sequence[Edge | tuple[Node, int]]) -> Node:
+    """Where a pass from these edges begins."""
+    starts = [Edge(*edge) for edge in roots]
+    only = starts[0].node if len(starts) == 1 else None
+    return _Roots(starts) if only is None else only
 
 
 def _simulate(
     root: Node, waiting: dict[Node, int], infos: dict[Node, ExecInfo], queue: Schedule
-) -> list[Position]:
+) -> Iterator[Node]:
     """Run the queue with nothing in it but names."""
 
     def receivers(node: Node) -> Iterator[Node]:
@@ -87,8 +106,7 @@ def _simulate(
             if receiver and (not infos or (info and info.should_execute)):
                 yield receiver
 
-    order = in_order(root, waiting, receivers, lambda node: node.sequence_nr, queue)
-    return [Position(node, _reason(node, queue)) for node in order]
+    return in_order(root, waiting, receivers, lambda node: node.sequence_nr, queue)
 
 
 def _reason(node: Node, others: Schedule) -> str:

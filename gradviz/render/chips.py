@@ -102,7 +102,8 @@ def limited(chips: tuple[Chip, ...]) -> tuple[Chip, ...]:
 
 
 def _is_leaf(node: GraphNode) -> bool:
-    return node.name == LEAF
+    """Whether it is a leaf; what a node has saved is drawn like one."""
+    return node.name == LEAF or node.saved_by is not None
 
 
 def _short_name(leaf: GraphNode) -> str:

@@ -147,7 +147,7 @@ def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
             LegendEntry(device, colour, colour) for device, colour in devices.items()
         )
     return Scene(
-        title=f"Backward pass {graph.task}",
+        title="Backward graph" if graph.task < 0 else f"Backward pass {graph.task}",
         subtitle=_subtitle(graph),
         boxes=tuple(
             _box(
@@ -229,7 +229,7 @@ def _chip(
 ) -> Chip:
     text = chip_text(leaf, uses[leaf.id], shows_time=colour_by == "time")
     border, fill, outline = _look(leaf, colour, colour_by)
-    if colour_by != "time":
+    if colour_by != "time" and leaf.saved_by is None:
         fill = style.BACKGROUND
     return Chip(text, tooltip(leaf), border, fill, outline)
 
@@ -238,12 +238,15 @@ def _look(
     node: GraphNode, colour: str, colour_by: ColourBy
 ) -> tuple[str, str, Outline]:
     """The colour of the border, the fill, and the kind of border."""
-    if node.status is None:
+    if node.saved_by is not None:
+        return style.SAVED, style.tint(style.SAVED), "plain"
+    if node.status is None and not node.is_predicted:
         return style.LINE, style.BACKGROUND, "dashed"
     fill = style.tint(colour, 0.3 if colour_by == "time" else 0.13)
     if node.status == "captured":
         return colour, fill, "dotted"
-    return colour, fill, "plain" if node.status == "completed" else "alarm"
+    is_bad = node.status in {"failed", "unfinished"}
+    return colour, fill, "alarm" if is_bad else "plain"
 
 
 def _title(node: GraphNode) -> str:
@@ -294,20 +297,26 @@ def _of_several(node: GraphNode, colour_by: ColourBy) -> list[str]:
 def size(graph: Graph) -> str:
     """How much a picture shows: ``651 nodes``, ``651 nodes in 340 boxes``."""
     nodes = count(graph.num_nodes, "node")
-    if graph.num_nodes == len(graph.nodes):
+    num_boxes = sum(node.saved_by is None for node in graph.nodes)
+    if graph.num_nodes == num_boxes:
         return nodes
-    return f"{nodes} in {count(len(graph.nodes), 'box')}"
+    return f"{nodes} in {count(num_boxes, 'box')}"
 
 
 def _subtitle(graph: Graph) -> str:
-    parts = [size(graph), count(len(graph.edges), "edge")]
+    tensors = {
+        index for index, node in enumerate(graph.nodes) if node.saved_by is not None
+    }
+    num_edges = sum(edge.consumer not in tensors for edge in graph.edges)
+    parts = [size(graph), count(num_edges, "edge")]
+    parts += [count(len(tensors), "saved tensor")] if tensors else []
     if graph.duration_ns is not None:
         parts.append(duration(graph.duration_ns))
     if graph.omitted:
         parts.append(f"{graph.omitted:,} more left out")
     if graph.omitted_edges:
         parts.append(f"{count(graph.omitted_edges, 'edge')} left out")
-    parts.append("numbers: execution order")
+    parts.append(f"numbers: {'predicted' if graph.task < 0 else 'execution'} order")
     return " · ".join(parts)
 
 
@@ -328,7 +337,13 @@ def _marks(nodes: Sequence[GraphNode]) -> tuple[LegendEntry, ...]:
         )
     if "captured" in statuses:
         marks.append(LegendEntry("captured", style.LINE, style.BACKGROUND, "dotted"))
-    if None in statuses:
+    if any(node.saved_by is not None for node in nodes):
+        saved = LegendEntry("saved tensor", style.SAVED, style.tint(style.SAVED))
+        marks.append(saved)
+    if any(
+        node.status is None and node.saved_by is None and not node.is_predicted
+        for node in nodes
+    ):
         marks.append(LegendEntry("did not run", style.LINE, style.BACKGROUND, "dashed"))
     return tuple(marks)
 

@@ -41,6 +41,9 @@ REST: Final = "#9aa4ae"
 #: For leaves, where operations have colours: the same in every picture.
 LEAF: Final = "#5b6673"
 
+#: For tensors that nodes have saved.
+SAVED: Final = "#a8731c"
+
 #: What a training step consists of.
 STEP: Final = {"forward": "#9fc5e8", "backward": PASS, "optimizer": "#e6c789"}
 

@@ -5,6 +5,7 @@ from typing import Final
 from gradviz.analysis.graph import GraphNode
 from gradviz.render.text import MAX_TITLE, clean, count, duration, shape, shorten
 from gradviz.trace.events import MAX_SEQUENCE_NR
+from gradviz.trace.model import InputDefinition
 from gradviz.trace.processor_time import SHORT_NS
 
 #: More are not written out.
@@ -15,6 +16,10 @@ MAX_NAMES: Final = 6
 
 def tooltip(node: GraphNode) -> str:
     """All that is known of `node`. Lines are clean, but not yet escaped."""
+    if node.saved_by is not None:
+        lines = [f"{node.name}, a tensor that node {node.saved_by} saved"]
+        lines += [_metadata(one) for one in node.inputs if one is not None]
+        return "\n".join(map(clean, lines))
     lines = [f"{node.name}, {which(node)}", f"device {node.device}"]
     lines += [*_origin(node), *_run(node)]
     if node.copies > 1:
@@ -38,8 +43,7 @@ def _origin(node: GraphNode) -> list[str]:
         sequence_nr = "max" if last else node.sequence_nr
         lines.append(f"sequence_nr {sequence_nr}, topological_nr {node.topological_nr}")
     lines += [
-        f"input {number}: {shape(one.shape)} {shorten(one.dtype, MAX_TITLE)} on "
-        f"{shorten(one.device, MAX_TITLE)}"
+        f"input {number}: {_metadata(one)}"
         for number, one in enumerate(node.inputs[:MAX_INPUTS])
         if one is not None
     ]
@@ -62,20 +66,29 @@ def _origin(node: GraphNode) -> list[str]:
     return lines
 
 
-def _run(node: GraphNode) -> list[str]:
-    """What the backward pass did with it."""
+def _metadata(one: InputDefinition) -> str:
+    dtype, device = shorten(one.dtype, MAX_TITLE), shorten(one.device, MAX_TITLE)
+    return f"{shape(one.shape)} {dtype} on {device}"
+
+
+def _order(node: GraphNode) -> list[str]:
+    """When it ran, or would."""
+    if node.is_predicted:
+        return [f"would run as number {node.order}"]
     if node.order is None:
-        lines = ["did not run"]
-    elif node.orders is not None and node.orders[0] < node.orders[1]:
+        return ["did not run"]
+    started = f"started {duration(node.start_ns or 0)} after the first node"
+    if node.orders is not None and node.orders[0] < node.orders[1]:
         first, last = node.orders
-        lines = [f"numbers {first} to {last}, beginning on thread {node.thread}"]
-        lines.append(f"started {duration(node.start_ns or 0)} after the first node")
-    else:
-        what = "captured" if node.status == "captured" else "ran"
-        lines = [
-            f"{what} as number {node.order} on thread {node.thread}",
-            f"started {duration(node.start_ns or 0)} after the first node",
-        ]
+        thread = f"beginning on thread {node.thread}"
+        return [f"numbers {first} to {last}, {thread}", started]
+    what = "captured" if node.status == "captured" else "ran"
+    return [f"{what} as number {node.order} on thread {node.thread}", started]
+
+
+def _run(node: GraphNode) -> list[str]:
+    """What the backward pass did with it, or would."""
+    lines = _order(node)
     if node.took_ns is not None:
         ends = ", from the first start to the last end" if node.members else ""
         lines.append(f"took {duration(node.took_ns)}{ends}")

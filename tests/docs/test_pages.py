@@ -14,6 +14,7 @@ RUN = (
     "autograd.md",
     "how-the-engine-works.md",
     "library.md",
+    "pictures.md",
     "streams.md",
     "testing.md",
 )
@@ -30,7 +31,7 @@ def test_a_page_prints_what_it_says(name: str):
 
     printed = outputs(DOCS / name)
 
-    assert len(programs) == (DOCS / name).read_text().count("```python") > 6
+    assert len(programs) == (DOCS / name).read_text().count("```python") > 2
     for program, output in zip(programs, printed, strict=True):
         assert (program.line, output) == (program.line, program.output)
 

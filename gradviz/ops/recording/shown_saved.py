@@ -22,13 +22,22 @@ def shows_saved(cls: type[OpNode], names: Iterable[str]) -> None:
     Each has one name: who draws all that a node saved draws nothing twice. Properties,
     for with a ``__getattr__`` every other attribute would be slow.
     """
-    known_as = _USUAL | _SPECIAL.get(cls.__name__, {})
     for name in names:
         if name.endswith("_columnwise"):  # in place of PyTorch's strides
             continue
         for prefix, read in (("_saved_", _show_saved), ("_raw_saved_", _show_raw)):
             reader = property(functools.partial(read, name=name))
-            setattr(cls, f"{prefix}{known_as.get(name, name)}", reader)
+            setattr(cls, f"{prefix}{shown_name(cls.__name__, name)}", reader)
+
+
+def shown_name(node: str, name: str) -> str:
+    """What PyTorch's nodes call something that formulas call `name`.
+
+    Args:
+        node: The name of the nodes, such as ``AddmmBackward0``.
+        name: Such as ``x``.
+    """
+    return _SPECIAL.get(node, {}).get(name) or _USUAL.get(name, name)
 
 
 class RawSaved:

@@ -1,0 +1,141 @@
+"""Pictures of graphs and recordings, for programs and notebooks.
+
+What draws is loaded when something is drawn: programs import this with all the rest.
+"""
+
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+from gradviz.analysis.graph import Graph, build_graph
+from gradviz.analysis.overview import overview
+from gradviz.analysis.passes import select_task
+from gradviz.analysis.simplification import split_shared_leaves
+from gradviz.errors import UserError
+from gradviz.ops.recording.variable import Variable
+from gradviz.tensor_graph import (
+    NamedTensors,
+    nodes_of,
+    tensor_graph,
+    with_saved_tensors,
+)
+from gradviz.trace.model import Trace
+from gradviz.whole_file import write_whole
+
+
+class Picture:
+    """A picture of a graph, which notebooks show.
+
+    Attributes:
+        graph: What it shows, as plain values.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+    @property
+    def digraph(self) -> Any:  # noqa: ANN401 - Graphviz is loaded when it is needed
+        """The same as a `graphviz.Digraph`, to restyle it; each time a new one."""
+        build_scene = importlib.import_module("gradviz.render.scene").build_scene
+        return importlib.import_module("gradviz.render.dot").digraph(
+            build_scene(self.graph)
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write it to a file, and say where; one that is there is replaced.
+
+        Args:
+            path: Its suffix is the format: ``svg`` and ``dot`` need no tool, ``png``
+                and ``pdf`` need Graphviz.
+
+        Raises:
+            MissingToolError: The format needs Graphviz, and there is none.
+            UserError: There is no such format, or the file cannot be written.
+        """
+        path = Path(path)
+        rendering = importlib.import_module("gradviz.render.graph")
+        format_ = path.suffix.lower().removeprefix(".")
+        if format_ not in rendering.FORMATS:
+            raise UserError(
+                f"cannot tell the format of {str(path)!r}: expected "
+                f".{' or .'.join(rendering.FORMATS)}"
+            )
+        data = rendering.render_graph(self.graph, format=format_).data
+        try:
+            write_whole(path, [data])
+        except OSError as error:
+            raise UserError(f"cannot write {path}: {error.strerror}") from None
+        return path
+
+    def _repr_svg_(self) -> str:
+        rendering = importlib.import_module("gradviz.render.graph")
+        return str(rendering.render_graph(self.graph).data, "utf-8")
+
+    def __repr__(self) -> str:
+        num = f"{self.graph.num_nodes:,} node{'s' * (self.graph.num_nodes != 1)}"
+        return f"<Picture of {num}: .save('graph.svg') writes it to a file>"
+
+
+def draw(
+    outputs: object,
+    params: NamedTensors = (),
+    *,
+    show_saved: bool = False,
+    collapse: bool = True,
+    task: str | int = "last",
+) -> Picture:
+    """Draw the graph of tensors before any backward, or that of a recorded pass.
+
+    For example::
+
+        gv.draw(loss)  # in a notebook
+        gv.draw(loss, params=model.named_parameters()).save("loss.svg")
+
+    Gradients flow along the arrows. The numbers are the order in which a backward would
+    run the nodes, predicted by PyTorch's rules. Leaves of a model are called as it
+    calls them, `params` or not.
+
+    Args:
+        outputs: A tensor, or lists, tuples and dicts of tensors; or a recording, or a
+            trace.
+        params: Names of leaves, as ``model.named_parameters()`` has them, or a dict.
+        show_saved: Draw each tensor, too, that is saved for the backward.
+        collapse: Draw parts of models as boxes where the graph is big, as ``gradviz
+            render graph`` does; their saved tensors are not drawn then.
+        task: Which pass of a recording, as the option ``--task`` has it.
+
+    Raises:
+        TypeError: `outputs` or `params` are something else.
+        UserError: No output has a graph; or there is no such pass, or several are.
+
+    Source: torchviz.make_dot.
+    """
+    trace = outputs
+    if not isinstance(outputs, Variable | Trace):
+        trace = getattr(outputs, "trace", None)  # of a recording
+    if isinstance(trace, Trace):
+        tasks = select_task(trace, task)
+        if len(tasks) > 1:
+            raise UserError(
+                f"a graph shows one pass, and {task!r} means {len(tasks):,} of them"
+            )
+        return Picture(_simplified(build_graph(trace, tasks[0]), collapse=collapse))
+    nodes = nodes_of(outputs)
+    graph = _simplified(tensor_graph(nodes, params), collapse=collapse)
+    return Picture(with_saved_tensors(graph, nodes) if show_saved else graph)
+
+
+def _simplified(graph: Graph, *, collapse: bool) -> Graph:
+    return split_shared_leaves(overview(graph) if collapse else graph)
+
+
+def timeline_picture(trace: Trace) -> str:
+    """What all threads did in all passes of a trace, as SVG.
+
+    Raises:
+        UserError: There is no pass.
+    """
+    timeline = importlib.import_module("gradviz.analysis.timeline").build_timeline
+    render = importlib.import_module("gradviz.render.timeline_svg").render_timeline
+    return str(render(timeline(trace, select_task(trace, "all"))), "utf-8")

@@ -1,7 +1,11 @@
-"""Pages read back, as `source/data.ts` reads them."""
+"""Pages read back, as `source/data.ts` reads them, and what runs its tests."""
 
 import gzip
 import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,3 +27,45 @@ def read(data: bytes) -> tuple[dict[str, Any], dict[str, list[int]]]:
 @pytest.fixture
 def unpacked():
     return read
+
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def esbuild() -> list[str]:
+    """The command that builds; skips where it cannot be had."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("there is no node here, or no npm")
+    if not (ROOT / "node_modules" / "esbuild").is_dir():
+        install = ("npm", "ci", "--silent", "--no-audit", "--no-fund")
+        if subprocess.run(install, cwd=ROOT, check=False).returncode:
+            pytest.skip("npm cannot install what package-lock.json names")
+    return [str(ROOT / "node_modules" / ".bin" / "esbuild")]
+
+
+@pytest.fixture
+def tested(esbuild, tmp_path):
+    """Runs the tests of the source, those of one module or all, and they pass."""
+
+    def run(module: str = "*", **environment: str) -> None:
+        sources = sorted(map(str, Path(__file__).parent.glob(f"{module}.test.ts")))
+        built = tmp_path / "built"
+        subprocess.run(
+            [
+                *(*esbuild, *sources, "--bundle", "--platform=node", "--format=esm"),
+                *("--out-extension:.js=.mjs", "--log-level=warning"),
+                f"--outdir={built}",
+            ],
+            check=True,
+        )
+        ran = subprocess.run(
+            ["node", "--test", *sorted(map(str, built.glob("*.mjs")))],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stdout
+
+    return run

@@ -2,8 +2,6 @@
 
 import base64
 import json
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,18 +15,6 @@ ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "gradviz" / "render" / "page"
 
 pytestmark = pytest.mark.stress
-
-
-@pytest.fixture(scope="module")
-def esbuild() -> list[str]:
-    """The command that builds; skips where it cannot be had."""
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        pytest.skip("there is no node here, or no npm")
-    if not (ROOT / "node_modules" / "esbuild").is_dir():
-        install = ("npm", "ci", "--silent", "--no-audit", "--no-fund")
-        if subprocess.run(install, cwd=ROOT, check=False).returncode:
-            pytest.skip("npm cannot install what package-lock.json names")
-    return [str(ROOT / "node_modules" / ".bin" / "esbuild")]
 
 
 def test_what_is_committed_is_what_the_source_builds(esbuild, tmp_path) -> None:
@@ -48,28 +34,11 @@ def test_the_types_of_the_source_hold(esbuild) -> None:
     subprocess.run(["npm", "run", "--silent", "types"], cwd=ROOT, check=True)
 
 
-def test_the_tests_of_the_source_pass(esbuild, tmp_path) -> None:
+def test_the_tests_of_the_source_pass(tested, tmp_path) -> None:
     told = tmp_path / "page.json"
     told.write_text(json.dumps(packed_by_python()))
-    sources = sorted(map(str, Path(__file__).parent.glob("*.test.ts")))
-    subprocess.run(
-        [
-            *(*esbuild, *sources, "--bundle", "--platform=node", "--format=esm"),
-            *("--out-extension:.js=.mjs", "--log-level=warning"),
-            f"--outdir={tmp_path}",
-        ],
-        check=True,
-    )
 
-    run = subprocess.run(
-        ["node", "--test", *sorted(map(str, tmp_path.glob("*.mjs")))],
-        env={**os.environ, "PAGE": str(told)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert run.returncode == 0, run.stdout
+    tested(PAGE=str(told))
 
 
 def packed_by_python():

@@ -1,0 +1,57 @@
+/* What a page needs to tell any moment, from its tables. */
+
+import type { Numbers, Page } from "./data.ts";
+import type { History } from "./moment.ts";
+import { firstAbove, firstAtLeast } from "./sorted.ts";
+import { indexed, NEVER } from "./spans.ts";
+
+export function historyOf({ stays, runs, sleeps, gradients, events }: Page): History {
+  // Runs whose begin is no event are none that the engine is known to have begun.
+  const known = Uint32Array.from(runs.begin.keys()).filter(
+    (run) => runs.begin[run] >= 0,
+  );
+  const pick = (column: Numbers): Int32Array =>
+    Int32Array.from(known, (run) => column[run]);
+  // From the first event after a thread fell asleep to the first when it had woken up.
+  const asleep = Uint32Array.from(sleeps.begin_ns.keys());
+  asleep.sort((a, b) => sleeps.begin_ns[a] - sleeps.begin_ns[b]);
+  const moments = (times: Numbers, first: typeof firstAbove): Uint32Array =>
+    Uint32Array.from(asleep, (sleep) => first(events.at_ns, times[sleep]));
+  return {
+    queued: {
+      ...indexed(Uint32Array.from(stays.pushed), ends(stays.popped)),
+      task: Int32Array.from(stays.task),
+      node: Int32Array.from(stays.node),
+      queue: Int32Array.from(stays.queue),
+      what: Uint8Array.from(stays.what),
+      reentrantDepth: Int32Array.from(stays.depth),
+      sequenceNr: Float64Array.from(stays.sequence_nr),
+    },
+    running: {
+      ...indexed(Uint32Array.from(pick(runs.begin)), ends(pick(runs.end))),
+      task: pick(runs.task),
+      node: pick(runs.node),
+      thread: pick(runs.thread),
+    },
+    asleep: {
+      ...indexed(
+        moments(sleeps.begin_ns, firstAbove),
+        moments(sleeps.end_ns, firstAtLeast),
+      ),
+      thread: Int32Array.from(asleep, (sleep) => sleeps.thread[sleep]),
+      queue: Int32Array.from(asleep, (sleep) => sleeps.queue[sleep]),
+    },
+    gradients: {
+      ...indexed(Uint32Array.from(gradients.at), ends(gradients.until)),
+      task: Int32Array.from(gradients.task),
+      node: Int32Array.from(gradients.node),
+      producer: Int32Array.from(gradients.producer),
+      inputNr: Int32Array.from(gradients.input_nr),
+      remaining: Int32Array.from(gradients.remaining),
+    },
+  };
+}
+
+function ends(column: Numbers): Uint32Array {
+  return Uint32Array.from(column, (event) => (event < 0 ? NEVER : event));
+}

@@ -62,5 +62,6 @@ export function canvas(
     requestAnimationFrame(now);
   }
   new ResizeObserver(again).observe(element);
+  document.addEventListener("themechange", again);
   return { element, again };
 }

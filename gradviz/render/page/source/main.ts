@@ -1,47 +1,66 @@
 /* The page: reads the data, makes the store, and puts the panels in their places. */
 
+import "./shell.css";
 import "./page.css";
 import { readPage, type Page } from "./data.ts";
-import { el } from "./elements.ts";
+import { button, el } from "./elements.ts";
 import { mountGraph } from "./graph.ts";
+import { help } from "./help.ts";
+import { listenToKeys } from "./keyboard.ts";
+import { mountMemory } from "./memory_panel.ts";
+import { mountNow } from "./now_panel.ts";
+import { mountQueues } from "./queues_panel.ts";
+import { mountReplay } from "./replay.ts";
 import { mountSearch } from "./search.ts";
-import { createStore, fromHash, INITIAL, toHash, type Store } from "./store.ts";
+import { layOut } from "./shell.ts";
+import { createStore, fromHash, INITIAL, toHash } from "./store.ts";
 import { mountStory } from "./story.ts";
-import { duration } from "./words.ts";
-
-/** A panel: fills its element, and shows there what of the page the store says. */
-export type Mount = (element: HTMLElement, page: Page, store: Store) => void;
-
-const PANELS: [id: string, label: string, mount: Mount][] = [
-  ["search", "Search", mountSearch],
-  ["graph", "Graph", mountGraph],
-  ["story", "Selected node", mountStory],
-];
+import { followTheme, switchTheme } from "./theme.ts";
+import { mountTimeline } from "./timeline_panel.ts";
 
 function start(page: Page) {
   const root = document.getElementById("page")!;
-  const { header } = page;
-  root.append(
-    el(
-      "header",
-      { id: "head" },
-      el("h1", {}, header.argv.join(" ") || header.file || "a recording"),
-      el("span", {}, duration(header.duration_ns)),
-      ...header.warnings.map((one) => el("p", { class: "warning" }, one)),
-    ),
-  );
   const store = createStore({ ...INITIAL, ...fromHash(location.hash) });
-  for (const [id, label, mount] of PANELS) {
-    const element = el("section", { id, "aria-label": label });
-    root.append(element);
-    mount(element, page, store);
-  }
-  store.subscribe((state) => {
-    history.replaceState(null, "", toHash(state) || location.pathname + location.search);
+  followTheme(store);
+  const places = layOut(root, page, store);
+  mountSearch(places.search, page, store);
+  mountTimeline(places.timeline, page, store);
+  mountQueues(places.queues, page, store);
+  mountMemory(places.memory, page, store);
+  mountGraph(places.graph, page, store);
+  mountNow(places.now, page, store);
+  mountStory(places.story, page, store);
+  const player = mountReplay(places.replay, page, store);
+  const dialog = help();
+  root.append(dialog);
+  places.actions.append(
+    button("◐", () => switchTheme(store), {
+      "aria-label": "Light or dark",
+      title: "Light or dark (T)",
+    }),
+    button("?", () => dialog.showModal(), {
+      "aria-label": "Keys and help",
+      title: "Keys and help (?)",
+    }),
+  );
+  listenToKeys(page, store, player, dialog);
+  // Browsers do not like a history that is written sixty times a second.
+  let due: ReturnType<typeof setTimeout> | undefined;
+  store.subscribe(() => {
+    clearTimeout(due);
+    due = setTimeout(() => {
+      history.replaceState(
+        null,
+        "",
+        toHash(store.get()) || location.pathname + location.search,
+      );
+    }, 250);
   });
   window.addEventListener("hashchange", () => store.set(fromHash(location.hash)));
 }
 
-readPage(document.getElementById("data")!.textContent ?? "").then(start, (error) => {
-  document.getElementById("page")!.append(el("p", { role: "alert" }, String(error)));
-});
+readPage(document.getElementById("data")!.textContent ?? "")
+  .then(start)
+  .catch((error) => {
+    document.getElementById("page")!.append(el("p", { role: "alert" }, String(error)));
+  });

@@ -102,7 +102,7 @@ export function createStore(
 export function toHash(state: Readonly<State>): string {
   const words = new URLSearchParams();
   for (const part of ["task", "node", "moment", "from_ns", "until_ns", "depth"] as const) {
-    if (state[part] !== INITIAL[part]) words.set(part, String(state[part]));
+    if (state[part] !== INITIAL[part]) words.set(part, String(Math.round(state[part])));
   }
   for (const part of ["panel", "theme"] as const) {
     if (state[part] !== INITIAL[part]) words.set(part, state[part]);

@@ -1,0 +1,102 @@
+/* The axis of time, its lines, and the line of the moment that is looked at. */
+
+import type { Colours } from "./colours.ts";
+import { moment, ticks } from "./ticks.ts";
+import { pixelOf, type Viewport } from "./viewport.ts";
+
+export const AXIS_HEIGHT = 22;
+export const FONT =
+  "11px Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
+export const BOLD = `bold ${FONT}`;
+
+export type Context = CanvasRenderingContext2D;
+
+/** Marks above and lines below them, to the right of `left`. */
+export function drawAxis(
+  context: Context,
+  view: Viewport,
+  left: number,
+  height: number,
+  colours: Colours,
+): void {
+  const { at, step } = ticks(view.from, view.until, view.width / 90);
+  context.font = FONT;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  for (const time of at) {
+    const x = left + Math.round(pixelOf(view, time)) + 0.5;
+    context.fillStyle = colours.faintLine;
+    context.fillRect(x - 0.5, AXIS_HEIGHT - 4, 1, height - AXIS_HEIGHT + 4);
+    const text = time === 0 ? "0" : moment(time, step);
+    const half = context.measureText(text).width / 2;
+    if (x - half < left - 2 || x + half > left + view.width + 2) continue;
+    context.fillStyle = colours.faintInk;
+    context.fillText(text, x, AXIS_HEIGHT / 2 - 1);
+  }
+}
+
+/** The line of the moment, with a handle on the axis. */
+export function drawMoment(
+  context: Context,
+  view: Viewport,
+  left: number,
+  height: number,
+  time: number,
+  colours: Colours,
+): void {
+  const x = left + Math.round(pixelOf(view, time));
+  if (x < left || x > left + view.width) return;
+  context.fillStyle = colours.accent;
+  context.fillRect(x - 0.5, AXIS_HEIGHT - 6, 1.5, height - AXIS_HEIGHT + 6);
+  context.beginPath();
+  context.moveTo(x - 5, AXIS_HEIGHT - 11);
+  context.lineTo(x + 5, AXIS_HEIGHT - 11);
+  context.lineTo(x, AXIS_HEIGHT - 4);
+  context.fill();
+}
+
+const widths = new Map<string, number>();
+
+/** How wide a text is; remembered, for to measure takes longer than to draw a bar. */
+export function widthOf(context: Context, text: string): number {
+  let found = widths.get(text);
+  if (found === undefined) {
+    found = context.measureText(text).width;
+    if (widths.size > 20_000) widths.clear();
+    widths.set(text, found);
+  }
+  return found;
+}
+
+/** As much of a text as there is room for, with an ellipsis; empty if that is nothing. */
+export function fitted(context: Context, text: string, room: number): string {
+  if (widthOf(context, text) <= room) return text;
+  let [low, high] = [0, text.length];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (context.measureText(`${text.slice(0, middle)}…`).width <= room) low = middle;
+    else high = middle - 1;
+  }
+  return low > 0 ? `${text.slice(0, low)}…` : "";
+}
+
+let hatching: { colour: string; pattern: CanvasPattern } | undefined;
+
+/** What stands for waiting: lines from below left to above right. */
+export function hatched(context: Context, colour: string): CanvasPattern {
+  if (hatching?.colour === colour) return hatching.pattern;
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 6;
+  const drawn = tile.getContext("2d")!;
+  drawn.strokeStyle = colour;
+  drawn.globalAlpha = 0.6;
+  drawn.lineWidth = 1.4;
+  drawn.beginPath();
+  for (const from of [-6, 0, 6]) {
+    drawn.moveTo(from - 1, 7);
+    drawn.lineTo(from + 7, -1);
+  }
+  drawn.stroke();
+  hatching = { colour, pattern: context.createPattern(tile, "repeat")! };
+  return hatching.pattern;
+}

@@ -1,0 +1,199 @@
+/* The lanes of a page: what its threads and streams did, as bars in rows. */
+
+import { NUM_OPERATIONS } from "./colours.ts";
+import type { Page } from "./data.ts";
+import { byLane, nested } from "./lanes.ts";
+import { leveled } from "./levels.ts";
+import { BACKWARD, type Bars, KERNEL, type Lane, NODE, WAIT } from "./timeline.ts";
+import { count } from "./words.ts";
+
+/** What the bars are made of: their numbers run through these tables one after the other. */
+export interface Arranged {
+  readonly lanes: readonly Lane[];
+  readonly bars: Bars;
+  /** Names of the operations that have colours, by colour. */
+  readonly operations: readonly string[];
+  /** The first bar of each kind; runs begin at 0. */
+  readonly firstSleep: number;
+  readonly firstKernel: number;
+  readonly firstPass: number;
+  readonly laneOf: Int32Array;
+  readonly rowOf: Uint8Array;
+  /** Bars that are nested too deep to be drawn. */
+  readonly omitted: number;
+}
+
+const LEAF = "AccumulateGrad";
+/** Colours beyond those of the palette. */
+export const LEAF_COLOUR = NUM_OPERATIONS;
+export const REST_COLOUR = LEAF_COLOUR + 1;
+
+/** What a node does, without what all names end in. */
+export function operation(name: string): string {
+  return name.replace(/Backward\d*$/, "");
+}
+
+export function arranged(page: Page, isMeant: (node: number) => boolean): Arranged {
+  const { runs, sleeps, kernels, header } = page;
+  const numRuns = runs.length;
+  const firstSleep = numRuns;
+  const firstKernel = firstSleep + sleeps.length;
+  const firstPass = firstKernel + kernels.length;
+  // Of a single pass nobody needs to be told when it ran.
+  const shownPasses = header.passes.length > 1 ? header.passes : [];
+  const size = firstPass + shownPasses.length;
+  const start = new Float64Array(size);
+  const end = new Float64Array(size);
+  const kind = new Uint8Array(size);
+  const status = new Uint8Array(size);
+  const colour = new Uint8Array(size);
+  const lane = new Int32Array(size);
+  const threads = new Map(header.threads.map((one, place) => [one.number, place]));
+  const streams = new Map<number, number>();
+  for (const stream of kernels.stream) {
+    if (!streams.has(stream)) streams.set(stream, header.threads.length + streams.size);
+  }
+  start.set(runs.start_ns);
+  for (let run = 0; run < numRuns; run++) {
+    const has = runs.end[run] >= 0 || runs.end_ns[run] > runs.start_ns[run];
+    end[run] = has ? runs.end_ns[run] : header.duration_ns;
+    lane[run] = threads.get(runs.thread[run]) ?? 0;
+  }
+  status.set(runs.status);
+  const operations = coloured(page, start, end, colour);
+  for (let i = 0; i < sleeps.length; i++) {
+    const at = firstSleep + i;
+    kind[at] = WAIT;
+    lane[at] = threads.get(sleeps.thread[i]) ?? 0;
+    start[at] = sleeps.begin_ns[i];
+    end[at] = sleeps.end_ns[i];
+  }
+  for (let i = 0; i < kernels.length; i++) {
+    const at = firstKernel + i;
+    kind[at] = KERNEL;
+    colour[at] = REST_COLOUR;
+    lane[at] = streams.get(kernels.stream[i])!;
+    start[at] = kernels.begin_ns[i];
+    end[at] = kernels.end_ns[i];
+  }
+  shownPasses.forEach((one, i) => {
+    const at = firstPass + i;
+    kind[at] = BACKWARD;
+    status[at] = ["completed", "captured", "failed", "unfinished"].indexOf(one.status);
+    lane[at] = threads.get(one.thread) ?? 0;
+    start[at] = one.begin_ns;
+    end[at] = one.end_ns ?? header.duration_ns;
+  });
+  const numLanes = header.threads.length + streams.size;
+  const critical = byLane(
+    page.segments.begin_ns,
+    page.segments.end_ns,
+    page.segments.thread.map((thread) => threads.get(thread) ?? numLanes),
+    numLanes + 1,
+  );
+  const names = [
+    ...header.threads.map((one) => one.name),
+    ...[...streams.keys()].map((one) => page.text(one)),
+  ];
+  const rowOf = new Uint8Array(size);
+  let omitted = 0;
+  const lanes = byLane(start, end, lane, numLanes).map((items, at) => {
+    const found = nested(start, end, items);
+    omitted += found.omitted;
+    found.rows.forEach((row, number) => {
+      for (const item of row.item) rowOf[item] = number;
+    });
+    const num = items.reduce(
+      (sum, item) => sum + Number(kind[item] === NODE || kind[item] === KERNEL),
+      0,
+    );
+    const segments = nested(page.segments.begin_ns, page.segments.end_ns, critical[at])
+      .rows[0];
+    return {
+      name: names[at],
+      detail: count(num, at < header.threads.length ? "node" : "kernel"),
+      rows: found.rows.map(leveled),
+      critical: leveled(segments ?? nested(start, end, []).rows[0] ?? EMPTY),
+    };
+  });
+  const bars: Bars = {
+    start,
+    end,
+    kind,
+    status,
+    colour,
+    label: (item) => labelOf(page, item, firstKernel, firstPass),
+    isFaint: (item) => item < numRuns && !isMeant(runs.node[item]),
+    blocked: (item) => (item < numRuns ? blockedPart(page, item) : 0),
+  };
+  return {
+    lanes,
+    bars,
+    operations,
+    firstSleep,
+    firstKernel,
+    firstPass,
+    laneOf: lane,
+    rowOf,
+    omitted,
+  };
+}
+
+const EMPTY = {
+  start: new Float64Array(0),
+  end: new Float64Array(0),
+  item: new Uint32Array(0),
+};
+
+function labelOf(
+  page: Page,
+  item: number,
+  firstKernel: number,
+  firstPass: number,
+): string {
+  if (item < page.runs.length) {
+    const node = page.runs.node[item];
+    return `${node} ${operation(page.text(page.nodes.name[node]))}`;
+  }
+  if (item < firstKernel) return "";
+  if (item < firstPass) return page.text(page.kernels.name[item - firstKernel]);
+  return `backward pass ${page.header.passes[item - firstPass].task}`;
+}
+
+/** Which part of a node its thread did not run: it was preempted, or waited for a lock. */
+function blockedPart({ runs }: Page, run: number): number {
+  const took = runs.end_ns[run] - runs.start_ns[run];
+  const ran = runs.thread_time_ns[run];
+  return ran < 0 || took <= 0 ? 0 : Math.min(Math.max(1 - ran / took, 0), 1);
+}
+
+/** Give colours to the operations that took most time; returns their names. */
+function coloured(
+  page: Page,
+  start: Float64Array,
+  end: Float64Array,
+  colour: Uint8Array,
+): string[] {
+  const { runs, nodes } = page;
+  const took = new Map<number, number>();
+  for (let run = 0; run < runs.length; run++) {
+    const name = nodes.name[runs.node[run]];
+    took.set(name, (took.get(name) ?? 0) + end[run] - start[run]);
+  }
+  const ofOperation = new Map<string, number>();
+  for (const [name, ns] of took) {
+    const key = operation(page.text(name));
+    if (key !== LEAF) ofOperation.set(key, (ofOperation.get(key) ?? 0) + ns);
+  }
+  const ranked = [...ofOperation].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  const operations = ranked.slice(0, LEAF_COLOUR).map(([name]) => name);
+  const colourOf = new Map<number, number>();
+  for (const name of took.keys()) {
+    const key = operation(page.text(name));
+    const place = operations.indexOf(key);
+    colourOf.set(name, key === LEAF ? LEAF_COLOUR : place < 0 ? REST_COLOUR : place);
+  }
+  for (let run = 0; run < runs.length; run++)
+    colour[run] = colourOf.get(nodes.name[runs.node[run]])!;
+  return operations;
+}

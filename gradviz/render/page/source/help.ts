@@ -1,0 +1,86 @@
+/* What keys do, over the page. */
+
+import { button, el } from "./elements.ts";
+
+const KEYS: readonly (readonly [
+  title: string,
+  keys: readonly (readonly [string, string])[],
+])[] = [
+  [
+    "Replay",
+    [
+      ["Space", "play, pause"],
+      [". and ,", "one event on, one back"],
+      ["> and <", "to the next node that begins, to the one before"],
+      ["Home and End", "first and last event"],
+      ["] and [", "faster, slower"],
+    ],
+  ],
+  [
+    "Time",
+    [
+      ["← → or A D", "back and on; with Shift by half of what is seen"],
+      ["+ − or W S", "closer, farther"],
+      ["0", "all of it"],
+      ["F", "the selected node"],
+      ["↑ ↓", "scroll lanes"],
+    ],
+  ],
+  [
+    "Nodes",
+    [
+      ["K and J", "the next in execution order, the one before"],
+      ["/", "search"],
+      ["Escape", "select nothing, then show the whole pass"],
+    ],
+  ],
+  [
+    "Page",
+    [
+      ["T", "light or dark"],
+      ["?", "this help"],
+      ["Tab", "from panel to panel; arrows move the bars between them"],
+    ],
+  ],
+  [
+    "Mouse and touch",
+    [
+      ["wheel", "scroll; with Control closer or farther, with Shift back and on"],
+      ["drag, pinch", "move, zoom"],
+      ["click", "select what is there, or the moment"],
+    ],
+  ],
+];
+
+/** The overlay; `showModal()` opens it and Escape closes it. */
+export function help(): HTMLDialogElement {
+  const dialog = el("dialog", { id: "help", "aria-labelledby": "help-title" });
+  const close = button("Close", () => dialog.close(), { autofocus: "" });
+  dialog.append(
+    el("h2", { id: "help-title" }, "Keys"),
+    el(
+      "div",
+      { class: "keys" },
+      ...KEYS.map(([title, keys]) =>
+        el(
+          "section",
+          {},
+          el("h3", {}, title),
+          el(
+            "dl",
+            {},
+            ...keys.flatMap(([key, what]) => [
+              el("dt", {}, el("kbd", {}, key)),
+              el("dd", {}, what),
+            ]),
+          ),
+        ),
+      ),
+    ),
+    close,
+  );
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close(); // beside it
+  });
+  return dialog;
+}

@@ -1,0 +1,166 @@
+/* Bytes that were held, over time, stacked by what they were held for. */
+
+import { AXIS_HEIGHT, BOLD, type Context, drawAxis, drawMoment, FONT } from "./axis.ts";
+import { type Colours, colours } from "./colours.ts";
+import type { Page } from "./data.ts";
+import { canvas, el } from "./elements.ts";
+import { eventAt } from "./events.ts";
+import { listen } from "./gestures.ts";
+import { changeAt, largestOf, type Series, series, steps } from "./series.ts";
+import type { Store } from "./store.ts";
+import { gutterOf, show, viewOf } from "./time_axis.ts";
+import { hideTooltip, showTooltip } from "./tooltip.ts";
+import {
+  nsPerPixel,
+  panned,
+  pixelOf,
+  timeOf,
+  type Viewport,
+  zoomed,
+} from "./viewport.ts";
+import { duration, size } from "./words.ts";
+
+/** A stack: at each change how much was held for each purpose, and for all together. */
+export interface Stack {
+  readonly purposes: readonly string[];
+  readonly held: readonly Float64Array[];
+  readonly total: Series;
+}
+
+/** Of the curves of a page, whose changes need not be at the same times, one stack. */
+export function stackOf({ memory, header }: Page): Stack {
+  const purposes = header.purposes.filter((one) => one !== "total");
+  const time = Float64Array.from(new Set(memory.at_ns)).sort();
+  const held = purposes.map((purpose) => {
+    const wanted = header.purposes.indexOf(purpose);
+    const column = new Float64Array(time.length);
+    let at = 0;
+    let now = 0;
+    for (let row = 0; row < memory.at_ns.length; row++) {
+      if (memory.purpose[row] !== wanted) continue;
+      while (at < time.length && time[at] < memory.at_ns[row]) column[at++] = now;
+      now = memory.size_bytes[row];
+    }
+    while (at < time.length) column[at++] = now;
+    return column;
+  });
+  const total = Float64Array.from(time.keys(), (at) =>
+    held.reduce((sum, one) => sum + one[at], 0),
+  );
+  return { purposes, held, total: series(time, total) };
+}
+
+export function mountMemory(element: HTMLElement, page: Page, store: Store): void {
+  const stack = stackOf(page);
+  const { time, value } = stack.total;
+  const top = time.length > 0 ? largestOf(stack.total, 0, time.length) : -1;
+  const told =
+    top < 0
+      ? "the trace does not tell"
+      : `at most ${size(value[top])} after ${duration(time[top])}`;
+  let [wide, high] = [1000, 150];
+  function view(): Viewport {
+    return viewOf(page, store, wide - gutterOf(wide));
+  }
+  const picture = canvas(`Memory over time: ${told}`, (context, width, height) => {
+    [wide, high] = [width, height];
+    const look = colours();
+    drawAxis(context, view(), gutterOf(wide), high, look);
+    if (top >= 0) drawStack(context, stack, view(), gutterOf(wide), high, look, top);
+    const at = page.events.at_ns[store.get().moment];
+    if (at !== undefined) drawMoment(context, view(), gutterOf(wide), high, at, look);
+  });
+  const box = picture.element;
+  element.append(legendOf(stack), el("div", { class: "picture" }, box));
+  listen(box, {
+    zoom: (factor, x) =>
+      show(store, zoomed(view(), factor, Math.max(x - gutterOf(wide), 0))),
+    pan: (x) => show(store, panned(view(), -x)),
+    click: (x) =>
+      store.set({ moment: eventAt(page, timeOf(view(), x - gutterOf(wide))) }),
+    hover: (x, y) => {
+      const place = changeAt(stack.total, timeOf(view(), x - gutterOf(wide)));
+      if (place < 0 || x < gutterOf(wide)) return hideTooltip();
+      const lines = stack.purposes
+        .map((name, at) => [name, stack.held[at][place]] as const)
+        .filter(([, held]) => held > 0)
+        .map(([name, held]) => `${name} ${size(held)}`);
+      showTooltip(box, [`${size(value[place])} held`, ...lines], x, y);
+    },
+    leave: hideTooltip,
+  });
+  store.subscribe(picture.again, "moment", "from_ns", "until_ns");
+}
+
+function legendOf(stack: Stack): HTMLElement {
+  const legend = el("ul", { class: "legend", "aria-label": "What memory is held for" });
+  stack.purposes.forEach((name, at) => {
+    if (!stack.held[at].some((held) => held > 0)) return;
+    const swatch = el("span", { class: "swatch", "aria-hidden": "true" });
+    swatch.style.background = `var(--purpose-${at})`;
+    legend.append(el("li", {}, swatch, name));
+  });
+  return legend;
+}
+
+function drawStack(
+  context: Context,
+  stack: Stack,
+  view: Viewport,
+  left: number,
+  high: number,
+  look: Colours,
+  top: number,
+): void {
+  const peak = stack.total.value[top];
+  const unit = (high - AXIS_HEIGHT - 14) / Math.max(peak, 1);
+  context.save();
+  context.beginPath();
+  context.rect(left, AXIS_HEIGHT, view.width, high - AXIS_HEIGHT);
+  context.clip();
+  const seen: [number, number, number][] = [];
+  steps(stack.total, view.from, view.until, nsPerPixel(view), (place, from, until) => {
+    // On whole pixels, for between halves of them the background would shine through.
+    const x = Math.round(Math.max(pixelOf(view, from), 0));
+    seen.push([
+      place,
+      x,
+      Math.max(Math.round(Math.min(pixelOf(view, until), view.width)), x + 1),
+    ]);
+  });
+  const base = new Float64Array(seen.length).fill(high);
+  stack.held.forEach((held, purpose) => {
+    context.fillStyle = look.purposes[purpose];
+    seen.forEach(([place, from, until], at) => {
+      const tall = held[place] * unit;
+      base[at] -= tall;
+      if (tall > 0) context.fillRect(left + from, base[at], until - from, tall);
+    });
+  });
+  context.restore();
+  const y = high - peak * unit;
+  context.strokeStyle = look.ink;
+  context.lineWidth = 1;
+  context.setLineDash([4, 3]);
+  context.beginPath();
+  context.moveTo(left, y + 0.5);
+  context.lineTo(left + view.width, y + 0.5);
+  context.stroke();
+  context.setLineDash([]);
+  const x = left + pixelOf(view, stack.total.time[top]);
+  context.fillStyle = look.ink;
+  context.textBaseline = "middle";
+  context.textAlign = "left";
+  context.font = BOLD;
+  const text = `peak ${size(peak)}`;
+  if (left > 0) context.fillText(text, 8, Math.max(y, AXIS_HEIGHT + 7));
+  if (x >= left && x <= left + view.width) {
+    context.beginPath();
+    context.arc(x, y + 0.5, 4, 0, 7);
+    context.fill();
+    context.font = FONT;
+    const isLate = x + 90 > left + view.width;
+    context.textAlign = isLate ? "right" : "left";
+    context.fillText(text, x + (isLate ? -8 : 8), Math.max(y - 7, AXIS_HEIGHT + 6));
+  }
+}

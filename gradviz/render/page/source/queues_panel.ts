@@ -1,0 +1,166 @@
+/* How many tasks lay in each ready queue, over time. */
+
+import {
+  AXIS_HEIGHT,
+  BOLD,
+  type Context,
+  drawAxis,
+  drawMoment,
+  fitted,
+  FONT,
+} from "./axis.ts";
+import { type Colours, colours } from "./colours.ts";
+import type { Page } from "./data.ts";
+import { canvas, el } from "./elements.ts";
+import { eventAt } from "./events.ts";
+import { listen } from "./gestures.ts";
+import { changeAt, largestOf, lengths, type Series, steps } from "./series.ts";
+import type { Store } from "./store.ts";
+import { gutterOf, show, viewOf } from "./time_axis.ts";
+import { hideTooltip, showTooltip } from "./tooltip.ts";
+import {
+  nsPerPixel,
+  panned,
+  pixelOf,
+  timeOf,
+  type Viewport,
+  zoomed,
+} from "./viewport.ts";
+import { count } from "./words.ts";
+
+const CHART_HEIGHT = 46;
+const GAP = 8;
+
+interface Chart {
+  readonly name: string;
+  readonly length: Series;
+  readonly longest: number;
+}
+
+export function mountQueues(element: HTMLElement, page: Page, store: Store): void {
+  const charts = chartsOf(page);
+  let [wide, high, scrolled] = [1000, 200, 0];
+  function view(): Viewport {
+    return viewOf(page, store, wide - gutterOf(wide));
+  }
+  const told = charts.map((one) => `${one.name}, at most ${one.longest}`).join("; ");
+  const picture = canvas(
+    `Lengths of queues over time: ${told}`,
+    (context, width, height) => {
+      [wide, high] = [width, height];
+      scroll(0);
+      const look = colours();
+      drawAxis(context, view(), gutterOf(wide), high, look);
+      context.save();
+      context.beginPath();
+      context.rect(0, AXIS_HEIGHT, wide, high - AXIS_HEIGHT);
+      context.clip();
+      charts.forEach((chart, at) => {
+        const top = AXIS_HEIGHT + 4 + at * (CHART_HEIGHT + GAP) - scrolled;
+        if (top < high && top + CHART_HEIGHT > AXIS_HEIGHT)
+          drawChart(context, chart, top, view(), gutterOf(wide), look);
+      });
+      context.restore();
+      const time = page.events.at_ns[store.get().moment];
+      if (time !== undefined)
+        drawMoment(context, view(), gutterOf(wide), high, time, look);
+    },
+  );
+  const box = picture.element;
+  element.append(el("div", { class: "picture" }, box));
+
+  function scroll(by: number): void {
+    const most = Math.max(AXIS_HEIGHT + charts.length * (CHART_HEIGHT + GAP) - high, 0);
+    scrolled = Math.min(Math.max(scrolled + by, 0), most);
+    if (by !== 0) picture.again();
+  }
+  listen(box, {
+    zoom: (factor, x) =>
+      show(store, zoomed(view(), factor, Math.max(x - gutterOf(wide), 0))),
+    pan: (x, y) => {
+      if (x !== 0) show(store, panned(view(), -x));
+      if (y !== 0) scroll(-y);
+    },
+    click: (x) =>
+      store.set({ moment: eventAt(page, timeOf(view(), x - gutterOf(wide))) }),
+    hover: (x, y) => {
+      const chart =
+        charts[Math.floor((y - AXIS_HEIGHT - 4 + scrolled) / (CHART_HEIGHT + GAP))];
+      const left = gutterOf(wide);
+      if (chart === undefined || y < AXIS_HEIGHT || x < left) return hideTooltip();
+      const place = changeAt(chart.length, timeOf(view(), x - left));
+      const lies = place < 0 ? 0 : chart.length.value[place];
+      showTooltip(box, [chart.name, count(lies, "task")], x, y);
+    },
+    leave: hideTooltip,
+  });
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
+    scroll(event.key === "ArrowUp" ? -CHART_HEIGHT : CHART_HEIGHT);
+    event.preventDefault();
+  });
+  store.subscribe(picture.again, "moment", "from_ns", "until_ns");
+}
+
+function drawChart(
+  context: Context,
+  { name, length, longest }: Chart,
+  top: number,
+  view: Viewport,
+  left: number,
+  look: Colours,
+): void {
+  const base = top + CHART_HEIGHT;
+  const unit = (CHART_HEIGHT - 6) / Math.max(longest, 1);
+  context.fillStyle = look.panel;
+  context.fillRect(left, top, view.width, CHART_HEIGHT);
+  context.fillStyle = look.operations[0];
+  steps(length, view.from, view.until, nsPerPixel(view), (place, from, until) => {
+    const x = Math.round(Math.max(pixelOf(view, from), 0));
+    const end = Math.max(Math.round(Math.min(pixelOf(view, until), view.width)), x + 1);
+    const tall = length.value[place] * unit;
+    if (tall > 0) context.fillRect(left + x, base - tall, end - x, tall);
+  });
+  context.fillStyle = look.line;
+  context.fillRect(left, base, view.width, 1);
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  const room = (left || view.width / 2) - 14;
+  context.font = BOLD;
+  context.fillStyle = look.ink;
+  context.fillText(
+    fitted(context, name, room),
+    8,
+    left ? top + CHART_HEIGHT / 2 - 6 : top + 8,
+  );
+  context.font = FONT;
+  context.fillStyle = look.faintInk;
+  const most = `at most ${longest.toLocaleString("en")}`;
+  context.fillText(
+    fitted(context, most, room),
+    8,
+    left ? top + CHART_HEIGHT / 2 + 9 : top + 22,
+  );
+}
+
+function chartsOf({ header, stays, events }: Page): Chart[] {
+  const came = new Map<number, number[]>(header.queues.map(({ id }) => [id, []]));
+  const went = new Map<number, number[]>(header.queues.map(({ id }) => [id, []]));
+  for (let stay = 0; stay < stays.length; stay++) {
+    came.get(stays.queue[stay])?.push(events.at_ns[stays.pushed[stay]]);
+    if (stays.popped[stay] >= 0)
+      went.get(stays.queue[stay])?.push(events.at_ns[stays.popped[stay]]);
+  }
+  return header.queues.map(({ id, name }) => {
+    const length = lengths(
+      Float64Array.from(came.get(id)!),
+      Float64Array.from(went.get(id)!).sort(),
+    );
+    const { value } = length;
+    return {
+      name,
+      length,
+      longest: value.length > 0 ? value[largestOf(length, 0, value.length)] : 0,
+    };
+  });
+}

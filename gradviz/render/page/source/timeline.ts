@@ -1,0 +1,298 @@
+/* The timeline as drawn: lanes of threads and streams, what is seen of each, what is hit. */
+
+import {
+  AXIS_HEIGHT,
+  BOLD,
+  type Context,
+  drawAxis,
+  fitted,
+  FONT,
+  hatched,
+  widthOf,
+} from "./axis.ts";
+import { type Colours, textOn } from "./colours.ts";
+import { type LeveledRow, marks, placeAt } from "./levels.ts";
+import { firstAbove } from "./sorted.ts";
+import { gutterOf } from "./time_axis.ts";
+import { nsPerPixel, pixelOf, timeOf, type Viewport } from "./viewport.ts";
+
+/** What a lane does for a while. */
+export const NODE = 0;
+export const WAIT = 1;
+export const KERNEL = 2;
+export const BACKWARD = 3;
+
+export const COMPLETED = 0;
+export const CAPTURED = 1;
+export const FAILED = 2;
+export const UNFINISHED = 3;
+
+/** All spans of all lanes, by number. */
+export interface Bars {
+  readonly start: Float64Array;
+  readonly end: Float64Array;
+  readonly kind: Uint8Array;
+  readonly status: Uint8Array;
+  /** A place in the palette; what is beyond it is the rest. */
+  readonly colour: Uint8Array;
+  readonly label: (item: number) => string;
+  /** Whether it is drawn pale, because a filter is on and it is not meant. */
+  readonly isFaint: (item: number) => boolean;
+  /** Which part of it its thread did not run: 0 to 1. */
+  readonly blocked: (item: number) => number;
+}
+
+export interface Lane {
+  readonly name: string;
+  readonly detail: string;
+  readonly rows: readonly LeveledRow[];
+  /** What of the critical path lies on it. */
+  readonly critical: LeveledRow;
+}
+
+export const ROW_HEIGHT = 22;
+const BAR_HEIGHT = 18;
+const PADDING = 6;
+const GAP = 6;
+const CRITICAL_HEIGHT = 4;
+const NAME_HEIGHT = 16;
+const MIN_LABEL = 30;
+
+/** Where lanes lie, from the top of the first. */
+export interface Placement {
+  readonly gutter: number;
+  readonly nameHeight: number;
+  readonly tops: readonly number[];
+  readonly height: number;
+}
+
+export function placed(lanes: readonly Lane[], width: number): Placement {
+  const gutter = gutterOf(width);
+  const nameHeight = gutter > 0 ? 0 : NAME_HEIGHT;
+  const tops: number[] = [];
+  let y = 0;
+  for (const lane of lanes) {
+    tops.push(y);
+    y += heightOf(lane) + nameHeight + GAP;
+  }
+  return { gutter, nameHeight, tops, height: y };
+}
+
+function heightOf(lane: Lane): number {
+  return (
+    Math.max(lane.rows.length, 1) * ROW_HEIGHT -
+    (ROW_HEIGHT - BAR_HEIGHT) +
+    2 * PADDING +
+    CRITICAL_HEIGHT
+  );
+}
+
+/** The y of a row's bars on the screen. */
+export function rowTop(
+  place: Placement,
+  lane: number,
+  row: number,
+  scrolled: number,
+): number {
+  return (
+    AXIS_HEIGHT +
+    place.tops[lane] +
+    place.nameHeight +
+    PADDING +
+    CRITICAL_HEIGHT +
+    row * ROW_HEIGHT -
+    scrolled
+  );
+}
+
+export interface Drawn {
+  readonly lanes: readonly Lane[];
+  readonly bars: Bars;
+  readonly place: Placement;
+  readonly view: Viewport;
+  readonly scrolled: number;
+  readonly colours: Colours;
+  readonly height: number;
+  readonly isCriticalMarked: boolean;
+}
+
+export function drawTimeline(context: Context, drawn: Drawn): void {
+  const { lanes, place, view, colours, height } = drawn;
+  const left = place.gutter;
+  context.fillStyle = colours.background;
+  context.fillRect(0, 0, left + view.width, height);
+  context.save();
+  context.beginPath();
+  context.rect(0, AXIS_HEIGHT, left + view.width, height - AXIS_HEIGHT);
+  context.clip();
+  const seen = lanes.map((_, lane) => lane).filter((lane) => isSeen(drawn, lane));
+  for (const lane of seen) drawLane(context, drawn, lane);
+  context.restore();
+  drawAxis(context, view, left, height, colours);
+  context.save();
+  context.beginPath();
+  context.rect(left, AXIS_HEIGHT, view.width, height - AXIS_HEIGHT);
+  context.clip();
+  for (const lane of seen) drawRows(context, drawn, lane);
+  context.restore();
+}
+
+function isSeen({ place, lanes, scrolled, height }: Drawn, lane: number): boolean {
+  const top = AXIS_HEIGHT + place.tops[lane] - scrolled;
+  return top < height && top + heightOf(lanes[lane]) + place.nameHeight > AXIS_HEIGHT;
+}
+
+function drawLane(
+  context: Context,
+  { lanes, place, view, scrolled, colours }: Drawn,
+  lane: number,
+): void {
+  const one = lanes[lane];
+  const top = AXIS_HEIGHT + place.tops[lane] - scrolled;
+  const high = heightOf(one);
+  context.fillStyle = colours.panel;
+  context.fillRect(place.gutter, top + place.nameHeight, view.width, high);
+  context.textAlign = "left";
+  context.textBaseline = "middle";
+  const room = (place.gutter || view.width) - 14;
+  const middle = place.nameHeight
+    ? top + NAME_HEIGHT / 2
+    : top + high / 2 - (high > 34 ? 7 : 0);
+  context.font = BOLD;
+  context.fillStyle = colours.ink;
+  const name = fitted(context, one.name, room);
+  context.fillText(name, 8, middle);
+  const used = place.nameHeight ? context.measureText(name).width + 10 : 0;
+  if (!place.nameHeight && high <= 34) return;
+  context.font = FONT;
+  context.fillStyle = colours.faintInk;
+  context.fillText(
+    fitted(context, one.detail, room - used),
+    8 + used,
+    middle + (place.nameHeight ? 0 : 14),
+  );
+}
+
+function drawRows(context: Context, drawn: Drawn, lane: number): void {
+  const { view, place, scrolled, colours } = drawn;
+  const one = drawn.lanes[lane];
+  const slice = nsPerPixel(view);
+  const top = rowTop(place, lane, 0, scrolled);
+  context.fillStyle = colours.critical;
+  if (drawn.isCriticalMarked)
+    marks(one.critical, view.from, view.until, slice, (_, start, end) => {
+      const [x, wide] = extent(drawn, start, end);
+      context.fillRect(x, top - CRITICAL_HEIGHT - 2, wide, CRITICAL_HEIGHT - 1);
+    });
+  one.rows.forEach((row, at) =>
+    drawRow(context, drawn, row, top + at * ROW_HEIGHT, slice),
+  );
+}
+
+function drawRow(
+  context: Context,
+  drawn: Drawn,
+  row: LeveledRow,
+  y: number,
+  slice: number,
+): void {
+  const { bars, view, colours } = drawn;
+  const labels: [number, number, number][] = [];
+  const bad: [number, number][] = [];
+  let filled = "";
+  marks(row, view.from, view.until, slice * 1.5, (place, start, end, num) => {
+    const item = row.item[place];
+    const [x, wide] = extent(drawn, start, end);
+    const kind = bars.kind[item];
+    if (kind === WAIT) {
+      context.fillStyle = filled = "";
+      context.fillStyle = hatched(context, colours.line);
+      context.fillRect(x, y, wide, BAR_HEIGHT);
+      return;
+    }
+    const fill = fillOf(bars, item, colours);
+    if (fill !== filled) context.fillStyle = filled = fill;
+    const isFaint = bars.isFaint(item);
+    if (isFaint) context.globalAlpha = 0.18;
+    // A hair of background between bars keeps those of one colour apart.
+    const drawnWide = wide > 3 ? wide - 0.75 : wide;
+    if (bars.status[item] === CAPTURED && num === 1) {
+      context.globalAlpha *= 0.35;
+      context.fillRect(x, y, drawnWide, BAR_HEIGHT);
+    } else context.fillRect(x, y, drawnWide, BAR_HEIGHT);
+    context.globalAlpha = 1;
+    const blocked = num === 1 && wide > 6 ? bars.blocked(item) : 0;
+    if (blocked > 0.02) {
+      context.fillStyle = colours.blocked;
+      context.fillRect(x, y + BAR_HEIGHT - 5, drawnWide * blocked, 5);
+      context.fillStyle = hatched(context, colours.line);
+      context.fillRect(x, y + BAR_HEIGHT - 5, drawnWide * blocked, 5);
+      filled = "";
+    }
+    if (bars.status[item] >= FAILED) bad.push([x, Math.max(drawnWide, 3)]);
+    if (num === 1 && wide >= MIN_LABEL && !isFaint) labels.push([item, x, wide]);
+  });
+  context.strokeStyle = colours.alarm;
+  context.lineWidth = 2.5;
+  for (const [x, wide] of bad)
+    context.strokeRect(x + 1, y + 1, Math.max(wide - 2, 1), BAR_HEIGHT - 2);
+  context.font = FONT;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  for (const [item, x, wide] of labels) {
+    const text = labelled(context, bars.label(item), wide - 8);
+    if (text === "") continue;
+    context.fillStyle = textOn(fillOf(bars, item, colours));
+    if (bars.status[item] === CAPTURED) context.fillStyle = colours.ink;
+    context.fillText(text, x + wide / 2, y + BAR_HEIGHT / 2 + 0.5);
+  }
+}
+
+/** The whole of a label, or the number that it begins with, or as much as fits. */
+function labelled(context: Context, text: string, room: number): string {
+  if (widthOf(context, text) <= room) return text;
+  const number = text.slice(0, text.indexOf(" "));
+  if (room < 60) return widthOf(context, number) <= room ? number : "";
+  return fitted(context, text, room);
+}
+
+function fillOf(bars: Bars, item: number, colours: Colours): string {
+  if (bars.kind[item] === BACKWARD) return colours.pass;
+  return colours.operations[bars.colour[item]] ?? colours.background;
+}
+
+/** Where on the screen something from one time to another lies, never too thin to see. */
+export function extent(
+  { view, place }: Drawn,
+  start: number,
+  end: number,
+): [number, number] {
+  const from = pixelOf(view, Math.max(start, view.from - nsPerPixel(view) * 8));
+  const until = pixelOf(view, Math.min(end, view.until + nsPerPixel(view) * 8));
+  return [place.gutter + from, Math.max(until - from, 1)];
+}
+
+export interface Hit {
+  readonly lane: number;
+  readonly row: number;
+  /** The span there, -1 for none. */
+  readonly item: number;
+}
+
+/** What lies at a place of the picture; undefined outside of all lanes. */
+export function hitAt(drawn: Drawn, x: number, y: number): Hit | undefined {
+  const { lanes, place, view, scrolled } = drawn;
+  if (x < place.gutter || y < AXIS_HEIGHT) return undefined;
+  const down = y - AXIS_HEIGHT + scrolled;
+  const lane = firstAbove(place.tops, down) - 1;
+  if (lane < 0) return undefined;
+  const rows = lanes[lane].rows;
+  const row = Math.floor((y - rowTop(place, lane, 0, scrolled)) / ROW_HEIGHT);
+  if (row < 0 || row >= rows.length) return { lane, row: -1, item: -1 };
+  const found = placeAt(
+    rows[row],
+    timeOf(view, x - place.gutter),
+    nsPerPixel(view) * 3,
+  );
+  return { lane, row, item: found < 0 ? -1 : rows[row].item[found] };
+}

@@ -1,0 +1,300 @@
+/* The panel of the timeline: its picture, and what hands, keys and the store do with it. */
+
+import { type Arrow, drawArrows } from "./arrows.ts";
+import { AXIS_HEIGHT, type Context, drawMoment } from "./axis.ts";
+import { arranged, type Arranged, LEAF_COLOUR, REST_COLOUR } from "./bars.ts";
+import { chained, type Chains, rowsOf } from "./chains.ts";
+import { colours } from "./colours.ts";
+import type { Page } from "./data.ts";
+import { canvas, el } from "./elements.ts";
+import { eventAt } from "./events.ts";
+import { listen } from "./gestures.ts";
+import type { Filters, Store } from "./store.ts";
+import { lookAt, reach, show, viewOf } from "./time_axis.ts";
+import {
+  type Drawn,
+  drawTimeline,
+  extent,
+  FAILED,
+  hitAt,
+  type Placement,
+  placed,
+  ROW_HEIGHT,
+  rowTop,
+} from "./timeline.ts";
+import { hideTooltip, showTooltip } from "./tooltip.ts";
+import { panned, timeOf, zoomed } from "./viewport.ts";
+import { duration, shorten } from "./words.ts";
+
+/** Of a node that pushed more others only so many arrows are drawn. */
+const MAX_ARROWS = 200;
+
+/** What is drawn, and how to find what belongs to a node. */
+interface Indexed extends Arranged {
+  readonly page: Page;
+  readonly runsOf: Chains;
+  readonly pushesOf: Chains;
+  readonly pushesBy: Chains;
+}
+
+export function mountTimeline(element: HTMLElement, page: Page, store: Store): void {
+  const isMeant = new Uint8Array(page.nodes.length).fill(1);
+  const all: Indexed = {
+    ...arranged(page, (node) => isMeant[node] === 1),
+    page,
+    runsOf: chained(page.runs.node, page.nodes.length),
+    pushesOf: chained(page.stays.node, page.nodes.length),
+    pushesBy: chained(page.stays.pushed_by, page.nodes.length),
+  };
+  let place: Placement = placed(all.lanes, 1000);
+  let [wide, high, scrolled] = [1000, 300, 0];
+  let arrows: Arrow[] = [];
+  function drawn(): Drawn {
+    return {
+      lanes: all.lanes,
+      bars: all.bars,
+      place,
+      view: viewOf(page, store, wide - place.gutter),
+      scrolled,
+      colours: colours(),
+      height: high,
+      isCriticalMarked: store.get().critical,
+    };
+  }
+  const picture = canvas(
+    "Timeline: left and right move, plus and minus zoom, up and down scroll, J and K select nodes",
+    (context, width, height) => {
+      if (width !== wide) place = placed(all.lanes, width);
+      [wide, high] = [width, height];
+      scrolled = Math.min(scrolled, most());
+      draw(context, drawn(), all, store, arrows);
+    },
+  );
+  const box = picture.element;
+  box.setAttribute("role", "application");
+  element.append(legendOf(all), el("div", { class: "picture" }, box));
+
+  function most(): number {
+    return Math.max(place.height + AXIS_HEIGHT - high, 0);
+  }
+  function scroll(by: number): void {
+    scrolled = Math.min(Math.max(scrolled + by, 0), most());
+    picture.again();
+  }
+  function itemAt(x: number, y: number): number {
+    return hitAt(drawn(), x, y)?.item ?? -1;
+  }
+  listen(box, {
+    zoom: (factor, x) =>
+      show(store, zoomed(drawn().view, factor, Math.max(x - place.gutter, 0))),
+    pan: (x, y) => {
+      if (x !== 0) show(store, panned(drawn().view, -x));
+      if (y !== 0) scroll(-y);
+    },
+    click: (x, y) => {
+      const item = itemAt(x, y);
+      if (item >= 0) select(all, store, item);
+      else if (x >= place.gutter) {
+        store.set({ moment: eventAt(page, timeOf(drawn().view, x - place.gutter)) });
+      }
+    },
+    hover: (x, y) => {
+      const item = itemAt(x, y);
+      store.set({
+        hover: item >= 0 && item < all.firstSleep ? page.runs.node[item] : -1,
+      });
+      if (item >= 0) showTooltip(box, about(all, item), x, y);
+      else hideTooltip();
+    },
+    leave: () => {
+      store.set({ hover: -1 });
+      hideTooltip();
+    },
+  });
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
+    scroll(event.key === "ArrowUp" ? -3 * ROW_HEIGHT : 3 * ROW_HEIGHT);
+    event.preventDefault();
+  });
+  function follow(): void {
+    const { node, task } = store.get();
+    arrows = arrowsOf(all, node, task);
+    const run = runOf(all, node, task);
+    if (run < 0) return;
+    reach(page, store, all.bars.start[run]);
+    const y = rowTop(place, all.laneOf[run], all.rowOf[run], scrolled);
+    if (y < AXIS_HEIGHT || y + ROW_HEIGHT > high) scroll(y - high / 2);
+  }
+  follow();
+  store.subscribe(
+    (state, changed) => {
+      if (changed.has("node") || changed.has("task")) follow();
+      if (changed.has("filters")) mean(page, state.filters, isMeant);
+      picture.again();
+    },
+    "node",
+    "task",
+    "hover",
+    "moment",
+    "from_ns",
+    "until_ns",
+    "filters",
+    "critical",
+  );
+}
+
+function draw(
+  context: Context,
+  drawn: Drawn,
+  all: Indexed,
+  store: Store,
+  arrows: readonly Arrow[],
+): void {
+  const { node, task, hover, moment } = store.get();
+  const { place, view, height, scrolled } = drawn;
+  drawTimeline(context, drawn);
+  context.save();
+  context.beginPath();
+  context.rect(place.gutter, AXIS_HEIGHT, view.width, height);
+  context.clip();
+  drawArrows(context, drawn, arrows);
+  for (const [run, colour, thick] of [
+    [runOf(all, hover, task), drawn.colours.ink, 1.5],
+    [runOf(all, node, task), drawn.colours.accent, 3],
+  ] as const) {
+    if (run < 0) continue;
+    const [x, length] = extent(drawn, all.bars.start[run], all.bars.end[run]);
+    const y = rowTop(place, all.laneOf[run], all.rowOf[run], scrolled);
+    context.strokeStyle = colour;
+    context.lineWidth = thick;
+    context.strokeRect(x - 1, y - 1, Math.max(length + 1, 3), ROW_HEIGHT - 2);
+  }
+  context.restore();
+  const at = all.page.events.at_ns[moment];
+  if (at !== undefined)
+    drawMoment(context, view, place.gutter, height, at, drawn.colours);
+}
+
+/** The run of a node in a pass, the first of any pass if that one has none; -1 for none. */
+function runOf(all: Indexed, node: number, task: number): number {
+  let found = -1;
+  for (const run of rowsOf(all.runsOf, node)) {
+    if (all.page.runs.task[run] === task) return run;
+    if (found < 0) found = run;
+  }
+  return found;
+}
+
+function select(all: Indexed, store: Store, item: number): void {
+  const { runs } = all.page;
+  if (item < all.firstSleep) {
+    const began = runs.begin[item];
+    const moment = began >= 0 ? began : eventAt(all.page, runs.start_ns[item]);
+    store.set({ node: runs.node[item], task: runs.task[item], moment });
+  } else if (item >= all.firstPass) {
+    store.set({ task: item - all.firstPass });
+    lookAt(all.page, store, all.bars.start[item], all.bars.end[item]);
+  } else store.set({ moment: eventAt(all.page, all.bars.start[item]) });
+}
+
+function about(all: Indexed, item: number): string[] {
+  const { runs, nodes, kernels, text, header } = all.page;
+  const took = duration(all.bars.end[item] - all.bars.start[item]);
+  if (item >= all.firstPass) return [all.bars.label(item), `took ${took}`];
+  if (item >= all.firstKernel) {
+    const kernel = item - all.firstKernel;
+    const late = kernels.begin_ns[kernel] - kernels.launched_ns[kernel];
+    return [
+      text(kernels.name[kernel]) || "kernel",
+      `ran ${took}`,
+      `began ${duration(late)} after its launch`,
+    ];
+  }
+  if (item >= all.firstSleep)
+    return ["waiting for work", `asleep ${took} on an empty queue`];
+  const node = runs.node[item];
+  const lines = [`${node} ${text(nodes.name[node])}`, `took ${took}`];
+  const status = header.statuses[runs.status[item]];
+  if (status !== "completed") lines.push(status);
+  if (runs.waited_ns[item] >= 0)
+    lines.push(`lay in its queue for ${duration(runs.waited_ns[item])}`);
+  const blocked = all.bars.blocked(item);
+  if (blocked > 0.02)
+    lines.push(`its thread did not run for ${Math.round(blocked * 100)} % of it`);
+  const more = [nodes.module[node], nodes.parameter[node], runs.error[item]].map(text);
+  return [
+    ...lines,
+    ...more.filter((one) => one !== "").map((one) => shorten(one, 120)),
+  ];
+}
+
+function arrowsOf(all: Indexed, node: number, task: number): Arrow[] {
+  const { stays, events } = all.page;
+  const found: Arrow[] = [];
+  for (const chain of [all.pushesOf, all.pushesBy]) {
+    for (const stay of rowsOf(chain, node)) {
+      if (found.length === MAX_ARROWS) break;
+      if (stays.task[stay] !== task) continue;
+      const to = runOf(all, stays.node[stay], task);
+      const from = runOf(all, stays.pushed_by[stay], task);
+      const pushed = events.at_ns[stays.pushed[stay]];
+      if (to < 0 || from < 0 || pushed === undefined) continue;
+      found.push({
+        fromLane: all.laneOf[from],
+        fromRow: all.rowOf[from],
+        pushed,
+        toLane: all.laneOf[to],
+        toRow: all.rowOf[to],
+        started: all.bars.start[to],
+        isIncoming: chain === all.pushesOf,
+      });
+    }
+  }
+  return found;
+}
+
+/** Which nodes a filter leaves. */
+function mean(
+  { nodes, runs, header, text }: Page,
+  filters: Filters,
+  isMeant: Uint8Array,
+): void {
+  const wanted = filters.text.toLowerCase();
+  const status = header.statuses.indexOf(filters.status);
+  const has = new Uint8Array(nodes.length);
+  for (let run = 0; run < runs.length; run++)
+    if (runs.status[run] === status) has[runs.node[run]] = 1;
+  for (let node = 0; node < nodes.length; node++) {
+    const words = [nodes.name, nodes.module, nodes.parameter, nodes.location].map(
+      (one) => text(one[node]),
+    );
+    const isText =
+      wanted === "" ||
+      String(nodes.id[node]) === wanted ||
+      words.some((one) => one.toLowerCase().includes(wanted));
+    const isDevice =
+      filters.device === "" || text(nodes.device[node]) === filters.device;
+    isMeant[node] = Number(
+      isText && isDevice && (filters.status === "" || has[node] === 1),
+    );
+  }
+}
+
+function legendOf(all: Indexed): HTMLElement {
+  const used = new Set(all.bars.colour.subarray(0, all.firstSleep));
+  const legend = el("ul", { class: "legend", "aria-label": "Colours of the timeline" });
+  function entry(name: string, background: string, look = ""): void {
+    const swatch = el("span", { class: `swatch ${look}`, "aria-hidden": "true" });
+    if (background !== "") swatch.style.background = `var(${background})`;
+    legend.append(el("li", {}, swatch, name));
+  }
+  all.operations.forEach((name, at) => entry(name, `--operation-${at}`));
+  if (used.has(LEAF_COLOUR)) entry("AccumulateGrad", "--leaf");
+  if (used.has(REST_COLOUR) || all.firstPass > all.firstKernel)
+    entry("others", "--rest");
+  if (all.firstKernel > all.firstSleep) entry("waiting for work", "", "hatched");
+  if (all.page.runs.status.some((one) => one >= FAILED))
+    entry("failed or unfinished", "", "failed");
+  if (all.page.segments.length > 0) entry("critical path", "--critical", "critical");
+  return legend;
+}

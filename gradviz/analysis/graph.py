@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 import msgspec
+import numpy as np
 
 from gradviz.analysis.executions import (
     Execution,
@@ -64,6 +65,8 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
         leaves: Of several nodes the leaves that they lead to, also those that are
             members of another one, because several share them.
         repeats: How often what it stands for comes one after the other; 1 if once.
+        saved_bytes: How large the tensors are that it kept for the backward pass; of
+            several nodes that of the first.
         thread_time_ns: For how long its thread was running; None if unknown.
         processor_wait_ns: How long it was not, and nothing known says why; see
             `gradviz.analysis.processor_waits`.
@@ -95,6 +98,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
     parameters: tuple[str, ...] = ()
     leaves: tuple["GraphNode", ...] = ()
     repeats: int = 1
+    saved_bytes: int = 0
     thread_time_ns: int | None = None
     processor_wait_ns: int = 0
     num_alike: int = 0
@@ -203,6 +207,7 @@ def build_graph(trace: Trace, task: int) -> Graph:
     usual = medians_like(trace, task)
     lost = processor_waits(trace, columns).tolist()
     lost_ns = dict(zip(columns.node.tolist(), lost, strict=True))
+    saved = _saved_bytes(trace)
     order = {node: index for index, node in enumerate(runs)}
     origin = min((run.start_ns for run in runs.values()), default=0)
     nodes: list[GraphNode] = []
@@ -224,12 +229,14 @@ def build_graph(trace: Trace, task: int) -> Graph:
                 pending.append(consumer)
             edges.append(GraphEdge(index, position[consumer], input_nr))
         made = _node(node, order.get(id_), runs.get(id_), origin, num_omitted)
-        if (known := usual.get(id_)) is not None:
+        known = usual.get(id_)
+        if known is not None or id_ in saved:
             made = msgspec.structs.replace(
                 made,
-                processor_wait_ns=lost_ns[id_],
-                num_alike=known.passes,
-                usual_ns=known.took_ns if known.passes else None,
+                processor_wait_ns=lost_ns.get(id_, 0),
+                num_alike=known.passes if known else 0,
+                usual_ns=known.took_ns if known and known.passes else None,
+                saved_bytes=saved.get(id_, 0),
             )
         nodes.append(made)
     return Graph(
@@ -255,6 +262,14 @@ def _containers(trace: Trace, paths: Iterable[str]) -> frozenset[str]:
         while (path := path.rpartition(".")[0]) and path not in above:
             above.add(path)
     return frozenset(above.difference(trace.strings[place] for place in places))
+
+
+def _saved_bytes(trace: Trace) -> dict[int, int]:
+    """Of each node that kept tensors, how large they are together."""
+    table = trace.columns["tensor_saved"]
+    nodes, place = np.unique(table["node"], return_inverse=True)
+    sizes = np.bincount(place, table["size_bytes"], len(nodes)).astype(np.int64)
+    return dict(zip(nodes.tolist(), sizes.tolist(), strict=True))
 
 
 def _node(

@@ -28,8 +28,9 @@ from gradviz.cli.progress import working
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.viewer import check_viewable, show_file
 from gradviz.cli.writing import check_output, format_of, write_output
+from gradviz.render.colouring import ColourBy
 from gradviz.render.graph import FORMATS, LayoutEngine, render_graph
-from gradviz.render.scene import ColourBy, size
+from gradviz.render.scene import size
 from gradviz.render.text import count
 
 LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "none": ""}
@@ -44,7 +45,7 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
     "--color",
     "colour_by",
     type=click.Choice(get_args(ColourBy)),
-    default="device",
+    default="auto",
     show_default=True,
     help="What the colours of nodes stand for.",
 )

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from gradviz.analysis.graph import LEAF, Graph, GraphNode
 from gradviz.render import style
-from gradviz.render.text import MAX_TITLE, clean, count, duration, shape, shorten, width
+from gradviz.render.text import MAX_TITLE, clean, count, shape, shorten, width
 
 #: A box shows so many of its leaves, the last chip says how many more there are.
 MAX_CHIPS: Final = 6
@@ -58,11 +58,10 @@ def num_uses(graph: Graph, leaves: dict[int, tuple[int, ...]]) -> Counter[int]:
     return Counter(graph.nodes[leaf].id for own in leaves.values() for leaf in own)
 
 
-def chip_text(leaf: GraphNode, uses: int, *, shows_time: bool) -> str:
-    """Such as ``weight (48, 192) · 14``, or with its time instead of its shape."""
+def chip_text(leaf: GraphNode, uses: int, *, value: str = "") -> str:
+    """Such as ``weight (48, 192) · 14``, or with a value instead of its shape."""
     size = next((shape(one.shape) for one in leaf.inputs if one is not None), "")
-    if shows_time:
-        size = "" if leaf.busy_ns is None else duration(leaf.busy_ns)
+    size = value or size
     name = shorten(clean(_short_name(leaf)), MAX_TITLE)
     parts = [f"{name} {size}".strip()]
     parts += [] if leaf.order is None else [numbers(leaf)]

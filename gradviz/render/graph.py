@@ -6,9 +6,10 @@ from gradviz.analysis.graph import Graph
 from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.errors import RenderTimeoutError, UserError
 from gradviz.render import graphviz
+from gradviz.render.colouring import ColourBy
 from gradviz.render.dot import digraph, parse_plain, skeleton
 from gradviz.render.layout import BoxLayout, place
-from gradviz.render.scene import ColourBy, Scene, build_scene
+from gradviz.render.scene import Scene, build_scene
 from gradviz.render.svg import svg
 
 Format: TypeAlias = Literal["svg", "png", "pdf", "dot"]
@@ -41,7 +42,7 @@ def render_graph(
     graph: Graph,
     *,
     format: Format = "svg",  # noqa: A002 - what it is called everywhere
-    colour_by: ColourBy = "device",
+    colour_by: ColourBy = "auto",
     engine: LayoutEngine = "auto",
     timeout_s: float = 20.0,
 ) -> Rendered:

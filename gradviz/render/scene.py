@@ -6,8 +6,8 @@ written for `gradviz.render.svg` and `gradviz.render.dot`.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from gradviz.analysis.graph import LEAF, Graph, GraphNode
 from gradviz.analysis.modules import Stretch, stretches
@@ -22,6 +22,7 @@ from gradviz.render.chips import (
     num_uses,
     numbers,
 )
+from gradviz.render.colouring import ColourBy, Colouring, colouring
 from gradviz.render.style import Outline
 from gradviz.render.text import (
     MAX_TITLE,
@@ -35,8 +36,6 @@ from gradviz.render.text import (
     width,
 )
 from gradviz.render.tooltip import tooltip, which
-
-ColourBy: TypeAlias = Literal["device", "time"]
 
 #: Pictures of more nodes are for an overview.
 MAX_DETAILED: Final = 3_000
@@ -127,7 +126,7 @@ class Scene(NamedTuple):
     notes: str = ""
 
 
-def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
+def build_scene(graph: Graph, colour_by: ColourBy = "auto") -> Scene:
     """Decide on every text, colour and size of a picture of `graph`."""
     nodes = graph.nodes
     leaves = leaves_by_user(graph)
@@ -136,28 +135,17 @@ def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
     drawn = [index for index in range(len(nodes)) if index not in folded]
     place_of = {index: at for at, index in enumerate(drawn)}
     is_detailed = len(drawn) <= MAX_DETAILED
-    scale = None
-    if colour_by == "time":
-        colour_of, scale = _by_time(nodes)
-        legend: tuple[LegendEntry, ...] = ()
-    else:
-        devices = style.assign(shorten(clean(node.device), MAX_TITLE) for node in nodes)
-        colour_of = lambda node: devices[shorten(clean(node.device), MAX_TITLE)]  # noqa: E731 - one line
-        legend = tuple(
-            LegendEntry(device, colour, colour) for device, colour in devices.items()
-        )
+    colours = colouring(graph, colour_by)
     return Scene(
         title="Backward graph" if graph.task < 0 else f"Backward pass {graph.task}",
         subtitle=_subtitle(graph),
         boxes=tuple(
             _box(
                 nodes[index],
-                colour_of(nodes[index]),
-                colour_by,
+                colours,
                 is_detailed,
                 tuple(
-                    _chip(nodes[leaf], colour_of(nodes[leaf]), colour_by, uses)
-                    for leaf in leaves.get(index, ())
+                    _chip(nodes[leaf], colours, uses) for leaf in leaves.get(index, ())
                 ),
             )
             for index in drawn
@@ -167,8 +155,11 @@ def build_scene(graph: Graph, colour_by: ColourBy = "device") -> Scene:
             for edge in graph.edges
             if edge.consumer not in folded
         ),
-        legend=(*legend, *_marks(nodes)),
-        scale=scale,
+        legend=(
+            *(LegendEntry(text, colour, colour) for text, colour in colours.legend),
+            *_marks(nodes),
+        ),
+        scale=colours.scale,
         is_detailed=is_detailed,
         frames=tuple(
             _frame(nodes, stretch, place_of)
@@ -194,20 +185,16 @@ def _repeated(text: str, times: int) -> str:
 
 
 def _box(
-    node: GraphNode,
-    colour: str,
-    colour_by: ColourBy,
-    is_detailed: bool,
-    chips: tuple[Chip, ...],
+    node: GraphNode, colours: Colouring, is_detailed: bool, chips: tuple[Chip, ...]
 ) -> Box:
     title = _title(node)
-    subtitle = _details(node, colour_by) if is_detailed else ""
+    subtitle = _details(node, colours) if is_detailed else ""
     badge = numbers(node)
     badge_width = 12 + max(len(badge), 1) * 7.5 if badge else 0.0
     text_width = max(width(title, style.TEXT_SIZE), width(subtitle, style.SMALL_SIZE))
     chips = limited(chips)
     chips_width, chips_height = chips_size(chips)
-    colour, fill, outline = _look(node, colour, colour_by)
+    colour, fill, outline = _look(node, colours)
     return Box(
         badge=badge,
         title=title,
@@ -224,25 +211,22 @@ def _box(
     )
 
 
-def _chip(
-    leaf: GraphNode, colour: str, colour_by: ColourBy, uses: Counter[int]
-) -> Chip:
-    text = chip_text(leaf, uses[leaf.id], shows_time=colour_by == "time")
-    border, fill, outline = _look(leaf, colour, colour_by)
-    if colour_by != "time" and leaf.saved_by is None:
+def _chip(leaf: GraphNode, colours: Colouring, uses: Counter[int]) -> Chip:
+    text = chip_text(leaf, uses[leaf.id], value=colours.texts.get(leaf.id, ""))
+    border, fill, outline = _look(leaf, colours)
+    if colours.scale is None and leaf.saved_by is None:
         fill = style.BACKGROUND
     return Chip(text, tooltip(leaf), border, fill, outline)
 
 
-def _look(
-    node: GraphNode, colour: str, colour_by: ColourBy
-) -> tuple[str, str, Outline]:
+def _look(node: GraphNode, colours: Colouring) -> tuple[str, str, Outline]:
     """The colour of the border, the fill, and the kind of border."""
     if node.saved_by is not None:
         return style.SAVED, style.tint(style.SAVED), "plain"
     if node.status is None and not node.is_predicted:
         return style.LINE, style.BACKGROUND, "dashed"
-    fill = style.tint(colour, 0.3 if colour_by == "time" else 0.13)
+    colour = colours.colours[node.id]
+    fill = style.tint(colour, 0.3 if colours.scale else 0.13)
     if node.status == "captured":
         return colour, fill, "dotted"
     is_bad = node.status in {"failed", "unfinished"}
@@ -255,13 +239,13 @@ def _title(node: GraphNode) -> str:
     return _repeated(shorten(clean(name), MAX_TITLE), node.repeats)
 
 
-def _details(node: GraphNode, colour_by: ColourBy) -> str:
-    """The second line of a box: what it raised, or the shape or the time, and so on."""
+def _details(node: GraphNode, colours: Colouring) -> str:
+    """The second line of a box: what it raised, its shape or value, and so on."""
     if node.status == "failed":
         return shorten(clean(node.error or "failed"), MAX_TITLE)
     parts = []
-    if colour_by == "time":
-        parts += [] if node.busy_ns is None else [duration(node.busy_ns)]
+    if colours.scale:
+        parts += [colours.texts[node.id]] if node.id in colours.texts else []
         if node.processor_wait_ns and node.usual_ns and node.num_alike > 1:
             parts.append(f"usually {duration(node.usual_ns)}")
     elif node.parameters:
@@ -271,25 +255,25 @@ def _details(node: GraphNode, colour_by: ColourBy) -> str:
         first = next((one for one in node.inputs if one is not None), None)
         parts += [shape(first.shape)] if first and not node.is_part else []
     is_line_told = node.name != LEAF and not node.is_part
-    if node.location and colour_by == "device" and is_line_told:
+    if node.location and not colours.scale and is_line_told:
         parts.append(clean(place(node.location, MAX_PLACE)))
     if node.copies > 1:
         parts.append(f"{TIMES}{node.copies}")
     if node.members:
-        parts += _of_several(node, colour_by)
+        parts += _of_several(node, shows_time=not colours.scale)
     if node.omitted_edges:
         parts.append(f"{count(node.omitted_edges, 'edge')} left out")
     return " · ".join(parts)
 
 
-def _of_several(node: GraphNode, colour_by: ColourBy) -> list[str]:
+def _of_several(node: GraphNode, *, shows_time: bool) -> list[str]:
     """How many nodes and parameters a box stands for, and how long they took."""
     parts = []
     if node.is_part:
         parts.append(count(node.num_nodes, "node"))
     if num_parameters := node.num_parameters:
         parts.append(count(num_parameters, "parameter"))
-    if node.busy_ns is not None and colour_by != "time":
+    if node.busy_ns is not None and shows_time:
         parts.append(duration(node.busy_ns))
     return parts
 
@@ -346,32 +330,3 @@ def _marks(nodes: Sequence[GraphNode]) -> tuple[LegendEntry, ...]:
     ):
         marks.append(LegendEntry("did not run", style.LINE, style.BACKGROUND, "dashed"))
     return tuple(marks)
-
-
-def _by_time(
-    nodes: Sequence[GraphNode],
-) -> tuple[Callable[[GraphNode], str], tuple[str, str] | None]:
-    """Colours by the time of a node, on a logarithmic scale, and the scale's ends.
-
-    That is the median over passes of the same shape, where there are several: what a
-    thread lost in one of them is nobody's cost.
-    """
-    times = {
-        node.id: node.busy_ns
-        if node.usual_ns is None or node.num_alike < 2
-        else node.usual_ns
-        for node in nodes
-    }
-    known = [time for time in times.values() if time is not None]
-    if not known:
-        return lambda _: style.LINE, None
-    low, high = math.log(max(min(known), 1)), math.log(max(*known, 2))
-
-    def colour(node: GraphNode) -> str:
-        time = times[node.id]
-        if time is None:
-            return style.LINE
-        part = (math.log(max(time, 1)) - low) / max(high - low, 1e-9)
-        return style.ramp(round(part, 2))
-
-    return colour, (duration(min(known)), duration(max(known)))

@@ -43,6 +43,17 @@ LEAF: Final = "#5b6673"
 
 #: For tensors that nodes have saved.
 SAVED: Final = "#a8731c"
+#: For the families of operations, in their order: from dark to pale.
+FAMILIES: Final = (
+    "#17386b",
+    "#7a2f6d",
+    "#b0451f",
+    "#2a9d7f",
+    "#4f9fd0",
+    "#dba024",
+    "#aab4bd",
+    "#d3c6ae",
+)
 
 #: What a training step consists of.
 STEP: Final = {"forward": "#9fc5e8", "backward": PASS, "optimizer": "#e6c789"}

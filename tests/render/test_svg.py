@@ -94,7 +94,7 @@ def test_what_failed_and_what_did_not_run_is_marked_and_in_the_legend(step, make
 def test_colours_by_time_have_a_scale_with_its_ends(step):
     shown = texts(drawn(step, "time"))
 
-    assert shown[2:4] == ["100 ns", "900 ns"]
+    assert shown[2:4] == ["time: 100 ns", "900 ns"]
 
 
 def test_the_longest_node_is_darkest_when_colours_stand_for_time(step):

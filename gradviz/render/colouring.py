@@ -1,0 +1,157 @@
+"""What the colours of nodes stand for: a colour for each, and what explains them.
+
+Scales run from pale to dark, and so do the colours of families in their order: both can
+be told apart where there are no colours at all.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from gradviz.analysis.graph import LEAF, Graph, GraphNode
+from gradviz.analysis.op_families import OP_FAMILIES, op_family
+from gradviz.render import style
+from gradviz.render.text import (
+    MAX_TITLE,
+    clean,
+    duration,
+    operation,
+    shorten,
+    size,
+)
+
+#: ``auto`` is by device where there are several, else by the family of the operation.
+ColourBy: TypeAlias = Literal["auto", "order", "time", "memory", "wait", "device", "op"]
+
+#: Of the colours whose value has no bound below: this much is the least, on a scale.
+_LEAST: Final = 1
+
+
+class Colouring(NamedTuple):
+    """Colours for the nodes of a graph.
+
+    Attributes:
+        colours: Of each node, saved tensors aside, by its id; `style.LINE` where there is nothing to tell.
+        legend: The names of colours, if they have names.
+        scale: What a scale shows and its least, and its most; None if there is none.
+        texts: What the value of each node is, by its id, if it is on a scale.
+    """
+
+    colours: Mapping[int, str]
+    legend: tuple[tuple[str, str], ...] = ()
+    scale: tuple[str, str] | None = None
+    texts: Mapping[int, str] = {}
+
+
+def colouring(graph: Graph, colour_by: ColourBy) -> Colouring:
+    """The colours of a graph's nodes."""
+    nodes = {node.id: node for node in graph.nodes if node.saved_by is None}
+    match colour_by:
+        case "order":
+            ranks = {id_: node.order for id_, node in nodes.items()}
+            return _scale("number", ranks, str, is_linear=True)
+        case "time":
+            return _scale("time", _map(nodes, _usual_ns), duration)
+        case "memory":
+            return _scale("kept for backward", _map(nodes, _saved), size)
+        case "wait":
+            return _scale("queued for", _map(nodes, _waited_ns), duration)
+        case "op":
+            return _by_family(nodes)
+        case "device":
+            return _by_device(nodes)
+        case "auto":
+            devices = {node.device for node in nodes.values()}
+            return _by_family(nodes) if len(devices) == 1 else _by_device(nodes)
+
+
+def _map(
+    nodes: Mapping[int, GraphNode], value: Callable[[GraphNode], int | None]
+) -> dict[int, int | None]:
+    return {id_: value(node) for id_, node in nodes.items()}
+
+
+def _usual_ns(node: GraphNode) -> int | None:
+    """Its time as median over passes of the same shape, where there are several.
+
+    What a thread lost in one of them is nobody's cost.
+    """
+    is_known = node.usual_ns is not None and node.num_alike > 1
+    return node.usual_ns if is_known else node.busy_ns
+
+
+def _saved(node: GraphNode) -> int | None:
+    return sum(one.saved_bytes for one in node.members or (node,)) or None
+
+
+def _waited_ns(node: GraphNode) -> int | None:
+    known = [
+        one.waited_ns for one in node.members or (node,) if one.waited_ns is not None
+    ]
+    return sum(known) if known else None
+
+
+def _scale(
+    what: str,
+    values: Mapping[int, int | None],
+    written: Callable[[int], str],
+    *,
+    is_linear: bool = False,
+) -> Colouring:
+    """Colours along a scale, logarithmic if it is not said to be linear."""
+    known = [value for value in values.values() if value is not None]
+    if not known:
+        return Colouring(dict.fromkeys(values, style.LINE))
+
+    def place(value: int) -> float:
+        return value if is_linear else math.log(max(value, _LEAST))
+
+    low, high = place(min(known)), place(max(*known, 2))
+    steps = {
+        value: style.ramp(round((place(value) - low) / max(high - low, 1e-9), 2))
+        for value in set(known)
+    }
+    return Colouring(
+        {
+            id_: style.LINE if value is None else steps[value]
+            for id_, value in values.items()
+        },
+        scale=(f"{what}: {written(min(known))}", written(max(known))),
+        texts={
+            id_: written(value) for id_, value in values.items() if value is not None
+        },
+    )
+
+
+def _by_device(nodes: Mapping[int, GraphNode]) -> Colouring:
+    devices = {id_: shorten(clean(one.device), MAX_TITLE) for id_, one in nodes.items()}
+    colours = style.assign(devices.values())
+    return Colouring(
+        {id_: colours[device] for id_, device in devices.items()},
+        tuple(colours.items()),
+    )
+
+
+def _by_family(nodes: Mapping[int, GraphNode]) -> Colouring:
+    """By the family of a node's operation; of several nodes that which took most."""
+    colours: dict[str, str] = dict(zip(OP_FAMILIES, style.FAMILIES, strict=True))
+    families = {id_: _family(node) for id_, node in nodes.items()}
+    found = set(families.values())
+    legend = [(name, colour) for name, colour in colours.items() if name in found]
+    legend += [("leaves", style.LEAF)] if LEAF in found else []
+    return Colouring(
+        {id_: colours.get(name, style.LEAF) for id_, name in families.items()},
+        tuple(legend),
+    )
+
+
+def _family(node: GraphNode) -> str:
+    if not node.members:
+        return LEAF if node.name == LEAF else op_family(operation(node.name))
+    took: Counter[str] = Counter()
+    for one in node.members:
+        took[_family(one)] += (one.took_ns or 0) + 1
+    if len(took) > 1:
+        del took[LEAF]
+    return took.most_common(1)[0][0]

@@ -32,7 +32,8 @@ class Colouring(NamedTuple):
     """Colours for the nodes of a graph.
 
     Attributes:
-        colours: Of each node, saved tensors aside, by its id; `style.LINE` where there is nothing to tell.
+        colours: Of each node, saved tensors aside, by its id; `style.LINE` where there
+            is nothing to tell.
         legend: The names of colours, if they have names.
         scale: What a scale shows and its least, and its most; None if there is none.
         texts: What the value of each node is, by its id, if it is on a scale.

@@ -35,6 +35,7 @@ class Root(LazyGroup):
         ),
         "replay": Entry("gradviz.cli.replay", "Play a backward pass, event by event."),
         "render": Entry("gradviz.cli.render", "Draw a trace into a file."),
+        "view": Entry("gradviz.cli.view", "Show traces in a browser."),
         "diff": Entry(
             "gradviz.cli.diff", "Compare two backward passes, of two traces or of one."
         ),

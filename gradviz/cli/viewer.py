@@ -1,4 +1,4 @@
-"""Showing a file that was written with the viewer of the desktop."""
+"""Showing files that were written, and pages, with the viewer of the desktop."""
 
 import contextlib
 import os
@@ -29,26 +29,38 @@ def check_viewable(path: Path, *, is_opened: bool) -> None:
 
 def show_file(path: Path) -> None:
     """Open a file with the desktop's viewer; say where it lies if there is none."""
+    where = str(path.absolute())
+    if not show_with_desktop(where, f"{where} is there"):
+        note(f"there is no viewer here: open {where} yourself")
+
+
+def show_with_desktop(what: str, else_: str) -> bool:
+    """Open a file or an address as the desktop does; false if there is no desktop.
+
+    Args:
+        what: The file, or the address.
+        else_: What to say of it if that fails.
+    """
     viewer = _viewer()
     if viewer is None:
-        note(f"there is no viewer here: open {path.absolute()} yourself")
-        return
+        return False
     try:
         started = subprocess.Popen(
-            [viewer, str(path.absolute())],
+            [viewer, what],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C here is none of its business
         )
     except OSError as error:
-        note(f"cannot start {viewer}: {error.strerror}: {path.absolute()} is there")
-        return
+        note(f"cannot start {viewer}: {error.strerror}: {else_}")
+        return True
     code: int | None = None
     with contextlib.suppress(subprocess.TimeoutExpired):
         code = started.wait(_PATIENCE_S)
     if code:
-        note(f"{viewer} failed with exit code {code}: {path.absolute()} is there")
+        note(f"{viewer} failed with exit code {code}: {else_}")
+    return True
 
 
 def _viewer() -> str | None:

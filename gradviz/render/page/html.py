@@ -10,6 +10,7 @@ import base64
 import hashlib
 import html
 from importlib import resources
+from typing import Final, NamedTuple
 
 _TEMPLATE = """\
 <!doctype html>
@@ -25,50 +26,73 @@ _TEMPLATE = """\
 </head>
 <body>
 <noscript>This page draws with JavaScript, all of which is in this file.</noscript>
-<main id="page"></main>
+{above}<main id="page"></main>
 <script id="data" type="application/gzip">{data}</script>
 <script>{program}</script>
-</body>
+{more}</body>
 </html>
 """
 
 
-def write_page(data: bytes, title: str, *, connects: str = "'none'") -> bytes:
+class PageBar(NamedTuple):
+    """What whoever serves a page puts above it.
+
+    Attributes:
+        markup: Its elements; texts in it are escaped.
+        style: For them.
+        program: What they do; it may ask who serves the page.
+    """
+
+    markup: str = ""
+    style: str = ""
+    program: str = ""
+
+
+NO_BAR: Final = PageBar()
+
+
+def write_page(data: bytes, title: str, bar: PageBar = NO_BAR) -> bytes:
     """A whole page.
 
     Args:
-        data: What `gradviz.render.page.columns.pack` made; empty for a page that gets
-            its data elsewhere.
+        data: What `gradviz.render.page.columns.pack` made.
         title: Of the window.
-        connects: Where the program may ask for more: nowhere, unless a server that
-            serves the page says ``'self'``.
+        bar: What to put above it.
     """
-    program, style = _static("page.js"), _static("page.css")
-    policy = "; ".join(
+    return _TEMPLATE.format(
+        policy=page_policy(bar),
+        title=html.escape(title),
+        style=_static("page.css") + bar.style,
+        above=f"{bar.markup}\n" * bool(bar.markup),
+        data=base64.b64encode(data).decode(),
+        program=_static("page.js"),
+        more=f"<script>{bar.program}</script>\n" * bool(bar.program),
+    ).encode("utf-8", "replace")
+
+
+def page_policy(bar: PageBar = NO_BAR) -> str:
+    """What a page may do: run and be styled as written here, and load nothing."""
+    programs = [hash_of(_static("page.js"))]
+    programs += [hash_of(bar.program)] * bool(bar.program)
+    return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {_hash(program)}",
-            f"style-src {_hash(style)}",
-            f"connect-src {connects}",
+            f"script-src {' '.join(programs)}",
+            f"style-src {hash_of(_static('page.css') + bar.style)}",
+            "connect-src " + ("'self'" if bar.program else "'none'"),
             "img-src data: blob:",
             "worker-src blob:",
             "base-uri 'none'",
             "form-action 'none'",
         )
     )
-    return _TEMPLATE.format(
-        policy=policy,
-        title=html.escape(title),
-        style=style,
-        data=base64.b64encode(data).decode(),
-        program=program,
-    ).encode("utf-8", "replace")
+
+
+def hash_of(text: str) -> str:
+    """What a policy calls a program, or a style, of this text."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _static(name: str) -> str:
     return (resources.files(__package__) / "static" / name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"

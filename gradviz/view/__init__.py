@@ -1,0 +1,15 @@
+"""A server of pages for one person: traces in a browser on the same machine.
+
+`messages` reads and writes HTTP, `admission` says who may ask, `server` talks to
+browsers within limits, `shelf` knows the traces, `site` answers with pages of them, and
+with `lists`.
+
+Note [A server of our own]
+~~~~~~~~~~~~~~~~~~~~~~~~~~
+It answers GET for a handful of addresses, to one person, over no network. What makes
+that safe is to be decided here with any library beneath: who may ask, how long a head
+may be and how long it may take, that no path names a file. What a framework and its
+server would add, routing and parsing of bodies, is not needed, and they would be six
+more packages to trust. What a request may be is far less than what HTTP allows: what
+no browser sends is refused.
+"""

@@ -1,0 +1,190 @@
+"""Talking to browsers: one request a connection, within limits of size and time."""
+
+import asyncio
+import contextlib
+import errno
+import socket
+import threading
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from gradviz.errors import UserError
+from gradviz.view.admission import Admission
+from gradviz.view.messages import (
+    BadRequestError,
+    ViewRequest,
+    ViewResponse,
+    format_response,
+    parse_request,
+    refusal,
+)
+
+LOOPBACK: Final = "127.0.0.1"
+
+#: What a browser that is refused may still send before the connection is closed on it.
+_TAIL_BYTES: Final = 1 << 16
+_TAIL_S: Final = 1.0
+
+
+class ServerLimits(NamedTuple):
+    """What those who ask may take.
+
+    Attributes:
+        head_bytes: How long the head of a request may be.
+        head_s: How long it may take to come.
+        body_s: How long it may take to fetch the answer.
+        connections: How many may be open at once.
+    """
+
+    head_bytes: int = 16 << 10
+    head_s: float = 10.0
+    body_s: float = 60.0
+    connections: int = 64
+
+
+USUAL: Final = ServerLimits()
+
+
+def listen(port: int) -> socket.socket:
+    """A socket that listens on 127.0.0.1, at any free port for 0.
+
+    Raises:
+        UserError: The port is taken, or not to be had.
+    """
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((LOOPBACK, port))
+        listening.listen()
+    except OSError as error:
+        listening.close()
+        why = "it is in use" if error.errno == errno.EADDRINUSE else error.strerror
+        raise UserError(
+            f"cannot listen on port {port} of {LOOPBACK}: {why}; choose another with "
+            f"--port, or leave that out for a free one"
+        ) from None
+    return listening
+
+
+class ViewServer:
+    """Answers requests until it is cancelled, or has served what it was to serve once.
+
+    Args:
+        listening: Where browsers come.
+        admission: Who of them may ask.
+        answer: What they are answered; called on another thread, one at a time.
+        limits: What they may take.
+        is_last: Whether a response that was fetched is the last; None: none is.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        admission: Admission,
+        answer: Callable[[ViewRequest], ViewResponse],
+        limits: ServerLimits = USUAL,
+        is_last: Callable[[ViewResponse], bool] = lambda _: False,
+    ) -> None:
+        self._listening = listening
+        self._admission = admission
+        self._answer = answer
+        self._limits = limits
+        self._is_last = is_last
+        self._num_open = 0
+
+    async def serve(self) -> None:
+        """Answer whoever asks."""
+        self._done = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
+        server = await asyncio.start_server(
+            self._talk, sock=self._listening, limit=self._limits.head_bytes
+        )
+        try:
+            await self._done.wait()
+        finally:
+            server.close()
+
+    async def _talk(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """One connection: a request, a response."""
+        self._num_open += 1
+        try:
+            with contextlib.suppress(
+                OSError, TimeoutError, asyncio.IncompleteReadError
+            ):
+                await self._converse(reader, writer)
+        finally:
+            self._num_open -= 1
+            writer.close()
+
+    async def _converse(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        has_body = True
+        if self._num_open > self._limits.connections:
+            response = refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections")
+        else:
+            response, has_body = await self._respond(reader)
+        writer.transport.set_write_buffer_limits(0)  # `drain` waits for all of it
+        writer.write(format_response(response, has_body=has_body))
+        await asyncio.wait_for(writer.drain(), self._limits.body_s)
+        writer.write_eof()
+        # Closed with bytes unread, a connection is reset, and the answer lost with it.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(_finish(reader), min(_TAIL_S, self._limits.head_s))
+        if self._is_last(response):
+            self._done.set()
+
+    async def _respond(self, reader: asyncio.StreamReader) -> tuple[ViewResponse, bool]:
+        """A response to what comes, and whether its body is wanted."""
+        try:
+            head = await asyncio.wait_for(
+                reader.readuntil(b"\r\n\r\n"), self._limits.head_s
+            )
+            request = parse_request(head)
+        except asyncio.LimitOverrunError:
+            too_long = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            return refusal(too_long, "the head of the request is too long"), True
+        except TimeoutError:
+            return refusal(
+                HTTPStatus.REQUEST_TIMEOUT, "the request took too long"
+            ), True
+        except BadRequestError as error:
+            return refusal(HTTPStatus.BAD_REQUEST, str(error)), True
+        refused = self._admission.answer(request)
+        if refused is not None:
+            return refused, request.method != "HEAD"
+        async with self._one_at_a_time:
+            response = await _on_a_thread(lambda: self._answer(request))
+        return response, request.method != "HEAD"
+
+
+async def _finish(reader: asyncio.StreamReader) -> None:
+    """Wait until the other side has closed too, or said far too much."""
+    left = _TAIL_BYTES
+    while left > 0 and (data := await reader.read(left)):
+        left -= len(data)
+
+
+async def _on_a_thread(call: Callable[[], ViewResponse]) -> ViewResponse:
+    """What a call returns; whoever ends the program does not wait for it."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[ViewResponse] = loop.create_future()
+
+    def tell(response: ViewResponse) -> None:
+        if not done.done():
+            done.set_result(response)
+
+    def run() -> None:
+        try:
+            response = call()
+        except Exception as error:  # noqa: BLE001 - one answer, not all of them
+            told = f"internal error: {type(error).__name__}: {error}"
+            response = refusal(HTTPStatus.INTERNAL_SERVER_ERROR, told)
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(tell, response)
+
+    threading.Thread(target=run, name="gradviz view", daemon=True).start()
+    return await done

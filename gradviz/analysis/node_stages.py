@@ -8,7 +8,7 @@ import numpy as np
 from gradviz.analysis.addresses import nodes_of
 from gradviz.analysis.executions import definition
 from gradviz.trace.model import Trace
-from gradviz.trace.table import Column, Table
+from gradviz.trace.table import Column, Table, different
 
 #: `left over` is what was given something and did not run before its pass was over.
 NodeStage: TypeAlias = Literal[
@@ -106,6 +106,7 @@ class NodeStages:
         order = np.lexsort((rows["seq"], rows["node"]))
         self._rows = Table({name: one[order] for name, one in rows.items()})
         self._node = self._rows["node"]
+        self._completed = set(columns["task_completed"]["task"].tolist())
         self._over = {
             task: seq
             for kind in ("task_completed", "task_failed")
@@ -164,9 +165,15 @@ class NodeStages:
         """The edges between nodes of a pass, sorted by where they lead."""
         found = self._edges.get(task)
         if found is None:
-            nodes = np.array(nodes_of(self._trace, task), np.int64)
+            nodes = self._nodes_of(task)
             edges = self._trace.nodes.edges(nodes)
             producer = np.repeat(nodes, np.diff(edges.ends, prepend=0))
             order = np.argsort(edges.consumer, kind="stable")
             found = self._edges[task] = producer[order], edges.consumer[order]
         return found
+
+    def _nodes_of(self, task: int) -> Column:
+        """The nodes of a pass; of one that was completed events tell of all."""
+        if task not in self._completed:
+            return np.array(nodes_of(self._trace, task), np.int64)
+        return different(self._node[self._rows.narrow("task") == task]).astype(np.int64)

@@ -1,18 +1,15 @@
 """Options and arguments that several commands share."""
 
 import functools
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
 from gradviz.cli.paging import paged
-
-_UNITS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_MOMENT: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?) ?(ns|us|µs|ms|s)")
+from gradviz.render import text
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -117,10 +114,10 @@ def nanoseconds(
     del context, parameter
     if value is None:
         return None
-    found = _MOMENT.fullmatch(value.strip())
+    found = text.nanoseconds(value)
     if found is None:
         raise click.BadParameter(f"{value!r} is no time such as 1.5ms, 20us or 2s")
-    return round(float(found[1]) * _UNITS[found[2].replace("µ", "u")])
+    return found
 
 
 def at_option(help: str) -> Callable[[Command], Command]:  # noqa: A002 - Click's word

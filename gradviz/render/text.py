@@ -28,6 +28,8 @@ MAX_DIMENSIONS: Final = 12
 
 _SIZES: Final = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _UNITS: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns"))
+_FACTORS: Final = {unit: factor for factor, unit in _UNITS}
+_MOMENT: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?) ?(ns|us|µs|ms|s)")
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -88,6 +90,17 @@ def duration(ns: float) -> str:
         if ns >= factor:
             return f"{_three_digits(ns / factor)} {unit}"
     return "0 ns" if ns == 0 else f"{ns:.2g} ns"
+
+
+def nanoseconds(text: str) -> int | None:
+    """What a time means that is written with its unit, as `duration` does: ``1.5ms``.
+
+    None if it is no such time.
+    """
+    found = _MOMENT.fullmatch(text.strip())
+    if found is None:
+        return None
+    return round(float(found[1]) * _FACTORS[found[2].replace("u", "µ")])
 
 
 def size(num_bytes: int) -> str:

@@ -1,0 +1,198 @@
+"""The player of a replay: where it is, whether it runs, and which node is looked at.
+
+It knows no terminal and no clock: keys become calls, and time is what `tick` is told.
+"""
+
+import re
+from typing import Final
+
+import numpy as np
+
+from gradviz.analysis.addresses import NoSuchNodeError
+from gradviz.analysis.replay import Replay
+from gradviz.render.text import clean, nanoseconds
+from gradviz.trace.table import Column
+
+#: Events in a second.
+SPEEDS: Final = (
+    *(1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000),
+    *(50_000, 100_000, 200_000, 500_000, 1_000_000),
+)
+
+_EVENT: Final = re.compile(r"#? ?([0-9]{1,12})")
+_PERCENT: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
+
+
+class Player:
+    """A place in a replay, which moves.
+
+    Args:
+        replay: What is played.
+        place: The event to begin with.
+
+    Attributes:
+        replay: What is played.
+        place: The event that is shown.
+        selected: The pass and the node that are looked at: of the event that is shown,
+            unless one was chosen. None before there was one.
+        is_chosen: Whether one was.
+        is_followed: Whether only events that tell of that node are stepped on.
+        is_playing: Whether time moves it.
+        message: What there is to say of the last call, empty for nothing.
+    """
+
+    def __init__(self, replay: Replay, place: int = 0) -> None:
+        self.replay = replay
+        self.place = 0
+        self.selected: tuple[int, int] | None = None
+        self.is_chosen = False
+        self.is_followed = False
+        self.is_playing = False
+        self.message = ""
+        self._speed = 2
+        self._due = 0.0
+        self._steps: Column | None = None
+        self.go(place)
+
+    @property
+    def speed(self) -> int:
+        """Events in a second."""
+        return SPEEDS[self._speed]
+
+    def go(self, place: int) -> None:
+        """Show an event, the first or the last one where it is none."""
+        self.place = min(max(place, 0), len(self.replay) - 1)
+        self.message = ""
+        event = self.replay.event(self.place)
+        if not self.is_chosen and event.node >= 0:
+            self.selected = event.task, event.node
+
+    def step(self, by: int) -> None:
+        """Move by so many events: of the node that is followed, if one is."""
+        steps = self._steps
+        if steps is None:
+            self._move(self.place + by, by)
+            return
+        # Between two of them it is as far as from one.
+        after = int(np.searchsorted(steps, self.place, side="right"))
+        before = int(np.searchsorted(steps, self.place, side="left"))
+        there = after + by - 1 if by > 0 else before + by
+        if not 0 <= there < len(steps):
+            there = min(max(there, 0), len(steps) - 1)
+            is_ahead = (steps[there] - self.place) * by > 0
+            self.go(int(steps[there]) if is_ahead else self.place)
+            self._stop(by, "about the node that is followed")
+            return
+        self.go(int(steps[there]))
+
+    def next_of(self, kind: str, by: int) -> None:
+        """Move to the next event of a kind, or the one before; see `Replay.of_kind`."""
+        places = self.replay.of_kind(kind)
+        places = places[places > self.place] if by > 0 else places[places < self.place]
+        if not len(places):
+            self._stop(by, f"of kind {kind}")
+            return
+        self.go(int(places[0 if by > 0 else -1]))
+
+    def toggle(self) -> None:
+        """Play, from the begin if it is at the end; or pause."""
+        self.is_playing = not self.is_playing
+        self._due = 0.0
+        if self.is_playing and self.place == len(self.replay) - 1:
+            self.go(0)
+
+    def faster(self, by: int) -> None:
+        """Change the speed by so many degrees."""
+        self._speed = min(max(self._speed + by, 0), len(SPEEDS) - 1)
+
+    def tick(self, seconds: float) -> bool:
+        """So much time went by; whether that moved it."""
+        if not self.is_playing:
+            return False
+        self._due += seconds * self.speed
+        by = int(self._due)
+        self._due -= by
+        if by:
+            self.step(by)
+        return by > 0
+
+    def jump(self, text: str) -> None:
+        """Go where `text` says: ``1.5ms``, ``120`` or ``#120``, ``50%``."""
+        after_ns = nanoseconds(text)
+        event = _EVENT.fullmatch(text.strip())
+        percent = _PERCENT.fullmatch(text.strip())
+        if after_ns is not None:
+            self.go(self.replay.place_at(after_ns))
+        elif event:
+            self.go(int(event[1]) - 1)
+        elif percent:
+            self.go(round(float(percent[1]) / 100 * (len(self.replay) - 1)))
+        elif text.strip():
+            self.message = (
+                f"{clean(text)[:40]!r} is no time (1.5ms), event (120) or part (50%)"
+            )
+
+    def find(self, address: str) -> None:
+        """Choose the node that an address means, and go to its next event.
+
+        What is no node is said in the message, with what may have been meant.
+        """
+        task = self.replay.event(self.place).task
+        try:
+            self.choose(*self.replay.find(address, task))
+        except NoSuchNodeError as error:
+            self.message = clean(str(error))
+            return
+        assert self.selected is not None
+        about = self.replay.about(*self.selected)
+        if len(about):
+            at = int(np.searchsorted(about, self.place))
+            self.go(int(about[min(at, len(about) - 1)]))
+        else:
+            self.message = "no event tells of this node"
+
+    def choose(self, task: int, node: int) -> None:
+        """Look at this node, whatever happens."""
+        self.selected, self.is_chosen = (task, node), True
+        self.message = ""
+        if self.is_followed:
+            self._steps = self.replay.about(task, node)
+
+    def release(self) -> None:
+        """Look at the node of each event again, and follow none."""
+        self.is_chosen = self.is_followed = False
+        self._steps = None
+        self.go(self.place)
+
+    def follow(self) -> None:
+        """Step on events of the node that is looked at only; or on all again."""
+        if self.is_followed:
+            self.is_followed, self._steps = False, None
+            self.message = ""
+            return
+        if self.selected is None:
+            self.message = "there is no node to follow yet"
+            return
+        self.is_followed = True
+        self.choose(*self.selected)
+
+    def walk(self, by: int) -> None:
+        """Choose the first neighbour of those that give gradients, or that get some."""
+        if self.selected is None:
+            return
+        around = self.replay.around(*self.selected, self.place)
+        there = around.givers if by < 0 else around.receivers
+        if there:
+            self.choose(there[0].task, there[0].node)
+        else:
+            self.message = f"nobody {'gives to' if by < 0 else 'gets from'} this node"
+
+    def _move(self, place: int, by: int) -> None:
+        self.go(place)
+        if not 0 <= place < len(self.replay):
+            self._stop(by, "")
+
+    def _stop(self, by: int, which: str) -> None:
+        self.is_playing = False
+        where = "after this one" if by > 0 else "before this one"
+        self.message = " ".join(f"there is no event {which} {where}".split())

@@ -1,5 +1,8 @@
 """``gradviz replay``."""
 
+import importlib
+import os
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +26,7 @@ from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.timelines import step_option
 from gradviz.cli.writing import print_json
 from gradviz.render.replay.plain import print_replay
+from gradviz.render.replay.player import Player
 from gradviz.trace.model import Trace
 
 #: So many events are printed, unless `--limit` says otherwise.
@@ -98,6 +102,11 @@ def command(  # noqa: PLR0913, PLR0917 - each of them narrows it down
     if as_json:
         for one in shown:
             print_json(document_of(replay.at(one)))
+    elif not plain and _is_on_terminal():
+        # Here, so that no other command loads textual, nor this one to print.
+        app = importlib.import_module("gradviz.render.replay.app")
+        app.play(Player(replay, place))
+        return
     else:
         if not plain:
             note("no terminal to play it on: it is printed, as with --plain")
@@ -118,3 +127,10 @@ def _tasks(trace: Trace, task: str, step: str | None) -> tuple[int, ...]:
     if task != "last":
         raise click.UsageError("--step and --task exclude each other")
     return select_step(trace, step).tasks
+
+
+def _is_on_terminal() -> bool:
+    """Whether keys come from a terminal, and there is one to draw on."""
+    # textual draws on stderr.
+    every = (sys.stdin, sys.stdout, sys.stderr)
+    return os.environ.get("TERM") != "dumb" and all(one.isatty() for one in every)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gradviz.analysis.choice import Choice
+from gradviz.analysis.executions import definition
 from gradviz.analysis.moment import (
     BusyStream,
     Countdown,
@@ -14,7 +15,15 @@ from gradviz.analysis.moment import (
 from gradviz.analysis.node_stages import NodeAt
 from gradviz.analysis.replay import Replay
 from gradviz.render.event_words import EventWords
-from gradviz.render.text import MAX_TITLE, clean, count, duration, shorten, size
+from gradviz.render.text import (
+    MAX_TITLE,
+    clean,
+    count,
+    duration,
+    operation,
+    shorten,
+    size,
+)
 from gradviz.trace.events import label
 from gradviz.trace.losses import losses_in_words
 
@@ -48,6 +57,12 @@ class ReplayWords:
     def node(self, node: int) -> str:
         """The name and the id of a node; of none, that it is a wake-up."""
         return self._events.node(node) if node >= 0 else "a wake-up"
+
+    def short(self, node: int) -> str:
+        """The operation of a node and its id, for where there is little room."""
+        if node < 0:
+            return self.node(node)
+        return f"{clean_name(operation(definition(self._trace, node).name))} ({node})"
 
     def thread(self, thread: int) -> str:
         """The number and the name of a thread."""

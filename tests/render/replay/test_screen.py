@@ -1,0 +1,154 @@
+"""The screen of a replay as lines of text, on terminals of many sizes."""
+
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from gradviz.analysis.replay import Replay
+from gradviz.analysis.story import Filter
+from gradviz.render.replay.panels import shares
+from gradviz.render.replay.player import Player
+from gradviz.render.replay.screen import screen
+from gradviz.render.replay.words import ReplayWords
+from gradviz.trace.reader import load_trace, parse_trace
+from tests.render.conftest import HOSTILE
+from tests.render.replay.conftest import replay_of
+
+SIZES = [(80, 24), (120, 40), (200, 60), (60, 20), (40, 10), (20, 24), (80, 5), (1, 1)]
+
+
+def drawn(player, width=80, height=24):
+    lines = screen(player, ReplayWords(player.replay), width, height)
+    return [line.plain.rstrip() for line in lines]
+
+
+def at(replay, kind, number=0):
+    return Player(replay, int(replay.of_kind(kind)[number]))
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_it_is_as_large_as_the_terminal_at_every_event(busy, width, height):
+    player, words = Player(busy), ReplayWords(busy)
+    for place in range(len(busy)):
+        player.go(place)
+        lines = screen(player, words, width, height)
+        assert [line.cell_len for line in lines] == [width] * height
+        assert not any("\n" in line.plain for line in lines)
+
+
+def test_a_terminal_without_any_room_shows_nothing(busy):
+    assert screen(Player(busy), ReplayWords(busy), 0, 0) == []
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES[:4])
+def test_queues_workers_and_countdowns_are_told_at_once(busy, width, height):
+    text = "\n".join(drawn(at(busy, "gradient_buffered"), width, height))
+
+    tasks = [text.index(one) for one in ("a wake-up", "Exp (4)", "AccumulateGrad (3)")]
+    assert tasks == sorted(tasks)
+    assert "Queues: 4 tasks" in text
+    assert "0 MainThread: Mul (5)" in text
+    assert "Countdowns: 1 node waiting" in text
+    assert "●○" in text
+    assert "event 10/21  0.000030 ms" in text
+
+
+def test_a_pop_says_why(busy):
+    text = " ".join(" ".join(drawn(at(busy, "task_popped", 2))).split())
+
+    assert "Exp (4) left queue 1" in text
+    assert "Why: Its pass is nested deeper, at depth 1, than that of" in text
+
+
+def test_a_terminal_of_twenty_columns_says_what_happened(busy):
+    lines = drawn(at(busy, "task_popped", 2), 20, 12)
+
+    assert lines[0].startswith("13/21")
+    assert "Exp (4) left queue 1" in " ".join(" ".join(lines).split())
+    assert lines[-1] == "? keys, q quit"
+
+
+def test_no_more_is_shown_of_a_long_queue_than_there_is_room_for(story):
+    nodes = [story.node(number, name="Mul") for number in range(1, 501)]
+    story.begin(0, nodes, at=0)
+    for at_, node in enumerate(nodes):
+        story.push(0, node, at=10 + at_)
+        story.give(0, node, node, at=10_000 + at_, remaining=1)
+    replay = replay_of(story)
+    lines = drawn(Player(replay, len(replay)), 80, 24)
+    (head,) = (n for n, line in enumerate(lines) if line.startswith("─ Queues: 500"))
+    queue = [line[:39] for line in lines[head + 1 : head + 9]]
+    assert queue[0].startswith("queue 1 queue 1")
+    assert queue[0].endswith("500 tasks")
+    tasks = [line for line in queue if "Mul" in line]
+    assert queue[len(tasks) + 1].split() == ["and", f"{500 - len(tasks)}", "more"]
+
+
+def test_room_goes_to_the_smallest_first():
+    assert shares([3, 100, 2], 12) == [3, 7, 2]
+    assert shares([5, 5], 4) == [2, 2]
+    assert shares([1, 1], 9) == [1, 1]
+    assert shares([], 9) == []
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_name_acts_or_breaks_the_lines(name, story):
+    name = name.encode(errors="replace").decode()
+    leaf = story.node(1, name=name)
+    root = story.node(2, leaf, name=name, device=name)
+    story.begin(0, [root, leaf], at=0)
+    story.recorder.queue_defined(3, name, 0)
+    story.push(0, root, at=10, queue=3)
+    story.give(0, leaf, root, at=20, remaining=1)
+    story.on_thread(name, lambda: story.start(0, root, at=25))
+    story.fail(0, root, name, at=30)
+    replay = replay_of(story)
+    player, words = Player(replay), ReplayWords(replay)
+    player.find(name)
+    for place in range(4, len(replay)):
+        player.go(place)
+        for width, height in ((80, 24), (160, 30), (20, 9)):
+            lines = screen(player, words, width, height)
+            assert all(line.plain.isprintable() for line in lines)
+            assert [cell_len(line.plain) for line in lines] == [width] * height
+
+
+def test_a_node_and_its_neighbours_say_what_has_become_of_them(busy):
+    player = at(busy, "node_completed")
+    player.choose(0, 1)
+    text = "\n".join(drawn(player, 120, 40))
+
+    assert "─ SinBackward0 (1) of pass 0, chosen ─" in text
+    assert "waits for 1 more" in text
+    assert "gets from Mul (5)  completed" in text
+    assert "          Add (2)  in its queue" in text
+    assert "gives to nobody" in text
+
+
+def test_what_a_trace_lacks_stands_on_the_screen(story):
+    node = story.node(1)
+    story.begin(0, [node], at=0)
+    story.push(0, node, at=10)
+    cut = parse_trace(story.contents()[:-8])
+    player = Player(Replay(cut, Filter(tasks=(0,))))
+
+    assert drawn(player)[2].startswith(" The trace is incomplete: its end is cut off")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/replay.md"])
+def test_the_screen_on_a_page_is_the_one_of_its_trace(page):
+    root = Path(__file__).parents[3]
+    trace = load_trace(root / "docs" / "training.gvt")
+    replay = Replay(trace, Filter(tasks=trace.tasks[-1:]))
+
+    shown = "\n".join(drawn(Player(replay, 100)))
+    assert f"```\n{shown}\n```" in (root / page).read_text()
+
+
+def test_a_message_takes_the_place_of_the_keys(busy):
+    player = Player(busy)
+    assert drawn(player)[-1].startswith("  ?  keys  q  quit")
+
+    player.step(-1)
+    assert drawn(player)[-1] == " there is no event before this one"

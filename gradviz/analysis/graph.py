@@ -67,6 +67,10 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
         repeats: How often what it stands for comes one after the other; 1 if once.
         saved_bytes: How large the tensors are that it kept for the backward pass; of
             several nodes that of the first.
+        is_critical: Whether it is on the critical path, as far as that was looked for;
+            see `gradviz.analysis.neighbourhood.mark_critical`.
+        slack_ns: How much longer it could have run without making the pass longer;
+            None if that is not known.
         thread_time_ns: For how long its thread was running; None if unknown.
         processor_wait_ns: How long it was not, and nothing known says why; see
             `gradviz.analysis.processor_waits`.
@@ -99,6 +103,8 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
     leaves: tuple["GraphNode", ...] = ()
     repeats: int = 1
     saved_bytes: int = 0
+    is_critical: bool = False
+    slack_ns: int | None = None
     thread_time_ns: int | None = None
     processor_wait_ns: int = 0
     num_alike: int = 0

@@ -108,24 +108,37 @@ def limit_nodes(graph: Graph, max_nodes: int) -> Graph:
     """Keep the first `max_nodes` of `Graph.nodes`, and count what is left out."""
     if len(graph.nodes) <= max_nodes:
         return graph
-    kept = [
-        edge for edge in graph.edges if max(edge.producer, edge.consumer) < max_nodes
-    ]
-    left_out = Counter(
-        edge.producer for edge in graph.edges if edge.consumer >= max_nodes
-    )
-    return msgspec.structs.replace(
+    return keep_nodes(graph, range(max_nodes))
+
+
+def keep_nodes(graph: Graph, kept: Iterable[int], note: str = "") -> Graph:
+    """Keep the nodes at some positions, and count what is left out."""
+    places = sorted(set(kept))
+    place = {old: new for new, old in enumerate(places)}
+    edges, cut = [], Counter[int]()
+    num_cut = 0
+    for edge in graph.edges:
+        if edge.producer in place and edge.consumer in place:
+            one, other = place[edge.producer], place[edge.consumer]
+            edges.append(GraphEdge(one, other, edge.input_nr))
+        else:
+            num_cut += 1
+            cut.update((edge.producer, edge.consumer))
+    smaller = msgspec.structs.replace(
         graph,
-        nodes=tuple(
-            msgspec.structs.replace(
-                node, omitted_edges=node.omitted_edges + left_out[index]
-            )
-            for index, node in enumerate(graph.nodes[:max_nodes])
-        ),
-        edges=tuple(kept),
-        omitted=graph.omitted + sum(node.num_nodes for node in graph.nodes[max_nodes:]),
-        omitted_edges=graph.omitted_edges + len(graph.edges) - len(kept),
+        nodes=tuple(_with_cut(graph.nodes[old], cut[old]) for old in places),
+        edges=tuple(edges),
+        omitted_edges=graph.omitted_edges + num_cut,
     )
+    left_out = graph.num_nodes - smaller.num_nodes
+    smaller = msgspec.structs.replace(smaller, omitted=graph.omitted + left_out)
+    return noted(smaller, graph, note) if note else smaller
+
+
+def _with_cut(node: GraphNode, num_edges: int) -> GraphNode:
+    if not num_edges:
+        return node
+    return msgspec.structs.replace(node, omitted_edges=node.omitted_edges + num_edges)
 
 
 def noted(simpler: Graph, graph: Graph, note: str) -> Graph:
@@ -226,6 +239,8 @@ def as_one(
         repeats=repeats,
         error=next((node.error for node in nodes if node.error), ""),
         omitted_edges=sum(node.omitted_edges for node in nodes),
+        is_critical=any(node.is_critical for node in nodes),
+        slack_ns=_least(node.slack_ns for node in nodes),
         parameters=parameters,
         thread_time_ns=None,
         processor_wait_ns=sum(node.processor_wait_ns for node in nodes),

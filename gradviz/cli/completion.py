@@ -36,6 +36,18 @@ def complete_node(
     return [*(one for one in traces if one.type == "plain"), *nodes] or traces
 
 
+def complete_address(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    """A node, of the trace that stands on the line or else the newest."""
+    del parameter
+    try:
+        named = _addresses(context.params.get("trace_path") or newest_trace())
+    except (UserError, OSError):
+        named = []
+    return [one for one in named if one.startswith(incomplete)]
+
+
 def _addresses(path: Path | None) -> list[str]:
     """Names of nodes of the last pass, and of the modules that made them."""
     if path is None or path.stat().st_size > _MAX_BYTES:

@@ -5,7 +5,10 @@ from typing import Final, get_args
 
 import click
 
-from gradviz.analysis.graph import MAX_NODES, build_graph
+from gradviz.analysis import neighbourhood
+from gradviz.analysis.addresses import find_node
+from gradviz.analysis.critical_path import find_critical_path
+from gradviz.analysis.graph import MAX_NODES, Graph, build_graph
 from gradviz.analysis.modules import collapse_modules
 from gradviz.analysis.overview import overview
 from gradviz.analysis.passes import select_task
@@ -15,6 +18,7 @@ from gradviz.analysis.simplification import (
     limit_nodes,
     split_shared_leaves,
 )
+from gradviz.cli.completion import complete_address
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import (
     force_option,
@@ -90,6 +94,39 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
     help="Draw every node, of however big a graph.",
 )
 @click.option(
+    "--around",
+    metavar="NODE",
+    shell_complete=complete_address,
+    help="Draw only a node and what is near it: MulBackward0:2, model.py:12, 27, ...",
+)
+@click.option(
+    "--radius",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    metavar="K",
+    help="How many edges away what is drawn --around a node may be.",
+)
+@click.option(
+    "--between",
+    nargs=2,
+    metavar="NODE NODE",
+    shell_complete=complete_address,
+    help="Draw only what lies on a way from one node to another.",
+)
+@click.option(
+    "--critical",
+    "is_critical",
+    is_flag=True,
+    help="Mark the critical path, and say the slack of other nodes.",
+)
+@click.option(
+    "--critical-only",
+    "is_critical_only",
+    is_flag=True,
+    help="Draw only the nodes on the critical path.",
+)
+@click.option(
     "--limit",
     "--max-nodes",
     "max_nodes",
@@ -113,6 +150,11 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     fold: bool,
     contract: bool,
     is_whole: bool,
+    around: str | None,
+    radius: int,
+    between: tuple[str, str] | None,
+    is_critical: bool,
+    is_critical_only: bool,
     max_nodes: int,
     is_opened: bool,
     quiet: bool,
@@ -135,21 +177,24 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     if len(tasks) > 1:
         raise click.UsageError("a graph shows one backward pass: --task N, or last")
     graph = build_graph(trace, tasks[0])
+    if is_critical or is_critical_only:
+        path = find_critical_path(trace, tasks[0])
+        graph = neighbourhood.mark_critical(graph, path)
+    if around is not None:
+        node = find_node(trace, tasks[0], around)
+        graph = neighbourhood.around(graph, node, radius)
+    if between:
+        one, other = (find_node(trace, tasks[0], address) for address in between)
+        graph = neighbourhood.between(graph, one, other)
+    if is_critical_only:
+        graph = neighbourhood.only_critical(graph)
     if is_whole or fold or contract or depth is not None:
         graph = fold_repeats(graph) if fold else graph
         graph = graph if depth is None else collapse_modules(graph, depth)
         graph = contract_chains(graph) if contract else graph
     else:
-        graph = overview(graph)
-        if graph.notes:
-            done = ", ".join(graph.notes)
-            note(f"of a big graph an overview: {done}; --no-collapse draws every node")
-    graph = split_shared_leaves(limit_nodes(graph, max_nodes))
-    if graph.omitted or graph.omitted_edges:
-        note(
-            f"too much for one picture: {count(graph.omitted, 'node')} and "
-            f"{count(graph.omitted_edges, 'edge')} are left out"
-        )
+        graph = _overview(graph)
+    graph = split_shared_leaves(_limited(graph, max_nodes))
     with working(f"laying out {size(graph)}"):
         drawn = render_graph(
             graph,
@@ -164,3 +209,24 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
         note_next("render timeline", trace_path)
     if is_opened:
         show_file(output)
+
+
+def _overview(graph: Graph) -> Graph:
+    """An overview of a big graph, of which is said what was done for it."""
+    simpler = overview(graph)
+    done = ", ".join(one for one in simpler.notes if one not in graph.notes)
+    if done:
+        note(f"of a big graph an overview: {done}; --no-collapse draws every node")
+    return simpler
+
+
+def _limited(graph: Graph, max_nodes: int) -> Graph:
+    """What there is room for; what was asked to be left out is no news."""
+    limited = limit_nodes(graph, max_nodes)
+    is_asked_for = limited is graph and graph.notes
+    if (limited.omitted or limited.omitted_edges) and not is_asked_for:
+        note(
+            f"too much for one picture: {count(limited.omitted, 'node')} and "
+            f"{count(limited.omitted_edges, 'edge')} are left out"
+        )
+    return limited

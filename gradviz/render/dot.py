@@ -53,6 +53,7 @@ _NODE: Final = {
     "margin": "0.12,0.05",
 }
 _EDGE: Final = {"color": style.LINE, "arrowsize": "0.6"}
+_BOLD: Final = {"color": style.INK, "penwidth": "3"}
 
 
 def digraph(scene: Scene, layout: BoxLayout | None = None) -> graphviz.Digraph:
@@ -69,13 +70,10 @@ def digraph(scene: Scene, layout: BoxLayout | None = None) -> graphviz.Digraph:
     )
     for index, (box, at) in enumerate(zip(scene.boxes, places, strict=True)):
         picture.node(f"n{index}", **_box(box, at))
-    if layout is None:
-        picture.edges(
-            (f"n{producer}", f"n{consumer}") for producer, consumer in scene.edges
-        )
-    else:
-        for (producer, consumer), route in zip(scene.edges, layout.routes, strict=True):
-            picture.edge(f"n{producer}", f"n{consumer}", pos=_route(route))
+    for index, (producer, consumer) in enumerate(scene.edges):
+        look = {} if layout is None else {"pos": _route(layout.routes[index])}
+        look |= _BOLD if index in scene.bold else {}
+        picture.edge(f"n{producer}", f"n{consumer}", **look)
     _add_clusters(picture, scene, layout)
     _add_legend(picture, scene, is_placed=layout is not None)
     return picture
@@ -207,6 +205,8 @@ def _border(outline: Outline, colour: str) -> dict[str, str]:
             return {"color": colour, "style": "rounded,filled,dashed"}
         case "dotted":
             return {"color": colour, "style": "rounded,filled,dotted"}
+        case "bold":
+            return {"color": colour, "penwidth": "3"}
         case "plain":
             return {"color": colour}
 

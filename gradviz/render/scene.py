@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from gradviz.analysis.graph import LEAF, Graph, GraphNode
 from gradviz.analysis.modules import Stretch, stretches
+from gradviz.analysis.neighbourhood import critical_edges
 from gradviz.render import style
 from gradviz.render.chips import (
     TIMES,
@@ -40,6 +41,8 @@ from gradviz.render.tooltip import tooltip, which
 #: Pictures of more nodes are for an overview.
 MAX_DETAILED: Final = 3_000
 PADDING: Final = 9.0
+#: Longer errors are cut; all of one is in the tooltip.
+MAX_ERROR: Final = 72
 #: Longer names of files lose their begin.
 MAX_PLACE: Final = 24
 
@@ -112,6 +115,7 @@ class Scene(NamedTuple):
         scale: The least and the most time, written out, if colours stand for time.
         is_detailed: Whether there are few enough boxes for all details. The others
             have a name and a number only, and their edges are straight.
+        bold: Which of the edges the critical path takes, as positions.
         frames: What belongs together; of a big picture, none.
     """
 
@@ -124,6 +128,7 @@ class Scene(NamedTuple):
     is_detailed: bool
     frames: tuple[ModuleFrame, ...] = ()
     notes: str = ""
+    bold: frozenset[int] = frozenset()
 
 
 def build_scene(graph: Graph, colour_by: ColourBy = "auto") -> Scene:
@@ -136,6 +141,8 @@ def build_scene(graph: Graph, colour_by: ColourBy = "auto") -> Scene:
     place_of = {index: at for at, index in enumerate(drawn)}
     is_detailed = len(drawn) <= MAX_DETAILED
     colours = colouring(graph, colour_by)
+    ways = [edge for edge in graph.edges if edge.consumer not in folded]
+    critical = {graph.edges[at] for at in critical_edges(graph)}
     return Scene(
         title="Backward graph" if graph.task < 0 else f"Backward pass {graph.task}",
         subtitle=_subtitle(graph),
@@ -151,10 +158,9 @@ def build_scene(graph: Graph, colour_by: ColourBy = "auto") -> Scene:
             for index in drawn
         ),
         edges=tuple(
-            (place_of[edge.producer], place_of[edge.consumer])
-            for edge in graph.edges
-            if edge.consumer not in folded
+            (place_of[edge.producer], place_of[edge.consumer]) for edge in ways
         ),
+        bold=frozenset(at for at, edge in enumerate(ways) if edge in critical),
         legend=(
             *(LegendEntry(text, colour, colour) for text, colour in colours.legend),
             *_marks(nodes),
@@ -216,6 +222,7 @@ def _chip(leaf: GraphNode, colours: Colouring, uses: Counter[int]) -> Chip:
     border, fill, outline = _look(leaf, colours)
     if colours.scale is None and leaf.saved_by is None:
         fill = style.BACKGROUND
+    outline = "plain" if outline == "bold" else outline
     return Chip(text, tooltip(leaf), border, fill, outline)
 
 
@@ -229,8 +236,9 @@ def _look(node: GraphNode, colours: Colouring) -> tuple[str, str, Outline]:
     fill = style.tint(colour, 0.3 if colours.scale else 0.13)
     if node.status == "captured":
         return colour, fill, "dotted"
-    is_bad = node.status in {"failed", "unfinished"}
-    return colour, fill, "alarm" if is_bad else "plain"
+    if node.status in {"failed", "unfinished"}:
+        return colour, fill, "alarm"
+    return colour, fill, "bold" if node.is_critical else "plain"
 
 
 def _title(node: GraphNode) -> str:
@@ -242,7 +250,8 @@ def _title(node: GraphNode) -> str:
 def _details(node: GraphNode, colours: Colouring) -> str:
     """The second line of a box: what it raised, its shape or value, and so on."""
     if node.status == "failed":
-        return shorten(clean(node.error or "failed"), MAX_TITLE)
+        lines = node.error.strip().splitlines() or ["failed"]
+        return shorten(clean(lines[0]), MAX_ERROR)
     parts = []
     if colours.scale:
         parts += [colours.texts[node.id]] if node.id in colours.texts else []
@@ -261,6 +270,8 @@ def _details(node: GraphNode, colours: Colouring) -> str:
         parts.append(f"{TIMES}{node.copies}")
     if node.members:
         parts += _of_several(node, shows_time=not colours.scale)
+    if node.slack_ns is not None and not node.is_critical:
+        parts.append(f"slack {duration(node.slack_ns)}")
     if node.omitted_edges:
         parts.append(f"{count(node.omitted_edges, 'edge')} left out")
     return " · ".join(parts)
@@ -319,6 +330,8 @@ def _marks(nodes: Sequence[GraphNode]) -> tuple[LegendEntry, ...]:
         marks.append(
             LegendEntry("never finished", style.ALARM, style.BACKGROUND, "alarm")
         )
+    if any(node.is_critical for node in nodes):
+        marks.append(LegendEntry("critical path", style.INK, style.BACKGROUND, "bold"))
     if "captured" in statuses:
         marks.append(LegendEntry("captured", style.LINE, style.BACKGROUND, "dotted"))
     if any(node.saved_by is not None for node in nodes):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
 #: The kinds of borders.
-Outline: TypeAlias = Literal["plain", "dashed", "dotted", "alarm"]
+Outline: TypeAlias = Literal["plain", "dashed", "dotted", "alarm", "bold"]
 
 FONT: Final = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 TEXT_SIZE: Final = 12.0

@@ -21,15 +21,21 @@ MIN_WIDTH: Final = 360.0
 #: Left and right of chips.
 INDENT: Final = 6.0
 
+BOLD: Final = ' class="bold"'
+
 _STYLE: Final = f"""\
 .edges path {{ fill: none; stroke: {style.LINE}; stroke-width: 1.2 }}
 .edges path {{ marker-end: url(#arrow) }}
+.edges path.bold {{ stroke: {style.INK}; stroke-width: 2.4; marker-end: url(#bold) }}
 """
 
 _ARROW: Final = (
-    '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
-    'markerHeight="7" orient="auto">'
-    f'<path d="M0 1L9 5L0 9z" fill="{style.LINE}"/></marker></defs>'
+    '<marker id="{}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="{}" '
+    'markerHeight="{}" orient="auto"><path d="M0 1L9 5L0 9z" fill="{}"/></marker>'
+)
+_ARROWS: Final = (
+    f"<defs>{_ARROW.format('arrow', 7, 7, style.LINE)}"
+    f"{_ARROW.format('bold', 4, 4, style.INK)}</defs>"
 )
 
 
@@ -51,7 +57,7 @@ def svg(scene: Scene, layout: BoxLayout) -> bytes:
     draw, path = (_box, _curve) if scene.is_detailed else (_small_box, _line)
     frames = place_frames(scene, layout)
     parts = [
-        _ARROW,
+        _ARROWS,
         element("text", scene.title, class_="title", x=MARGIN, y=MARGIN + 12),
         element("text", scene.subtitle, class_="faint", x=MARGIN, y=MARGIN + 31),
         *_notes(scene),
@@ -59,7 +65,10 @@ def svg(scene: Scene, layout: BoxLayout) -> bytes:
         f'<g transform="translate({number(left)} {number(top)})">',
         *(_frame_border(place) for _, place in frames),
         '<g class="edges">',
-        *(f'<path d="{path(route)}"/>' for route in layout.routes),
+        *(
+            f'<path{BOLD if at in scene.bold else ""} d="{path(route)}"/>'
+            for at, route in enumerate(layout.routes)
+        ),
         "</g>",
         *(_frame_label(frame, place) for frame, place in frames),
         *(
@@ -232,6 +241,8 @@ def _border(outline: Outline, colour: str) -> dict[str, str]:
                 "stroke-dasharray": "0.1 4",
                 "stroke-linecap": "round",
             }
+        case "bold":
+            return {"stroke": colour, "stroke-width": "3"}
         case "plain":
             return {"stroke": colour, "stroke-width": "1.2"}
 

@@ -103,6 +103,10 @@ def _run(node: GraphNode) -> list[str]:
             f"usually {duration(node.usual_ns)}, median of "
             f"{count(node.num_alike, 'pass')} of this shape"
         )
+    if node.is_critical:
+        lines.append("on the critical path")
+    elif node.slack_ns is not None:
+        lines.append(f"could have run {duration(node.slack_ns)} longer")
     if node.waited_ns is not None:
         lines.append(f"queued for {duration(node.waited_ns)}")
     if node.status in {"failed", "unfinished"}:

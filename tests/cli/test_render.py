@@ -239,3 +239,33 @@ def test_a_trace_without_a_pass_has_no_picture(
     assert result.exit_code == 1
     assert len(result.stderr.splitlines()) == 1
     assert "backward" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--around", "SinBackward0:9"), "no 'SinBackward0:9'"),
+        (("--around", "Sinn"), "Did you mean"),
+        (("--between", "Sum", "Nobody"), "no node 'Nobody'"),
+    ],
+)
+def test_a_node_that_means_none_is_one_sentence(options, said, call, tmp_path):
+    record_chain(tmp_path / "chain.gvt")
+
+    result = call("render", "graph", "chain.gvt", *options)
+
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_parts_of_a_graph_are_drawn_and_the_rest_is_said_in_the_picture(call, tmp_path):
+    record_chain(tmp_path / "chain.gvt")
+
+    near = call("render", "graph", "--around", "Cos", "--radius", "1", "-o", "-")
+    way = call("render", "graph", "--between", "Exp", "Sin", "-o", "-")
+    path = call("render", "graph", "--critical-only", "-o", "-")
+
+    assert "Only what is 1 edge around CosBackward0" in near.stdout
+    assert "Only what is between ExpBackward0" in way.stdout
+    assert "critical path" in path.stdout

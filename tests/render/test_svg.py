@@ -253,3 +253,26 @@ def test_what_was_seen_once_has_the_colour_of_its_time(make_graph, make_node):
     boxes = build_scene(make_graph(2, [], nodes=tuple(once)), "time").boxes
 
     assert boxes[0].colour != boxes[1].colour
+
+
+def test_the_critical_path_is_bold_and_other_boxes_say_their_slack(step):
+    nodes = tuple(
+        msgspec.structs.replace(node, is_critical=index < 3, slack_ns=2_000)
+        for index, node in enumerate(step.nodes)
+    )
+    graph = msgspec.structs.replace(step, nodes=nodes)
+
+    picture = drawn(graph)
+
+    bold = [one for one in picture.iter(f"{SVG}path") if one.get("class") == "bold"]
+    assert len(bold) == 2
+    assert "critical path" in texts(picture)
+    assert sum("slack 2 µs" in text for text in texts(picture)) == 3
+
+
+def test_of_an_error_the_first_line_stands_under_the_node(make_graph, make_node):
+    failed = make_node(0, status="failed", error="ValueError: no\nsecond line")
+
+    picture = drawn(make_graph(1, [], nodes=(failed,)))
+
+    assert "ValueError: no" in texts(picture)

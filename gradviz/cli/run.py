@@ -16,6 +16,7 @@ import click
 from gradviz.capture import Recording, load_trace, record_program
 from gradviz.cli import program
 from gradviz.cli.children import Children
+from gradviz.cli.live import run_live
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import force_option, open_option, quiet_option
 from gradviz.cli.then import Words, opened, run_then
@@ -130,6 +131,11 @@ class RunCommand(click.Command):
     help="Run a command of gradviz afterwards, such as 'render graph --open', on the "
     "trace. May be given several times.",
 )
+@click.option(
+    "--live",
+    is_flag=True,
+    help="Show the trace in a browser while it is written, as 'gradviz view' does.",
+)
 @open_option
 @click.option("--no-then", is_flag=True, hidden=True, allow_from_autoenv=False)
 @click.option(
@@ -154,6 +160,7 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
     follow_children: bool,
     check_streams: bool,
     then: tuple[tuple[str, ...], ...],
+    live: bool,
     is_opened: bool,
     no_then: bool,
     module: bool,
@@ -178,9 +185,10 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
     path = output or Path(f"gradviz-{label}.{os.getpid()}.gvt")
     if is_opened:
         then = opened(then)
-    if then and not no_then:
+    if (then or live) and not no_then:
         args_of_run = click.get_current_context().meta[_ARGS]
-        return run_then(args_of_run, path, then, force=force)
+        follow = run_live if live else run_then
+        return follow(args_of_run, path, then, force=force)
     check = StreamCheck() if check_streams else None
     options = RecordingOptions(schedule, events, only, stacks, ring, dump_on)
     try:

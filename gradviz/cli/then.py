@@ -81,7 +81,7 @@ def run_then(
     before = _version(path)
     code = _run(["--no-then", "-o", str(path)], args)
     if _version(path) == before:
-        if not code:
+        if commands and not code:
             note(f"there is no new {path}: no command follows")
         return code
     for words in commands:

@@ -13,7 +13,7 @@ from gradviz.cli.viewer import show_with_desktop
 from gradviz.errors import UserError
 from gradviz.view.admission import Admission, new_token
 from gradviz.view.server import ViewServer, listen
-from gradviz.view.shelf import Shelf
+from gradviz.view.shelf import Shelf, edition_of
 from gradviz.view.site import Site
 
 
@@ -50,9 +50,21 @@ def command(place: Path | None, port: int, no_open: bool, once: bool) -> None:
 
 
 def begin_view(
-    place: Path, port: int = 0, *, is_opened: bool = True, is_once: bool = False
+    place: Path,
+    port: int = 0,
+    *,
+    is_opened: bool = True,
+    is_once: bool = False,
+    is_written_anew: bool = False,
 ) -> ViewServer:
     """A server that browsers can reach once it serves; says where, and opens one.
+
+    Args:
+        place: A trace, or a folder of them.
+        port: Where to listen, 0 for any.
+        is_opened: Whether to open a browser.
+        is_once: Whether it ends when a page has been fetched.
+        is_written_anew: Whether what is there now is not to be shown.
 
     Raises:
         UserError: The port is not to be had.
@@ -63,7 +75,8 @@ def begin_view(
     if is_opened:
         # The desktop may take its time, and the browser asks meanwhile.
         Thread(target=_open, args=(admission.address,), daemon=True).start()
-    site = Site(Shelf(place))
+    before = edition_of(place) if is_written_anew and place.exists() else None
+    site = Site(Shelf(place), before)
     return ViewServer(
         listening, admission, site.answer, is_last=lambda one: is_once and one.is_page
     )

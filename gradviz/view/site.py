@@ -30,6 +30,11 @@ _HTML: Final = "text/html; charset=utf-8"
 _NOWHERE: Final = refusal(HTTPStatus.NOT_FOUND, "there is no such page")
 
 _BAR_STYLE: Final = """\
+@media screen {
+  body { display: flex; flex-direction: column; height: 100vh; height: 100dvh }
+  #page { flex: 1 1 0; min-height: 0 }
+}
+@media print { #bar { display: none } }
 #bar { display: flex; gap: 14px; padding: 4px 10px; font-size: 13px }
 #bar a { color: inherit }
 #live { margin-left: auto }
@@ -47,10 +52,12 @@ class Site:
 
     Args:
         shelf: The traces.
+        before: What its trace is before it is written; None if that has begun.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: Shelf, before: Edition | None = None) -> None:
         self._shelf = shelf
+        self._before = before
         self._last: tuple[object, ViewResponse] | None = None
 
     def answer(self, request: ViewRequest) -> ViewResponse:
@@ -80,6 +87,8 @@ class Site:
         """The page of some passes; the last one is kept, for who looks again."""
         if not path.exists() or not path.stat().st_size:
             return _waiting(path, None)
+        if edition_of(path) == self._before:
+            return _waiting(path, self._before)
         trace, edition = self._shelf.read(path)
         if not trace.tasks and not trace.losses.closed:
             return _waiting(path, edition)

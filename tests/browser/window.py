@@ -92,6 +92,16 @@ class Window:
         script = f"return ({condition})"
         return wait.until(lambda _: self.run(script, *arguments), condition)
 
+    def click(self, selector: str, text: str = "") -> None:
+        """Click the first of these elements with this text.
+
+        Raises:
+            TimeoutException: There is none.
+        """
+        script = """Array.from(document.querySelectorAll(arguments[0])).find(
+            (one) => !arguments[1] || one.innerText === arguments[1])"""
+        self.wait_for(script, selector, text).click()
+
     def press(self, *keys: str) -> None:
         """Press keys one after the other, wherever the focus is."""
         actions = ActionChains(self.driver)

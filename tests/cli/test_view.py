@@ -40,18 +40,37 @@ def started(tmp_path):
         process.communicate()
 
 
-def fetch(address: str) -> bytes:
-    browser = urllib.request.build_opener(
-        urllib.request.HTTPCookieProcessor(CookieJar()), urllib.request.ProxyHandler({})
-    )
-    with browser.open(address, timeout=30) as answer:
-        return answer.read()
+class Browser:
+    """Keeps cookies, and knows nothing else of a browser.
+
+    Args:
+        address: What ``gradviz view`` prints.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._opener = urllib.request.build_opener(
+            urllib.request.HTTPCookieProcessor(CookieJar()),
+            urllib.request.ProxyHandler({}),
+        )
+        self._place = address.partition("/?")[0]
+        with self._opener.open(address, timeout=30) as answer:
+            answer.read()
+
+    def fetch(self, path: str) -> bytes:
+        with self._opener.open(self._place + path, timeout=30) as answer:
+            return answer.read()
+
+    def wait_for(self, path: str, text: bytes) -> bytes:
+        """What is answered once it has this text."""
+        while text not in (answer := self.fetch(path)):
+            pass
+        return answer
 
 
 def test_it_shows_a_trace_until_ctrl_c(started, trace_path):
     process, address = started("view", "--no-open", trace_path)
 
-    assert b'id="data"' in fetch(address)
+    assert b'id="data"' in Browser(address).fetch("/")
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
     assert process.stderr.read().strip() == ""
@@ -61,8 +80,8 @@ def test_once_ends_it_after_a_page(started, trace_path):
     process, address = started("view", "--once", "--no-open", trace_path)
 
     with pytest.raises(urllib.error.HTTPError, match="403"):
-        fetch(address[:-1])
-    assert b'id="data"' in fetch(address)
+        Browser(address[:-1])
+    Browser(address)
     assert process.wait(30) == 0
 
 

@@ -1,0 +1,110 @@
+"""``gradviz view`` in a browser, as somebody would use it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.view.conftest import tell_passes, unclosed
+
+pytestmark = pytest.mark.stress
+
+#: The page has read its data and shows something of it.
+IS_SHOWN = 'document.querySelector("#page h1")'
+
+
+@pytest.fixture
+def view():
+    """Starts the server of a trace and gives its address."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(place: Path) -> str:
+        words = [sys.executable, "-m", "gradviz", "view", "--no-open", str(place)]
+        started.append(subprocess.Popen(words, stderr=subprocess.PIPE, text=True))
+        return re.search(r"http://\S+", started[-1].stderr.readline())[0]
+
+    yield start
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
+def test_the_address_leads_to_a_page_that_works(view, traces, window):
+    window.open(view(traces["benign"]))
+
+    window.wait_for(IS_SHOWN)
+    assert window.run("return location.search") == ""
+    assert window.run("return document.cookie") == ""  # no script can read it
+
+
+def test_without_the_token_there_is_nothing(view, traces, window):
+    address = view(traces["benign"])
+    window.open(address.partition("?")[0])
+
+    assert "open the address" in window.run("return document.body.innerText")
+    window.complaints()  # a browser tells of a 403
+
+
+def test_a_page_of_another_site_gets_nothing(view, traces, window):
+    address = view(traces["benign"])
+    window.open(address)
+    window.wait_for(IS_SHOWN)  # so the browser has the cookie
+    other = view(traces["benign"].parent)
+    window.open(other)
+
+    told = window.driver.execute_async_script(
+        """const [address, done] = arguments;
+        fetch(address, { credentials: "include" })
+          .then(() => done("read"), () => done("not"));""",
+        address.partition("?")[0],
+    )
+    assert told == "not"
+    window.complaints()  # it tells of that too
+
+
+def test_from_pass_to_pass(view, tmp_path, window):
+    path = tmp_path / "three.gvt"
+    path.write_bytes(tell_passes(3))
+    window.open(view(path))
+    bar = 'document.querySelector("#bar").innerText'
+
+    window.wait_for(f'{bar}.includes("pass 2")')
+    window.click("#bar a", "previous")
+    window.wait_for(f'{bar}.includes("pass 1")')
+    window.wait_for(IS_SHOWN)
+    window.click("#bar a", "all 3 passes")
+    window.wait_for('document.querySelectorAll("tbody tr").length === 3')
+    window.click("td a", "0")
+    window.wait_for(f"{bar}.includes('pass 0')")
+    window.wait_for(IS_SHOWN)
+
+
+def test_a_page_follows_a_recording(view, tmp_path, window):
+    path = tmp_path / "live.gvt"
+    path.write_bytes(unclosed(tell_passes(0)))
+    window.open(view(path))
+    window.wait_for('document.body.innerText.includes("waits for the first")')
+
+    path.write_bytes(unclosed(tell_passes(1)))
+    window.wait_for('document.querySelector("#bar")?.innerText.includes("pass 0")')
+    window.run("location.hash = '#node=0'")
+    path.write_bytes(unclosed(tell_passes(2)))
+    window.wait_for('document.querySelector("#live").innerText.includes("reload")')
+    assert "pass 0" in window.run('return document.querySelector("#bar").innerText')
+    path.write_bytes(tell_passes(3))
+    window.run("location.hash = ''")
+    window.driver.refresh()
+    window.wait_for('document.querySelector("#bar")?.innerText.includes("pass 2")')
+    assert window.run('return document.querySelector("#live")') is None
+
+
+@pytest.mark.parametrize("name", ["hostile", "benign"])
+def test_texts_of_a_trace_stay_texts(view, traces, window, name):
+    window.open(view(traces[name]))
+    window.wait_for(IS_SHOWN)
+    page = window.run("return location.href")
+    for address in (page, page.replace("/trace/", "/passes/")):
+        window.open(address)
+        assert window.run("return window.hacked") is None

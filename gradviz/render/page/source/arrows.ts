@@ -2,7 +2,7 @@
 
 import { type Context, hatched } from "./axis.ts";
 import type { Drawn } from "./timeline.ts";
-import { ROW_HEIGHT, rowTop } from "./timeline.ts";
+import { rowTop } from "./timeline.ts";
 import { pixelOf } from "./viewport.ts";
 
 /** A task that was pushed from one lane and ran in another, or the same. */
@@ -28,8 +28,8 @@ export function drawArrows(
   for (const one of arrows) {
     const x = place.gutter + pixelOf(view, one.pushed);
     const until = place.gutter + pixelOf(view, one.started);
-    const y = rowTop(place, one.fromLane, one.fromRow, scrolled) + (ROW_HEIGHT - 4) / 2;
-    const end = rowTop(place, one.toLane, one.toRow, scrolled) + (ROW_HEIGHT - 4) / 2;
+    const y = rowTop(place, one.fromLane, one.fromRow, scrolled) + place.barHeight / 2;
+    const end = rowTop(place, one.toLane, one.toRow, scrolled) + place.barHeight / 2;
     // It lies in a queue from here on: a thin line beside its lane, up to its start.
     context.fillStyle = hatched(context, colours.ink);
     context.fillRect(x, end - 2.5, Math.max(until - x - HEAD, 0), 5);

@@ -20,23 +20,26 @@ import {
 } from "./viewport.ts";
 import { duration, size } from "./words.ts";
 
-/** A stack: at each change how much was held for each purpose, and for all together. */
+/** A stack: at each change how much was held for each purpose. */
 export interface Stack {
   readonly purposes: readonly string[];
   readonly held: readonly Float64Array[];
+  /** All but what is unclaimed: that may be there, and may be gone. */
   readonly total: Series;
+  /** The highest that the picture must have room for. */
+  readonly most: number;
 }
+
+const UNCLAIMED = "unclaimed";
 
 /** Of the curves of a page, whose changes need not be at the same times, one stack. */
 export function stackOf({ memory, header }: Page): Stack {
-  const purposes = header.purposes.filter((one) => one !== "total");
   const time = Float64Array.from(new Set(memory.at_ns)).sort();
-  const held = purposes.map((purpose) => {
-    const wanted = header.purposes.indexOf(purpose);
+  const [total, ...held] = header.purposes.map((_, wanted) => {
     const column = new Float64Array(time.length);
     let at = 0;
     let now = 0;
-    for (let row = 0; row < memory.at_ns.length; row++) {
+    for (let row = 0; row < memory.length; row++) {
       if (memory.purpose[row] !== wanted) continue;
       while (at < time.length && time[at] < memory.at_ns[row]) column[at++] = now;
       now = memory.size_bytes[row];
@@ -44,10 +47,22 @@ export function stackOf({ memory, header }: Page): Stack {
     while (at < time.length) column[at++] = now;
     return column;
   });
-  const total = Float64Array.from(time.keys(), (at) =>
-    held.reduce((sum, one) => sum + one[at], 0),
-  );
-  return { purposes, held, total: series(time, total) };
+  const purposes = header.purposes.slice(1);
+  const unclaimed = held[purposes.indexOf(UNCLAIMED)];
+  const most = total.reduce((sum, one, at) => Math.max(sum, one + unclaimed[at]), 0);
+  return { purposes, held, total: series(time, total), most };
+}
+
+/** What was held for each purpose, so that together it is the total.
+ *
+ * A long curve has the most of each slice of the time. That of one purpose need not be
+ * at the same moment as that of another, so together they can be more than the total. */
+export function partsAt({ purposes, held, total }: Stack, place: number): number[] {
+  const parts = held.map((one) => one[place]);
+  const unclaimed = parts[purposes.indexOf(UNCLAIMED)];
+  const sum = parts.reduce((one, other) => one + other, 0) - unclaimed;
+  const scale = sum > total.value[place] ? total.value[place] / sum : 1;
+  return parts.map((one, at) => (purposes[at] === UNCLAIMED ? one : one * scale));
 }
 
 export function mountMemory(element: HTMLElement, page: Page, store: Store): void {
@@ -81,10 +96,12 @@ export function mountMemory(element: HTMLElement, page: Page, store: Store): voi
     hover: (x, y) => {
       const place = changeAt(stack.total, timeOf(view(), x - gutterOf(wide)));
       if (place < 0 || x < gutterOf(wide)) return hideTooltip();
-      const lines = stack.purposes
-        .map((name, at) => [name, stack.held[at][place]] as const)
-        .filter(([, held]) => held > 0)
-        .map(([name, held]) => `${name} ${size(held)}`);
+      const parts = partsAt(stack, place);
+      const lines = stack.purposes.flatMap((name, at) => {
+        const held = stack.held[at][place];
+        const most = held > parts[at] ? "at most " : "";
+        return held > 0 ? [`${name} ${most}${size(held)}`] : [];
+      });
       showTooltip(box, [`${size(value[place])} held`, ...lines], x, y);
     },
     leave: hideTooltip,
@@ -113,7 +130,7 @@ function drawStack(
   top: number,
 ): void {
   const peak = stack.total.value[top];
-  const unit = (high - AXIS_HEIGHT - 14) / Math.max(peak, 1);
+  const unit = (high - AXIS_HEIGHT - 14) / Math.max(stack.most, 1);
   context.save();
   context.beginPath();
   context.rect(left, AXIS_HEIGHT, view.width, high - AXIS_HEIGHT);
@@ -129,10 +146,11 @@ function drawStack(
     ]);
   });
   const base = new Float64Array(seen.length).fill(high);
-  stack.held.forEach((held, purpose) => {
+  const parts = seen.map(([place]) => partsAt(stack, place));
+  stack.purposes.forEach((_, purpose) => {
     context.fillStyle = look.purposes[purpose];
-    seen.forEach(([place, from, until], at) => {
-      const tall = held[place] * unit;
+    seen.forEach(([, from, until], at) => {
+      const tall = parts[at][purpose] * unit;
       base[at] -= tall;
       if (tall > 0) context.fillRect(left + from, base[at], until - from, tall);
     });

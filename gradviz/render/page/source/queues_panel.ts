@@ -28,7 +28,8 @@ import {
 } from "./viewport.ts";
 import { count } from "./words.ts";
 
-const CHART_HEIGHT = 46;
+/** Charts are between so high and so high, as there is room. */
+const CHART_HEIGHTS = [34, 120] as const;
 const GAP = 8;
 
 interface Chart {
@@ -43,6 +44,10 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
   function view(): Viewport {
     return viewOf(page, store, wide - gutterOf(wide));
   }
+  function chartHeight(): number {
+    const fitting = (high - AXIS_HEIGHT) / Math.max(charts.length, 1) - GAP;
+    return Math.min(Math.max(fitting, CHART_HEIGHTS[0]), CHART_HEIGHTS[1]);
+  }
   const told = charts.map((one) => `${one.name}, at most ${one.longest}`).join("; ");
   const picture = canvas(
     `Lengths of queues over time: ${told}`,
@@ -56,9 +61,9 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
       context.rect(0, AXIS_HEIGHT, wide, high - AXIS_HEIGHT);
       context.clip();
       charts.forEach((chart, at) => {
-        const top = AXIS_HEIGHT + 4 + at * (CHART_HEIGHT + GAP) - scrolled;
-        if (top < high && top + CHART_HEIGHT > AXIS_HEIGHT)
-          drawChart(context, chart, top, view(), gutterOf(wide), look);
+        const top = AXIS_HEIGHT + 4 + at * (chartHeight() + GAP) - scrolled;
+        if (top < high && top + chartHeight() > AXIS_HEIGHT)
+          drawChart(context, chart, top, chartHeight(), view(), gutterOf(wide), look);
       });
       context.restore();
       const time = page.events.at_ns[store.get().moment];
@@ -70,7 +75,10 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
   element.append(el("div", { class: "picture" }, box));
 
   function scroll(by: number): void {
-    const most = Math.max(AXIS_HEIGHT + charts.length * (CHART_HEIGHT + GAP) - high, 0);
+    const most = Math.max(
+      AXIS_HEIGHT + charts.length * (chartHeight() + GAP) - high,
+      0,
+    );
     scrolled = Math.min(Math.max(scrolled + by, 0), most);
     if (by !== 0) picture.again();
   }
@@ -85,7 +93,7 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
       store.set({ moment: eventAt(page, timeOf(view(), x - gutterOf(wide))) }),
     hover: (x, y) => {
       const chart =
-        charts[Math.floor((y - AXIS_HEIGHT - 4 + scrolled) / (CHART_HEIGHT + GAP))];
+        charts[Math.floor((y - AXIS_HEIGHT - 4 + scrolled) / (chartHeight() + GAP))];
       const left = gutterOf(wide);
       if (chart === undefined || y < AXIS_HEIGHT || x < left) return hideTooltip();
       const place = changeAt(chart.length, timeOf(view(), x - left));
@@ -96,7 +104,7 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
   });
   box.addEventListener("keydown", (event) => {
     if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
-    scroll(event.key === "ArrowUp" ? -CHART_HEIGHT : CHART_HEIGHT);
+    scroll(event.key === "ArrowUp" ? -chartHeight() : chartHeight());
     event.preventDefault();
   });
   store.subscribe(picture.again, "moment", "from_ns", "until_ns");
@@ -106,14 +114,15 @@ function drawChart(
   context: Context,
   { name, length, longest }: Chart,
   top: number,
+  height: number,
   view: Viewport,
   left: number,
   look: Colours,
 ): void {
-  const base = top + CHART_HEIGHT;
-  const unit = (CHART_HEIGHT - 6) / Math.max(longest, 1);
+  const base = top + height;
+  const unit = (height - 6) / Math.max(longest, 1);
   context.fillStyle = look.panel;
-  context.fillRect(left, top, view.width, CHART_HEIGHT);
+  context.fillRect(left, top, view.width, height);
   context.fillStyle = look.operations[0];
   steps(length, view.from, view.until, nsPerPixel(view), (place, from, until) => {
     const x = Math.round(Math.max(pixelOf(view, from), 0));
@@ -131,7 +140,7 @@ function drawChart(
   context.fillText(
     fitted(context, name, room),
     8,
-    left ? top + CHART_HEIGHT / 2 - 6 : top + 8,
+    left ? top + height / 2 - 6 : top + 8,
   );
   context.font = FONT;
   context.fillStyle = look.faintInk;
@@ -139,7 +148,7 @@ function drawChart(
   context.fillText(
     fitted(context, most, room),
     8,
-    left ? top + CHART_HEIGHT / 2 + 9 : top + 22,
+    left ? top + height / 2 + 9 : top + 22,
   );
 }
 

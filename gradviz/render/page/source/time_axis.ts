@@ -10,7 +10,7 @@ const NARROW = 560;
 /** How wide the names beside a picture are. That of all is the same, so that what happens
  * together lies below each other. */
 export function gutterOf(width: number): number {
-  return width < NARROW ? 0 : Math.min(168, width * 0.2);
+  return width < NARROW ? 0 : Math.min(168, Math.round(width * 0.2));
 }
 
 /** What is seen, on a picture of this width. */

@@ -50,8 +50,10 @@ export interface Lane {
   readonly critical: LeveledRow;
 }
 
-export const ROW_HEIGHT = 22;
-const BAR_HEIGHT = 18;
+/** Rows are between so high and so high, as there is room. */
+const ROW_HEIGHTS = [22, 36] as const;
+/** Between the bars of two rows. */
+const ROW_GAP = 4;
 const PADDING = 6;
 const GAP = 6;
 const CRITICAL_HEIGHT = 4;
@@ -62,29 +64,34 @@ const MIN_LABEL = 30;
 export interface Placement {
   readonly gutter: number;
   readonly nameHeight: number;
+  readonly rowHeight: number;
+  readonly barHeight: number;
   readonly tops: readonly number[];
   readonly height: number;
 }
 
-export function placed(lanes: readonly Lane[], width: number): Placement {
+export function placed(lanes: readonly Lane[], width: number, room: number): Placement {
   const gutter = gutterOf(width);
   const nameHeight = gutter > 0 ? 0 : NAME_HEIGHT;
+  const numRows = lanes.reduce((sum, { rows }) => sum + Math.max(rows.length, 1), 0);
+  const around = nameHeight + GAP - ROW_GAP + 2 * PADDING + CRITICAL_HEIGHT;
+  const fitting = Math.floor(
+    (room - AXIS_HEIGHT - lanes.length * around) / Math.max(numRows, 1),
+  );
+  const rowHeight = Math.min(Math.max(fitting, ROW_HEIGHTS[0]), ROW_HEIGHTS[1]);
   const tops: number[] = [];
   let y = 0;
-  for (const lane of lanes) {
+  for (const { rows } of lanes) {
     tops.push(y);
-    y += heightOf(lane) + nameHeight + GAP;
+    y += Math.max(rows.length, 1) * rowHeight + around;
   }
-  return { gutter, nameHeight, tops, height: y };
+  const barHeight = rowHeight - ROW_GAP;
+  return { gutter, nameHeight, rowHeight, barHeight, tops, height: y };
 }
 
-function heightOf(lane: Lane): number {
-  return (
-    Math.max(lane.rows.length, 1) * ROW_HEIGHT -
-    (ROW_HEIGHT - BAR_HEIGHT) +
-    2 * PADDING +
-    CRITICAL_HEIGHT
-  );
+function heightOf(place: Placement, lane: number): number {
+  const next = place.tops[lane + 1] ?? place.height;
+  return next - place.tops[lane] - place.nameHeight - GAP;
 }
 
 /** The y of a row's bars on the screen. */
@@ -100,7 +107,7 @@ export function rowTop(
     place.nameHeight +
     PADDING +
     CRITICAL_HEIGHT +
-    row * ROW_HEIGHT -
+    row * place.rowHeight -
     scrolled
   );
 }
@@ -137,9 +144,9 @@ export function drawTimeline(context: Context, drawn: Drawn): void {
   context.restore();
 }
 
-function isSeen({ place, lanes, scrolled, height }: Drawn, lane: number): boolean {
+function isSeen({ place, scrolled, height }: Drawn, lane: number): boolean {
   const top = AXIS_HEIGHT + place.tops[lane] - scrolled;
-  return top < height && top + heightOf(lanes[lane]) + place.nameHeight > AXIS_HEIGHT;
+  return top < height && top + heightOf(place, lane) + place.nameHeight > AXIS_HEIGHT;
 }
 
 function drawLane(
@@ -149,7 +156,7 @@ function drawLane(
 ): void {
   const one = lanes[lane];
   const top = AXIS_HEIGHT + place.tops[lane] - scrolled;
-  const high = heightOf(one);
+  const high = heightOf(place, lane);
   context.fillStyle = colours.panel;
   context.fillRect(place.gutter, top + place.nameHeight, view.width, high);
   context.textAlign = "left";
@@ -185,7 +192,7 @@ function drawRows(context: Context, drawn: Drawn, lane: number): void {
       context.fillRect(x, top - CRITICAL_HEIGHT - 2, wide, CRITICAL_HEIGHT - 1);
     });
   one.rows.forEach((row, at) =>
-    drawRow(context, drawn, row, top + at * ROW_HEIGHT, slice),
+    drawRow(context, drawn, row, top + at * place.rowHeight, slice),
   );
 }
 
@@ -197,6 +204,7 @@ function drawRow(
   slice: number,
 ): void {
   const { bars, view, colours } = drawn;
+  const { barHeight } = drawn.place;
   const labels: [number, number, number][] = [];
   const bad: [number, number][] = [];
   let filled = "";
@@ -207,7 +215,7 @@ function drawRow(
     if (kind === WAIT) {
       context.fillStyle = filled = "";
       context.fillStyle = hatched(context, colours.line);
-      context.fillRect(x, y, wide, BAR_HEIGHT);
+      context.fillRect(x, y, wide, barHeight);
       return;
     }
     const fill = fillOf(bars, item, colours);
@@ -218,15 +226,15 @@ function drawRow(
     const drawnWide = wide > 3 ? wide - 0.75 : wide;
     if (bars.status[item] === CAPTURED && num === 1) {
       context.globalAlpha *= 0.35;
-      context.fillRect(x, y, drawnWide, BAR_HEIGHT);
-    } else context.fillRect(x, y, drawnWide, BAR_HEIGHT);
+      context.fillRect(x, y, drawnWide, barHeight);
+    } else context.fillRect(x, y, drawnWide, barHeight);
     context.globalAlpha = 1;
     const blocked = num === 1 && wide > 6 ? bars.blocked(item) : 0;
     if (blocked > 0.02) {
       context.fillStyle = colours.blocked;
-      context.fillRect(x, y + BAR_HEIGHT - 5, drawnWide * blocked, 5);
+      context.fillRect(x, y + barHeight - 5, drawnWide * blocked, 5);
       context.fillStyle = hatched(context, colours.line);
-      context.fillRect(x, y + BAR_HEIGHT - 5, drawnWide * blocked, 5);
+      context.fillRect(x, y + barHeight - 5, drawnWide * blocked, 5);
       filled = "";
     }
     if (bars.status[item] >= FAILED) bad.push([x, Math.max(drawnWide, 3)]);
@@ -235,7 +243,7 @@ function drawRow(
   context.strokeStyle = colours.alarm;
   context.lineWidth = 2.5;
   for (const [x, wide] of bad)
-    context.strokeRect(x + 1, y + 1, Math.max(wide - 2, 1), BAR_HEIGHT - 2);
+    context.strokeRect(x + 1, y + 1, Math.max(wide - 2, 1), barHeight - 2);
   context.font = FONT;
   context.textAlign = "center";
   context.textBaseline = "middle";
@@ -244,7 +252,7 @@ function drawRow(
     if (text === "") continue;
     context.fillStyle = textOn(fillOf(bars, item, colours));
     if (bars.status[item] === CAPTURED) context.fillStyle = colours.ink;
-    context.fillText(text, x + wide / 2, y + BAR_HEIGHT / 2 + 0.5);
+    context.fillText(text, x + wide / 2, y + barHeight / 2 + 0.5);
   }
 }
 
@@ -287,7 +295,7 @@ export function hitAt(drawn: Drawn, x: number, y: number): Hit | undefined {
   const lane = firstAbove(place.tops, down) - 1;
   if (lane < 0) return undefined;
   const rows = lanes[lane].rows;
-  const row = Math.floor((y - rowTop(place, lane, 0, scrolled)) / ROW_HEIGHT);
+  const row = Math.floor((y - rowTop(place, lane, 0, scrolled)) / place.rowHeight);
   if (row < 0 || row >= rows.length) return { lane, row: -1, item: -1 };
   const found = placeAt(
     rows[row],

@@ -19,7 +19,6 @@ import {
   hitAt,
   type Placement,
   placed,
-  ROW_HEIGHT,
   rowTop,
 } from "./timeline.ts";
 import { hideTooltip, showTooltip } from "./tooltip.ts";
@@ -46,7 +45,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
     pushesOf: chained(page.stays.node, page.nodes.length),
     pushesBy: chained(page.stays.pushed_by, page.nodes.length),
   };
-  let place: Placement = placed(all.lanes, 1000);
+  let place: Placement = placed(all.lanes, 1000, 300);
   let [wide, high, scrolled] = [1000, 300, 0];
   let arrows: Arrow[] = [];
   function drawn(): Drawn {
@@ -64,7 +63,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
   const picture = canvas(
     "Timeline: left and right move, plus and minus zoom, up and down scroll, J and K select nodes",
     (context, width, height) => {
-      if (width !== wide) place = placed(all.lanes, width);
+      if (width !== wide || height !== high) place = placed(all.lanes, width, height);
       [wide, high] = [width, height];
       scrolled = Math.min(scrolled, most());
       draw(context, drawn(), all, store, arrows);
@@ -113,7 +112,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
   });
   box.addEventListener("keydown", (event) => {
     if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
-    scroll(event.key === "ArrowUp" ? -3 * ROW_HEIGHT : 3 * ROW_HEIGHT);
+    scroll(event.key === "ArrowUp" ? -3 * place.rowHeight : 3 * place.rowHeight);
     event.preventDefault();
   });
   function follow(): void {
@@ -123,7 +122,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
     if (run < 0) return;
     reach(page, store, all.bars.start[run]);
     const y = rowTop(place, all.laneOf[run], all.rowOf[run], scrolled);
-    if (y < AXIS_HEIGHT || y + ROW_HEIGHT > high) scroll(y - high / 2);
+    if (y < AXIS_HEIGHT || y + place.rowHeight > high) scroll(y - high / 2);
   }
   follow();
   store.subscribe(
@@ -167,7 +166,7 @@ function draw(
     const y = rowTop(place, all.laneOf[run], all.rowOf[run], scrolled);
     context.strokeStyle = colour;
     context.lineWidth = thick;
-    context.strokeRect(x - 1, y - 1, Math.max(length + 1, 3), ROW_HEIGHT - 2);
+    context.strokeRect(x - 1, y - 1, Math.max(length + 1, 3), place.barHeight + 2);
   }
   context.restore();
   const at = all.page.events.at_ns[moment];
@@ -292,9 +291,17 @@ function legendOf(all: Indexed): HTMLElement {
   if (used.has(LEAF_COLOUR)) entry("AccumulateGrad", "--leaf");
   if (used.has(REST_COLOUR) || all.firstPass > all.firstKernel)
     entry("others", "--rest");
+  if (all.firstPass < all.bars.start.length) entry("backward pass", "--pass");
   if (all.firstKernel > all.firstSleep) entry("waiting for work", "", "hatched");
+  if (all.page.runs.thread_time_ns.some((one) => one >= 0)) {
+    entry("thread did not run", "--blocked", "foot");
+  }
   if (all.page.runs.status.some((one) => one >= FAILED))
     entry("failed or unfinished", "", "failed");
-  if (all.page.segments.length > 0) entry("critical path", "--critical", "critical");
+  const { segments, header } = all.page;
+  const omitted = header.segment_kinds.indexOf("omitted");
+  const isPartial = segments.kind.some((one) => one === omitted);
+  const path = `critical path${isPartial ? ", its middle left out" : ""}`;
+  if (segments.length > 0) entry(path, "--critical", "critical");
   return legend;
 }

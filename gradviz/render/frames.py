@@ -12,7 +12,7 @@ from gradviz.render.scene import Box, ModuleFrame, Scene
 from gradviz.render.style import SMALL_SIZE
 
 #: Between a frame and its boxes.
-PADDING: Final = 8.0
+PADDING: Final = 7.0
 #: The room of its label, above the boxes.
 LABEL_HEIGHT: Final = SMALL_SIZE + 6.0
 

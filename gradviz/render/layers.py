@@ -1,9 +1,8 @@
-"""A graph in layers: who stands in which, and in what order, so that few edges cross.
+"""A graph in layers: who stands in which, and which ways down are its lines.
 
 Everything takes linear time, a few sorts aside, and ends for graphs with cycles too.
 """
 
-import itertools
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,9 +10,10 @@ from gradviz.analysis.ranks import longest_path_ranks
 
 #: Bends that the edges of one picture may have in total. Each costs as much as a node.
 MAX_BENDS: Final = 12_000
-#: Graphs up to this many boxes and bends get many sweeps, larger ones few.
+#: How much work is spent: most on graphs of up to so many boxes and bends, and least on
+#: those of more than `LARGE`.
 SMALL: Final = 2_000
-SWEEPS: Final = 6
+LARGE: Final = 20_000
 
 BoxSize = tuple[float, float]
 
@@ -29,8 +29,11 @@ class Skeleton:
         above: Neighbours in the layer above, of each.
         below: Neighbours in the layer below, of each.
         bends: The bends of each edge, downwards.
-        spine: The neighbour below of each that has most below itself, -1 for none.
-            Following it gives the picture straight backbones.
+        reach: How many boxes lie below each, on the way where they are most.
+        line: How many layers lie on the line that begins at each. Lines are ways down
+            that have nothing in common; each goes on where the longest one does.
+        next: What comes next on the line of each, -1 at its end.
+        main: The longest way down from the first box: the backbone of the picture.
     """
 
     def __init__(
@@ -56,7 +59,8 @@ class Skeleton:
                 continue
             left -= span - 1
             self._route(index, *edges[index])
-        self.spine = self._spine()
+        self.reach, self.line, self.next = self._lines()
+        self.main = self._main()
 
     def _route(self, index: int, producer: int, consumer: int) -> None:
         """Lead an edge through one bend in every layer between its ends."""
@@ -77,116 +81,64 @@ class Skeleton:
         self.below[upper].append(lower)
         self.above[lower].append(upper)
 
-    def _spine(self) -> list[int]:
-        heights = [0] * len(self.ranks)
-        spine = [-1] * len(self.ranks)
-        for item in sorted(range(len(heights)), key=self.ranks.__getitem__)[::-1]:
-            if self.below[item]:
-                spine[item] = max(self.below[item], key=heights.__getitem__)
-                heights[item] = heights[spine[item]] + 1
-        return spine
+    def _lines(self) -> tuple[list[int], list[int], list[int]]:
+        """See `reach`, `line` and `next`."""
+        downwards = sorted(range(len(self.ranks)), key=self.ranks.__getitem__)
+        depth = [0] * len(downwards)
+        # An item goes on the line of its deepest neighbour above, of several of the one
+        # that ran first.
+        upper = [-1] * len(downwards)
+        for item in downwards:
+            if self.above[item]:
+                upper[item] = max(self.above[item], key=lambda at: (depth[at], -at))
+                depth[item] = depth[upper[item]] + 1
+        reach, line = [0] * len(downwards), [0] * len(downwards)
+        following = [-1] * len(downwards)
+        for item in reversed(downwards):
+            for other in self.below[item]:
+                reach[item] = max(reach[item], reach[other] + (other < self.num_boxes))
+                if upper[other] == item and line[other] >= line[item]:
+                    line[item], following[item] = line[other] + 1, other
+        return reach, line, following
 
+    def _main(self) -> list[int]:
+        main = [0]
+        while below := self.below[main[-1]]:
+            furthest = max(map(self._ahead, below))
+            ways = [one for one in below if self._ahead(one) == furthest]
+            on_line = self.next[main[-1]]
+            main.append(on_line if on_line in ways else ways[0])
+        return main
 
-def ordered(skeleton: Skeleton) -> list[list[int]]:
-    """Boxes and bends by layer, in an order with few crossings."""
-    layers: list[list[int]] = [[] for _ in range(max(skeleton.ranks) + 1)]
-    for item in _depth_first(skeleton):
-        layers[skeleton.ranks[item]].append(item)
-    if len(skeleton.ranks) > SMALL:
-        return _swept(layers, skeleton)
-    best, fewest = layers, _num_crossings(layers, skeleton)
-    for _ in range(SWEEPS):
-        layers = _swept(layers, skeleton)
-        crossings = _num_crossings(layers, skeleton)
-        if crossings < fewest:
-            best, fewest = layers, crossings
-    return best
+    def _ahead(self, item: int) -> int:
+        """How many boxes lie on the longest way down that begins with `item`."""
+        return self.reach[item] + (item < self.num_boxes)
 
 
 def _ranks(num_boxes: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Longest paths; a box that nothing points to stands right above its first one."""
+    """Longest paths from above, then as near to what is below as costs no length.
+
+    A box that nothing points to stands right above its first one, but the first box of
+    all stays at the top. One that leads to as many as lead to it, at the least, moves
+    down to them: so the loss of a time step stands beside its step, and not in a
+    triangle of all losses at the top. What hangs from one box only, goes with it.
+    """
     ranks = longest_path_ranks(num_boxes, edges)
-    nearest: dict[int, int] = {}
+    num_ways_in = [0] * num_boxes
+    below: list[list[int]] = [[] for _ in range(num_boxes)]
     for producer, consumer in edges:
-        nearest[producer] = min(nearest.get(producer, ranks[consumer]), ranks[consumer])
-    pointed_at = {consumer for _, consumer in edges}
-    for box, rank in nearest.items():
-        if box not in pointed_at:
-            ranks[box] = max(rank - 1, 0)
+        if ranks[producer] < ranks[consumer]:  # else it is part of a cycle
+            below[producer].append(consumer)
+            num_ways_in[consumer] += 1
+    downwards = sorted(range(num_boxes), key=ranks.__getitem__)
+    hangs = [False] * num_boxes
+    for box in reversed(downwards):
+        others = [other for other in below[box] if not hangs[other]]
+        hangs[box] = not others and num_ways_in[box] == 1
+        if others and box and num_ways_in[box] <= len(others):
+            ranks[box] = min(ranks[other] for other in others) - 1
+    for box in downwards:
+        for other in below[box]:
+            if hangs[other]:
+                ranks[other] = ranks[box] + 1
     return ranks
-
-
-def _depth_first(skeleton: Skeleton) -> list[int]:
-    """Everything, so that what hangs together starts side by side."""
-    found = []
-    seen = [False] * len(skeleton.ranks)
-    for start in range(len(seen)):
-        if skeleton.above[start]:
-            continue
-        pending = [start]
-        while pending:
-            item = pending.pop()
-            if not seen[item]:
-                seen[item] = True
-                found.append(item)
-                pending.extend(reversed(skeleton.below[item]))
-    return found
-
-
-def _swept(layers: Sequence[Sequence[int]], skeleton: Skeleton) -> list[list[int]]:
-    """The layers after one sweep down and one up."""
-    layers = _pass(layers, skeleton.above)
-    return _pass(layers[::-1], skeleton.below)[::-1]
-
-
-def _pass(
-    layers: Sequence[Sequence[int]], fixed: Sequence[Sequence[int]]
-) -> list[list[int]]:
-    """Each layer sorted by the mean place of its neighbours in those before."""
-    # Places are relative, so that layers of different lengths compare. Neighbours of
-    # an item are all in layers before its own.
-    place = [0.0] * len(fixed)
-    result = []
-    for layer in layers:
-        for index, item in enumerate(layer):
-            others = fixed[item]
-            if others:
-                place[item] = sum([place[other] for other in others]) / len(others)
-            else:
-                place[item] = (index + 0.5) / len(layer)
-        arranged = sorted(layer, key=place.__getitem__)
-        for index, item in enumerate(arranged):
-            place[item] = (index + 0.5) / len(arranged)
-        result.append(arranged)
-    return result
-
-
-def _num_crossings(layers: Sequence[Sequence[int]], skeleton: Skeleton) -> int:
-    return sum(
-        _crossings(upper, lower, skeleton.below)
-        for upper, lower in itertools.pairwise(layers)
-    )
-
-
-def _crossings(
-    upper: Sequence[int], lower: Sequence[int], below: Sequence[Sequence[int]]
-) -> int:
-    """How often the edges between two layers cross (a Fenwick tree counts them)."""
-    place = {item: index for index, item in enumerate(lower)}
-    tree = [0] * (len(lower) + 1)
-    crossings = seen = 0
-    for item in upper:
-        ends = [place[other] for other in below[item] if other in place]
-        for end in ends:
-            left, at = 0, end + 1
-            while at:
-                left += tree[at]
-                at &= at - 1
-            crossings += seen - left
-        for end in ends:
-            seen += 1
-            at = end + 1
-            while at < len(tree):
-                tree[at] += 1
-                at += at & -at
-    return crossings

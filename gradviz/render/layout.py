@@ -1,19 +1,25 @@
 """Places for the boxes of a graph, and ways for its edges: our own, in linear time.
 
 It knows nothing of what the boxes stand for. `gradviz.render.layers` sorts them into
-layers, `gradviz.render.coordinates` places those, and here the edges are drawn.
+layers, `gradviz.render.layer_order` puts each in order, `gradviz.render.blocks` finds
+what shall stand exactly below each other, `gradviz.render.coordinates` places it all,
+and here the edges are drawn.
 """
 
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from gradviz.render.coordinates import across, down, layer_heights, spread
-from gradviz.render.layers import BoxSize, Skeleton, ordered
+from gradviz.render.layer_order import ordered
+from gradviz.render.layers import BoxSize, Skeleton
 
 #: The part of a box's side at which edges start and end, and their distance there.
 PORT_PART: Final = 0.6
 PORT_GAP: Final = 26.0
+#: How far from the left the first box may be: a picture opens at its left upper corner.
+FIRST_SCREEN: Final = 800.0
 
 Point = tuple[float, float]
 
@@ -50,6 +56,9 @@ def place(sizes: Sequence[BoxSize], edges: Sequence[tuple[int, int]]) -> BoxLayo
     skeleton = Skeleton(sizes, edges)
     layers = ordered(skeleton)
     x = across(skeleton, layers)
+    if x[0] - min(x) > FIRST_SCREEN:
+        layers = ordered(skeleton, main_first=True)
+        x = across(skeleton, layers)
     y = down(skeleton, layers, x)
     heights = layer_heights(skeleton, layers)
     spans = [
@@ -86,12 +95,34 @@ def _routes(
     ends = _ports(skeleton, points, back)
     for index, (producer, consumer) in enumerate(edges):
         stops = [(starts[index], _side(skeleton, points, producer, 1))]
+        stops.append((starts[index], _border(skeleton, points, heights, producer, 1)))
         for bend in bends_of[index]:
             x, y = points[bend]
             half = heights[skeleton.ranks[bend]] / 2
             stops += [(x, y - half), (x, y + half)]
+        stops.append((ends[index], _border(skeleton, points, heights, consumer, -1)))
         stops.append((ends[index], _side(skeleton, points, consumer, -1)))
-        yield _curve(stops)
+        yield _curve(_merged(stops))
+
+
+def _border(
+    skeleton: Skeleton,
+    points: Sequence[Point],
+    heights: Sequence[float],
+    box: int,
+    direction: int,
+) -> float:
+    """Where the layer of a box ends, up to which its edges pass others beside it."""
+    return points[box][1] + direction * heights[skeleton.ranks[box]] / 2
+
+
+def _merged(stops: Sequence[Point]) -> list[Point]:
+    """`stops` without those in the middle of a vertical line."""
+    kept = [stops[0]]
+    for at, after in itertools.pairwise(stops[1:]):
+        if not kept[-1][0] == at[0] == after[0] and at != kept[-1]:
+            kept.append(at)
+    return [*kept, stops[-1]]
 
 
 def _side(

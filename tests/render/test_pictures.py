@@ -1,0 +1,85 @@
+"""Pictures of ten models: nothing overlaps, and none is much worse than dot's."""
+
+import functools
+
+import pytest
+
+from gradviz.render import graphviz
+from gradviz.render.dot import parse_plain, skeleton
+from gradviz.render.layout import BoxLayout, place
+from gradviz.render.scene import Scene, build_scene
+from gradviz.render.svg import svg
+from tests.render.layout_quality import quality
+from tests.render.models import MODELS
+from tests.render.svg_geometry import faults, read_drawing
+
+needs_graphviz = pytest.mark.skipif(
+    not graphviz.is_available(), reason="neither dot nor pygraphviz is here"
+)
+
+
+@functools.cache
+def scene_of(model: str) -> Scene:
+    return build_scene(MODELS[model]())
+
+
+@functools.cache
+def our_layout(model: str) -> BoxLayout:
+    scene = scene_of(model)
+    return place([(box.width, box.height) for box in scene.boxes], scene.edges)
+
+
+def dots_layout(model: str) -> BoxLayout:
+    """What dot makes of the same boxes and edges, without frames."""
+    scene = scene_of(model)._replace(frames=())
+    plain = graphviz.run(skeleton(scene).source, "dot", "plain", 60)
+    return parse_plain(plain.decode(), scene)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_nothing_overlaps_and_no_edge_runs_through_a_box(model):
+    scene = scene_of(model)
+
+    drawing = read_drawing(svg(scene, our_layout(model)))
+
+    assert faults(drawing) == []
+    assert len(drawing.boxes) == len(scene.boxes)
+    assert len(drawing.edges) == len(scene.edges)
+
+
+@needs_graphviz
+@pytest.mark.parametrize("model", MODELS)
+def test_our_own_picture_is_not_much_larger_than_that_of_dot(model):
+    ours, dots = quality(our_layout(model)), quality(dots_layout(model))
+
+    assert ours.area <= 1.3 * dots.area
+    assert ours.aspect <= 1.5 * dots.aspect or ours.area < dots.area
+    assert ours.crossings <= 1.5 * dots.crossings + 5
+    assert ours.length <= 2.2 * dots.length
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_first_node_is_on_the_first_screen(model):
+    drawing = read_drawing(svg(scene_of(model), our_layout(model)))
+
+    first = drawing.boxes[0].place
+
+    assert first.right < 1_280
+    assert first.bottom < 720
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_longest_way_down_from_the_first_node_is_a_straight_line(model):
+    scene, layout = scene_of(model), our_layout(model)
+    reach = [0] * len(scene.boxes)
+    for producer, consumer in sorted(
+        scene.edges, key=lambda edge: -layout.centres[edge[1]][1]
+    ):
+        reach[producer] = max(reach[producer], reach[consumer] + 1)
+    on_line = {
+        at
+        for at, (x, _) in enumerate(layout.centres)
+        if abs(x - layout.centres[0][0]) < 0.5
+    }
+
+    assert len(on_line) > reach[0]

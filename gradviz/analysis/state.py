@@ -168,7 +168,7 @@ class History:
                 running=tuple(running[thread]),
                 asleep_on=asleep.get(thread),
             )
-            for thread in sorted({*roles, *running})
+            for thread in sorted({*roles, *running, *asleep})
         )
 
     def _countdowns(self, places: Column) -> tuple[Countdown, ...]:

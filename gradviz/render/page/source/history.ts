@@ -15,8 +15,9 @@ export function historyOf({ stays, runs, sleeps, gradients, events }: Page): His
   // From the first event after a thread fell asleep to the first when it had woken up.
   const asleep = Uint32Array.from(sleeps.begin_ns.keys());
   asleep.sort((a, b) => sleeps.begin_ns[a] - sleeps.begin_ns[b]);
-  const moments = (times: Numbers, first: typeof firstAbove): Uint32Array =>
-    Uint32Array.from(asleep, (sleep) => first(events.at_ns, times[sleep]));
+  const moments = (times: Numbers, momentOf: (time: number) => number): Uint32Array =>
+    Uint32Array.from(asleep, (sleep) => momentOf(times[sleep]));
+  const last = events.at_ns[events.length - 1];
   return {
     queued: {
       ...indexed(Uint32Array.from(stays.pushed), ends(stays.popped)),
@@ -35,8 +36,13 @@ export function historyOf({ stays, runs, sleeps, gradients, events }: Page): His
     },
     asleep: {
       ...indexed(
-        moments(sleeps.begin_ns, firstAbove),
-        moments(sleeps.end_ns, firstAtLeast),
+        // Those that go on beyond what is told are told up to its edges.
+        moments(sleeps.begin_ns, (time) =>
+          time <= 0 ? 0 : firstAbove(events.at_ns, time),
+        ),
+        moments(sleeps.end_ns, (time) =>
+          time >= last ? NEVER : firstAtLeast(events.at_ns, time),
+        ),
       ),
       thread: Int32Array.from(asleep, (sleep) => sleeps.thread[sleep]),
       queue: Int32Array.from(asleep, (sleep) => sleeps.queue[sleep]),

@@ -60,10 +60,24 @@ export function colours(): Colours {
   return colours;
 }
 
+const INK = "#1b1f24";
+const WHITE = "#ffffff";
+
 /** White or ink, whichever reads better on `colour`. */
 export function textOn(colour: string): string {
-  const [red, green, blue] = [1, 3, 5].map((at) =>
-    parseInt(colour.slice(at, at + 2), 16),
-  );
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 140 ? "#1b1f24" : "#ffffff";
+  return contrast(INK, colour) >= contrast(WHITE, colour) ? INK : WHITE;
+}
+
+/** How well one colour reads on another: 1 to 21, as WCAG 2 has it. */
+export function contrast(one: string, other: string): number {
+  const [dark, light] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (light + 0.05) / (dark + 0.05);
+}
+
+function luminance(colour: string): number {
+  const [red, green, blue] = [1, 3, 5].map((at) => {
+    const part = parseInt(colour.slice(at, at + 2), 16) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }

@@ -7,6 +7,8 @@ export interface Asked {
   readonly click: (x: number, y: number) => void;
   readonly hover: (x: number, y: number) => void;
   readonly leave: () => void;
+  /** Whether it is higher than there is room. */
+  readonly scrolls: () => boolean;
 }
 
 /** A finger moves so far, in pixels, before it is no longer a click. */
@@ -20,14 +22,11 @@ interface Place {
 /**
  * Listen to gestures over an element.
  *
- * The wheel zooms with Control or Command, as a pinch on a touch pad does, and without when
- * `wheelZooms` says so; else it scrolls: sideways over time, down through lanes.
+ * The wheel zooms with Control or Command, as a pinch on a touch pad does, and without
+ * where there is nothing to scroll; else it scrolls: sideways over
+ * time, down through lanes.
  */
-export function listen(
-  element: HTMLElement,
-  asked: Asked,
-  wheelZooms: () => boolean = () => false,
-): void {
+export function listen(element: HTMLElement, asked: Asked): void {
   const fingers = new Map<number, Place>();
   let moved = 0;
   const placeOf = (event: MouseEvent): Place => {
@@ -44,7 +43,7 @@ export function listen(
       if (
         event.ctrlKey ||
         event.metaKey ||
-        (wheelZooms() && !event.shiftKey && event.deltaX === 0)
+        (!asked.scrolls() && !event.shiftKey && event.deltaX === 0)
       ) {
         const step = Math.min(Math.max(event.deltaY * unit, -120), 120);
         asked.zoom(Math.exp(-step * (event.ctrlKey ? 0.008 : 0.0022)), x, y);
@@ -73,7 +72,10 @@ export function listen(
       const is = Math.max(Math.hypot(now.x - other.x, now.y - other.y), 10);
       asked.zoom(is / was, (now.x + other.x) / 2, (now.y + other.y) / 2);
       asked.pan((now.x - before.x) / 2, (now.y - before.y) / 2);
-    } else if (moved > SLOP) asked.pan(now.x - before.x, now.y - before.y);
+    } else if (moved > SLOP) {
+      asked.leave();
+      asked.pan(now.x - before.x, now.y - before.y);
+    }
     fingers.set(event.pointerId, now);
   });
   const released = (event: PointerEvent): void => {

@@ -45,7 +45,8 @@ const KEYS: readonly (readonly [
   [
     "Mouse and touch",
     [
-      ["wheel", "scroll; with Control closer or farther, with Shift back and on"],
+      ["wheel", "closer, farther; with Shift back and on"],
+      ["wheel", "where lanes scroll: scroll; with Control closer, farther"],
       ["drag, pinch", "move, zoom"],
       ["click", "select what is there, or the moment"],
     ],

@@ -105,6 +105,7 @@ export function mountMemory(element: HTMLElement, page: Page, store: Store): voi
       showTooltip(box, [`${size(value[place])} held`, ...lines], x, y);
     },
     leave: hideTooltip,
+    scrolls: () => false,
   });
   store.subscribe(picture.again, "moment", "from_ns", "until_ns");
 }

@@ -74,12 +74,11 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
   const box = picture.element;
   element.append(el("div", { class: "picture" }, box));
 
+  function most(): number {
+    return Math.max(AXIS_HEIGHT + charts.length * (chartHeight() + GAP) - high - 1, 0);
+  }
   function scroll(by: number): void {
-    const most = Math.max(
-      AXIS_HEIGHT + charts.length * (chartHeight() + GAP) - high,
-      0,
-    );
-    scrolled = Math.min(Math.max(scrolled + by, 0), most);
+    scrolled = Math.min(Math.max(scrolled + by, 0), most());
     if (by !== 0) picture.again();
   }
   listen(box, {
@@ -101,6 +100,7 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
       showTooltip(box, [chart.name, count(lies, "task")], x, y);
     },
     leave: hideTooltip,
+    scrolls: () => most() > 0,
   });
   box.addEventListener("keydown", (event) => {
     if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;

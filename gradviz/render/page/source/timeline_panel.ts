@@ -109,6 +109,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
       store.set({ hover: -1 });
       hideTooltip();
     },
+    scrolls: () => most() > 0,
   });
   box.addEventListener("keydown", (event) => {
     if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;

@@ -1,0 +1,70 @@
+"""The colours of the page, beside those of the other pictures."""
+
+import itertools
+import re
+from importlib import resources
+
+import pytest
+
+from gradviz.render import style
+
+CSS = resources.files("gradviz.render.page").joinpath("static", "page.css").read_text()
+
+
+def themes():
+    """Of each theme the colours by name; dark is what it changes of light."""
+    blocks = re.findall(r':root(\[data-theme="?dark"?\])?\{([^}]*--ink:[^}]*)\}', CSS)
+    found = {
+        "dark" if dark else "light": dict(re.findall(r"--([a-z0-9-]+):\s*(#\w+)", text))
+        for dark, text in reversed(blocks)
+    }
+    return {name: {k: full(v) for k, v in one.items()} for name, one in found.items()}
+
+
+def full(colour):
+    return colour if len(colour) > 4 else "#" + "".join(2 * one for one in colour[1:])
+
+
+def test_light_is_as_other_pictures_are() -> None:
+    light = themes()["light"]
+
+    operations = tuple(light[f"operation-{place}"] for place in range(8))
+    assert operations == style.PALETTE
+    assert light["ink"] == style.INK
+    assert light["leaf"] == style.LEAF
+    assert light["rest"] == style.REST
+
+
+def test_dark_has_all_that_light_has() -> None:
+    assert themes()["dark"].keys() == themes()["light"].keys()
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_text_reads_on_the_ground(name) -> None:
+    colours = themes()[name]
+    for text, ground in itertools.product(
+        ("ink", "faint-ink", "alarm", "accent"), ("background", "panel")
+    ):
+        assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_bars_are_seen_on_their_lane(name) -> None:
+    colours = themes()[name]
+    bars = [f"operation-{place}" for place in range(8)] + ["leaf", "rest", "critical"]
+    for bar in bars:
+        assert contrast(colours[bar], colours["panel"]) >= 2.2, bar
+
+
+def contrast(one, other):
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour):
+    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in parts
+    ]
+    return sum(map(float.__mul__, (0.2126, 0.7152, 0.0722), linear))

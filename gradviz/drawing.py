@@ -47,10 +47,10 @@ class Picture:
 
         Args:
             path: Its suffix is the format: ``svg`` and ``dot`` need no tool, ``png``
-                and ``pdf`` need Graphviz.
+                and ``pdf`` need Typst.
 
         Raises:
-            MissingToolError: The format needs Graphviz, and there is none.
+            MissingToolError: The format needs Typst, and that is not here.
             UserError: There is no such format, or the file cannot be written.
         """
         path = Path(path)

@@ -162,7 +162,7 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     """Draw the graph of a backward pass, numbered in the order of execution.
 
     The suffix of FILE is the format: svg and dot need no tool, png and pdf need
-    Graphviz.
+    the extra pictures.
 
     Example:
         gradviz render graph -o first.svg --contract first.gvt

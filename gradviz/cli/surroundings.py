@@ -116,7 +116,7 @@ def _cuda_devices() -> int:
 def _graphviz() -> Finding:
     match graphviz.where():
         case None:
-            told = "none: svg and dot files need none, png and pdf files do"
+            told = "none: graphs are laid out by gradviz, which needs none"
             install = "pip install 'gradviz[dot]', or your system's package graphviz"
             return Finding("tools", "graphviz", "absent", told, install)
         case "pygraphviz":

@@ -8,6 +8,7 @@ none, and keeps the text of a PDF text.
 import importlib
 import importlib.util
 import re
+import struct
 from typing import Final, Literal, TypeAlias
 
 from gradviz.errors import MissingToolError, UserError
@@ -86,6 +87,12 @@ def converted(svg: bytes, format: PictureFormat) -> bytes:  # noqa: A002 - as ab
     except RuntimeError as error:
         raise UserError(f"typst cannot make a {format} of it: {error}") from error
     return made
+
+
+def png_size(png: bytes) -> tuple[int, int]:
+    """How many pixels wide and high a PNG is."""
+    wide, high = struct.unpack(">II", png[16:24])
+    return wide, high
 
 
 def _scale(wide: float, high: float) -> int:

@@ -5,7 +5,6 @@ is an escaped label, and no attribute that loads a file or links to anything is 
 written.
 """
 
-import math
 from collections.abc import Iterable
 from typing import Final
 
@@ -13,18 +12,12 @@ import graphviz
 
 from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.render import style
-from gradviz.render.frames import LABEL_HEIGHT, place_frames
 from gradviz.render.layout import BoxLayout, Point
 from gradviz.render.scene import Box, LegendEntry, Scene
 from gradviz.render.style import Outline
-from gradviz.render.text import width
 
 #: DOT measures boxes in inches and places in points.
 POINTS: Final = 72.0
-#: Of pictures made of pixels.
-DPI: Final = 144
-#: How far an arrow's tip lies beyond the end of its line, in points.
-ARROW: Final = 6.0
 #: How much more than others the edges of a backbone want to be straight.
 SPINE_WEIGHT: Final = 20
 
@@ -56,26 +49,22 @@ _EDGE: Final = {"color": style.LINE, "arrowsize": "0.6"}
 _BOLD: Final = {"color": style.INK, "penwidth": "3"}
 
 
-def digraph(scene: Scene, layout: BoxLayout | None = None) -> graphviz.Digraph:
-    """The picture as DOT, with the places of `layout` if there is one."""
-    places: Iterable[Point | None] = [None] * len(scene.boxes)
-    attributes = _GRAPH | {
-        "label": label(scene.title, scene.subtitle, scene.notes, end=LEFT)
-    }
-    if layout is not None:
-        places = layout.centres
-        attributes["dpi"] = str(DPI)
+def digraph(scene: Scene) -> graphviz.Digraph:
+    """The picture as DOT."""
     picture = graphviz.Digraph(
-        "gradviz", graph_attr=attributes, node_attr=_NODE, edge_attr=_EDGE
+        "gradviz",
+        graph_attr=_GRAPH
+        | {"label": label(scene.title, scene.subtitle, scene.notes, end=LEFT)},
+        node_attr=_NODE,
+        edge_attr=_EDGE,
     )
-    for index, (box, at) in enumerate(zip(scene.boxes, places, strict=True)):
-        picture.node(f"n{index}", **_box(box, at))
+    for index, box in enumerate(scene.boxes):
+        picture.node(f"n{index}", **_box(box))
     for index, (producer, consumer) in enumerate(scene.edges):
-        look = {} if layout is None else {"pos": _route(layout.routes[index])}
-        look |= _BOLD if index in scene.bold else {}
+        look = _BOLD if index in scene.bold else {}
         picture.edge(f"n{producer}", f"n{consumer}", **look)
-    _add_clusters(picture, scene, layout)
-    _add_legend(picture, scene, is_placed=layout is not None)
+    _add_clusters(picture, scene)
+    _add_legend(picture, scene)
     return picture
 
 
@@ -90,7 +79,6 @@ def skeleton(scene: Scene) -> graphviz.Digraph:
         picture.node(f"n{index}", **_size(box.width, box.height))
     for (producer, consumer), weight in zip(scene.edges, _weights(scene), strict=True):
         picture.edge(f"n{producer}", f"n{consumer}", weight=weight)
-    _add_clusters(picture, scene, None)
     return picture
 
 
@@ -152,14 +140,9 @@ def _weights(scene: Scene) -> Iterable[str | None]:
         yield str(SPINE_WEIGHT) if is_spine else None
 
 
-def _add_clusters(
-    picture: graphviz.Digraph, scene: Scene, layout: BoxLayout | None
-) -> None:
-    """The frames, as clusters; with the places of `layout` if there is one."""
-    places = dict(place_frames(scene, layout)) if layout else {}
+def _add_clusters(picture: graphviz.Digraph, scene: Scene) -> None:
+    """The frames, as clusters."""
     for index, frame in enumerate(scene.frames):
-        if layout is not None and frame not in places:
-            continue
         attributes = {
             "label": label(frame.label, end=LEFT),
             "fontsize": f"{style.SMALL_SIZE:g}",
@@ -168,29 +151,19 @@ def _add_clusters(
             "bgcolor": style.PANEL,
             "style": "rounded",
         }
-        if layout is not None:
-            left, top, right, bottom = places[frame]
-            corners = _point((left, bottom)), _point((right, top))
-            middle = left + 8 + width(frame.label, style.SMALL_SIZE) / 2
-            attributes["bb"] = ",".join(corners)
-            attributes["lp"] = _point((middle, top + LABEL_HEIGHT / 2))
         with picture.subgraph(name=f"cluster_{index}", graph_attr=attributes) as part:
             for member in frame.members:
                 part.node(f"n{member}")
 
 
-def _box(box: Box, at: Point | None) -> dict[str, str]:
+def _box(box: Box) -> dict[str, str]:
     title = f"{box.badge}  {box.title}" if box.badge else box.title
-    attributes = {
+    return {
         "label": label(title, box.subtitle, *(chip.text for chip in box.chips)),
         "tooltip": label(*box.tooltip.splitlines()),
         "fillcolor": box.fill,
         **_border(box.outline, box.colour),
     }
-    if at is not None:
-        attributes |= {"pos": _point(at), "fixedsize": "true"}
-        attributes |= _size(box.width, box.height)
-    return attributes
 
 
 def _size(wide: float, high: float) -> dict[str, str]:
@@ -211,19 +184,7 @@ def _border(outline: Outline, colour: str) -> dict[str, str]:
             return {"color": colour}
 
 
-def _route(route: tuple[Point, ...]) -> str:
-    (x0, y0), (x1, y1) = route[-2:]
-    part = min(ARROW / max(math.dist((x0, y0), (x1, y1)), ARROW), 1.0)
-    end = (x1 + (x0 - x1) * part, y1 + (y0 - y1) * part)
-    points = " ".join(map(_point, (*route[:-1], end)))
-    return f"e,{_point((x1, y1))} {points}"
-
-
-def _point(point: Point) -> str:
-    return f"{point[0]:.1f},{-point[1]:.1f}"  # y grows upwards in DOT
-
-
-def _add_legend(picture: graphviz.Digraph, scene: Scene, *, is_placed: bool) -> None:
+def _add_legend(picture: graphviz.Digraph, scene: Scene) -> None:
     """What the colours mean, as boxes of their own."""
     entries = list(scene.legend)
     if scene.scale:
@@ -232,20 +193,13 @@ def _add_legend(picture: graphviz.Digraph, scene: Scene, *, is_placed: bool) -> 
             LegendEntry(low, style.RAMP[0], style.RAMP[0]),
             LegendEntry(high, style.RAMP[-1], style.RAMP[-1]),
         ]
-    border = style.BACKGROUND if is_placed else style.FAINT_LINE
-    look = {"label": "", "color": border}
+    look = {"label": "", "color": style.FAINT_LINE}
     with picture.subgraph(name="cluster_legend", graph_attr=look) as legend:
-        x = 0.0
         for index, entry in enumerate(entries):
-            wide = width(entry.text, style.TEXT_SIZE) + 24
-            attributes = {
-                "label": label(entry.text),
-                "fillcolor": entry.fill,
-                "fontcolor": style.text_on(entry.fill),
+            legend.node(
+                f"k{index}",
+                label=label(entry.text),
+                fillcolor=entry.fill,
+                fontcolor=style.text_on(entry.fill),
                 **_border(entry.outline, entry.colour),
-            }
-            if is_placed:
-                attributes["pos"] = _point((x + wide / 2, -50))
-                attributes["width"] = f"{wide / POINTS:.4f}"
-            legend.node(f"k{index}", **attributes)
-            x += wide + 12
+            )

@@ -1,5 +1,6 @@
 """The one door to pictures of graphs: which format, laid out by whom."""
 
+import math
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from gradviz.analysis.graph import Graph
@@ -7,10 +8,16 @@ from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.errors import RenderTimeoutError, UserError
 from gradviz.render import graphviz
 from gradviz.render.colouring import ColourBy
+from gradviz.render.conversion import (
+    MAX_PIXELS,
+    check_convertible,
+    converted,
+    png_size,
+)
 from gradviz.render.dot import digraph, parse_plain, skeleton
-from gradviz.render.layout import BoxLayout, place
+from gradviz.render.layout import FIRST_SCREEN, BoxLayout, place
 from gradviz.render.scene import Scene, build_scene
-from gradviz.render.svg import svg
+from gradviz.render.svg import page_size, svg
 
 Format: TypeAlias = Literal["svg", "png", "pdf", "dot"]
 LayoutEngine: TypeAlias = Literal["auto", "dot", "own"]
@@ -45,6 +52,7 @@ def render_graph(
     colour_by: ColourBy = "auto",
     engine: LayoutEngine = "auto",
     timeout_s: float = 20.0,
+    fit: tuple[int, int] | None = None,
 ) -> Rendered:
     """Draw a graph.
 
@@ -52,25 +60,49 @@ def render_graph(
         graph: What to draw.
         format: Of the result. ``svg`` and ``dot`` need no tool.
         colour_by: What the colours of nodes stand for.
-        engine: Who lays it out; ``auto`` takes ``dot`` if it is there and the graph
-            small enough, and falls back if it fails.
+        engine: Who lays it out; ``auto`` tries ``dot`` if it is there and the graph
+            small enough, and takes its picture if that is smaller than our own.
         timeout_s: What Graphviz is given, each time that it is run.
+        fit: How many pixels wide and high the picture may be; a larger one is scaled.
 
     Raises:
-        MissingToolError: It needs Graphviz, and there is none.
+        MissingToolError: A png or pdf needs Typst or Graphviz, and there is neither.
         RenderTimeoutError: Graphviz took too long where nothing can replace it.
         UserError: Graphviz failed where nothing can replace it.
     """
+    if format != "dot":
+        check_convertible(format)
     scene = build_scene(graph, colour_by)
     if format == "dot":
         return Rendered(
             digraph(scene).source.encode(), "none", "DOT text has no layout"
         )
     layout, used, note = _layout(scene, engine, timeout_s)
-    if format == "svg":
-        return Rendered(svg(scene, layout), used, note)
-    data = graphviz.run(digraph(scene, layout).source, "nop2", format, timeout_s)
-    return Rendered(data, used, note)
+    page = page_size(scene, layout)
+    scale = _scale(page, format, fit)
+    notes = [note]
+    if scale < 1:
+        size = f"{page[0]:,.0f} x {page[1]:,.0f}"
+        notes.append(f"scaled to {scale:.0%} of {size}")
+    data = converted(svg(scene, layout, scale), format)
+    if format == "png":
+        notes.append("{:,} x {:,} pixels".format(*png_size(data)))
+    return Rendered(data, used, "; ".join(notes))
+
+
+def _scale(
+    page: tuple[float, float],
+    format: Format,  # noqa: A002 - as above
+    fit: tuple[int, int] | None,
+) -> float:
+    """How large the picture is shown, at most as large as it is."""
+    wide, high = page
+    scale = 1.0
+    if fit is not None:
+        scale = min(scale, fit[0] / wide, fit[1] / high)
+    if format == "png":
+        scale = min(scale, 0.999 * math.sqrt(MAX_PIXELS / (wide * high)))
+    return scale
 
 
 def dot_cost(scene: Scene) -> int:
@@ -86,20 +118,27 @@ def _layout(
     """The layout, who made it, and why."""
     if engine == "dot":
         return _by_dot(scene, timeout_s), "dot", "asked for"
-    own = "asked for" if engine == "own" else _why_not_dot(scene)
-    if not own:
-        try:
-            return _by_dot(scene, timeout_s), "dot", "the graph is small enough for it"
-        except RenderTimeoutError:
-            own = f"dot took longer than {timeout_s:g} s"
-        except UserError as error:
-            own = f"dot failed: {error}"
-    sizes = [(box.width, box.height) for box in scene.boxes]
-    return place(sizes, scene.edges), "own", own
+    own = place([(box.width, box.height) for box in scene.boxes], scene.edges)
+    why = "asked for" if engine == "own" else _why_not_dot(scene)
+    if why:
+        return own, "own", why
+    try:
+        dots = _by_dot(scene, timeout_s)
+    except RenderTimeoutError:
+        return own, "own", f"dot took longer than {timeout_s:g} s"
+    except UserError as error:
+        return own, "own", f"dot failed: {error}"
+    if dots.centres[0][0] > FIRST_SCREEN:
+        return own, "own", "that of dot begins beyond the first screen"
+    if dots.width * dots.height >= own.width * own.height:
+        return own, "own", "that of dot is no smaller"
+    return dots, "dot", "smaller than our own"
 
 
 def _why_not_dot(scene: Scene) -> str:
     """Why ``dot`` is not even tried, empty if it is."""
+    if not scene.boxes:
+        return "there is nothing to lay out"
     if not graphviz.is_available():
         return "there is no dot"
     if len(scene.boxes) > MAX_DOT_NODES:

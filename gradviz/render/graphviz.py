@@ -83,8 +83,8 @@ def _command(engine: DotEngine, format: str) -> list[str]:  # noqa: A002 - as ab
     if dot is not None:
         return [dot, f"-K{engine}", f"-T{format}"]
     raise MissingToolError(
-        f"a {format} file needs Graphviz, and neither 'dot' nor pygraphviz is here: "
-        f"pip install 'gradviz[dot]', or write an svg, which needs nothing"
+        "neither 'dot' nor pygraphviz is here: pip install 'gradviz[dot]', or take "
+        "--engine own, which needs nothing"
     )
 
 

@@ -23,7 +23,13 @@ text {{ fill: {style.INK} }}
 
 
 def document(
-    title: str, width: float, height: float, parts: Iterable[str], more_style: str = ""
+    title: str,
+    width: float,
+    height: float,
+    parts: Iterable[str],
+    more_style: str = "",
+    *,
+    scale: float = 1.0,
 ) -> bytes:
     """An SVG file: its size, its fonts, a light background, and `parts`.
 
@@ -33,12 +39,14 @@ def document(
         height: In pixels.
         parts: Elements, one a line.
         more_style: CSS rules besides those that all pictures share.
+        scale: How large it is shown: 0.5 for half of `width` and `height`.
     """
     size = (f"{width:.0f}", f"{height:.0f}")
+    shown = (f"{width * scale:.0f}", f"{height * scale:.0f}")
     lines = (
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<svg xmlns="http://www.w3.org/2000/svg" role="img" '
-        'width="{0}" height="{1}" viewBox="0 0 {0} {1}">'.format(*size),
+        'width="{}" height="{}" viewBox="0 0 {} {}">'.format(*shown, *size),
         element("title", content=title),
         f"<style>\n{_STYLE}{more_style}</style>",
         element("rect", width="100%", height="100%", fill=style.BACKGROUND),

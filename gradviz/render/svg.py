@@ -39,11 +39,9 @@ _ARROWS: Final = (
 )
 
 
-def svg(scene: Scene, layout: BoxLayout) -> bytes:
-    """The picture as an SVG file."""
-    legend, legend_width, legend_height = _legend(scene)
-    head = TITLE_HEIGHT + (NOTES_HEIGHT if scene.notes else 0.0)
-    top = MARGIN + head + legend_height
+def page_size(scene: Scene, layout: BoxLayout) -> tuple[float, float]:
+    """How wide and how high the whole picture is, in pixels."""
+    _, legend_width, _ = _legend(scene)
     inner = max(
         layout.width,
         MIN_WIDTH,
@@ -52,7 +50,15 @@ def svg(scene: Scene, layout: BoxLayout) -> bytes:
         width(scene.subtitle, style.TEXT_SIZE),
         width(scene.notes, style.TEXT_SIZE),
     )
-    left = MARGIN + (inner - layout.width) / 2
+    return inner + 2 * MARGIN, _top(scene) + layout.height + MARGIN
+
+
+def svg(scene: Scene, layout: BoxLayout, scale: float = 1.0) -> bytes:
+    """The picture as an SVG file, shown so much larger or smaller than it is."""
+    legend, _, _ = _legend(scene)
+    page = page_size(scene, layout)
+    top = _top(scene)
+    left = (page[0] - layout.width) / 2
     looks = _Looks()
     draw, path = (_box, _curve) if scene.is_detailed else (_small_box, _line)
     frames = place_frames(scene, layout)
@@ -61,7 +67,7 @@ def svg(scene: Scene, layout: BoxLayout) -> bytes:
         element("text", scene.title, class_="title", x=MARGIN, y=MARGIN + 12),
         element("text", scene.subtitle, class_="faint", x=MARGIN, y=MARGIN + 31),
         *_notes(scene),
-        group(legend, x=MARGIN, y=MARGIN + head),
+        group(legend, x=MARGIN, y=MARGIN + _head(scene)),
         f'<g transform="translate({number(left)} {number(top)})">',
         *(_frame_border(place) for _, place in frames),
         '<g class="edges">',
@@ -77,13 +83,17 @@ def svg(scene: Scene, layout: BoxLayout) -> bytes:
         ),
         "</g>",
     ]
-    return document(
-        scene.title,
-        inner + 2 * MARGIN,
-        top + layout.height + MARGIN,
-        parts,
-        _STYLE + looks.rules(),
-    )
+    return document(scene.title, *page, parts, _STYLE + looks.rules(), scale=scale)
+
+
+def _head(scene: Scene) -> float:
+    """The height of the title and what stands below it."""
+    return TITLE_HEIGHT + (NOTES_HEIGHT if scene.notes else 0.0)
+
+
+def _top(scene: Scene) -> float:
+    """Where the graph begins."""
+    return MARGIN + _head(scene) + _legend(scene)[2]
 
 
 def _notes(scene: Scene) -> list[str]:

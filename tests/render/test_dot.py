@@ -4,7 +4,6 @@ import pytest
 from graphviz.quoting import quote
 
 from gradviz.render.dot import LEFT, digraph, label, parse_plain, skeleton
-from gradviz.render.layout import place
 from gradviz.render.scene import build_scene
 
 #: A DOT string, then anything that is none.
@@ -66,16 +65,6 @@ def test_a_label_is_text_whatever_it_holds(line, string):
 def test_each_line_of_a_label_has_its_end_but_empty_ones():
     assert label('"a', "", '"b', end=LEFT) == '"a\\l"b\\l'
     assert quote(label('"a', "", '"b', end=LEFT)) == r'"\"a\l\"b\l"'
-
-
-def test_a_layout_gives_every_node_and_edge_its_place(step):
-    scene = build_scene(step)
-    layout = place([(box.width, box.height) for box in scene.boxes], scene.edges)
-
-    source = digraph(scene, layout).source
-
-    assert source.count('pos="e,') == len(scene.edges) == 5
-    assert source.count("fixedsize=true") == len(scene.boxes) == 6
 
 
 def test_the_output_of_dot_becomes_a_layout(make_graph):

@@ -1,8 +1,10 @@
+import re
+
 import pytest
 
 from gradviz.errors import MissingToolError, RenderTimeoutError, UserError
+from gradviz.render import conversion, graphviz
 from gradviz.render import graph as door
-from gradviz.render import graphviz
 from gradviz.render.graph import dot_cost, render_graph
 from gradviz.render.scene import build_scene
 
@@ -59,8 +61,10 @@ def test_without_dot_our_own_layout_is_used_and_said(step, no_graphviz):
 
 
 @pytest.mark.parametrize("format_", ["png", "pdf"])
-def test_pixels_without_graphviz_are_refused(step, format_, no_graphviz):
-    with pytest.raises(MissingToolError, match=f"a {format_} file needs Graphviz"):
+def test_png_and_pdf_without_their_tool_are_refused(step, format_, monkeypatch):
+    monkeypatch.setattr(conversion, "is_available", lambda: False)
+
+    with pytest.raises(MissingToolError, match=f"a {format_} file of this picture"):
         render_graph(step, format=format_)
 
 
@@ -124,13 +128,72 @@ def test_the_cost_of_dot_counts_nodes_and_long_edges_only(make_graph):
     assert dot_cost(build_scene(graph)) == 21 + 20
 
 
-def test_a_picture_of_pixels_is_drawn_as_it_was_laid_out(step, fake_graphviz):
-    fake = fake_graphviz(b"pixels")
+#: What dot says of a chain of two nodes, the first of which stands at `x`.
+PLAIN = (
+    "graph 1 {wide} 3\n"
+    'node n0 {x} 2.5 1 0.5 "" solid box black lightgrey\n'
+    'node n1 {x} 0.5 1 0.5 "" solid box black lightgrey\n'
+    "edge n0 n1 4 {x} 2.25 {x} 2 {x} 1 {x} 0.75 solid black\n"
+    "stop\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("wide", "x", "engine", "note"),
+    [
+        (0.5, 0.25, "dot", "smaller than our own"),
+        (9, 1, "own", "that of dot is no smaller"),
+        (20, 12, "own", "that of dot begins beyond the first screen"),
+    ],
+)
+def test_the_smaller_picture_is_taken_if_it_begins_on_the_first_screen(
+    make_graph, fake_graphviz, wide, x, engine, note
+):
+    fake_graphviz(PLAIN.format(wide=wide, x=x).encode())
+
+    drawn = render_graph(make_graph(2, [(0, 1)]))
+
+    assert (drawn.engine, drawn.note) == (engine, note)
+
+
+def test_a_picture_is_scaled_to_fit_and_says_so(step):
+    whole = shown_size(render_graph(step, engine="own"))
+
+    drawn = render_graph(step, engine="own", fit=(200, 5_000))
+
+    wide, high = shown_size(drawn)
+    assert wide == 200
+    assert high == pytest.approx(whole[1] * 200 / whole[0], abs=1)
+    assert drawn.note == (
+        f"asked for; scaled to {200 / whole[0]:.0%} of {whole[0]} x {whole[1]}"
+    )
+
+
+def test_a_picture_that_fits_stays_as_it_is(step):
+    drawn = render_graph(step, engine="own", fit=(5_000, 5_000))
+
+    assert drawn == render_graph(step, engine="own")
+
+
+def test_a_png_says_how_many_pixels_it_has(step):
+    wide, high = shown_size(render_graph(step, engine="own"))
 
     drawn = render_graph(step, format="png", engine="own")
 
-    assert (drawn.data, drawn.engine) == (b"pixels", "own")
-    assert fake.runs == [("nop2", "png")]
+    assert drawn.note == f"asked for; {2 * wide:,} x {2 * high:,} pixels"
+
+
+def test_a_png_of_too_many_pixels_is_scaled_and_says_so(step, monkeypatch):
+    monkeypatch.setattr(door, "MAX_PIXELS", 10_000)
+
+    drawn = render_graph(step, format="png", engine="own")
+
+    assert "scaled to " in drawn.note
+
+
+def shown_size(drawn):
+    wide, high = re.search(rb'width="(\d+)" height="(\d+)"', drawn.data).groups()
+    return int(wide), int(high)
 
 
 @needs_graphviz
@@ -153,5 +216,5 @@ def test_real_graphviz_draws_hostile_names(hostile_graph):
 def test_real_dot_lays_out_what_we_would(step):
     drawn = render_graph(step)
 
-    assert (drawn.engine, drawn.note) == ("dot", "the graph is small enough for it")
+    assert drawn.note in {"smaller than our own", "that of dot is no smaller"}
     assert drawn.data.count(b"<title>") == 1 + len(step.nodes)

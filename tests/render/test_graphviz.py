@@ -76,7 +76,7 @@ def test_a_dot_that_cannot_be_started_is_a_clear_error(tmp_path, monkeypatch):
 
 
 def test_without_graphviz_the_error_says_what_to_install(no_graphviz):
-    with pytest.raises(MissingToolError, match=r"gradviz\[dot\].*svg") as raised:
+    with pytest.raises(MissingToolError, match=r"gradviz\[dot\].*engine own") as raised:
         graphviz.run("", "dot", "png", timeout_s=30)
 
     assert raised.value.exit_code == 4

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from gradviz.analysis.timeline import STEP_PARTS, Span
+from gradviz.analysis.timeline_spans import STEP_PARTS, Span
 from gradviz.render.text import clean, count, duration, operation, width
 from gradviz.trace.processor_time import SHORT_NS
 

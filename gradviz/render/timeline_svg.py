@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
-from gradviz.analysis.timeline import Lane, Span, Timeline
+from gradviz.analysis.timeline import Lane, Timeline
+from gradviz.analysis.timeline_spans import Span
 from gradviz.render import style
 from gradviz.render.bars import (
     BAR_TEXT,

@@ -7,7 +7,15 @@ from tests.analysis.conftest import START_NS
 
 
 def spans_of(lane):
-    return [(one.name, one.row, one.start_ns, one.end_ns) for one in lane.spans]
+    return [
+        (one.name, one.row, one.start_ns, one.end_ns)
+        for one in lane.spans
+        if one.kind not in {"setup", "finish"}
+    ]
+
+
+def nodes_of(lane):
+    return [one for one in lane.spans if one.kind == "node"]
 
 
 def test_times_count_from_the_begin_of_the_pass(pair):
@@ -35,7 +43,7 @@ def test_every_thread_that_ran_a_node_has_a_lane_with_its_name(story):
 
     assert [lane.name for lane in lanes] == ["MainThread", "gv_autograd_0"]
     assert [lane.busy_ns for lane in lanes] == [1, 6]
-    assert lanes[1].spans[0].device == "sim:0"
+    assert nodes_of(lanes[1])[0].device == "sim:0"
 
 
 def test_an_inner_pass_lies_one_row_below_the_node_that_called_it(story):
@@ -55,7 +63,7 @@ def test_an_inner_pass_lies_one_row_below_the_node_that_called_it(story):
     assert lane.num_rows == 2
     assert spans_of(lane) == [("Outer", 0, 10, 60), ("Inner", 1, 30, 40)]
     assert lane.busy_ns == 50
-    assert [span.index for span in lane.spans] == [0, 0]
+    assert [span.index for span in nodes_of(lane)] == [0, 0]
 
 
 def test_a_sleep_is_cut_to_the_timeline(story):
@@ -68,7 +76,11 @@ def test_a_sleep_is_cut_to_the_timeline(story):
 
     (lane,) = build_timeline(story.trace(), [0]).lanes
 
-    assert [(one.kind, one.start_ns, one.end_ns) for one in lane.spans] == [
+    assert [
+        (one.kind, one.start_ns, one.end_ns)
+        for one in lane.spans
+        if one.kind in {"wait", "node"}
+    ] == [
         ("wait", 0, 20),
         ("node", 21, 40),
     ]
@@ -92,7 +104,7 @@ def test_a_node_that_failed_ends_where_it_raised(story):
     story.start(0, root, at=10)
     story.fail(0, root, "ValueError: no", at=25)
 
-    (span,) = build_timeline(story.trace(), [0]).lanes[0].spans
+    (span,) = nodes_of(build_timeline(story.trace(), [0]).lanes[0])
 
     assert (span.status, span.end_ns) == ("failed", 25)
 
@@ -105,7 +117,8 @@ def test_a_node_that_never_ended_lasts_to_the_end(story):
 
     lanes = build_timeline(story.trace(), [0]).lanes
 
-    assert (lanes[0].spans[0].status, lanes[0].spans[0].end_ns) == ("unfinished", 90)
+    (span,) = nodes_of(lanes[0])
+    assert (span.status, span.end_ns) == ("unfinished", 90)
 
 
 def test_every_stream_that_ran_a_kernel_has_a_lane_below_the_threads(story):
@@ -204,7 +217,7 @@ def test_the_document_is_the_timeline_as_json(pair):
     document = document_of(build_timeline(story.trace(), [7]))
 
     assert (document["schema"], document["version"]) == ("gradviz.timeline", 1)
-    assert document["lanes"][0]["spans"][0]["name"] == "MulBackward0"
+    assert document["lanes"][0]["spans"][1]["name"] == "MulBackward0"
     assert msgspec.json.decode(msgspec.json.encode(document))["tasks"] == [7]
 
 
@@ -249,7 +262,9 @@ def test_a_step_is_shown_whole_on_the_thread_that_makes_it(story):
 
     (lane,) = timeline.lanes
     assert [
-        (one.kind, one.name, one.row, one.start_ns, one.end_ns) for one in lane.spans
+        (one.kind, one.name, one.row, one.start_ns, one.end_ns)
+        for one in lane.spans
+        if one.kind not in {"setup", "finish"}
     ] == [
         ("forward", "Net", 0, 0, 100),
         ("forward", "Net.a", 1, 10, 90),
@@ -266,7 +281,7 @@ def test_a_pass_alone_has_no_calls_around_it(story):
     timeline = build_timeline(told_step(story), [0])
 
     (lane,) = timeline.lanes
-    assert {one.kind for one in lane.spans} == {"node"}
+    assert {one.kind for one in lane.spans} == {"setup", "node", "finish"}
     assert timeline.step is None
 
 
@@ -284,7 +299,7 @@ def test_a_call_that_raised_or_never_ended_says_so(story):
 
     (lane,) = build_timeline(trace, step.tasks, step).lanes
 
-    assert [(one.name, one.status) for one in lane.spans] == [
+    assert [(one.name, one.status) for one in lane.spans if one.kind != "setup"] == [
         ("Net", "unfinished"),
         ("Net.a", "failed"),
         ("backward", "completed"),

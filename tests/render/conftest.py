@@ -6,7 +6,8 @@ import pytest
 
 from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
 from gradviz.analysis.passes import Pass
-from gradviz.analysis.timeline import Lane, Span, Timeline
+from gradviz.analysis.timeline import Lane, Timeline
+from gradviz.analysis.timeline_spans import Span
 from gradviz.trace.model import InputDefinition
 from tests.hostile.texts import HOSTILE
 

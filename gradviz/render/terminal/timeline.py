@@ -8,7 +8,8 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from gradviz.analysis.timeline import STEP_PARTS, Lane, Span, StepPart, Timeline
+from gradviz.analysis.timeline import Lane, Timeline
+from gradviz.analysis.timeline_spans import STEP_PARTS, Span, StepPart
 from gradviz.render.terminal.tables import EIGHTHS, make_console
 from gradviz.render.text import MAX_TITLE, clean, count, duration, operation, shorten
 from gradviz.render.timeline_text import failures, lasted

@@ -193,6 +193,25 @@ def select_step(trace: Trace, which: str) -> TrainingStep:
     return meant[0]
 
 
+def select_steps(trace: Trace, which: str) -> tuple[TrainingStep, ...]:
+    """The steps that `which` means: those of `select_step`, ``N-M``, or ``all``.
+
+    Raises:
+        NoSuchStepError: There are steps, but none that is meant.
+        UserError: The trace has no steps.
+    """
+    if which == "all":
+        select_step(trace, "last")
+        return find_steps(trace).steps
+    low, dash, high = which.partition("-")
+    if not (dash and low.strip().isdecimal() and high.strip().isdecimal()):
+        return (select_step(trace, which),)
+    meant = tuple(
+        one for one in find_steps(trace).steps if int(low) <= one.number <= int(high)
+    )
+    return meant or (select_step(trace, which),)  # which says what there is
+
+
 class _ThreadWork(NamedTuple):
     """What one thread did: its passes, its calls; and when the trace ends."""
 

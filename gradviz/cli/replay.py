@@ -10,7 +10,7 @@ import click
 
 from gradviz.analysis.passes import select_task
 from gradviz.analysis.replay import Replay, document_of
-from gradviz.analysis.steps import select_step
+from gradviz.analysis.steps import select_steps
 from gradviz.analysis.story import Filter, kinds_named
 from gradviz.analysis.subjects import find_subject
 from gradviz.cli.notes import note
@@ -126,7 +126,7 @@ def _tasks(trace: Trace, task: str, step: str | None) -> tuple[int, ...]:
         return select_task(trace, task)
     if task != "last":
         raise click.UsageError("--step and --task exclude each other")
-    return select_step(trace, step).tasks
+    return tuple(task for one in select_steps(trace, step) for task in one.tasks)
 
 
 def _is_on_terminal() -> bool:

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import click
 
+from gradviz.analysis.executions import MAX_SHOWN
 from gradviz.analysis.timeline import document_of
 from gradviz.cli.notes import note_omitted
 from gradviz.cli.options import json_option, task_option, trace_argument
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
-from gradviz.cli.timelines import step_option, timeline_of
+from gradviz.cli.timelines import step_option, timelines_of
 from gradviz.cli.writing import show
 from gradviz.render.terminal import print_timeline
 
@@ -27,6 +28,6 @@ def command(
         gradviz show timeline --step slowest first.gvt
     """
     trace = read_trace(find_trace(trace_path), needs=NODE_RUNS)
-    timeline = timeline_of(trace, task, step)
-    show(timeline, as_json=as_json, document=document_of, table=print_timeline)
-    note_omitted(timeline.omitted, timeline.omitted_lanes)
+    for timeline in timelines_of(trace, task, step, limit=MAX_SHOWN):
+        show(timeline, as_json=as_json, document=document_of, table=print_timeline)
+        note_omitted(timeline.omitted, timeline.omitted_lanes)

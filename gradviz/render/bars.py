@@ -1,36 +1,66 @@
-"""A timeline's spans as rectangles: where they are, what they say, which are merged."""
+"""A timeline's spans as rectangles: where they are, and which are merged.
+
+Note [Merged bars]
+~~~~~~~~~~~~~~~~~~
+A row is cut into cells some pixels wide. Spans that are narrower than a cell and begin
+in the same one are one bar, whatever they are, unless a wide one is between them: what
+cannot be seen costs no bytes, and each span is in exactly one bar. A bar that would be
+too narrow to be seen at all is made wider, and the next one begins where it ends: bars
+of a row never overlap, and none begins more than two pixels from where its first span
+does. At the right edge of the picture it is those before that give way.
+"""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from gradviz.analysis.timeline_spans import STEP_PARTS, Span
-from gradviz.render.text import clean, count, duration, operation, width
-from gradviz.trace.processor_time import SHORT_NS
+import numpy as np
+import numpy.typing as npt
 
-BAR_TEXT: Final = 11.0
-#: Bars that would be narrower are merged with their neighbours: what cannot be seen
-#: costs no bytes.
+from gradviz.analysis.timeline_spans import Span
+from gradviz.trace.table import Column
+
+Pixels: TypeAlias = npt.NDArray[np.floating[Any]]
+
+#: The width of a cell where there are few bars; see Note [Merged bars].
 MIN_BAR: Final = 2.0
-NUM_TICKS: Final = 9
+#: No bar is narrower.
+LEAST: Final = 1.0
+#: Pixels between two marks of the axis.
+TICK_ROOM: Final = 80.0
 
 
 class Scale(NamedTuple):
-    """From times to places: where time 0 is, and how long a nanosecond."""
+    """From times to places, of the time that is shown.
+
+    Attributes:
+        left: Where `begin_ns` is.
+        per_ns: How long a nanosecond is.
+        begin_ns: The first moment that is shown.
+        end_ns: The last one.
+    """
 
     left: float
     per_ns: float
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def right(self) -> float:
+        """Where `end_ns` is."""
+        return self.left + (self.end_ns - self.begin_ns) * self.per_ns
 
     def x(self, ns: float) -> float:
-        """The place of a time."""
-        return self.left + ns * self.per_ns
+        """The place of a time; of one that is not shown that of the nearest."""
+        inside = min(max(ns, self.begin_ns), self.end_ns)
+        return self.left + (inside - self.begin_ns) * self.per_ns
 
 
 class Bar(NamedTuple):
-    """One rectangle: a span, or a run of spans too short to be seen alone.
+    """One rectangle: a span, or several that are too short to be seen alone.
 
     Attributes:
-        spans: At least one, all of one kind and status.
+        spans: At least one.
         x: Where it begins.
         wide: Its width.
     """
@@ -40,82 +70,76 @@ class Bar(NamedTuple):
     wide: float
 
 
-def bars(spans: Iterable[Span], scale: Scale) -> Iterator[Bar]:
-    """The rectangles of one row, runs of narrow ones made into one."""
-    run: list[Span] = []
-    for span in spans:
-        is_narrow = (span.end_ns - span.start_ns) * scale.per_ns < MIN_BAR
-        if run and not (is_narrow and _continues(run, span, scale)):
-            yield _merged(run, scale)
-            run = []
-        if is_narrow:
-            run.append(span)
-        else:
-            yield _merged([span], scale)
-    if run:
-        yield _merged(run, scale)
+class Row(NamedTuple):
+    """The spans of a row that are shown, in order of start, and where each is."""
+
+    spans: Sequence[Span]
+    left: Pixels
+    right: Pixels
 
 
-def _continues(run: Sequence[Span], span: Span, scale: Scale) -> bool:
-    gap = (span.start_ns - run[-1].end_ns) * scale.per_ns
-    same = (run[0].kind, run[0].status) == (span.kind, span.status)
-    return same and gap < MIN_BAR
-
-
-def _merged(run: Sequence[Span], scale: Scale) -> Bar:
-    x = scale.x(run[0].start_ns)
-    end = scale.x(max(span.end_ns for span in run))
-    return Bar(tuple(run), x, max(end - x, MIN_BAR))
-
-
-def fitting(span: Span, room: float) -> str:
-    """The longest text about a span that its bar has room for."""
-    name = clean(operation(span.name))
-    texts = (name, name.rpartition(".")[2])
-    if span.index >= 0:
-        texts = (f"{span.index} {name}", str(span.index))
-    for text in texts:
-        if width(text, BAR_TEXT) + 4 <= room:
-            return text
-    return ""
-
-
-def tooltip(spans: Sequence[Span]) -> str:
-    """All that is known of the nodes or kernels of one bar."""
-    took = sum(span.end_ns - span.start_ns for span in spans)
-    if len(spans) > 1:
-        what = spans[0].kind
-        if what in STEP_PARTS:
-            return f"{count(len(spans), 'call')} of {what}, {duration(took)} together"
-        return f"{count(len(spans), what)}, {duration(took)} together"
-    (span,) = spans
-    if span.kind in STEP_PARTS:
-        who = span.name if span.kind == "backward" else f"{span.kind}: {span.name}"
-        ended = "" if span.status == "completed" else f", {span.status}"
-        told = f"took {duration(took)}, from {duration(span.start_ns)}{ended}"
-        return f"{clean(who)}\n{told}"
-    node = f"node {span.node} of pass {span.task}"
-    who = f"{span.index} {span.name}, {node}"
-    if span.kind == "kernel":
-        who = f"{span.name}, launched by {'the program' if span.node < 0 else node}"
-    lines = [
-        who,
-        f"took {duration(took)} on {span.device}, from {duration(span.start_ns)}",
+def row_of(spans: Iterable[Span], scale: Scale) -> Row:
+    """What of some spans is shown. They are in order of start."""
+    shown = [
+        one
+        for one in spans
+        if one.end_ns >= scale.begin_ns and one.start_ns <= scale.end_ns
     ]
-    if span.thread_time_ns is not None and took >= SHORT_NS:
-        lines.append(f"its thread was running for {duration(span.thread_time_ns)}")
-    if span.parameters:
-        lines.append(f"adds up the gradient of {' = '.join(span.parameters)}")
-    if span.waited_ns is not None:
-        lines.append(f"queued for {duration(span.waited_ns)}")
-    if span.status != "completed":
-        lines.append(f"{span.status}: {span.error}" if span.error else span.status)
-    return "\n".join(map(clean, lines))
+
+    def places(times: Iterable[int]) -> Pixels:
+        inside = np.clip(np.array([*times], np.int64), scale.begin_ns, scale.end_ns)
+        found: Pixels = scale.left + (inside - scale.begin_ns) * scale.per_ns
+        return found
+
+    return Row(
+        shown,
+        places(one.start_ns for one in shown),
+        places(one.end_ns for one in shown),
+    )
 
 
-def ticks(end_ns: int) -> Sequence[int]:
+def firsts(row: Row, scale: Scale, cell: float = MIN_BAR) -> Column:
+    """Which spans are the first of a bar, if cells are so wide."""
+    is_wide = row.right - row.left >= cell
+    number = np.floor((row.left - scale.left) / cell)
+    is_first = is_wide.copy()
+    is_first[:1] = True
+    is_first[1:] |= is_wide[:-1] | (number[1:] != number[:-1])
+    return np.flatnonzero(is_first)
+
+
+def bars(row: Row, scale: Scale, cell: float = MIN_BAR) -> list[Bar]:
+    """The rectangles of one row; see Note [Merged bars]."""
+    first = firsts(row, scale, cell)
+    if not len(first):
+        return []
+    ends = np.maximum.reduceat(row.right, first)
+    places = [*first.tolist(), len(row.spans)]
+    reached = -math.inf
+    found: list[Bar] = []
+    for number, (left, right) in enumerate(
+        zip(row.left[first].tolist(), ends.tolist(), strict=True)
+    ):
+        x = max(left, reached)
+        reached = max(right, x + LEAST)
+        some = row.spans[places[number] : places[number + 1]]
+        found.append(Bar(some, x, reached - x))
+    # The last ones stay inside of the picture.
+    limit = scale.right
+    for place in range(len(found) - 1, -1, -1):
+        spans, x, wide = found[place]
+        if x + wide <= limit:
+            break
+        x = min(x, limit - LEAST)
+        found[place] = Bar(spans, x, limit - x)
+        limit = x
+    return found
+
+
+def ticks(scale: Scale) -> Sequence[int]:
     """Where the axis has marks: every 1, 2 or 5 times a power of ten."""
-    rough = max(end_ns / NUM_TICKS, 1)
+    most = max((scale.right - scale.left) / TICK_ROOM, 1)
+    rough = max((scale.end_ns - scale.begin_ns) / most, 1)
     power = 10 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
-    return range(0, end_ns + 1, step)
+    return range(-(-scale.begin_ns // step) * step, scale.end_ns + 1, step)

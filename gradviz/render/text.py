@@ -84,6 +84,23 @@ def width(text: str, size: float, *, bold: bool = False) -> float:
     return ems * size * (1.15 if bold else 1.0)
 
 
+def fit(text: str, room: float, size: float, *, bold: bool = False) -> str:
+    """As much of `text` as is no wider than `room`, with an ellipsis where it was cut.
+
+    Nothing where there is not even room for that.
+    """
+    if width(text, size, bold=bold) <= room:
+        return text
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if width(f"{text[:middle].rstrip()}…", size, bold=bold) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return f"{text[:low].rstrip()}…" if low else ""
+
+
 def duration(ns: float) -> str:
     """Nanoseconds for people, in three digits: ``412 µs``, ``1.24 ms``, ``35 s``."""
     for factor, unit in _UNITS:

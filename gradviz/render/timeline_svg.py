@@ -1,361 +1,236 @@
-"""A timeline as an SVG file: a lane for each thread and stream, bars, a legend."""
+"""A picture of timelines as an SVG file."""
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from gradviz.analysis.timeline import Lane, Timeline
-from gradviz.analysis.timeline_spans import Span
+from gradviz.analysis.timeline import Timeline
 from gradviz.render import style
-from gradviz.render.bars import (
-    BAR_TEXT,
-    MIN_BAR,
-    Bar,
-    Scale,
-    bars,
-    fitting,
-    ticks,
-    tooltip,
-)
 from gradviz.render.markup import document, element, group, number
-from gradviz.render.text import clean, count, duration, operation, shorten, width
-from gradviz.render.timeline_text import failures, lasted
-from gradviz.render.wait_arrows import (
-    ARROW_HEAD,
-    ARROW_STYLE,
-    Place,
-    are_drawn,
-    arrows,
-    told,
+from gradviz.render.span_text import BAR_TEXT
+from gradviz.render.text import fit
+from gradviz.render.timeline_arrows import Arrow
+from gradviz.render.timeline_colours import Look
+from gradviz.render.timeline_lanes import (
+    BAR_HEIGHT,
+    STRIP_HEIGHT,
+    Note,
+    PlacedBar,
+    PlacedLane,
+    Strip,
+)
+from gradviz.render.timeline_legend import SWATCH, SWATCH_GAP, PlacedItem
+from gradviz.render.timeline_scene import (
+    GUTTER_GAP,
+    MARGIN,
+    Panel,
+    TimelineScene,
+    TimelineView,
+    timeline_scene,
 )
 
-BarColour: TypeAlias = Literal["operation", "device"]
+#: Narrower bars have no border and no round corners.
+_SLIM: Final = 8.0
 
-WIDTH: Final = 1180.0
-MARGIN: Final = 24.0
-TITLE_HEIGHT: Final = 48.0
-ERROR_HEIGHT: Final = 17.0
-AXIS_HEIGHT: Final = 22.0
-ROW_HEIGHT: Final = 24.0
-BAR_HEIGHT: Final = 20.0
-LANE_PADDING: Final = 7.0
-LANE_GAP: Final = 8.0
-SWATCH: Final = 14.0
-LEGEND_LINE: Final = 22.0
-MAX_LANE_NAME: Final = 26
-#: Characters; more do not fit the width of the picture.
-MAX_ERROR: Final = 150
-
-MAX_COLOURS: Final = len(style.PALETTE)
-
-#: The nodes at which gradients end.
-LEAF: Final = "AccumulateGrad"
-OTHERS: Final = "others"
-#: The classes of bars that are special.
-BARS: Final = {
+_CLASSES: Final[dict[Look, str]] = {
+    "bar": "bar",
     "failed": "bar failed",
-    "unfinished": "bar failed",
     "captured": "bar captured",
+    "wait": "wait",
+    "blocked": "blocked",
+    "idle": "idle",
+    "queue": "queue",
+    "push": "push",
+    "await": "await",
 }
-WAITING: Final = "waiting for work"
 
 _STYLE: Final = f"""\
 .bar {{ stroke: {style.BACKGROUND}; stroke-width: 0.8 }}
+.slim {{ stroke: none }}
 .failed {{ stroke: {style.ALARM}; stroke-width: 2.5 }}
 .captured {{ fill-opacity: 0.35 }}
-.error {{ fill: {style.ALARM} }}
+.alarm {{ fill: {style.ALARM} }}
 .lane {{ fill: {style.PANEL} }}
 .grid {{ stroke: {style.FAINT_LINE} }}
 .label {{ font-size: {BAR_TEXT:g}px; text-anchor: middle; pointer-events: none }}
-.wait {{ fill: url(#waiting) }}
+.haloed {{ stroke: {style.PANEL}; stroke-width: 4; paint-order: stroke }}
+.note {{ font-size: {BAR_TEXT:g}px; font-weight: 600; fill: {style.ALARM} }}
+.wait {{ fill: url(#asleep) }}
+.blocked {{ fill: url(#crossed); stroke: {style.LINE}; stroke-width: 0.6 }}
+.idle {{ fill: url(#lines) }}
+.queue {{ fill: {style.PASS}; stroke: {style.LINE}; stroke-width: 0.6 }}
+.push {{ stroke: {style.FAINT_INK}; stroke-width: 1; fill: none }}
+.await {{ stroke: {style.INK}; stroke-width: 1.4; stroke-dasharray: 4 2; fill: none }}
+.halo {{ stroke: {style.BACKGROUND}; stroke-width: 3; stroke-opacity: 0.7; fill: none }}
 """
 
-_PATTERN: Final = (
-    '<defs><pattern id="waiting" width="6" height="6" patternUnits="userSpaceOnUse" '
-    f'patternTransform="rotate(45)"><path d="M0 0V6" stroke="{style.LINE}" '
-    'stroke-opacity="0.55" stroke-width="2"/></pattern></defs>'
+
+def _pattern(name: str, size: int, path: str, more: str = "") -> str:
+    return (
+        f'<pattern id="{name}" width="{size}" height="{size}" '
+        f'patternUnits="userSpaceOnUse"{more}><path d="{path}" fill="none" '
+        f'stroke="{style.LINE}" stroke-opacity="0.6" stroke-width="1.2"/></pattern>'
+    )
+
+
+def _head(name: str, colour: str) -> str:
+    return (
+        f'<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" '
+        'markerHeight="7" markerUnits="userSpaceOnUse" orient="auto">'
+        f'<path d="M0 0.8L8 4L0 7.2Z" fill="{colour}"/></marker>'
+    )
+
+
+_DEFINITIONS: Final = (
+    "<defs>"
+    + _pattern("asleep", 6, "M0 0V6", ' patternTransform="rotate(45)"')
+    + _pattern("crossed", 5, "M0 0L5 5M5 0L0 5")
+    + _pattern("lines", 4, "M0 2H4")
+    + _head("push", style.FAINT_INK)
+    + _head("await", style.INK)
+    + "</defs>"
 )
 
 
-def render_timeline(timeline: Timeline, *, colour_by: BarColour = "operation") -> bytes:
-    """Draw a timeline.
+def render_timeline(
+    timelines: Timeline | Sequence[Timeline], view: TimelineView | None = None
+) -> bytes:
+    """Draw a timeline, or several one below the other.
 
     Args:
-        timeline: What to draw.
-        colour_by: What the colours of bars stand for.
+        timelines: What to draw, at least one.
+        view: What of it, and how.
 
     Returns:
-        An SVG file. Its size is bounded by its width and lanes, not by the spans.
+        An SVG file. Its size is bounded, however many spans there are.
     """
-    colours = _colours(timeline, colour_by)
-    gutter = max(
-        (
-            width(_lane_name(lane), style.TEXT_SIZE, bold=True)
-            for lane in timeline.lanes
-        ),
-        default=0.0,
-    )
-    left = MARGIN + max(gutter, 110.0) + 14
-    room = WIDTH - left - MARGIN
-    scale = Scale(left, room / max(timeline.duration_ns, 1))
-    legend, legend_height = _legend(timeline, colours)
-    errors = failures(timeline)
-    title_height = TITLE_HEIGHT + ERROR_HEIGHT * len(errors)
-    top = MARGIN + title_height + legend_height + AXIS_HEIGHT
-    below: list[str] = []  # what the lines of the axis cross
-    above: list[str] = []  # what hides them
-    places: dict[str, Place] = {}
-    y = top
-    if sum(one.parent < 0 for one in timeline.passes) > 1:
-        above += _passes(timeline, scale, y)
-        y += ROW_HEIGHT + LANE_GAP
-    for lane in timeline.lanes:
-        below += _lane_head(lane, scale, y)
-        above += _lane_bars(lane, scale, y, colours, colour_by)
-        if lane.thread < 0:
-            upper = y + LANE_PADDING
-            places[lane.name] = Place(upper, upper + BAR_HEIGHT)
-        y += _lane_height(lane) + LANE_GAP
-    title = _title(timeline)
+    many = [timelines] if isinstance(timelines, Timeline) else timelines
+    return timeline_svg(timeline_scene(many, view or TimelineView()))
+
+
+def timeline_svg(scene: TimelineScene) -> bytes:
+    """The picture as an SVG file."""
+    y = MARGIN + 14
     parts = [
-        _PATTERN,
-        *([ARROW_HEAD] if are_drawn(timeline) else ()),
-        element("text", title, class_="title", x=MARGIN, y=MARGIN + 12),
-        element("text", _subtitle(timeline), class_="faint", x=MARGIN, y=MARGIN + 31),
-        *_errors(errors),
-        group(legend, x=MARGIN, y=MARGIN + title_height),
-        *below,
-        *_axis(timeline.duration_ns, scale, top, y - LANE_GAP),
-        *above,
-        *arrows(timeline, scale, places),
+        _DEFINITIONS,
+        element("text", scene.title, class_="title", x=MARGIN, y=y),
     ]
-    look = _STYLE + ARROW_STYLE if are_drawn(timeline) else _STYLE
-    return document(title, WIDTH, y - LANE_GAP + MARGIN, parts, look)
+    for word in scene.words:
+        y += 17
+        parts.append(element("text", word, class_="faint", x=MARGIN, y=y + 3))
+    for alarm in scene.alarms:
+        y += 17
+        parts.append(element("text", alarm, class_="alarm", x=MARGIN, y=y + 3))
+    for item in scene.legend:
+        parts += _legend(item)
+    for panel in scene.panels:
+        parts += _panel(panel, scene)
+    return document(scene.title, scene.width, scene.height, parts, _STYLE)
 
 
-def _title(timeline: Timeline) -> str:
-    if timeline.step is not None:
-        return f"Timeline of step {timeline.step}"
-    outermost = [one.task for one in timeline.passes if one.parent < 0]
-    tasks = outermost or list(timeline.tasks)
-    if len(tasks) == 1:
-        return f"Timeline of backward pass {tasks[0]}"
-    return f"Timeline of {count(len(tasks), 'backward pass')}"
+def _legend(placed: PlacedItem) -> Iterator[str]:
+    item, x, y = placed
+    if item.look in {"push", "await"}:
+        line = f'd="M{number(x)} {number(y + 7)}h{number(SWATCH)}"'
+        yield f'<path class="{item.look}" marker-end="url(#{item.look})" {line}/>'
+    else:
+        more = {} if item.look in _HATCHED else {"fill": item.fill}
+        if item.look != "bar":
+            more["class_"] = _CLASSES[item.look]
+        yield element("rect", x=x, y=y, width=SWATCH, height=SWATCH, **more)
+    text_x = x + SWATCH + SWATCH_GAP
+    yield element("text", item.text, x=text_x, y=y + 11.5)
 
 
-def _subtitle(timeline: Timeline) -> str:
-    num_nodes = sum(lane.num_nodes for lane in timeline.lanes)
-    num_streams = sum(lane.thread < 0 for lane in timeline.lanes)
-    parts = [
-        lasted(timeline),
-        count(num_nodes, "node"),
-        count(len(timeline.lanes) - num_streams, "thread"),
-        *([count(num_streams, "stream")] if num_streams else ()),
-        "numbers: execution order",
-        *told(timeline),
-    ]
-    if any(one.parent >= 0 for one in timeline.passes):
-        parts.append("inner passes below the node that called them")
-    return " · ".join(parts)
+#: What its class says all of.
+_HATCHED: Final[frozenset[Look]] = frozenset({"wait", "blocked", "idle", "queue"})
 
 
-def _errors(lines: Sequence[str]) -> Iterator[str]:
-    """What failed, below the title."""
-    for index, line in enumerate(lines):
-        y = MARGIN + 31 + ERROR_HEIGHT * (index + 1)
-        text = shorten(line, MAX_ERROR)
-        yield element("text", text, class_="error", x=MARGIN, y=y)
+def _panel(panel: Panel, scene: TimelineScene) -> Iterator[str]:
+    if panel.heading:
+        yield element("text", panel.heading, class_="bold", x=MARGIN, y=panel.y + 12)
+    for lane in panel.lanes:
+        yield from _lane_head(lane, panel, scene.left)
+    for x, text in panel.ticks:
+        top = number(panel.top - 4)
+        yield f'<path class="grid" d="M{number(x)} {top}V{number(panel.bottom)}"/>'
+        yield element("text", text, class_="small faint middle", x=x, y=panel.top - 8)
+    for lane in panel.lanes:
+        for strip in lane.strips:
+            yield from _strip(strip, scene.left)
+        yield from map(_bar, lane.bars)
+    for lane in panel.lanes:
+        yield from map(_note, lane.notes)
+    yield from map(_arrow, panel.arrows)
 
 
-# --- lanes ----------------------------------------------------------------------
-
-
-def _lane_head(lane: Lane, scale: Scale, y: float) -> list[str]:
-    """A lane's name and background."""
-    high = _lane_height(lane)
-    busy = 100 * lane.busy_ns * scale.per_ns / (WIDTH - MARGIN - scale.left)
-    num, what = (
-        (lane.num_nodes, "node") if lane.thread >= 0 else (lane.num_kernels, "kernel")
+def _lane_head(lane: PlacedLane, panel: Panel, left: float) -> Iterator[str]:
+    """A lane's background, its name, and how much it did."""
+    room = left - MARGIN - GUTTER_GAP
+    yield element(
+        "rect",
+        class_="lane",
+        x=left,
+        y=lane.y,
+        width=max(panel.scale.right - left, 1),
+        height=lane.height,
     )
-    about = f"{count(num, what)}, {busy:.0f} % busy"
-    middle = y + high / 2
-    return [
-        element("text", _lane_name(lane), class_="bold", x=MARGIN, y=middle - 1),
-        element("text", about, class_="small faint", x=MARGIN, y=middle + 12),
-        element(
-            "rect",
-            class_="lane",
-            x=scale.left,
-            y=y,
-            width=WIDTH - MARGIN - scale.left,
-            height=high,
-            rx=4,
-        ),
-    ]
+    middle = (lane.rows[0].top + lane.rows[0].bottom) / 2
+    name = fit(lane.name, room, style.TEXT_SIZE, bold=True)
+    about = fit(lane.about, room, style.SMALL_SIZE)
+    yield element("text", name, class_="bold", x=MARGIN, y=middle)
+    yield element("text", about, class_="small faint", x=MARGIN, y=middle + 12)
 
 
-def _lane_bars(
-    lane: Lane,
-    scale: Scale,
-    y: float,
-    colours: Mapping[str, str],
-    colour_by: BarColour,
-) -> Iterator[str]:
-    for row in range(lane.num_rows):
-        spans = [span for span in lane.spans if span.row == row]
-        at = y + LANE_PADDING + row * ROW_HEIGHT
-        for bar in bars(spans, scale):
-            if bar.spans[0].kind == "wait":
-                yield _wait(bar, at)
-            else:
-                yield _bar(bar, at, colours, colour_by)
-
-
-def _lane_height(lane: Lane) -> float:
-    return lane.num_rows * ROW_HEIGHT + 2 * LANE_PADDING - (ROW_HEIGHT - BAR_HEIGHT)
-
-
-def _lane_name(lane: Lane) -> str:
-    return shorten(clean(lane.name), MAX_LANE_NAME)
-
-
-def _bar(bar: Bar, y: float, colours: Mapping[str, str], colour_by: BarColour) -> str:
-    first = max(bar.spans, key=lambda span: span.end_ns - span.start_ns)
-    colour = style.STEP.get(first.kind) or colours.get(
-        _key(first, colour_by), style.REST
-    )
+def _bar(bar: PlacedBar) -> str:
+    class_ = _CLASSES[bar.look]
+    if bar.look in {"bar", "captured"} and bar.width < _SLIM:
+        class_ += " slim"
+    fill = {} if bar.look in _HATCHED else {"fill": bar.fill}
     parts = [
         element(
             "rect",
-            class_=BARS.get(first.status, "bar"),
+            class_=class_,
             x=bar.x,
-            y=y,
-            width=bar.wide,
+            y=bar.y,
+            width=bar.width,
             height=BAR_HEIGHT,
-            rx=2.5 if bar.wide > 8 else 0,
-            fill=colour,
+            **fill,
         )
     ]
-    if len(bar.spans) == 1 and (text := fitting(first, bar.wide)):
-        parts.append(
-            element(
-                "text",
-                text,
-                class_="label",
-                x=bar.x + bar.wide / 2,
-                y=y + BAR_HEIGHT / 2 + 4,
-                style=f"fill: {style.text_on(colour)}",
-            )
-        )
-    return group(parts, tooltip=tooltip(bar.spans))
+    if bar.label:
+        x, y = bar.x + bar.width / 2, bar.y + BAR_HEIGHT / 2 + 4
+        parts.append(element("text", bar.label, **_ink(bar), x=x, y=y))
+    return group(parts, tooltip=bar.tooltip)
 
 
-def _wait(bar: Bar, y: float) -> str:
-    waited = sum(span.end_ns - span.start_ns for span in bar.spans)
-    rect = element(
-        "rect", class_="wait", x=bar.x, y=y, width=bar.wide, height=BAR_HEIGHT
+def _ink(bar: PlacedBar) -> dict[str, str]:
+    """How what is written on a bar is legible."""
+    if bar.look in _HATCHED:
+        return {"class_": "label haloed"}
+    return {"class_": "label", "style": f"fill: {style.text_on(bar.fill)}"}
+
+
+def _strip(strip: Strip, left: float) -> Iterator[str]:
+    """A queue's length as an area."""
+    bottom = strip.y + STRIP_HEIGHT
+    path = [f"M{number(left)} {number(bottom)}"]
+    for x, part in strip.points:
+        path.append(f"H{number(x)}V{number(bottom - part * STRIP_HEIGHT)}")
+    shape = f'<path class="queue" d="{"".join(path)}V{number(bottom)}Z"/>'
+    yield group([shape], tooltip=f"tasks in the queue {strip.name}")
+    name = fit(strip.name, left - MARGIN - GUTTER_GAP, style.SMALL_SIZE)
+    yield element("text", name, class_="small faint", x=MARGIN, y=bottom - 2)
+
+
+def _note(note: Note) -> str:
+    return element("text", note.text, class_="note", x=note.x, y=note.y)
+
+
+def _arrow(arrow: Arrow) -> str:
+    ends = map(number, (arrow.x, arrow.y, arrow.to_x, arrow.to_y))
+    line = 'd="M{} {}L{} {}"'.format(*ends)
+    parts = (
+        f'<path class="halo" {line}/>',
+        f'<path class="{arrow.kind}" {line} marker-end="url(#{arrow.kind})"/>',
     )
-    return group([rect], tooltip=f"waited for work: {duration(waited)}")
-
-
-# --- passes, axis, legend -------------------------------------------------------
-
-
-def _passes(timeline: Timeline, scale: Scale, y: float) -> Iterator[str]:
-    """A band that says when which backward pass ran."""
-    yield element("text", "backward passes", class_="faint", x=MARGIN, y=y + 15)
-    reached = -math.inf
-    for one in timeline.passes:
-        end = timeline.duration_ns if one.end_ns is None else one.end_ns
-        x = scale.x(one.begin_ns)
-        if one.parent >= 0 or x < reached:
-            continue  # nested, or too narrow to be seen beside the one before
-        wide = max(scale.x(end) - x, 1.0)
-        reached = x + MIN_BAR
-        is_bad = one.status != "completed"
-        parts = [
-            element(
-                "rect",
-                class_="bar failed" if is_bad else "bar",
-                x=x,
-                y=y,
-                width=wide,
-                height=BAR_HEIGHT,
-                rx=2.5 if wide > 8 else 0,
-                fill=style.PASS,
-            )
-        ]
-        if width(str(one.task), BAR_TEXT) + 4 <= wide:
-            parts.append(
-                element(
-                    "text",
-                    str(one.task),
-                    class_="label",
-                    x=x + wide / 2,
-                    y=y + BAR_HEIGHT / 2 + 4,
-                )
-            )
-        hint = f"backward pass {one.task}, {one.status}: {duration(end - one.begin_ns)}"
-        yield group(parts, tooltip=hint)
-
-
-def _axis(end_ns: int, scale: Scale, top: float, bottom: float) -> Iterator[str]:
-    for ns in ticks(end_ns):
-        x = number(scale.x(ns))
-        yield f'<path class="grid" d="M{x} {number(top - 4)}V{number(bottom)}"/>'
-        text = duration(ns) if ns else "0"
-        yield element(
-            "text", text, class_="small faint middle", x=scale.x(ns), y=top - 9
-        )
-
-
-def _key(span: Span, colour_by: BarColour) -> str:
-    return clean(span.device if colour_by == "device" else operation(span.name))
-
-
-def _colours(timeline: Timeline, colour_by: BarColour) -> dict[str, str]:
-    """Colours for what took most time; the others share one."""
-    took: Counter[str] = Counter()
-    for lane in timeline.lanes:
-        for span in lane.spans:
-            if span.kind in {"node", "kernel"}:
-                took[_key(span, colour_by)] += span.end_ns - span.start_ns
-    has_leaves = took.pop(LEAF, 0) > 0
-    names = [name for name, _ in took.most_common(MAX_COLOURS)]
-    colours = dict(zip(names, style.PALETTE, strict=False))
-    if colour_by == "device":
-        colours = style.assign(names)
-    if has_leaves:
-        colours[LEAF] = style.LEAF
-    if len(took) > len(names):
-        colours[OTHERS] = style.REST
-    return colours
-
-
-def _legend(timeline: Timeline, colours: Mapping[str, str]) -> tuple[list[str], float]:
-    entries = [(name, {"fill": colour}) for name, colour in colours.items()]
-    spans = [span for lane in timeline.lanes for span in lane.spans]
-    kinds = {span.kind for span in spans}
-    entries += [
-        (part, {"fill": colour}) for part, colour in style.STEP.items() if part in kinds
-    ]
-    if "wait" in kinds:
-        entries.append((WAITING, {"class_": "wait"}))
-    if any(span.status in {"failed", "unfinished"} for span in spans):
-        bad = {"fill": style.BACKGROUND, "class_": "failed"}
-        entries.append(("failed or unfinished", bad))
-    if any(span.status == "captured" for span in spans):
-        entries.append(("captured", {"fill": style.LEAF, "class_": "captured"}))
-    parts = []
-    x = y = 0.0
-    for name, look in entries:
-        wide = SWATCH + 7 + width(name, style.TEXT_SIZE) + 16
-        if x and x + wide > WIDTH - 2 * MARGIN:
-            x, y = 0.0, y + LEGEND_LINE
-        parts += [
-            element("rect", x=x, y=y, width=SWATCH, height=SWATCH, rx=3, **look),
-            element("text", name, x=x + SWATCH + 7, y=y + 11.5),
-        ]
-        x += wide
-    return parts, y + LEGEND_LINE + 10 if entries else 0.0
+    return group(parts, tooltip=arrow.tooltip)

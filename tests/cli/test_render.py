@@ -269,3 +269,40 @@ def test_parts_of_a_graph_are_drawn_and_the_rest_is_said_in_the_picture(call, tm
     assert "Only what is 1 edge around CosBackward0" in near.stdout
     assert "Only what is between ExpBackward0" in way.stdout
     assert "critical path" in path.stdout
+
+
+def test_passes_and_steps_are_drawn_one_below_the_other(trace_path, call) -> None:
+    apart = call("render", "timeline", "--task", "all", "--each", "-qo", "-").stdout
+    steps = call("render", "timeline", "--step", "0-1", "-qo", "-").stdout
+    together = call("render", "timeline", "--task", "all", "-qo", "-").stdout
+
+    assert len(re.findall(r">Backward pass \d+: ", apart)) == 2
+    assert re.findall(r">Step (\d+): ", steps) == ["0", "1"]
+    assert "calls 2 passes" in together
+
+
+def test_a_part_of_a_timeline_is_drawn_as_wide_as_asked_for(trace_path, call) -> None:
+    options = ("--from", "1us", "--to", "2us", "--width", "1600", "--color", "time")
+    result = call("render", "timeline", trace_path, *options, "-qo", "-")
+
+    assert ET.fromstring(result.stdout_bytes).get("width") == "1600"
+    assert ">1.1 µs<" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--from", "2us", "--until", "1us"),
+        ("--from", "100s"),
+        ("--from", "soon"),
+        ("--width", "3"),
+        ("--step", "7-9"),
+        ("--step", "1-x"),
+        ("--color", "blue"),
+    ],
+)
+def test_what_there_is_not_is_a_usage_error(options, trace_path, call) -> None:
+    result = call("render", "timeline", trace_path, *options)
+
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1

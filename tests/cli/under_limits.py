@@ -58,6 +58,7 @@ COMMANDS = (
     ("show", "timeline", "--json", "--task", "all"),
     ("render", "graph", "--engine", "own", "-o", "-"),
     ("render", "timeline", "-o", "-", "--task", "all"),
+    ("render", "timeline", "-o", "-", "--step", "all"),
     ("check",),
     ("check", "--json"),
     ("check", "--advice"),

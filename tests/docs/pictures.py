@@ -17,7 +17,9 @@ from gradviz.analysis.graph import build_graph
 from gradviz.analysis.timeline import build_timeline
 from gradviz.capture import Recording
 from gradviz.render.graph import render_graph
-from gradviz.render.timeline_svg import BarColour, render_timeline
+from gradviz.render.timeline_colours import TimelineColour
+from gradviz.render.timeline_scene import TimelineView
+from gradviz.render.timeline_svg import render_timeline
 from tests.docs.pages import DOCS, ROOT, run
 
 #: Of each page its pictures, and the name of the recording that each shows.
@@ -70,8 +72,9 @@ def _drawn(picture: str, recording: object) -> bytes:
     trace = recording.trace
     if picture.endswith("-graph.svg"):
         return _graph(recording)
-    colour_by: BarColour = "device" if "overlap" in picture else "operation"
-    return render_timeline(build_timeline(trace, trace.tasks), colour_by=colour_by)
+    colour_by: TimelineColour = "device" if "overlap" in picture else "auto"
+    timeline = build_timeline(trace, trace.tasks)
+    return render_timeline(timeline, TimelineView(colour_by=colour_by))
 
 
 def _graph(recording: Recording) -> bytes:

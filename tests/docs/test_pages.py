@@ -20,7 +20,7 @@ RUN = (
 )
 
 #: What a bar says of itself, if it is wide enough.
-LABEL = re.compile(r'<text class="label"[^>]*>[^<]*</text>')
+LABEL = re.compile(r'<text class="label[^>]*>[^<]*</text>')
 
 LETTERS = re.compile(r">([A-Za-z][\w ]*)<")
 
@@ -69,7 +69,7 @@ def letters(picture: Path) -> set[str]:
 
 def arrows(picture: Path) -> int:
     """How many waits a timeline has."""
-    return picture.read_text().count('class="arrow"')
+    return picture.read_text().count('class="await"')
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)

@@ -1,13 +1,20 @@
+import itertools
+import random
+
 import pytest
 
-from gradviz.render.bars import MIN_BAR, Scale, bars, fitting, ticks, tooltip
+from gradviz.render.bars import LEAST, MIN_BAR, Scale, bars, row_of, ticks
 
 #: One pixel a nanosecond, from the left edge.
-SCALE = Scale(left=0, per_ns=1)
+SCALE = Scale(left=0, per_ns=1, begin_ns=0, end_ns=1_000)
+
+
+def drawn(spans, scale=SCALE, cell=MIN_BAR):
+    return bars(row_of(spans, scale), scale, cell)
 
 
 def shown(spans):
-    return [(bar.x, bar.wide, len(bar.spans)) for bar in bars(spans, SCALE)]
+    return [(bar.x, bar.wide, len(bar.spans)) for bar in drawn(spans)]
 
 
 def test_a_span_that_can_be_seen_is_a_bar_of_its_own(make_span):
@@ -17,39 +24,64 @@ def test_a_span_that_can_be_seen_is_a_bar_of_its_own(make_span):
     ]
 
 
-def test_neighbours_too_narrow_to_be_seen_are_one_bar(make_span):
-    spans = [make_span(index, index, index + 1) for index in range(20)]
+def test_what_is_too_narrow_and_begins_in_one_cell_is_one_bar(make_span):
+    spans = [make_span(index, index, index + 1) for index in range(6)]
 
-    assert shown(spans) == [(0, 20, 20)]
+    assert shown(spans) == [(0, 2, 2), (2, 2, 2), (4, 2, 2)]
 
 
 def test_narrow_spans_that_are_apart_stay_apart(make_span):
     assert shown([make_span(0, 0, 1), make_span(1, 50, 51)]) == [
-        (0, MIN_BAR, 1),
-        (50, MIN_BAR, 1),
+        (0, LEAST, 1),
+        (50, LEAST, 1),
     ]
 
 
-def test_a_failed_span_is_never_hidden_among_others(make_span):
-    spans = [
-        make_span(0, 0, 1),
-        make_span(1, 1, 2, status="failed"),
-        make_span(2, 2, 3),
-    ]
+def test_a_wide_span_is_alone_whatever_surrounds_it(make_span):
+    spans = [make_span(0, 0, 0), make_span(1, 0, 3), make_span(2, 3, 3)]
 
-    assert [num for _, _, num in shown(spans)] == [1, 1, 1]
+    assert shown(spans) == [(0, 1, 1), (1, 2, 1), (3, 1, 1)]
 
 
-def test_sleep_and_work_are_never_one_bar(make_span):
+def test_sleep_and_work_in_one_cell_are_one_bar(make_span):
     spans = [make_span(0, 0, 1), make_span(1, 1, 2, kind="wait")]
 
-    assert [num for _, _, num in shown(spans)] == [1, 1]
+    assert shown(spans) == [(0, 2, 2)]
 
 
-def test_a_bar_says_as_much_as_it_has_room_for(make_span):
-    span = make_span(7, 0, 1)
+def test_only_what_is_within_the_time_shown_is_drawn_and_cut_to_it(make_span):
+    scale = Scale(left=10, per_ns=2, begin_ns=100, end_ns=200)
+    spans = [make_span(n, 60 * n, 60 * n + 60) for n in range(5)]
 
-    assert [fitting(span, room) for room in (100, 15, 5)] == ["7 Mul", "7", ""]
+    found = drawn(spans, scale)
+
+    assert [(bar.x, bar.wide, bar.spans[0].index) for bar in found] == [
+        (10, 40, 1),
+        (50, 120, 2),
+        (170, 40, 3),
+    ]
+    assert scale.right == 210
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_span_is_in_one_bar_where_it_is_and_no_bars_overlap(make_span, seed):
+    rng = random.Random(seed)
+    spans, now = [], 0
+    for index in range(400):
+        begin = now + rng.choice((0, 0, 1, 3, 40))
+        now = begin + rng.choice((0, 1, 2, 5, 100, 3_000))
+        spans.append(make_span(index, begin, now))
+    scale = Scale(left=100, per_ns=800 / now, begin_ns=0, end_ns=now)
+
+    found = drawn(spans, scale, cell=2.0 ** rng.randint(1, 4))
+
+    assert [one for bar in found for one in bar.spans] == spans
+    for bar in found:
+        assert abs(bar.x - scale.x(bar.spans[0].start_ns)) <= MIN_BAR
+        assert bar.x + bar.wide >= scale.x(bar.spans[-1].end_ns) - MIN_BAR
+    assert found[-1].x + found[-1].wide <= scale.right
+    for bar, after in itertools.pairwise(found):
+        assert bar.x + bar.wide <= after.x + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -58,42 +90,26 @@ def test_a_bar_says_as_much_as_it_has_room_for(make_span):
         (0, [0]),
         (9, list(range(10))),
         (45, [0, 5, 10, 15, 20, 25, 30, 35, 40, 45]),
-        (1_000, [0, 200, 400, 600, 800, 1_000]),
+        (1_000, [0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1_000]),
     ],
 )
 def test_ticks_are_at_round_times(end_ns, expected):
-    assert list(ticks(end_ns)) == expected
+    scale = Scale(left=0, per_ns=800 / max(end_ns, 1), begin_ns=0, end_ns=end_ns)
+
+    assert list(ticks(scale)) == expected
 
 
+def test_ticks_of_a_part_are_those_of_the_whole(make_span):
+    scale = Scale(left=0, per_ns=8, begin_ns=1_234, end_ns=1_334)
+
+    assert list(ticks(scale)) == list(range(1_240, 1_331, 10))
+
+
+@pytest.mark.parametrize("wide", [100, 300, 800, 4_000])
 @pytest.mark.parametrize("end_ns", [10**exponent * 7 for exponent in range(12)])
-def test_there_are_never_many_ticks(end_ns):
-    assert 4 <= len(ticks(end_ns)) <= 10
+def test_marks_of_the_axis_have_room_for_their_times(end_ns, wide):
+    scale = Scale(left=0, per_ns=wide / end_ns, begin_ns=0, end_ns=end_ns)
 
+    places = [scale.x(ns) for ns in ticks(scale)]
 
-def test_a_call_of_a_module_says_its_path_or_the_end_of_it(make_span):
-    call = make_span(-1, 0, 1_000, kind="forward", name="Net.layers.0.norm", device="")
-
-    assert [fitting(call, room) for room in (300, 60, 5)] == [
-        "Net.layers.0.norm",
-        "norm",
-        "",
-    ]
-    assert tooltip([call]) == "forward: Net.layers.0.norm\ntook 1 µs, from 0 ns"
-    assert tooltip([call, call]) == "2 calls of forward, 2 µs together"
-
-
-def test_a_call_that_raised_says_so(make_span):
-    call = make_span(-1, 0, 9, kind="optimizer", name="SGD", status="failed")
-
-    assert tooltip([call]) == "optimizer: SGD\ntook 9 ns, from 0 ns, failed"
-
-
-def test_a_bar_tells_processor_time_and_the_parameter_of_a_leaf(make_span):
-    short = make_span(0, 0, 90_000, thread_time_ns=90_000)
-    leaf = make_span(
-        1, 0, 9_000_000, thread_time_ns=1_000_000, parameters=("Net.weight",)
-    )
-
-    assert "running" not in tooltip([short])
-    assert "its thread was running for 1 ms" in tooltip([leaf])
-    assert "adds up the gradient of Net.weight" in tooltip([leaf])
+    assert all(b - a >= 60 for a, b in itertools.pairwise(places))

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gradviz.analysis.timeline import Lane, Timeline
-from gradviz.analysis.timeline_spans import STEP_PARTS, Span, StepPart
+from gradviz.analysis.timeline_spans import STEP_PARTS, Span, SpanKind, StepPart
 from gradviz.render.terminal.tables import EIGHTHS, make_console
 from gradviz.render.text import MAX_TITLE, clean, count, duration, operation, shorten
 from gradviz.render.timeline_text import failures, lasted
@@ -24,6 +24,13 @@ PARTS: Final[Mapping[StepPart, str]] = {
     "forward": "bright_cyan",
     "backward": "white",
     "optimizer": "bright_yellow",
+}
+#: What time is drawn as in which a lane could not go on, or its pass ran no node.
+IDLE: Final[Mapping[SpanKind, tuple[str, str]]] = {
+    "wait": ("·", "waiting for work"),
+    "blocked": ("×", "waits for another stream"),  # noqa: RUF001 - a mark
+    "setup": ("╌", "set-up and end of a pass"),
+    "finish": ("╌", "set-up and end of a pass"),
 }
 COLOURS: Final = ("blue", "yellow", "green", "magenta", "cyan", "red")
 
@@ -107,7 +114,7 @@ def _bars(
         for column in range(first, last + 1):
             start = max(span.start_ns, column * per_column)
             part = min(span.end_ns, (column + 1) * per_column) - start
-            if span.kind != "wait":
+            if span.kind not in IDLE:
                 busy_ns[column] += part
             if shown[column] is None or part > longest[column]:
                 shown[column], longest[column] = span, part
@@ -134,8 +141,8 @@ def _bar(
     room = len(filled)
     if span is None:
         return Text(" " * room)
-    if span.kind == "wait":
-        return Text("·" * room, style="dim")
+    if span.kind in IDLE:
+        return Text(IDLE[span.kind][0] * room, style="dim")
     blocks = "".join(EIGHTHS[max(round(8 * min(part, 1)), 1)] for part in filled)
     name = _operation(span)
     for label in (
@@ -188,8 +195,10 @@ def _legend(
         for kind in STEP_PARTS
         if kind in kinds
     ]
-    if "wait" in kinds:
-        parts.append(Text.assemble(("··", "dim"), " waiting for work"))
+    marks = {mark: text for kind, (mark, text) in IDLE.items() if kind in kinds}
+    parts += [
+        Text.assemble((2 * mark, "dim"), f" {text}") for mark, text in marks.items()
+    ]
     parts += [
         Text(f"{span.index} {_operation(span)} unfinished", style="bold red")
         for span in spans

@@ -4,9 +4,11 @@ import xml.etree.ElementTree as ET
 import msgspec
 import pytest
 
+from gradviz.analysis.pushes import PushAcross
 from gradviz.analysis.stream_waits import StreamWait
+from gradviz.render.timeline_arrows import MAX_ARROWS
+from gradviz.render.timeline_scene import TimelineView, timeline_scene
 from gradviz.render.timeline_svg import render_timeline
-from gradviz.render.wait_arrows import MAX_ARROWS
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -43,7 +45,11 @@ def draw(make_span, make_timeline):
 
 def arrows(picture):
     """The lines' ends, as four numbers each."""
-    paths = [one for one in picture.iter(f"{SVG}path") if one.get("class") == "arrow"]
+    paths = [
+        one
+        for one in picture.iter(f"{SVG}path")
+        if one.get("class") == "await" and "L" in one.get("d")
+    ]
     return [list(map(float, re.findall(r"[\d.]+", one.get("d")))) for one in paths]
 
 
@@ -92,7 +98,7 @@ def test_an_arrow_says_who_waits_and_for_what(draw):
     assert "sim:0/1 waits for sim:0/0" in told
     assert "for the gradient of node 7\n" in told
     assert "asked for by multiply, node 101\n" in told
-    assert "arrows: 1 wait of a stream for another" in told
+    assert "wait of a stream for another" in told
 
 
 def test_a_wait_that_the_program_asked_for_names_no_node(draw):
@@ -105,17 +111,87 @@ def test_without_waits_nothing_is_said_of_arrows(draw):
     picture = draw()
 
     assert arrows(picture) == []
-    assert "arrow" not in everything(picture)
-    assert not list(picture.iter(f"{SVG}marker"))
+    assert "wait of a stream" not in everything(picture)
 
 
-def test_too_many_waits_are_counted_but_not_drawn(draw):
+def test_of_too_many_arrows_those_that_lie_on_each_other_are_one_that_says_so(draw):
     most = draw(*[{}] * MAX_ARROWS)
     too_many = draw(*[{}] * (MAX_ARROWS + 1))
 
     assert len(arrows(most)) == MAX_ARROWS
-    assert arrows(too_many) == []
-    assert "301 waits of streams for others, too many to draw" in everything(too_many)
+    assert len(arrows(too_many)) == 1
+    assert "and 300 more like it" in everything(too_many)
+    assert "301 arrows drawn as 1" in everything(too_many)
+
+
+@pytest.fixture
+def pushed(make_span, make_timeline):
+    """The scene of two threads, the first of which pushes nodes to the second."""
+
+    def scene(*changes, **view):
+        timeline = make_timeline(
+            [make_span(0, 0, 500), make_span(5, 100, 400, row=1)],
+            [make_span(1, 600, 700)],
+            duration_ns=1_000,
+            names=("Main", "gv_autograd_0"),
+        )
+        push = PushAcross(
+            task=4,
+            node=101,
+            pushed_by=105,
+            from_thread=0,
+            pushed_ns=300,
+            to_thread=1,
+            start_ns=600,
+        )
+        pushes = tuple(msgspec.structs.replace(push, **one) for one in changes)
+        timeline = msgspec.structs.replace(
+            timeline, pushes=pushes, threads={0: "Main", 1: "gv_autograd_0"}
+        )
+        return timeline_scene([timeline], TimelineView(**view))
+
+    return scene
+
+
+def test_a_push_goes_from_the_node_that_pushed_to_the_begin_of_the_one_pushed(pushed):
+    scene = pushed({})
+
+    (panel,) = scene.panels
+    (arrow,) = panel.arrows
+    first, second = panel.lanes
+    assert (arrow.x, arrow.to_x) == (panel.scale.x(300), panel.scale.x(600))
+    assert (arrow.y, arrow.to_y) == (first.rows[1].bottom, second.rows[0].top)
+    assert arrow.tooltip.splitlines() == [
+        "MulBackward0, node 101 goes to gv_autograd_0",
+        "pushed by MulBackward0, node 105 on Main at 300 ns",
+        "started 300 ns later",
+    ]
+
+
+def test_a_root_was_pushed_by_no_node(pushed):
+    (arrow,) = pushed({"pushed_by": -1}).panels[0].arrows
+
+    assert "pushed as a root on Main" in arrow.tooltip
+
+
+def test_what_was_pushed_or_ran_at_times_not_shown_has_no_arrow(pushed):
+    assert pushed({}, begin_ns=301).panels[0].arrows == ()
+    assert pushed({}, end_ns=599).panels[0].arrows == ()
+    assert len(pushed({}, begin_ns=300, end_ns=600).panels[0].arrows) == 1
+
+
+def test_an_arrow_to_a_thread_that_is_not_shown_is_not_drawn(pushed):
+    assert pushed({"to_thread": 7}).panels[0].arrows == ()
+
+
+def test_of_very_many_arrows_neighbours_are_one(pushed):
+    some = [{"pushed_ns": n, "start_ns": n} for n in range(1_000)]
+
+    scene = pushed(*some)
+
+    (panel,) = scene.panels
+    assert 0 < len(panel.arrows) <= MAX_ARROWS
+    assert sum(arrow.num for arrow in panel.arrows) == 1_000
 
 
 def test_hostile_names_change_nothing_but_text(hostile, draw):

@@ -1,0 +1,182 @@
+"""Arrows in a timeline: nodes pushed from thread to thread, streams that wait."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from gradviz.analysis.pushes import PushAcross
+from gradviz.analysis.stream_waits import StreamWait
+from gradviz.analysis.timeline import Timeline
+from gradviz.render.bars import Scale
+from gradviz.render.text import clean, duration
+
+#: More would hide the bars, and each other.
+MAX_ARROWS: Final = 300
+#: Where there are more, those whose ends are in the same cells are one.
+LEAST_CELL: Final = 3.0
+
+ArrowKind: TypeAlias = Literal["push", "await"]
+
+
+class Place(NamedTuple):
+    """Where the bars of a row are: their upper and their lower edge."""
+
+    top: float
+    bottom: float
+
+
+class Arrow(NamedTuple):
+    """From one bar to another.
+
+    Attributes:
+        kind: A node that was pushed, or a stream that waited.
+        x: Where it begins.
+        y: Where it begins.
+        to_x: Where it points.
+        to_y: Where it points.
+        tooltip: What it means.
+        num: For how many it stands.
+    """
+
+    kind: ArrowKind
+    x: float
+    y: float
+    to_x: float
+    to_y: float
+    tooltip: str
+    num: int = 1
+
+
+class PushedRows(NamedTuple):
+    """Where things are: of each lane its rows, of some nodes their row.
+
+    Attributes:
+        places: By thread, or by the stream's name.
+        row_of: By thread or stream and node.
+    """
+
+    places: Mapping[int | str, Sequence[Place]]
+    row_of: Mapping[tuple[int | str, int, int], int]
+
+    def place(self, lane: int | str, task: int, node: int) -> Place | None:
+        """Where a node is, or the first row of its lane; None if that is not shown."""
+        rows = self.places.get(lane)
+        if not rows:
+            return None
+        return rows[min(self.row_of.get((lane, task, node), 0), len(rows) - 1)]
+
+
+def rows_of_pushed(
+    timeline: Timeline, places: Mapping[int | str, Sequence[Place]]
+) -> PushedRows:
+    """The rows in which the nodes are that were pushed, and that pushed them."""
+    wanted = {(one.from_thread, one.task, one.pushed_by) for one in timeline.pushes}
+    wanted |= {(one.to_thread, one.task, one.node) for one in timeline.pushes}
+    found: dict[tuple[int | str, int, int], int] = {}
+    for lane in timeline.lanes:
+        if wanted and lane.thread >= 0 and lane.num_rows > 1:
+            for span in lane.spans:
+                key = (lane.thread, span.task, span.node)
+                if span.kind == "node" and key in wanted:
+                    found[key] = span.row
+    return PushedRows(places, found)
+
+
+def arrows(timeline: Timeline, scale: Scale, rows: PushedRows) -> list[Arrow]:
+    """An arrow for each push across threads and for each wait of a stream.
+
+    Where there are very many, neighbours are one. What happened before or after the
+    time that is shown has none.
+    """
+    wanted = {node for one in timeline.pushes for node in (one.node, one.pushed_by)}
+    wanted |= {node for one in timeline.waits for node in (one.node, one.producer)}
+    names = {
+        span.node: span.name
+        for lane in timeline.lanes
+        for span in lane.spans
+        if span.kind == "node" and span.node in wanted
+    }
+    pushes = [_push(one, timeline, scale, rows, names) for one in timeline.pushes]
+    waits = [_wait(one, scale, rows, names) for one in timeline.waits]
+    found = [one for one in (*pushes, *waits) if one is not None]
+    few, cell = found, LEAST_CELL
+    while len(few) > MAX_ARROWS and cell < 2 * scale.right:
+        few = _merged(found, cell)
+        cell *= 2
+    return few[:MAX_ARROWS]
+
+
+def _merged(some: Sequence[Arrow], cell: float) -> list[Arrow]:
+    """Those whose ends are in the same cells as one, the first of them."""
+    found: dict[tuple[object, ...], Arrow] = {}
+    for one in some:
+        key = (one.kind, one.y, one.to_y, one.x // cell, one.to_x // cell)
+        first = found.setdefault(key, one)
+        if first is not one:
+            found[key] = first._replace(num=first.num + 1)
+    return [
+        one
+        if one.num == 1
+        else one._replace(tooltip=f"{one.tooltip}\nand {one.num - 1:,} more like it")
+        for one in found.values()
+    ]
+
+
+def _push(
+    push: PushAcross,
+    timeline: Timeline,
+    scale: Scale,
+    rows: PushedRows,
+    names: Mapping[int, str],
+) -> Arrow | None:
+    source = rows.place(push.from_thread, push.task, push.pushed_by)
+    target = rows.place(push.to_thread, push.task, push.node)
+    by = f"by {_node(push.pushed_by, names)}" if push.pushed_by >= 0 else "as a root"
+    threads = timeline.threads
+    source_name = threads.get(push.from_thread, "?")
+    lines = [
+        f"{_node(push.node, names)} goes to {threads.get(push.to_thread, '?')}",
+        f"pushed {by} on {source_name} at {duration(push.pushed_ns)}",
+        f"started {duration(max(push.start_ns - push.pushed_ns, 0))} later",
+    ]
+    return _arrow("push", source, target, push.pushed_ns, push.start_ns, scale, lines)
+
+
+def _wait(
+    wait: StreamWait, scale: Scale, rows: PushedRows, names: Mapping[int, str]
+) -> Arrow | None:
+    lines = [f"{wait.stream} waits for {wait.awaited_stream}"]
+    if wait.producer >= 0:
+        lines.append(f"for the gradient of {_node(wait.producer, names)}")
+    if wait.node >= 0:
+        lines.append(f"asked for by {_node(wait.node, names)}")
+    lines.append(f"ready at {duration(wait.ready_ns)}")
+    source = rows.place(wait.awaited_stream, -1, -1)
+    target = rows.place(wait.stream, -1, -1)
+    return _arrow("await", source, target, wait.ready_ns, wait.begin_ns, scale, lines)
+
+
+def _arrow(
+    kind: ArrowKind,
+    source: Place | None,
+    target: Place | None,
+    begin_ns: int,
+    end_ns: int,
+    scale: Scale,
+    lines: Sequence[str],
+) -> Arrow | None:
+    is_shown = scale.begin_ns <= begin_ns and end_ns <= scale.end_ns
+    if source is None or target is None or not is_shown:
+        return None
+    is_below = target.top > source.top
+    return Arrow(
+        kind=kind,
+        x=scale.x(begin_ns),
+        y=source.bottom if is_below else source.top,
+        to_x=scale.x(end_ns),
+        to_y=target.top if is_below else target.bottom,
+        tooltip="\n".join(map(clean, lines)),
+    )
+
+
+def _node(node: int, names: Mapping[int, str]) -> str:
+    return f"{names[node]}, node {node}" if node in names else f"node {node}"

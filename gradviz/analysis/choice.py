@@ -43,7 +43,10 @@ def choice_of(history: History, event: TaskPopped, after: Moment) -> Choice | No
     if not len(popped):
         return None
     one = tasks_of(queued, popped)[0]
-    other = next(iter(after.queues.get(event.queue, ())), None)
+    others = after.queues.get(event.queue)
+    if others is None and event.queue in after.num_queued:  # it is not told there
+        others = history.queue_at(event.seq, event.queue)
+    other = next(iter(others or ()), None)
     return Choice(
         popped=one,
         other=other,

@@ -139,12 +139,15 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         seq: The event.
         t_ns: When that was, on the trace's clock.
-        passes: That are open, in the order of their begin.
+        passes: That are open, in the order of their begin. Of more than were asked
+            for, the last.
+        num_passes: How many are open.
         queues: Queue -> what is in it, in the order in which it would be popped if
             nothing else came; queues that are empty are not there. Of more than were
             asked for, the first.
         num_queued: Queue -> how many tasks are in it.
-        workers: In the order of their numbers.
+        workers: In the order of their numbers. Of more than were asked for, the first.
+        num_workers: How many there are.
         countdowns: Nodes that have got a gradient: first those that wait for more,
             then those that have all, each in the order in which they got the first.
             Of more than were asked for, the first.
@@ -156,9 +159,11 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     t_ns: int
     passes: tuple[OpenPass, ...]
+    num_passes: int
     queues: dict[int, tuple[QueuedTask, ...]]
     num_queued: dict[int, int]
     workers: tuple[WorkingThread, ...]
+    num_workers: int
     countdowns: tuple[Countdown, ...]
     num_countdowns: int
     num_waiting: int

@@ -10,6 +10,7 @@ What an error or an interrupt has left behind in queues and threads ends with it
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -30,6 +31,7 @@ from gradviz.analysis.spans import (
     NEVER,
     Spans,
     ended_with_their_pass,
+    following,
     in_order,
     spans,
     times,
@@ -39,6 +41,7 @@ from gradviz.trace.probe import Push, Role
 from gradviz.trace.table import Column, Table, different
 
 _NODE: Final = ("task", "node")
+_NOTHING: Final = np.empty(0, np.int64)
 
 
 class History:
@@ -92,8 +95,9 @@ class History:
 
         Args:
             seq: The event.
-            most: Of so many tasks of each queue and so many waiting nodes at most it is
-                told what they are. To tell it of each takes some microseconds.
+            most: Of so many queues, tasks of each, waiting nodes, threads and passes at
+                most, 1 or more, it is told what they are. To tell it of each takes some
+                microseconds.
 
         Raises:
             IndexError: There is no such event.
@@ -102,16 +106,20 @@ class History:
             raise IndexError(f"no event {seq}: the trace has {self.num_events:,}")
         queued = self._queued_at(seq)
         gradients, num_countdowns, num_waiting = self._waiting_at(seq, most)
+        passes, num_passes = self._passes_at(seq, most)
+        workers, num_workers = self._workers_at(seq, most)
         return Moment(
             seq=seq,
             t_ns=int(self.t_ns[seq]),
-            passes=self._passes_at(seq),
+            passes=passes,
+            num_passes=num_passes,
             queues={
                 queue: tasks_of(self.queued, one[:most])
-                for queue, one in queued.items()
+                for queue, one in islice(queued.items(), most)
             },
             num_queued={queue: len(one) for queue, one in queued.items()},
-            workers=self._workers_at(seq),
+            workers=workers,
+            num_workers=num_workers,
             countdowns=self._countdowns(gradients),
             num_countdowns=num_countdowns,
             num_waiting=num_waiting,
@@ -123,15 +131,22 @@ class History:
         queued = self._queued_at(seq)
         return {queue: tasks_of(self.queued, one) for queue, one in queued.items()}
 
+    def queue_at(self, seq: int, queue: int) -> tuple[QueuedTask, ...]:
+        """The contents of one queue right after event `seq`."""
+        return tasks_of(self.queued, self._queued_at(seq).get(queue, _NOTHING))
+
     def _queued_at(self, seq: int) -> dict[int, Column]:
         """Queue -> places of what is in it, in the order in which it is popped."""
         places = self.queued.open_at(seq)
+        places = places[by_priority(self.queued, places)]
         queues = self.queued.rows.narrow("queue")[places]
-        found = {}
-        for queue in different(queues).tolist():
-            own = places[queues == queue]
-            found[queue] = own[by_priority(self.queued, own)]
-        return found
+        order = np.argsort(queues, kind="stable")
+        every = different(queues)
+        ends = np.searchsorted(queues[order], every, side="right").tolist()
+        return {
+            queue: places[order[begin:end]]
+            for queue, begin, end in zip(every.tolist(), [0, *ends], ends, strict=False)
+        }
 
     def _waiting_at(self, seq: int, most: int | None) -> tuple[Column, int, int]:
         """Places of the gradients of waiting nodes, node by node; how many nodes.
@@ -153,23 +168,38 @@ class History:
             order = order[: int(np.searchsorted(ranks[order], most))]
         return places[order], len(waiting), int(np.count_nonzero(remaining))
 
-    def _workers_at(self, seq: int) -> tuple[WorkingThread, ...]:
-        roles, running = defaultdict(list), defaultdict(list)
-        for thread, role in _open_rows(self._roles, seq, "thread", "role"):
-            roles[thread].append(Role(role))
-        for thread, *what in _open_rows(self.running, seq, "thread", *_NODE, "t_ns"):
-            running[thread].append(Running(*what))
+    def _workers_at(
+        self, seq: int, most: int | None
+    ) -> tuple[tuple[WorkingThread, ...], int]:
+        """What the first so many threads do, and how many there are."""
+        working, busy = self._roles.open_at(seq), self.running.open_at(seq)
+        threads = [
+            one.rows.narrow("thread")[places]
+            for one, places in ((self._roles, working), (self.running, busy))
+        ]
         sleeps = _open_rows(self._sleeps, seq, "thread", "queue")
         asleep = {thread: queue for thread, queue in sleeps}  # noqa: C416 - typed so
-        return tuple(
+        every = different(np.concatenate([*threads, np.array([*asleep], np.int64)]))
+        told = every[:most]
+        working, busy = (
+            places[np.isin(of, told)]
+            for places, of in zip((working, busy), threads, strict=True)
+        )
+        roles, running = defaultdict(list), defaultdict(list)
+        for thread, role in self._roles.rows.at(working).rows("thread", "role"):
+            roles[thread].append(Role(role))
+        for thread, *what in self.running.rows.at(busy).rows("thread", *_NODE, "t_ns"):
+            running[thread].append(Running(*what))
+        workers = tuple(
             WorkingThread(
                 thread=thread,
                 roles=tuple(roles[thread]),
                 running=tuple(running[thread]),
                 asleep_on=asleep.get(thread),
             )
-            for thread in sorted({*roles, *running, *asleep})
+            for thread in told.tolist()
         )
+        return workers, len(every)
 
     def _countdowns(self, places: Column) -> tuple[Countdown, ...]:
         remaining: dict[tuple[int, int], int] = {}
@@ -187,7 +217,12 @@ class History:
             for task, node in [key]
         )
 
-    def _passes_at(self, seq: int) -> tuple[OpenPass, ...]:
+    def _passes_at(
+        self, seq: int, most: int | None
+    ) -> tuple[tuple[OpenPass, ...], int]:
+        """The last so many open passes, and how many there are."""
+        places = self._passes.open_at(seq)
+        told = places[-most:] if most else places
         counted = self._counts["seq"] <= seq
         counts = dict(
             zip(
@@ -198,7 +233,7 @@ class History:
         )
         begun = self.running.rows["task"][: _num_until(self.running.begin, seq)]
         names = ("task", "parent", "reentrant_depth", "thread", "t_ns")
-        return tuple(
+        passes = tuple(
             OpenPass(
                 task=task,
                 parent=parent,
@@ -209,10 +244,11 @@ class History:
                 num_nodes=counts.get(task, -1),
                 num_started=int(np.count_nonzero(begun == task)),
             )
-            for task, parent, depth, thread, t_ns in _open_rows(
-                self._passes, seq, *names
+            for task, parent, depth, thread, t_ns in self._passes.rows.at(told).rows(
+                *names
             )
         )
+        return passes, len(places)
 
     def _status_at(self, task: int, seq: int) -> Status:
         if self._outcomes.get(task, NEVER) > seq:
@@ -222,8 +258,10 @@ class History:
     def _streams_at(self, seq: int) -> tuple[BusyStream, ...]:
         num_kernels: dict[str, int] = defaultdict(int)
         waits: dict[str, list[PendingWait]] = defaultdict(list)
-        for (stream,) in _open_rows(self._kernels, seq, "stream"):
-            num_kernels[self._strings[stream]] += 1
+        launched = self._kernels.rows.narrow("stream")[self._kernels.open_at(seq)]
+        ids, counts = np.unique(launched, return_counts=True)
+        for stream, number in zip(ids.tolist(), counts.tolist(), strict=True):
+            num_kernels[self._strings[stream]] += number
         names = ("stream", "event", "awaited", "node", "producer")
         for stream, event, awaited, *nodes in _open_rows(self._waits, seq, *names):
             wait = PendingWait(event, self._strings[awaited], *nodes)
@@ -308,12 +346,10 @@ def _passes(trace: Trace) -> Spans:
     # The caller of an outermost pass leaves the engine with it.
     exits = columns["thread_exited"]
     exits = exits.at(exits["role"] == Role.CALLER)
-    threads, seqs = exits["thread"], exits["seq"]
+    place = following(begun, exits, ("thread",))
+    is_left = (begun["parent"] < 0) & (place >= 0)
     end = left.end.copy()
-    for place in np.flatnonzero(begun["parent"] < 0).tolist():
-        later = seqs[(threads == begun["thread"][place]) & (seqs > left.begin[place])]
-        if len(later):
-            end[place] = later[0]
+    end[is_left] = exits["seq"][place[is_left]]
     return ended_with_their_pass(trace, left._replace(end=end))
 
 

@@ -47,6 +47,7 @@ def test_what_was_popped_went_before_the_best_of_what_else_lay_there(seed):
         here.remove(popped)
 
         choice = choice_of(history, event, history.at(event.seq))
+        assert choice == choice_of(history, event, history.at(event.seq, most=1))
 
         assert (choice.popped.node, choice.popped.pushed_ns) == (
             popped.node,

@@ -182,19 +182,60 @@ def test_the_passes_say_how_many_of_their_nodes_were_started(trace):
             )
 
 
-def test_of_many_tasks_and_nodes_the_first_are_told_and_all_counted(trace):
+@pytest.mark.parametrize("most", [1, 2])
+def test_of_many_things_some_are_told_and_all_counted(trace, most):
     history = History(trace)
     for seq in range(history.num_events):
-        all_of_it, some = history.at(seq), history.at(seq, most=1)
+        all_of_it, some = history.at(seq), history.at(seq, most=most)
 
         assert some.queues == {
-            queue: tasks[:1] for queue, tasks in all_of_it.queues.items()
+            queue: tasks[:most]
+            for queue, tasks in list(all_of_it.queues.items())[:most]
         }
-        assert some.countdowns == all_of_it.countdowns[:1]
+        assert some.countdowns == all_of_it.countdowns[:most]
+        assert some.workers == all_of_it.workers[:most]
+        assert some.passes == all_of_it.passes[-most:]
         assert (some.num_queued, some.num_countdowns) == (
             {queue: len(tasks) for queue, tasks in all_of_it.queues.items()},
             len(all_of_it.countdowns),
         )
+        assert (some.num_passes, some.num_workers) == (
+            len(all_of_it.passes),
+            len(all_of_it.workers),
+        )
+        for queue, tasks in all_of_it.queues.items():
+            assert history.queue_at(seq, queue) == tasks
+        assert history.queue_at(seq, 99) == ()
+
+
+def test_each_of_several_callers_leaves_with_its_own_pass(story):
+    one, other = story.node(1), story.node(2)
+    caller = story.recorder.thread_started, story.recorder.thread_exited
+
+    def first():
+        caller[0](-1, Role.CALLER)
+        story.begin(0, [one], at=0)
+
+    story.on_thread("first", first)
+    caller[0](-1, Role.CALLER)
+    story.begin(1, [other], at=20)
+    story.end(1, at=30)
+    caller[1](-1, Role.CALLER)
+    caller[0](-1, Role.CALLER)
+    story.begin(2, [other], at=40)
+    trace = story.trace()
+    history = History(trace)
+    last = {
+        task: max(
+            seq
+            for seq in range(history.num_events)
+            if task in {p.task for p in history.at(seq).passes}
+        )
+        for task in trace.tasks
+    }
+    exits = trace.columns["thread_exited"]["seq"].tolist()
+
+    assert last == {0: trace.num_events - 1, 1: exits[0] - 1, 2: trace.num_events - 1}
 
 
 def test_a_moment_is_found_by_its_time(trace):

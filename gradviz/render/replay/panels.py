@@ -120,6 +120,8 @@ def queues(shown: Shown, width: int, height: int) -> list[Text]:
     moment = shown.now.moment
     total = sum(moment.num_queued.values())
     title = f"Queues: {count(total, 'task')}"
+    if (num := len(moment.num_queued)) > 1:
+        title += f" in {num:,}"
     room = height - 1
     wanted = [1 + moment.num_queued[queue] for queue in moment.queues]
     lines: list[Text] = []
@@ -175,8 +177,9 @@ def workers(shown: Shown, width: int, height: int) -> list[Text]:
     every = shown.now.moment.workers
     for worker in every:
         lines += _worker(shown, worker, width)
-    title = f"Workers: {count(len(every), 'thread')}"
-    return headed(title, cut(lines, width, height - 1), width, height)
+    total = shown.now.moment.num_workers
+    lines = cut(lines, width, height - 1, len(lines) + total - len(every))
+    return headed(f"Workers: {count(total, 'thread')}", lines, width, height)
 
 
 def _worker(shown: Shown, worker: WorkingThread, width: int) -> list[Text]:

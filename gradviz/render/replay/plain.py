@@ -5,12 +5,13 @@ from typing import Final
 
 from rich.console import Console
 
+from gradviz.analysis.moment import Moment
 from gradviz.analysis.replay import Replay, ReplayedEvent
 from gradviz.render.replay.words import ReplayWords, clean_name
 from gradviz.render.terminal.tables import make_console
 from gradviz.render.text import count, duration
 
-#: So many tasks of a queue and so many waiting nodes are told.
+#: So many tasks of a queue, waiting nodes, threads and passes are told.
 MOST: Final = 10
 
 
@@ -56,26 +57,40 @@ def _lines(replay: Replay, words: ReplayWords, shown: ReplayedEvent) -> Iterator
     yield f"  {words.sentence(event)}"
     if shown.choice is not None:
         yield f"  Why this one: {words.why(shown.choice)}"
+    if more := moment.num_passes - len(moment.passes):
+        yield f"  {count(more, 'more pass')} around these"
     for one in moment.passes:
         yield f"  {words.open_pass(one).capitalize()}"
-    for queue, tasks in moment.queues.items():
-        total = moment.num_queued[queue]
-        listed = "; ".join(map(words.task, tasks))
-        yield (
-            f"  Queue {words.queue(queue)}, {count(total, 'task')}, the next first: "
-            f"{listed}{_more(total - len(tasks))}"
-        )
+    yield from _queues(words, moment)
     for worker in moment.workers:
         doing = words.worker(worker, event.t_ns)
         yield f"  Thread {words.thread(worker.thread)} {doing}"
+    if more := moment.num_workers - len(moment.workers):
+        yield f"  {count(more, 'more thread')}"
+    yield from _waiting(words, moment)
+
+
+def _queues(words: ReplayWords, moment: Moment) -> Iterator[str]:
+    for queue, tasks in moment.queues.items():
+        total = moment.num_queued[queue]
+        more = f"; and {total - len(tasks):,} more" * (total > len(tasks))
+        listed = "; ".join(map(words.task, tasks))
+        yield (
+            f"  Queue {words.queue(queue)}, {count(total, 'task')}, the next first: "
+            f"{listed}{more}"
+        )
+    if rest := len(moment.num_queued) - len(moment.queues):
+        yield f"  {count(rest, 'more queue')} with tasks"
+
+
+def _waiting(words: ReplayWords, moment: Moment) -> Iterator[str]:
+    """Nodes that wait for gradients, and streams for others."""
     waiting = [one for one in moment.countdowns if one.remaining]
-    for waits in waiting:
-        yield f"  {words.countdown(waits)}"
+    for one in waiting:
+        yield f"  {words.countdown(one)}"
     if more := moment.num_waiting - len(waiting):
         yield f"  {count(more, 'more node')} {'wait' if more > 1 else 'waits'}"
-    for stream in moment.streams:
+    for stream in moment.streams[:MOST]:
         yield f"  Stream {clean_name(stream.stream)}: {words.stream(stream)}"
-
-
-def _more(number: int) -> str:
-    return f"; and {number:,} more" if number else ""
+    if (rest := len(moment.streams) - MOST) > 0:
+        yield f"  {count(rest, 'more stream')}"

@@ -104,9 +104,11 @@ def _missing(words: ReplayWords, width: int) -> list[Text]:
 def _passes(shown: Shown, width: int, height: int) -> list[Text]:
     if height < 16:
         return []
-    told = [shown.words.open_pass(one) for one in shown.now.moment.passes]
-    few = told if len(told) <= 3 else [*told[:1], "…", *told[-2:]]
-    return [row(width, Text(f" {';  '.join(few)}", style="dim"))]
+    moment = shown.now.moment
+    told = [shown.words.open_pass(one) for one in moment.passes[-3:]]
+    if more := moment.num_passes - len(told):
+        told.insert(0, f"{more:,} more")
+    return [row(width, Text(f" {';  '.join(told)}", style="dim"))]
 
 
 def _wrapped(said: str, width: int, space: int, style: str) -> list[Text]:

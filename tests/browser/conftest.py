@@ -58,5 +58,5 @@ def window(browser: Window) -> Iterator[Window]:
 
 @pytest.fixture(scope="session")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The same recording with texts that are hostile, benign and empty, by that."""
+    """A recording, and the same with texts that are hostile, benign and empty."""
     return tell_thrice(tmp_path_factory.mktemp("hostile"))

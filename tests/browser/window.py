@@ -102,6 +102,14 @@ class Window:
             (one) => !arguments[1] || one.innerText === arguments[1])"""
         self.wait_for(script, selector, text).click()
 
+    def click_at(self, selector: str, x: float, y: float) -> None:
+        """Click so far from the left upper corner of an element."""
+        element = self.driver.find_element("css selector", selector)
+        size = element.size
+        ActionChains(self.driver).move_to_element_with_offset(
+            element, x - size["width"] / 2, y - size["height"] / 2
+        ).click().perform()
+
     def press(self, *keys: str) -> None:
         """Press keys one after the other, wherever the focus is."""
         actions = ActionChains(self.driver)

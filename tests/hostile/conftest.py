@@ -9,5 +9,5 @@ from tests.hostile.traces import tell_thrice
 
 @pytest.fixture(scope="session")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The same recording with texts that are hostile, benign and empty, by that."""
+    """A recording, and the same with texts that are hostile, benign and empty."""
     return tell_thrice(tmp_path_factory.mktemp("hostile"))

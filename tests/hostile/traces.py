@@ -76,14 +76,15 @@ def twins(data: bytes, texts: Sequence[str] = HOSTILE) -> tuple[bytes, bytes]:
 
 
 def tell_thrice(folder: Path) -> dict[str, Path]:
-    """The same recording with texts that are hostile, benign and empty, by that.
+    """A recording, and the same with texts that are hostile, benign and empty.
 
-    All of them in files of the same name, for a picture may show it.
+    These three are in files of the same name, for a picture may show it.
     """
-    data = record_all(folder / "recorded.gvt").read_bytes()
+    recorded = record_all(folder / "recorded.gvt")
+    data = recorded.read_bytes()
     hostile, benign = twins(data)
     empty = retold(data, lambda _: "")
-    paths = {}
+    paths = {"recorded": recorded}
     for name, told in (("hostile", hostile), ("benign", benign), ("empty", empty)):
         paths[name] = folder / name / "x.gvt"
         paths[name].parent.mkdir()

@@ -13,14 +13,15 @@ import { mountQueues } from "./queues_panel.ts";
 import { mountReplay } from "./replay.ts";
 import { mountSearch } from "./search.ts";
 import { layOut } from "./shell.ts";
-import { createStore, fromHash, INITIAL, toHash } from "./store.ts";
+import { createStore, fromHash, INITIAL, type State, toHash } from "./store.ts";
 import { mountStory } from "./story.ts";
 import { followTheme, switchTheme } from "./theme.ts";
 import { mountTimeline } from "./timeline_panel.ts";
 
 function start(page: Page) {
   const root = document.getElementById("page")!;
-  const store = createStore({ ...INITIAL, ...fromHash(location.hash) });
+  const asked = () => inPage(page, fromHash(location.hash));
+  const store = createStore({ ...INITIAL, ...asked() });
   followTheme(store);
   const places = layOut(root, page, store);
   mountSearch(places.search, page, store);
@@ -56,7 +57,18 @@ function start(page: Page) {
       );
     }, 250);
   });
-  window.addEventListener("hashchange", () => store.set(fromHash(location.hash)));
+  window.addEventListener("hashchange", () => store.set(asked()));
+}
+
+/** What an address says, without places that this page does not have. */
+function inPage({ nodes, events, header }: Page, said: Partial<State>): Partial<State> {
+  const ends = { node: nodes.length, moment: events.length, task: header.passes.length };
+  for (const part of ["node", "moment", "task"] as const) {
+    const place = said[part];
+    if (place !== undefined && !(place >= INITIAL[part] && place < ends[part]))
+      delete said[part];
+  }
+  return said;
 }
 
 readPage(document.getElementById("data")!.textContent ?? "")

@@ -1,0 +1,319 @@
+"""The page of ``gradviz render report``, as somebody would use it."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from selenium.webdriver import Keys
+
+from gradviz.cli.main import gradviz
+
+pytestmark = pytest.mark.stress
+
+ROOT = Path(__file__).parents[2]
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+
+#: What a panel is called, and whether it draws.
+PANELS = {
+    "timeline": True,
+    "queues": True,
+    "memory": True,
+    "graph": False,
+    "now": False,
+    "story": False,
+}
+
+#: A fingerprint of what a canvas shows, and how much of it is not blank.
+SEEN = """
+const canvas = document.querySelector(arguments[0]);
+const { width, height } = canvas;
+const copy = new OffscreenCanvas(width, height);
+const context = copy.getContext("2d", { willReadFrequently: true });
+context.drawImage(canvas, 0, 0);
+const { data } = context.getImageData(0, 0, width, height);
+let inked = 0, print = 0;
+for (let at = 0; at < data.length; at += 4) {
+  if (data[at + 3]) inked++;
+  print = (Math.imul(print, 31) + data[at] + 3 * data[at + 1] + 7 * data[at + 2]) | 0;
+}
+return [print, inked / (width * height)];
+"""
+
+#: All that a key can do something with, by what it is.
+REACHABLE = """
+return Array.from(document.querySelectorAll(
+  'button, input, select, a[href], summary, [tabindex="0"]'
+)).filter((one) => one.checkVisibility() && !one.disabled && one.tabIndex >= 0).length;
+"""
+
+
+def report(trace: Path, output: Path, *options: str) -> Path:
+    words = ["render", "report", "-f", "-o", str(output), *options, str(trace)]
+    done = CliRunner().invoke(gradviz, words)
+    assert done.exit_code == 0, done.stderr
+    return output
+
+
+@pytest.fixture(scope="session")
+def pages(traces, tmp_path_factory) -> dict[str, Path]:
+    """The page of each trace."""
+    folder = tmp_path_factory.mktemp("pages")
+    return {
+        name: report(path, folder / f"{name}.html") for name, path in traces.items()
+    }
+
+
+@pytest.fixture
+def page(window, pages):
+    """A page that is open and has drawn."""
+    return open_page(window, pages["recorded"])
+
+
+def open_page(window, path, hash_=""):
+    window.open(path.as_uri() + hash_)
+    window.wait_for('document.querySelector("#page h1")')
+    settle(window)
+    return window
+
+
+def settle(window) -> None:
+    """Wait until what was changed has been drawn."""
+    window.driver.execute_async_script(
+        "const [done] = arguments;"
+        "requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));"
+    )
+
+
+def pictures(window) -> dict[str, int]:
+    """What each panel that draws shows."""
+    settle(window)
+    return {
+        name: window.run(SEEN, f"#{name} canvas")[0]
+        for name, draws in PANELS.items()
+        if draws
+    }
+
+
+def state(window) -> dict[str, str]:
+    """What stands in the address, when it does."""
+    window.wait_for("location.hash.length > 1")
+    return dict(re.findall(r"[#&]([\w.]+)=([^&]*)", window.run("return location.hash")))
+
+
+def text_of(window, selector: str) -> str:
+    return window.run("return document.querySelector(arguments[0]).innerText", selector)
+
+
+# --- what one sees ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_a_panel_is_there_and_large_enough(page, name):
+    width, height = page.run(
+        "const box = document.getElementById(arguments[0]).getBoundingClientRect();"
+        "return [box.width, box.height];",
+        name,
+    )
+    assert width > 200
+    assert height > 90
+
+
+@pytest.mark.parametrize("name", [name for name, draws in PANELS.items() if draws])
+def test_a_picture_is_not_blank(page, name):
+    page.wait_for(f'document.querySelector("#{name} canvas")')
+    settle(page)
+
+    _, inked = page.run(SEEN, f"#{name} canvas")
+    assert inked > 0.01
+
+
+def test_the_page_fits_the_window(page):
+    assert page.run("return document.documentElement.scrollHeight <= innerHeight")
+    assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+    assert page.ink().share > 0.05
+
+
+@pytest.mark.parametrize("width", [400, 820, 2200])
+def test_it_fits_windows_of_any_width(page, width):
+    page.driver.set_window_size(width, 800)
+    try:
+        settle(page)
+        assert page.run("return document.documentElement.scrollWidth <= innerWidth")
+    finally:
+        page.driver.set_window_size(1280, 800)
+
+
+def test_it_asks_nobody_for_anything(page):
+    assert page.loaded() == []
+
+
+# --- what is selected is selected everywhere ---------------------------------------
+
+
+def test_a_node_is_selected_in_all_panels(page):
+    before = pictures(page)
+
+    page.press("k", "k")
+    after = pictures(page)
+    node = state(page)["node"]
+    assert before["timeline"] != after["timeline"]
+    assert node in text_of(page, "#replay .told")
+
+
+def test_what_is_clicked_in_the_timeline_is_selected(page):
+    page.press("k")
+    settle(page)
+    chosen = state(page)["node"]
+    page.press(Keys.ESCAPE)
+    page.wait_for('!location.hash.includes("node=")')
+
+    for x in range(160, 700, 7):
+        page.click_at("#timeline canvas", x, 40)
+        if "node=" in page.run("return location.hash"):
+            break
+    assert int(state(page)["node"]) >= 0
+    assert chosen
+
+
+def test_an_address_shows_what_was_selected(window, pages):
+    open_page(window, pages["recorded"], "#node=2&moment=20")
+
+    assert "event 21 of" in text_of(window, "#replay .told")
+
+
+@pytest.mark.parametrize(
+    "hash_",
+    [
+        "#node=999999&moment=999999999",
+        "#node=-7&moment=-9&task=55",
+        "#from_ns=5&until_ns=1",
+        "#depth=99&panel=__proto__&theme=%3Cscript%3E",
+        "#node=1e9&__proto__=1&constructor=2",
+        "#%",
+    ],
+)
+def test_an_address_that_makes_no_sense_harms_nothing(window, pages, hash_):
+    open_page(window, pages["recorded"], hash_)
+
+    window.press("k", ".", ".")
+    settle(window)
+    assert "event" in text_of(window, "#replay .told")
+
+
+# --- replay -----------------------------------------------------------------------
+
+
+def test_a_replay_goes_forward_and_back_event_by_event(page):
+    told = 'document.querySelector("#replay .told").innerText'
+
+    page.press(Keys.HOME)
+    page.wait_for(f'{told}.startsWith("event 1 of")')
+    page.press(".", ".", ".")
+    page.wait_for(f'{told}.startsWith("event 4 of")')
+    page.press(",")
+    page.wait_for(f'{told}.startsWith("event 3 of")')
+    assert state(page)["moment"] == "2"
+
+
+def test_a_replay_shows_queues_threads_and_countdowns(page):
+    page.press(Keys.HOME)
+    seen = set()
+    for _ in range(40):
+        page.press(".")
+        settle(page)
+        seen.add(text_of(page, "#now"))
+
+    assert len(seen) > 10
+    assert any("1 task" in one for one in seen)
+    assert any("runs" in one for one in seen)
+
+
+def test_a_replay_plays_to_the_end(page):
+    page.press("]", "]", "]", "]", "]", " ")
+
+    page.wait_for(
+        "/^event ([\\d,]+) of \\1 /.test("
+        'document.querySelector("#replay .told").innerText)'
+    )
+
+
+# --- hands off the mouse -----------------------------------------------------------
+
+
+def test_every_control_is_reached_by_the_tab_key(page):
+    number = page.run(REACHABLE)
+    page.run(
+        "window.reached = new Set(); document.addEventListener('focusin', "
+        "(event) => window.reached.add(event.target));"
+    )
+
+    page.press(*[Keys.TAB] * (number + 5))
+    assert number > 10
+    assert page.run("return window.reached.size") >= number
+
+
+def test_help_opens_and_closes(page):
+    page.press("?")
+    page.wait_for('document.querySelector("dialog").open')
+    page.press(Keys.ESCAPE)
+    page.wait_for('!document.querySelector("dialog").open')
+
+
+@pytest.mark.parametrize(("key", "other"), [("w", "s"), ("w", "0")])
+def test_keys_look_closer_and_farther(page, key, other):
+    before = pictures(page)
+
+    page.press(key, key)
+    closer = pictures(page)
+    page.press(other, other)
+    assert before["timeline"] != closer["timeline"]
+    assert before["queues"] != closer["queues"]
+    page.wait_for('!location.hash.includes("from_ns")')
+
+
+def test_light_becomes_dark(page):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = page.run(f"return {ground}")
+
+    page.press("t")
+    page.wait_for(f"{ground} !== arguments[0]", before)
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not here: npm ci installs it")
+@pytest.mark.parametrize("hash_", ["", "#node=2&moment=20", "#theme=dark&node=2"])
+def test_nothing_keeps_anybody_from_using_it(window, pages, hash_):
+    open_page(window, pages["recorded"], hash_)
+    window.run(AXE.read_text())
+
+    found = window.driver.execute_async_script(
+        "const [done] = arguments; axe.run().then((found) => done(found.violations));"
+    )
+    serious = [
+        (one["id"], one["help"], [node["html"] for node in one["nodes"]][:3])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+# --- texts that want to be more ------------------------------------------------------
+
+
+def test_no_text_of_a_trace_becomes_an_element(window, pages):
+    def shown(name: str):
+        open_page(window, pages[name])
+        window.press("k", "k", Keys.HOME, *"." * 30)
+        settle(window)
+        assert window.run("return window.hacked") is None
+        return window.elements()
+
+    assert shown("hostile") == shown("benign")
+    assert window.loaded() == []
+
+
+def test_texts_that_are_all_empty_are_no_error(window, pages):
+    open_page(window, pages["empty"])
+
+    window.press("k", ".", ".")
+    settle(window)

@@ -59,6 +59,7 @@ COMMANDS = (
     ("render", "graph", "--engine", "own", "-o", "-"),
     ("render", "timeline", "-o", "-", "--task", "all"),
     ("render", "timeline", "-o", "-", "--step", "all"),
+    ("render", "report", "-o", "-", "--task", "all"),
     ("check",),
     ("check", "--json"),
     ("check", "--advice"),

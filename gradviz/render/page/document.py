@@ -40,6 +40,9 @@ VERSION: Final = 1
 #: Passes with more events are too much for one page.
 MAX_EVENTS: Final = 2_000_000
 
+#: Of more passes the first are on a page.
+MAX_PASSES: Final = 1_000
+
 _SEGMENT_KINDS: Final[tuple[SegmentKind, ...]] = get_args(SegmentKind)
 
 
@@ -129,16 +132,20 @@ def build_page(trace: Trace, tasks: Sequence[int]) -> PageDocument:
     Raises:
         UserError: They have too many events.
     """
-    tasks = with_descendants(trace, tasks)
+    every = with_descendants(trace, tasks)
+    tasks = every[:MAX_PASSES]
     num_events = _num_events(trace, tasks)
     if num_events > MAX_EVENTS:
         raise UserError(
             f"a page holds {MAX_EVENTS:,} events, and these passes have "
             f"{num_events:,}: choose fewer of them with --task"
         )
+    wanted = set(tasks)
     extract = Extract(trace, tasks)
     nodes = extract.nodes()
     warnings = [*losses_in_words(trace.losses), *trace.header.scope.in_words()]
+    if len(every) > len(tasks):
+        warnings.append(f"of {len(every):,} passes the first {len(tasks):,} are shown")
     memory = MemoryTable(*np.empty((3, 0), np.int64))
     if missing := sorted(set(NEEDED).intersection(trace.header.scope.left_out)):
         warnings.append(f"without events {', '.join(missing)} memory is not known")
@@ -153,7 +160,9 @@ def build_page(trace: Trace, tasks: Sequence[int]) -> PageDocument:
     else:
         segments = extract.segments(path, _SEGMENT_KINDS)
         costs = extract.costs(path)
-    drawings = draw_passes(trace, tasks, extract.node_places, extract.texts)
+    ran = set(extract.executions.task.tolist())
+    numbers = {task: number for number, task in enumerate(tasks) if task in ran}
+    drawings = draw_passes(trace, numbers, extract.node_places, extract.texts)
     kernels = extract.kernels()
     sleeps = extract.sleeps()
     runs, stays, events = extract.runs(), extract.stays(), extract.events()
@@ -168,8 +177,8 @@ def build_page(trace: Trace, tasks: Sequence[int]) -> PageDocument:
         num_events=num_events,
         passes=tuple(
             _relative(one, extract.origin_ns)
-            for one in passes(trace, limit=None)
-            if one.task in set(tasks)
+            for one in passes(trace)
+            if one.task in wanted
         ),
         threads=tuple(
             PageThread(one, _clean(trace.threads[one].name))

@@ -1,11 +1,10 @@
 """Drawings: graphs of passes laid out for a page, whole and with modules collapsed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from gradviz.analysis.graph import Graph, build_graph
 from gradviz.analysis.modules import collapse_modules, max_depth, num_boxes
@@ -22,6 +21,7 @@ from gradviz.render.page.tables import (
 )
 from gradviz.render.scene import build_scene
 from gradviz.trace.model import Trace
+from gradviz.trace.table import Column
 
 #: A drawing has no more boxes, all drawings of a page together no more than `MAX_ALL`.
 MAX_BOXES: Final = 8_000
@@ -62,20 +62,20 @@ class Drawing(NamedTuple):
 
 
 def draw_passes(
-    trace: Trace, tasks: Sequence[int], nodes: RowPlaces, texts: TextTable
+    trace: Trace, tasks: Mapping[int, int], nodes: RowPlaces, texts: TextTable
 ) -> tuple[Drawing, ...]:
     """The graph of each pass: whole, and at each depth at which it has fewer boxes.
 
     Args:
         trace: The trace.
-        tasks: The passes; the first `MAX_DRAWN` are drawn, while there are no more than
-            `MAX_ALL` boxes.
+        tasks: Passes, and the place of each; the first `MAX_DRAWN` are drawn, while
+            there are no more than `MAX_ALL` boxes.
         nodes: The places of nodes.
         texts: Gets those of the boxes.
     """
     found: list[Drawing] = []
     left = MAX_ALL
-    for number, task in enumerate(tasks[:MAX_DRAWN]):
+    for task, number in list(tasks.items())[:MAX_DRAWN]:
         for depth, graph in levels(build_graph(trace, task)):
             if len(graph.nodes) <= left:
                 left -= len(graph.nodes)
@@ -106,11 +106,11 @@ def _draw(
     chips = {leaf for own in leaves.values() for leaf in own}
     drawn = [place for place in range(len(graph.nodes)) if place not in chips]
     scene = build_scene(graph)
-    layout = lay_out([(box.width, box.height) for box in scene.boxes], scene.edges)
-    x, y = _columns(2, layout.centres)
-    width, height = _columns(2, [(box.width, box.height) for box in scene.boxes])
-    box_of, member = _columns(
-        2,
+    sizes = [(box.width, box.height) for box in scene.boxes]
+    layout = lay_out(sizes, scene.edges)
+    x, y = _pixels(layout.centres)
+    width, height = _pixels(sizes)
+    box_of, member = _pairs(
         [
             (box, one.id)
             for box, place in enumerate(drawn)
@@ -118,17 +118,16 @@ def _draw(
             for one in graph.nodes[whole].members or (graph.nodes[whole],)
         ],
     )
-    chip_box, chip_node, chip_text = _columns(
-        3,
-        [
-            (box, graph.nodes[leaf].id, texts.place(chip.text))
-            for box, place in enumerate(drawn)
-            for leaf, chip in zip(
-                leaves.get(place, ()), scene.boxes[box].chips, strict=False
-            )  # of very many leaves the last chip stands for several
-        ],
-    )
-    producer, consumer = _columns(2, scene.edges)
+    # Of very many leaves the last chip stands for several: it selects the first.
+    shown = [
+        (box, graph.nodes[leaf].id, chip.text)
+        for box, place in enumerate(drawn)
+        for leaf, chip in zip(
+            leaves.get(place, ()), scene.boxes[box].chips, strict=False
+        )
+    ]
+    chip_box, chip_node = _pairs([(box, id_) for box, id_, _ in shown])
+    producer, consumer = _pairs(scene.edges)
     return Drawing(
         header=DrawingHeader(
             task=number,
@@ -144,11 +143,14 @@ def _draw(
             width=width,
             height=height,
             badge=texts.places([box.badge for box in scene.boxes]),
+            badge_width=_pixels([(box.badge_width, 0.0) for box in scene.boxes])[0],
             title=texts.places([box.title for box in scene.boxes]),
             subtitle=texts.places([box.subtitle for box in scene.boxes]),
             num_nodes=np.array([graph.nodes[one].num_nodes for one in drawn], np.int64),
         ),
-        chips=ChipTable(chip_box, nodes.of(chip_node), chip_text),
+        chips=ChipTable(
+            chip_box, nodes.of(chip_node), texts.places([text for *_, text in shown])
+        ),
         members=MemberTable(box_of, nodes.of(member)),
         ways=WayTable(
             producer,
@@ -156,11 +158,16 @@ def _draw(
             np.cumsum([len(route) for route in layout.routes], dtype=np.int64),
         ),
         points=PointTable(
-            *_columns(2, [point for route in layout.routes for point in route])
+            *_pixels([point for route in layout.routes for point in route])
         ),
     )
 
 
-def _columns(number: int, rows: Sequence[tuple[float, ...]]) -> npt.NDArray[np.int64]:
-    """So many columns of rows, rounded."""
-    return np.array(rows, np.float64).reshape(-1, number).T.round().astype(np.int64)
+def _pixels(points: Sequence[tuple[float, float]]) -> tuple[Column, Column]:
+    x, y = np.array(points, np.float64).reshape(-1, 2).T.round().astype(np.int64)
+    return x, y
+
+
+def _pairs(pairs: Sequence[tuple[int, int]]) -> tuple[Column, Column]:
+    one, other = np.array(pairs, np.int64).reshape(-1, 2).T
+    return one, other

@@ -165,7 +165,8 @@ class BoxTable(NamedTuple):
     """Boxes of a drawing, by their centres, in pixels.
 
     `node` is the first that a box stands for; `badge`, `title` and `subtitle` are
-    texts. The badge has the numbers of its nodes in the order of execution.
+    texts. The badge, at its left end, has the numbers of its nodes in the order of
+    execution.
     """
 
     node: Column
@@ -174,6 +175,7 @@ class BoxTable(NamedTuple):
     width: Column
     height: Column
     badge: Column
+    badge_width: Column
     title: Column
     subtitle: Column
     num_nodes: Column

@@ -37,7 +37,7 @@ const TABLES = {
 const DRAWING_TABLES = {
   boxes: [
     ...["node", "x", "y", "width", "height"] as const,
-    ...["badge", "title", "subtitle", "num_nodes"] as const,
+    ...["badge", "badge_width", "title", "subtitle", "num_nodes"] as const,
   ],
   chips: ["box", "node", "text"],
   members: ["box", "node"],

@@ -4,14 +4,12 @@ import base64
 import json
 import random
 
-import numpy as np
 import pytest
 
-import gradviz as gv
-from gradviz import nn
 from gradviz.analysis.state import History
 from gradviz.render.page.document import build_page, pack_page
 from gradviz.render.page.extraction import Extract
+from tests.render.page import programs
 
 pytestmark = pytest.mark.stress
 
@@ -23,15 +21,7 @@ def test_any_moment_is_that_of_the_state_machine(tested, tmp_path) -> None:
     told = tmp_path / "moments.json"
     told.write_text(
         json.dumps(
-            [
-                moments_of(name, record())
-                for name, record in (
-                    ("two devices", two_devices),
-                    ("nested passes", nested_passes),
-                    ("a failure", failure),
-                    ("many passes", many_passes),
-                )
-            ]
+            [moments_of(name, record()) for name, record in programs.PROGRAMS.items()]
         )
     )
 
@@ -92,55 +82,3 @@ def moments_of(name, trace):
     assert any(one["countdowns"] for one in moments)
     data = base64.b64encode(pack_page(page)).decode()
     return {"name": name, "data": data, "moments": moments}
-
-
-def two_devices():
-    devices = ("cpu", "sim:0", "sim:1")
-    chooser = np.random.default_rng(SEED)
-    with gv.record() as recording:
-        made = [gv.ones(3, requires_grad=True).to(one) for one in devices]
-        for _ in range(60):
-            one, other = chooser.integers(len(made), size=2).tolist()
-            device = devices[int(chooser.integers(3))]
-            made.append(made[one].to(device) * made[other].to(device))
-        sum(one.to("cpu").sum() for one in made[-9:]).backward()
-    return recording.trace
-
-
-def nested_passes():
-    def block(x):
-        return gv.utils.checkpoint.checkpoint(
-            lambda y: (y * y).tanh(), x, use_reentrant=True
-        )
-
-    with gv.record() as recording:
-        x = gv.ones(4, requires_grad=True)
-        (block(block(x)) + block(x)).sum().backward()
-    return recording.trace
-
-
-def failure():
-    class Fails(gv.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, gradient):
-            raise ValueError("not today")
-
-    with gv.record() as recording:
-        x = gv.ones(4, requires_grad=True)
-        y = x.exp()
-        total = Fails.apply(y).sum() + (y * y).sum()
-        with pytest.raises(ValueError, match="not today"):
-            total.backward()
-    return recording.trace
-
-
-def many_passes():
-    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
-    with gv.record() as recording:
-        for _ in range(4):
-            model(gv.ones(2, 3)).sum().backward()
-    return recording.trace

@@ -1,9 +1,9 @@
 /* The lanes of a page: what its threads and streams did, as bars in rows. */
 
-import { NUM_OPERATIONS } from "./colours.ts";
 import type { Page } from "./data.ts";
 import { byLane, nested } from "./lanes.ts";
 import { leveled } from "./levels.ts";
+import { operation, operationsOf, REST_COLOUR } from "./operations.ts";
 import { BACKWARD, type Bars, KERNEL, type Lane, NODE, WAIT } from "./timeline.ts";
 import { count } from "./words.ts";
 
@@ -21,16 +21,6 @@ export interface Arranged {
   readonly rowOf: Uint8Array;
   /** Bars that are nested too deep to be drawn. */
   readonly omitted: number;
-}
-
-const LEAF = "AccumulateGrad";
-/** Colours beyond those of the palette. */
-export const LEAF_COLOUR = NUM_OPERATIONS;
-export const REST_COLOUR = LEAF_COLOUR + 1;
-
-/** What a node does, without what all names end in. */
-export function operation(name: string): string {
-  return name.replace(/Backward\d*$/, "");
 }
 
 export function arranged(page: Page, isMeant: (node: number) => boolean): Arranged {
@@ -60,7 +50,8 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
     lane[run] = threads.get(runs.thread[run]) ?? 0;
   }
   status.set(runs.status);
-  const operations = coloured(page, start, end, colour);
+  const operations = operationsOf(page);
+  for (let run = 0; run < numRuns; run++) colour[run] = operations.colour[runs.node[run]];
   for (let i = 0; i < sleeps.length; i++) {
     const at = firstSleep + i;
     kind[at] = WAIT;
@@ -129,7 +120,7 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
   return {
     lanes,
     bars,
-    operations,
+    operations: operations.names,
     firstSleep,
     firstKernel,
     firstPass,
@@ -165,35 +156,4 @@ function blockedPart({ runs }: Page, run: number): number {
   const took = runs.end_ns[run] - runs.start_ns[run];
   const ran = runs.thread_time_ns[run];
   return ran < 0 || took <= 0 ? 0 : Math.min(Math.max(1 - ran / took, 0), 1);
-}
-
-/** Give colours to the operations that took most time; returns their names. */
-function coloured(
-  page: Page,
-  start: Float64Array,
-  end: Float64Array,
-  colour: Uint8Array,
-): string[] {
-  const { runs, nodes } = page;
-  const took = new Map<number, number>();
-  for (let run = 0; run < runs.length; run++) {
-    const name = nodes.name[runs.node[run]];
-    took.set(name, (took.get(name) ?? 0) + end[run] - start[run]);
-  }
-  const ofOperation = new Map<string, number>();
-  for (const [name, ns] of took) {
-    const key = operation(page.text(name));
-    if (key !== LEAF) ofOperation.set(key, (ofOperation.get(key) ?? 0) + ns);
-  }
-  const ranked = [...ofOperation].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-  const operations = ranked.slice(0, LEAF_COLOUR).map(([name]) => name);
-  const colourOf = new Map<number, number>();
-  for (const name of took.keys()) {
-    const key = operation(page.text(name));
-    const place = operations.indexOf(key);
-    colourOf.set(name, key === LEAF ? LEAF_COLOUR : place < 0 ? REST_COLOUR : place);
-  }
-  for (let run = 0; run < runs.length; run++)
-    colour[run] = colourOf.get(nodes.name[runs.node[run]])!;
-  return operations;
 }

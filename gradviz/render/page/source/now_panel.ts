@@ -5,7 +5,7 @@ import { button, el } from "./elements.ts";
 import { historyOf } from "./history.ts";
 import { type History, type Moment, momentAt } from "./moment.ts";
 import type { Store } from "./store.ts";
-import { operation } from "./bars.ts";
+import { operation } from "./operations.ts";
 import { count, duration } from "./words.ts";
 
 /** So many rows of each list are shown; of more it is said how many there are. */

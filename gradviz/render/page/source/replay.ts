@@ -1,6 +1,6 @@
 /* The bar that replays a pass: event by event, forwards and backwards. */
 
-import { operation } from "./bars.ts";
+import { operation } from "./operations.ts";
 import type { Page } from "./data.ts";
 import { button, el } from "./elements.ts";
 import { nextOf } from "./events.ts";

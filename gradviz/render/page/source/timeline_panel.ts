@@ -1,8 +1,9 @@
 /* The panel of the timeline: its picture, and what hands, keys and the store do with it. */
 
+import { LEAF_COLOUR, REST_COLOUR } from "./operations.ts";
 import { type Arrow, drawArrows } from "./arrows.ts";
 import { AXIS_HEIGHT, type Context, drawMoment } from "./axis.ts";
-import { arranged, type Arranged, LEAF_COLOUR, REST_COLOUR } from "./bars.ts";
+import { arranged, type Arranged } from "./bars.ts";
 import { chained, type Chains, rowsOf } from "./chains.ts";
 import { colours } from "./colours.ts";
 import type { Page } from "./data.ts";

@@ -43,6 +43,15 @@ export function shorten(text: string, length: number): string {
 
 function threeDigits(value: number): string {
   const digits = value < 10 ? 2 : value < 100 ? 1 : 0;
-  const written = value.toFixed(digits);
+  const written = rounded(value, digits);
   return written.includes(".") ? written.replace(/\.?0+$/, "") : written;
+}
+
+/** Written with so many decimals; what lies in the middle becomes even, as in Python. */
+function rounded(value: number, digits: number): string {
+  const halves = value * 2 ** (digits + 1);
+  const isTie = Number.isInteger(halves) && Math.abs(halves) % 2 === 1;
+  if (!isTie) return value.toFixed(digits);
+  const low = Math.floor(value * 10 ** digits);
+  return ((low + (low % 2)) / 10 ** digits).toFixed(digits);
 }

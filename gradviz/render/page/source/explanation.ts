@@ -1,0 +1,275 @@
+/* Why a node ran when it did, in sentences: those of `gradviz explain`, from the tables.
+
+Nothing here is guessed. What `explain` finds by looking at all of a trace, what a thread
+did meanwhile and what is usual for the node, only it tells. */
+
+import { chained, type Chains, rowsOf } from "./chains.ts";
+import type { Page } from "./data.ts";
+import { count, duration } from "./words.ts";
+
+const WAKE_UP = 2;
+const ROOT = 1;
+/** So many of each list are told; see `MAX_TOLD` of `explanation.py`. */
+const MOST = 10;
+/** What takes less is taken to have run all of it; see `processor_time.py`. */
+const SHORT_NS = 100_000;
+
+/** A sentence: words, and the nodes that it names. */
+export type Sentence = readonly (string | { readonly node: number })[];
+
+/** The rows that tell of each node. */
+export interface Stories {
+  readonly runs: Chains;
+  readonly stays: Chains;
+  readonly given: Chains;
+  readonly handed: Chains;
+  readonly events: Chains;
+  readonly costs: Chains;
+  /** The stays of each queue, in the order in which they came. */
+  readonly queues: ReadonlyMap<number, readonly number[]>;
+}
+
+export function storiesOf(page: Page): Stories {
+  const { runs, stays, gradients, events, costs, nodes } = page;
+  const queues = new Map<number, number[]>();
+  for (let row = 0; row < stays.length; row++) {
+    const own = queues.get(stays.queue[row]);
+    if (own) own.push(row);
+    else queues.set(stays.queue[row], [row]);
+  }
+  return {
+    runs: chained(runs.node, nodes.length),
+    stays: chained(stays.node, nodes.length),
+    given: chained(gradients.node, nodes.length),
+    handed: chained(gradients.producer, nodes.length),
+    events: chained(events.node, nodes.length),
+    costs: chained(costs.node, nodes.length),
+    queues,
+  };
+}
+
+export function explained(
+  page: Page,
+  stories: Stories,
+  task: number,
+  node: number,
+): Sentence[] {
+  const found: Sentence[] = [];
+  const { gradients, stays, runs } = page;
+  const given = ofTask(rowsOf(stories.given, node), gradients.task, task);
+  const stay = ofTask(rowsOf(stories.stays, node), stays.task, task)[0] ?? -1;
+  const run = ofTask(rowsOf(stories.runs, node), runs.task, task)[0] ?? -1;
+  if (stay >= 0 && stays.what[stay] === ROOT) found.push(["The pass began with it."]);
+  if (given.length) found.push(arrivals(page, task, given));
+  if (stay >= 0) {
+    found.push(queued(page, task, stay));
+    const ahead = overtaken(page, stories, stay);
+    if (ahead.length) found.push(["Before it left: ", ...ahead, "."]);
+  }
+  found.push(run < 0 ? absent(page, stories, task, node) : ran(page, task, run));
+  const calls = run < 0 ? [] : called(page, run);
+  if (calls.length) found.push(calls);
+  const handed = ofTask(rowsOf(stories.handed, node), gradients.task, task).filter(
+    (row) => gradients.remaining[row] === 0,
+  );
+  if (handed.length) {
+    const receivers = handed.map((row) => gradients.node[row]);
+    found.push(["It gave the last gradient to ", ...listed(receivers), "."]);
+  }
+  found.push(...costs(page, stories, task, node));
+  return found;
+}
+
+function arrivals(page: Page, task: number, given: readonly number[]): Sentence {
+  const { gradients } = page;
+  const last = given[given.length - 1];
+  const after = duration(since(page, task, gradients.at[last]));
+  const left = gradients.remaining[last];
+  const waits = left ? `; it waits for ${left} more` : "";
+  const many = `It was given ${count(given.length, "gradient")}`;
+  const producer = by(gradients.producer[last]);
+  if (given.length === 1)
+    return [`${many}, by `, producer, `, ${after} after the pass began${waits}.`];
+  if (left) return [`${many}; the last one came from `, producer, `, ${after} after the pass began${waits}.`];
+  const before = given[given.length - 2];
+  const later = duration(
+    page.events.at_ns[gradients.at[last]] - page.events.at_ns[gradients.at[before]],
+  );
+  return [
+    `${many}; the last one came from `,
+    producer,
+    `, ${after} after the pass began, ${later} after that of `,
+    by(gradients.producer[before]),
+    ".",
+  ];
+}
+
+function queued(page: Page, task: number, stay: number): Sentence {
+  const { stays, header, events } = page;
+  const name = header.queues.find(({ id }) => id === stays.queue[stay])?.name ?? "?";
+  const where = `It was pushed to the queue of ${name} `;
+  const pushed: Sentence =
+    stays.pushed_by[stay] < 0 ? [where] : [where, "by ", { node: stays.pushed_by[stay] }, " "];
+  if (stays.popped[stay] < 0 || stays.popped_by[stay] < 0)
+    return [...pushed, `after ${duration(since(page, task, stays.pushed[stay]))} and never left it.`];
+  const lay = events.at_ns[stays.popped[stay]] - events.at_ns[stays.pushed[stay]];
+  const between =
+    stays.thread[stay] === stays.popped_by[stay]
+      ? ""
+      : `, pushed by ${threadName(page, stays.thread[stay])} and popped by ` +
+        threadName(page, stays.popped_by[stay]);
+  return [...pushed, `and lay there for ${duration(lay)}${between}.`];
+}
+
+/** What left its queue while it lay there, those of one reason together. */
+function overtaken(page: Page, { queues }: Stories, stay: number): Sentence {
+  const { stays } = page;
+  const [from, until] = [stays.pushed[stay], stays.popped[stay]];
+  if (until < 0 || stays.popped_by[stay] < 0) return [];
+  const ahead = (queues.get(stays.queue[stay]) ?? []).filter(
+    (other) => stays.popped[other] > from && stays.popped[other] < until,
+  );
+  ahead.sort((one, other) => stays.popped[one] - stays.popped[other]);
+  const total = ahead.length;
+  const reasons = new Map<string, number[]>();
+  for (const other of ahead.slice(0, MOST)) {
+    const why = reason(page, other, stay);
+    reasons.set(why, [...(reasons.get(why) ?? []), stays.node[other]]);
+  }
+  const parts = [...reasons].map(
+    ([why, nodes]): Sentence => [...listed(nodes), ` (${why})`],
+  );
+  const joined = parts.flatMap((part, at): Sentence => (at ? ["; ", ...part] : part));
+  return total > MOST ? [...joined, `; and ${total - MOST} more`] : joined;
+}
+
+function reason({ stays, header }: Page, one: number, other: number): string {
+  if (stays.what[one] === WAKE_UP) return "a wake-up goes first";
+  const deeper = stays.depth[one] - stays.depth[other];
+  if (deeper > 0) return `pass ${header.passes[stays.task[one]]?.task} is nested deeper`;
+  const [mine, its] = [rank(stays.sequence_nr[one]), rank(stays.sequence_nr[other])];
+  if (deeper < 0 || mine < its) return "not by PyTorch's order";
+  return mine > its ? "made later by the forward" : "equal to it, and on top of the heap";
+}
+
+function ran(page: Page, task: number, run: number): Sentence {
+  const { runs, header } = page;
+  const thread = threadName(page, runs.thread[run]);
+  const took_ns = runs.end_ns[run] - runs.start_ns[run];
+  const took = duration(took_ns);
+  const own = runs.thread_time_ns[run];
+  const processor =
+    own < 0 || took_ns < SHORT_NS ? "" : `, ${duration(own)} of it on a processor`;
+  switch (header.statuses[runs.status[run]]) {
+    case "captured":
+      return [`Its gradient was captured on ${thread}; it did not have to run.`];
+    case "unfinished":
+      return [
+        `Since ${duration(since(page, task, runs.begin[run]))} ${thread} runs it: its end is missing.`,
+      ];
+    case "failed":
+      return [`It failed on ${thread} after ${took}: ${page.text(runs.error[run])}`];
+    default:
+      return [`It ran on ${thread} for ${took}${processor}.`];
+  }
+}
+
+function absent(
+  { header, events }: Page,
+  stories: Stories,
+  task: number,
+  node: number,
+): Sentence {
+  const pass = header.passes[task];
+  const skipped = header.kinds.indexOf("node_skipped");
+  const own = ofTask(rowsOf(stories.events, node), events.task, task);
+  if (own.some((row) => events.kind[row] === skipped))
+    return [`It did not run: its pass had failed by then (${pass?.error}).`];
+  if (pass?.status === "failed")
+    return [`It did not run: its pass failed before (${pass.error}).`];
+  if (pass?.status === "unfinished")
+    return ["It did not run as far as the trace goes, which ends inside its pass."];
+  return ["It did not run: no gradient was sent to it, or nobody asked for it."];
+}
+
+/** The passes that a node called while it ran. */
+function called({ header, runs }: Page, run: number): Sentence {
+  const task = header.passes[runs.task[run]]?.task;
+  const calls = header.passes.filter(
+    (one) =>
+      one.parent === task &&
+      one.thread === runs.thread[run] &&
+      one.begin_ns >= runs.start_ns[run] &&
+      one.begin_ns <= runs.end_ns[run],
+  );
+  if (!calls.length) return [];
+  const took = calls.reduce((sum, one) => sum + (one.end_ns ?? one.begin_ns) - one.begin_ns, 0);
+  const numbers = calls.slice(0, MOST).map((one) => one.task);
+  const rest = calls.length > MOST ? ` and ${calls.length - MOST} more` : "";
+  const which = calls.length === 1 ? "pass" : "passes";
+  return [
+    `Meanwhile it called ${which} ${numbers.join(", ")}${rest}, which took ${duration(took)} of that.`,
+  ];
+}
+
+function costs(page: Page, stories: Stories, task: number, node: number): Sentence[] {
+  const { costs, header } = page;
+  const row = ofTask(rowsOf(stories.costs, node), costs.task, task)[0];
+  if (row === undefined) return [];
+  const pass = header.passes[header.critical_task];
+  const took = pass?.end_ns == null ? null : pass.end_ns - pass.begin_ns;
+  const found: Sentence[] = [];
+  if (costs.on_path_ns[row] > 0) {
+    const part = took ? ` (${((100 * costs.on_path_ns[row]) / took).toFixed(1)} %)` : "";
+    found.push([
+      `${duration(costs.on_path_ns[row])} of the critical path are its own${part}.`,
+    ]);
+    if (took !== null && costs.if_free_ns[row] >= 0)
+      found.push([
+        `If it took no time, the pass would take ${duration(costs.if_free_ns[row])} ` +
+          `instead of ${duration(took)}.`,
+      ]);
+  } else if (costs.slack_ns[row] >= 0)
+    found.push([
+      `It is not on the critical path: it could take ${duration(costs.slack_ns[row])} ` +
+        `longer, and the pass would not.`,
+    ]);
+  return found;
+}
+
+export function ofTask(
+  rows: Iterable<number>,
+  column: ArrayLike<number>,
+  task: number,
+): number[] {
+  return [...rows].filter((row) => column[row] === task);
+}
+
+function listed(nodes: readonly number[]): (string | { node: number })[] {
+  const some = nodes.slice(0, MOST);
+  const rest = nodes.length - some.length;
+  const parts = some.flatMap((node, at) => {
+    const isLast = at === some.length - 1 && !rest;
+    const what = node < 0 ? "wake-up" : { node };
+    return at ? [isLast ? " and " : ", ", what] : [what];
+  });
+  return rest ? [...parts, ` and ${rest} more`] : parts;
+}
+
+function by(node: number): string | { node: number } {
+  return node < 0 ? "the caller" : { node };
+}
+
+function since({ events, header }: Page, task: number, moment: number): number {
+  return events.at_ns[moment] - (header.passes[task]?.begin_ns ?? 0);
+}
+
+function threadName({ header }: Page, thread: number): string {
+  const name = header.threads.find(({ number }) => number === thread)?.name;
+  return `thread ${thread}${name ? ` ${name}` : ""}`;
+}
+
+/** A sequence number of -1 is the largest. */
+function rank(sequenceNr: number): number {
+  return sequenceNr < 0 ? Infinity : sequenceNr;
+}

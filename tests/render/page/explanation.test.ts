@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { readPage } from "../../../gradviz/render/page/source/data.ts";
+import { explained, storiesOf } from "../../../gradviz/render/page/source/explanation.ts";
+
+/* What `gradviz explain` says: written by test_explanations.py. */
+const path = process.env["EXPLANATIONS"];
+const told = path
+  ? (JSON.parse(readFileSync(path, "utf-8")) as {
+      begins: string[];
+      programs: { name: string; data: string; nodes: [number, number, string[]][] }[];
+    })
+  : { begins: [], programs: [] };
+
+for (const { name, data, nodes } of told.programs) {
+  test(`sentences are those of explain: ${name}`, async () => {
+    const page = await readPage(data);
+    const stories = storiesOf(page);
+    const named = (node: number) =>
+      `${page.text(page.nodes.name[node])} (${page.nodes.id[node]})`;
+
+    for (const [task, node, expected] of nodes) {
+      const said = explained(page, stories, task, node)
+        .map((one) =>
+          one.map((part) => (typeof part === "string" ? part : named(part.node))).join(""),
+        )
+        .filter((one) => told.begins.some((begin) => one.startsWith(begin)));
+      assert.deepEqual(said, expected, named(node));
+    }
+  });
+}

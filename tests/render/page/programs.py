@@ -1,0 +1,69 @@
+"""Programs whose traces the tests of the page's source look at."""
+
+import numpy as np
+import pytest
+
+import gradviz as gv
+from gradviz import nn
+
+SEED = 5
+
+
+def two_devices():
+    devices = ("cpu", "sim:0", "sim:1")
+    chooser = np.random.default_rng(SEED)
+    with gv.record() as recording:
+        made = [gv.ones(3, requires_grad=True).to(one) for one in devices]
+        for _ in range(60):
+            one, other = chooser.integers(len(made), size=2).tolist()
+            device = devices[int(chooser.integers(3))]
+            made.append(made[one].to(device) * made[other].to(device))
+        sum(one.to("cpu").sum() for one in made[-9:]).backward()
+    return recording.trace
+
+
+def nested_passes():
+    def block(x):
+        return gv.utils.checkpoint.checkpoint(
+            lambda y: (y * y).tanh(), x, use_reentrant=True
+        )
+
+    with gv.record() as recording:
+        x = gv.ones(4, requires_grad=True)
+        (block(block(x)) + block(x)).sum().backward()
+    return recording.trace
+
+
+def failure():
+    class Fails(gv.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, gradient):
+            raise ValueError("not today")
+
+    with gv.record() as recording:
+        x = gv.ones(4, requires_grad=True)
+        y = x.exp()
+        total = Fails.apply(y).sum() + (y * y).sum()
+        with pytest.raises(ValueError, match="not today"):
+            total.backward()
+    return recording.trace
+
+
+def many_passes():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+    with gv.record() as recording:
+        for _ in range(4):
+            model(gv.ones(2, 3)).sum().backward()
+    return recording.trace
+
+
+PROGRAMS = {
+    "two devices": two_devices,
+    "nested passes": nested_passes,
+    "a failure": failure,
+    "many passes": many_passes,
+}

@@ -35,10 +35,16 @@ export function mountNow(element: HTMLElement, page: Page, store: Store): void {
     hint.hidden = moment >= 0;
     lists.hidden = moment < 0;
     if (moment < 0) return;
+    const focused = buttons().indexOf(document.activeElement as HTMLButtonElement);
     const now = momentAt(history, moment);
     queues.replaceChildren(...queueRows(page, store, history, now));
     workers.replaceChildren(...workerRows(page, store, history, now));
     countdowns.replaceChildren(...countdownRows(page, store, history, now));
+    // Whoever steps with the focus on a node stays in the lists.
+    if (focused >= 0) buttons()[Math.min(focused, buttons().length - 1)]?.focus();
+  }
+  function buttons(): HTMLButtonElement[] {
+    return [...lists.querySelectorAll("button")];
   }
   new ResizeObserver(tell).observe(element);
   store.subscribe(tell, "moment", "panel");

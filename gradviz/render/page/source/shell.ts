@@ -31,6 +31,9 @@ const PANELS = {
   story: "Selected node",
 } as const;
 
+/** Of more passes that did not complete it is said how many there are. */
+const MAX_FAILED = 3;
+
 type PanelName = keyof typeof PANELS;
 
 export function layOut(root: HTMLElement, page: Page, store: Store): Places {
@@ -133,13 +136,24 @@ function head(
     ),
     search,
     actions,
-    ...failed.map((one) =>
-      el(
-        "p",
-        { class: "failure" },
-        `pass ${one.task} ${one.status}${one.error ? `: ${one.error}` : ""}`,
+    ...failed
+      .slice(0, MAX_FAILED)
+      .map((one) =>
+        el(
+          "p",
+          { class: "failure" },
+          `pass ${one.task} ${one.status}${one.error ? `: ${one.error}` : ""}`,
+        ),
       ),
-    ),
+    ...(failed.length > MAX_FAILED
+      ? [
+          el(
+            "p",
+            { class: "failure" },
+            `and ${count(failed.length - MAX_FAILED, "more pass")} that did not complete`,
+          ),
+        ]
+      : []),
     ...header.warnings.map((one) => el("p", { class: "warning" }, one)),
   );
 }

@@ -24,7 +24,7 @@ import {
 } from "./timeline.ts";
 import { hideTooltip, showTooltip } from "./tooltip.ts";
 import { panned, timeOf, zoomed } from "./viewport.ts";
-import { duration, shorten } from "./words.ts";
+import { count, duration, shorten } from "./words.ts";
 
 /** Of a node that pushed more others only so many arrows are drawn. */
 const MAX_ARROWS = 200;
@@ -305,5 +305,8 @@ function legendOf(all: Indexed): HTMLElement {
   const isPartial = segments.kind.some((one) => one === omitted);
   const path = `critical path${isPartial ? ", its middle left out" : ""}`;
   if (segments.length > 0) entry(path, "--critical", "critical");
+  if (all.omitted > 0) {
+    legend.append(el("li", {}, `${count(all.omitted, "deeper bar")} left out`));
+  }
   return legend;
 }

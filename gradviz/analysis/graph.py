@@ -28,6 +28,9 @@ from gradviz.trace.table import different
 MAX_NODES: Final = 20_000
 MAX_EDGES: Final = 40_000
 
+#: Of larger graphs not even what is to be left of them is looked for.
+MAX_SIMPLIFIED: Final = 100_000
+
 #: The nodes at which gradients end.
 LEAF: Final = "AccumulateGrad"
 
@@ -35,7 +38,7 @@ LEAF: Final = "AccumulateGrad"
 MAX_INPUTS: Final = 64
 
 
-class GraphNode(msgspec.Struct, frozen=True, kw_only=True):
+class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One node of the graph, one of the copies that stand for it, or several as one.
 
     What `gradviz.analysis.simplification.as_one` made of several nodes has the values
@@ -203,14 +206,15 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
         return sum({node.id: node.num_nodes for node in self.nodes}.values())
 
 
-def build_graph(trace: Trace, task: int) -> Graph:
+def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
     """The graph of pass `task`: what ran, and what could be reached from there.
 
-    At most `MAX_NODES` of them, those that ran first, and `MAX_EDGES` edges.
+    At most `max_nodes` of them, those that ran first, and twice as many edges.
     """
     columns = execution_columns(trace, [task])
-    runs = {run.node: run for run in as_list(trace, columns.at(slice(MAX_NODES)))}
-    usual = medians_like(trace, task)
+    runs = {run.node: run for run in as_list(trace, columns.at(slice(max_nodes)))}
+    # Of a single pass nothing is usual, and to look for it takes long.
+    usual = medians_like(trace, task) if len(trace.tasks) > 1 else {}
     lost = processor_waits(trace, columns).tolist()
     lost_ns = dict(zip(columns.node.tolist(), lost, strict=True))
     saved = _saved_bytes(trace)
@@ -227,7 +231,7 @@ def build_graph(trace: Trace, task: int) -> Graph:
             if consumer < 0:
                 continue
             is_new = consumer not in position
-            if len(edges) == MAX_EDGES or (is_new and len(pending) == MAX_NODES):
+            if len(edges) == 2 * max_nodes or (is_new and len(pending) == max_nodes):
                 num_omitted += 1
                 continue
             if is_new:
@@ -236,7 +240,7 @@ def build_graph(trace: Trace, task: int) -> Graph:
             edges.append(GraphEdge(index, position[consumer], input_nr))
         made = _node(node, order.get(id_), runs.get(id_), origin, num_omitted)
         known = usual.get(id_)
-        if known is not None or id_ in saved:
+        if known is not None or id_ in saved or id_ in lost_ns:
             made = msgspec.structs.replace(
                 made,
                 processor_wait_ns=lost_ns.get(id_, 0),
@@ -249,7 +253,7 @@ def build_graph(trace: Trace, task: int) -> Graph:
         task=task,
         nodes=tuple(nodes),
         edges=tuple(edges),
-        omitted=max(len(columns.node) - MAX_NODES, 0),
+        omitted=max(len(columns.node) - max_nodes, 0),
         duration_ns=next(
             (one.duration_ns for one in passes(trace) if one.task == task), None
         ),

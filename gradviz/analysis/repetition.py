@@ -122,16 +122,18 @@ def _range(paths: Sequence[str]) -> str:
 
 def _repeats(graph: Graph, order: Sequence[int]) -> list[_Repeat]:
     """What repeats, none of it overlapping, in the order of nodes."""
-    likeness = _likeness(graph, order)
+    likeness = _likeness(graph)
     taken = np.zeros(len(order), np.bool_)
-    place = {index: at for at, index in enumerate(order)}
-    leads_to: dict[int, list[tuple[int, object]]] = defaultdict(list)
+    place = [-1] * len(graph.nodes)
+    for at, index in enumerate(order):
+        place[index] = at
+    leads_to: list[list[tuple[int, int]]] = [[] for _ in order]
     for edge in graph.edges:
-        at = place.get(edge.consumer, -1)
-        way = edge.input_nr if at >= 0 else _kind(graph.nodes[edge.consumer])
+        at = place[edge.consumer]
+        way = edge.input_nr if at >= 0 else likeness[edge.consumer]
         leads_to[place[edge.producer]].append((at, way))
     found = []
-    for start, end, period in _candidates(likeness):
+    for start, end, period in _candidates(np.array(likeness, np.int64)[list(order)]):
         free = np.flatnonzero(~taken[start:end]) + start
         if len(free) < MIN_REPEATS * period or free[-1] - free[0] >= len(free):
             continue
@@ -143,11 +145,11 @@ def _repeats(graph: Graph, order: Sequence[int]) -> list[_Repeat]:
     return sorted(found)
 
 
-def _likeness(graph: Graph, order: Sequence[int]) -> Column:
+def _likeness(graph: Graph) -> list[int]:
     """For each node a number, the same for equal ones."""
     numbers: dict[tuple[object, ...], int] = {}
-    kinds = (_kind(graph.nodes[at]) for at in order)
-    return np.array([numbers.setdefault(kind, len(numbers)) for kind in kinds])
+    kinds = map(_kind, graph.nodes)
+    return [numbers.setdefault(kind, len(numbers)) for kind in kinds]
 
 
 def _kind(node: GraphNode) -> tuple[object, ...]:
@@ -199,12 +201,12 @@ def _begin(
 
 
 def _same_edges(
-    leads_to: dict[int, list[tuple[int, object]]], repeat: _Repeat
+    leads_to: Sequence[Sequence[tuple[int, int]]], repeat: _Repeat
 ) -> list[_Repeat]:
     """Those layers of a repeat, each after the other, that have the same edges too."""
     start, period, times = repeat
-    within: list[set[tuple[int, int, object]]] = [set() for _ in range(times)]
-    to_next: list[set[tuple[int, int, object]]] = [set() for _ in range(times)]
+    within: list[set[tuple[int, int, int]]] = [set() for _ in range(times)]
+    to_next: list[set[tuple[int, int, int]]] = [set() for _ in range(times)]
     for offset in range(period * times):
         layer, place = divmod(offset, period)
         for consumer, way in leads_to[start + offset]:

@@ -8,7 +8,7 @@ import click
 from gradviz.analysis import neighbourhood
 from gradviz.analysis.addresses import find_node
 from gradviz.analysis.critical_path import find_critical_path
-from gradviz.analysis.graph import MAX_NODES, Graph, build_graph
+from gradviz.analysis.graph import MAX_NODES, MAX_SIMPLIFIED, Graph, build_graph
 from gradviz.analysis.modules import collapse_modules
 from gradviz.analysis.overview import overview
 from gradviz.analysis.passes import select_task
@@ -176,7 +176,8 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     tasks = select_task(trace, task)
     if len(tasks) > 1:
         raise click.UsageError("a graph shows one backward pass: --task N, or last")
-    graph = build_graph(trace, tasks[0])
+    graph = build_graph(trace, tasks[0], MAX_NODES if is_whole else MAX_SIMPLIFIED)
+    whole = graph
     if is_critical or is_critical_only:
         path = find_critical_path(trace, tasks[0])
         graph = neighbourhood.mark_critical(graph, path)
@@ -188,13 +189,14 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
         graph = neighbourhood.between(graph, one, other)
     if is_critical_only:
         graph = neighbourhood.only_critical(graph)
+    asked = graph.omitted - whole.omitted, graph.omitted_edges - whole.omitted_edges
     if is_whole or fold or contract or depth is not None:
         graph = fold_repeats(graph) if fold else graph
         graph = graph if depth is None else collapse_modules(graph, depth)
         graph = contract_chains(graph) if contract else graph
     else:
         graph = _overview(graph)
-    graph = split_shared_leaves(_limited(graph, max_nodes))
+    graph = split_shared_leaves(_limited(graph, max_nodes, *asked))
     with working(f"laying out {size(graph)}"):
         drawn = render_graph(
             graph,
@@ -220,13 +222,13 @@ def _overview(graph: Graph) -> Graph:
     return simpler
 
 
-def _limited(graph: Graph, max_nodes: int) -> Graph:
-    """What there is room for; what was asked to be left out is no news."""
+def _limited(graph: Graph, max_nodes: int, nodes: int, edges: int) -> Graph:
+    """What there is room for; so many nodes and edges were asked to be left out."""
     limited = limit_nodes(graph, max_nodes)
-    is_asked_for = limited is graph and graph.notes
-    if (limited.omitted or limited.omitted_edges) and not is_asked_for:
+    nodes, edges = limited.omitted - nodes, limited.omitted_edges - edges
+    if nodes or edges:
         note(
-            f"too much for one picture: {count(limited.omitted, 'node')} and "
-            f"{count(limited.omitted_edges, 'edge')} are left out"
+            f"too much for one picture: {count(nodes, 'node')} and "
+            f"{count(edges, 'edge')} are left out"
         )
     return limited

@@ -97,3 +97,13 @@ def test_a_node_says_what_is_usual_for_it_and_what_its_thread_lost(timed):
     assert node.thread_time_ns == pytest.approx(200_000, abs=50)
     assert node.processor_wait_ns == pytest.approx(40_000_000, abs=50)
     assert (node.num_alike, node.usual_ns) == (3, pytest.approx(200_000, abs=50))
+
+
+def test_a_graph_has_as_many_nodes_as_are_wanted_and_counts_the_rest(pair):
+    trace = pair[0].trace()
+    whole = build_graph(trace, 7)
+
+    first = build_graph(trace, 7, max_nodes=1)
+
+    assert [node.id for node in first.nodes] == [whole.nodes[0].id]
+    assert first.omitted == 1

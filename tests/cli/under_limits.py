@@ -57,6 +57,7 @@ COMMANDS = (
     ("show", "timeline", "--step", "slowest"),
     ("show", "timeline", "--json", "--task", "all"),
     ("render", "graph", "--engine", "own", "-o", "-"),
+    ("render", "graph", "--engine", "own", "-o", "-", "--no-collapse", "--critical"),
     ("render", "timeline", "-o", "-", "--task", "all"),
     ("render", "timeline", "-o", "-", "--step", "all"),
     ("render", "report", "-o", "-", "--task", "all"),

@@ -34,6 +34,8 @@ def levels_of(held: Holdings, window: EventRange) -> tuple[Column, Column]:
 
     And the bytes held right after each, a column for each `HoldingKind`.
     """
+    is_there = (held.begin <= window.last) & (held.end > window.first)
+    held = held.at(np.flatnonzero(is_there))
     ends = held.end != NEVER
     seqs = np.concatenate((held.begin, held.end[ends], window))
     steps = np.zeros((len(seqs), len(HoldingKind)), np.int64)

@@ -9,13 +9,13 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import msgspec
 import numpy as np
 
-from gradviz.analysis.curve import Points, thinned
+from gradviz.analysis.curve import Points, telling, thinned
 from gradviz.analysis.device_memory import DeviceMemory, device_memory
 from gradviz.analysis.executions import definition
 from gradviz.analysis.holdings import HoldingKind, Holdings, holdings
 from gradviz.analysis.levels import EventRange, levels_of, window_of
 from gradviz.analysis.passes import with_descendants
-from gradviz.analysis.queues import event_at
+from gradviz.analysis.queues import NoSuchMomentError, event_at
 from gradviz.analysis.savings import Saving, made_at, savings
 from gradviz.analysis.spans import times
 from gradviz.trace.model import Trace
@@ -99,16 +99,20 @@ class MemoryMoment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """What was held while some passes ran, by whomever.
+    """What was held while some passes ran, by whomever, or in a part of that time.
 
     Attributes:
         tasks: The passes, those called from inside the others included.
         origin_ns: When the first began, on the trace's clock.
         duration_ns: From there to their last event.
-        begin: What was held when the first began.
+        from_ns: Where the part begins; 0 if it is all.
+        until_ns: Where it ends; `duration_ns` if it is all.
+        begin: What was held when it began.
         peak: What was held when it was most for the first time.
-        end: What is held after their last event.
+        end: What was held when it ended.
         curves: Of the total and of each purpose the bytes over time.
+        stack: When something changed, and how much was held from then on for each
+            purpose, in the order of `PURPOSES`: all at the same moments.
         savings: What would lower the peak, the most first.
         devices: What allocators of devices gave, by device.
         num_unknown: Nodes that ran in these passes and were made before the recording
@@ -123,38 +127,97 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
     peak: MemoryMoment
     end: HeldBytes
     curves: dict[str, Points]
+    stack: tuple[tuple[int, ...], ...]
+    from_ns: int
+    until_ns: int
     savings: tuple[Saving, ...]
     devices: tuple[DeviceMemory, ...]
     num_unknown: int
     is_complete: bool
 
 
-def build_memory(trace: Trace, tasks: Sequence[int]) -> HeldMemory:
-    """What was held during these passes and all called from inside them."""
+def build_memory(
+    trace: Trace,
+    tasks: Sequence[int],
+    from_ns: int = 0,
+    until_ns: int | None = None,
+    *,
+    held: Holdings | None = None,
+    has_savings: bool = True,
+) -> HeldMemory:
+    """What was held during these passes and all called from inside them.
+
+    Args:
+        trace: The trace.
+        tasks: The passes.
+        from_ns: Not before: so long after the first of them began.
+        until_ns: Not after; None for their end.
+        held: The `holdings` of the trace, for who asks about several passes.
+        has_savings: Whether to look for what would lower the peak, which takes long.
+
+    Raises:
+        NoSuchMomentError: All of it ends before.
+    """
     tasks = with_descendants(trace, tasks)
     t_ns = times(trace)
     window = window_of(trace, tasks)
     origin = int(t_ns[window.first])
-    held = holdings(trace)
-    seqs, levels = levels_of(held, window)
+    duration_ns = int(t_ns[window.last]) - origin
+    until_ns = duration_ns if until_ns is None else min(until_ns, duration_ns)
+    shown = _part(t_ns, window, origin, tasks[0], from_ns, until_ns)
+    held = holdings(trace) if held is None else held
+    seqs, levels = levels_of(held, shown)
     totals = levels[:, : HoldingKind.UNCLAIMED].sum(axis=1)
     highest = int(totals.argmax())
-    peak = int(seqs[highest])
-    after = t_ns[seqs] - origin
+    after = np.maximum(t_ns[seqs] - origin, from_ns)
     heights = {"total": totals, **dict(zip(PURPOSES, levels.T, strict=True))}
+    moments = telling(after, totals)
+    peak = _moment(trace, held, t_ns, int(seqs[highest]), origin, levels[highest])
     return HeldMemory(
         tasks=tasks,
         origin_ns=origin,
-        duration_ns=int(t_ns[window.last]) - origin,
+        duration_ns=duration_ns,
+        from_ns=from_ns,
+        until_ns=until_ns,
         begin=_use(levels[0]),
-        peak=_moment(trace, held, t_ns, peak, origin, levels[highest]),
+        peak=msgspec.structs.replace(peak, after_ns=int(after[highest])),
         end=_use(levels[-1]),
         curves={name: thinned(after, height) for name, height in heights.items()},
-        savings=savings(trace, held, t_ns, peak),
-        devices=device_memory(trace, t_ns, window),
+        stack=tuple(
+            (when, *sizes)
+            for when, sizes in zip(
+                after[moments].tolist(), levels[moments].tolist(), strict=True
+            )
+        ),
+        savings=(savings(trace, held, t_ns, int(seqs[highest])) if has_savings else ()),
+        devices=device_memory(trace, t_ns, shown),
         num_unknown=_num_unknown(trace, tasks),
         is_complete=trace.losses.is_complete and trace.header.scope.has_whole_passes,
     )
+
+
+def _part(
+    t_ns: Column,
+    window: EventRange,
+    origin: int,
+    task: int,
+    from_ns: int,
+    until_ns: int,
+) -> EventRange:
+    """The events of a part of a window, the last one before it included.
+
+    Raises:
+        NoSuchMomentError: There is none.
+    """
+    last = int(t_ns[window.last]) - origin
+    if not 0 <= from_ns <= last:
+        raise NoSuchMomentError(
+            f"there is nothing {from_ns:,} ns after the begin of pass {task}: it ends "
+            f"after {last:,} ns"
+        )
+    first, end = np.searchsorted(t_ns, (origin + from_ns, origin + until_ns), "right")
+    begin = max(int(first) - 1, window.first) if from_ns else window.first
+    return EventRange(begin, max(min(int(end) - 1, window.last), begin))
 
 
 def memory_at(trace: Trace, tasks: Sequence[int], after_ns: int) -> MemoryMoment:
@@ -231,7 +294,8 @@ def _num_unknown(trace: Trace, tasks: Sequence[int]) -> int:
     """How many nodes ran whose making is not in the trace; leaves save nothing."""
     started = trace.columns["node_started"]
     mine = np.isin(started.narrow("task"), np.array(tasks, np.int64))
-    unknown = np.setdiff1d(started["node"][mine], trace.columns["node_created"]["node"])
+    ran = np.unique(started["node"][mine])
+    unknown = ran[~np.isin(ran, trace.columns["node_created"]["node"])]
     names, place = trace.nodes.names(unknown)
     saves = [name not in {"AccumulateGrad", "GraphRoot"} for name in names]
     return int(np.array(saves, np.bool_)[place].sum())

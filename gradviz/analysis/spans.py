@@ -5,6 +5,7 @@ and has not ended: a comparison of two columns. So any moment of a trace is as f
 as any other one, and nothing has to be replayed to get there.
 """
 
+import weakref
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -15,6 +16,11 @@ from gradviz.trace.table import Column, Narrow, Table
 
 #: The `seq` at which something ends whose end the trace does not have.
 NEVER: Final = np.iinfo(np.int64).max
+
+#: Of traces that somebody holds what `last_events` found: two numbers a pass.
+_last_events: Final[weakref.WeakKeyDictionary[Trace, tuple[Column, Column]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 #: What tells things apart, a column for each part of it.
 Key: TypeAlias = Sequence[Narrow]
@@ -123,7 +129,17 @@ def times(trace: Trace) -> Column:
 
 
 def last_events(trace: Trace) -> tuple[Column, Column]:
-    """The ids of all passes, sorted, and of each the `seq` of its last event."""
+    """The ids of all passes, sorted, and of each the `seq` of its last event.
+
+    Worked out once for a trace: what looks at many passes asks for each of them.
+    """
+    known = _last_events.get(trace)
+    if known is None:
+        known = _last_events[trace] = _find_last_events(trace)
+    return known
+
+
+def _find_last_events(trace: Trace) -> tuple[Column, Column]:
     tables = [table for table in trace.columns.values() if table.num_rows]
     task = np.concatenate([np.empty(0, np.int64), *(one["task"] for one in tables)])
     seq = np.concatenate([np.empty(0, np.int64), *(one["seq"] for one in tables)])

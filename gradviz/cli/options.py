@@ -127,6 +127,25 @@ def at_option(help: str) -> Callable[[Command], Command]:  # noqa: A002 - Click'
     )
 
 
+def part_options(command: Command) -> Command:
+    """The part of the time that is meant, ``begin_ns`` and ``end_ns``."""
+    until = click.option(
+        "--until",
+        "end_ns",
+        callback=nanoseconds,
+        metavar="TIME",
+        help="Not after that time.",
+    )
+    begin = click.option(
+        "--from",
+        "begin_ns",
+        callback=nanoseconds,
+        metavar="TIME",
+        help="Not before: so long after the begin, such as 1.5ms.",
+    )
+    return begin(until(command))
+
+
 def sort_option(keys: Sequence[str], default: str) -> Callable[[Command], Command]:
     """What rows are sorted by: one of `keys`."""
     return click.option(

@@ -15,6 +15,12 @@ class Render(LazyGroup):
         "timeline": Entry(
             "gradviz.cli.render_timeline", "What each thread did, as bars over time."
         ),
+        "memory": Entry(
+            "gradviz.cli.render_memory", "Bytes held, over time and by whom."
+        ),
+        "queues": Entry(
+            "gradviz.cli.render_queues", "Ready queues: length and contents."
+        ),
         "report": Entry(
             "gradviz.cli.render_report", "A page to look at passes in a browser."
         ),

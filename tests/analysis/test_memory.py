@@ -3,11 +3,12 @@
 import random
 from collections import defaultdict
 
+import numpy as np
 import pytest
 
 import gradviz as gv
 from gradviz import sim
-from gradviz.analysis.curve import MAX_POINTS
+from gradviz.analysis.curve import MAX_POINTS, thinned
 from gradviz.analysis.memory import (
     PURPOSES,
     build_memory,
@@ -259,6 +260,61 @@ def test_every_figure_is_what_the_single_events_add_up_to(seed):
             height = steps.get(t_ns[seq], height)
             heights.append(height)
         assert heights == [level[purpose] for level in levels]
+
+
+@pytest.mark.usefixtures("four_devices")
+@pytest.mark.parametrize("seed", range(6))
+def test_a_part_of_the_time_is_told_as_the_single_events_add_up(seed):
+    with record() as recording:
+        any_program(seed)
+    trace = recording.trace
+    ledger = Ledger(trace)
+    whole = build_memory(trace, trace.tasks)
+    from_ns, until_ns = whole.duration_ns // 3, whole.duration_ns * 2 // 3
+
+    part = build_memory(trace, trace.tasks, from_ns, until_ns)
+
+    after = [one.t_ns - part.origin_ns for one in ledger.events]
+    end = max(seq for seq, when in enumerate(after) if when <= until_ns)
+    before = max(seq for seq, when in enumerate(after) if when <= from_ns)
+    levels = {seq: ledger.at(seq) for seq in range(before, end + 1)}
+    totals = [sum(one.values()) - one["unclaimed"] for one in levels.values()]
+    assert (part.duration_ns, part.from_ns) == (whole.duration_ns, from_ns)
+    assert part.peak.use.total == max(totals)
+    assert from_ns <= part.peak.after_ns <= until_ns
+    for use, seq in ((part.begin, before), (part.end, end)):
+        assert {one: getattr(use, one) for one in PURPOSES} == levels[seq]
+    shown = {
+        when: dict(zip(PURPOSES, sizes, strict=True)) for when, *sizes in part.stack
+    }
+    expected = {max(after[seq], from_ns): level for seq, level in levels.items()}
+    current = None
+    for when, level in expected.items():
+        current = shown.get(when, current)
+        assert current == level
+
+
+def test_a_part_that_begins_after_the_end_is_refused(story):
+    story.begin(0, [], at=0)
+    story.end(0, at=10)
+
+    with pytest.raises(NoSuchMomentError, match="it ends after 10 ns"):
+        build_memory(story.trace(), [0], 11)
+
+
+def test_of_very_many_points_the_highest_and_the_last_of_each_slice_are_told():
+    when = np.arange(10 * MAX_POINTS)
+    heights = np.where(when % 50 == 7, 1_000 + when % 13, when % 3)
+    heights[-1] = 5
+
+    points = thinned(when, heights)
+
+    assert len(points) <= MAX_POINTS
+    assert set(points) <= set(zip(when.tolist(), heights.tolist(), strict=True))
+    for begin in range(0, len(when), 20):  # of each slice
+        own = [height for at, height in points if begin <= at < begin + 20]
+        assert max(own) == max(heights[begin : begin + 20])
+        assert own[-1] == heights[begin + 19]
 
 
 @pytest.mark.usefixtures("four_devices")

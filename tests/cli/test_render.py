@@ -7,6 +7,7 @@ import pytest
 import gradviz as gv
 from gradviz import nn
 from gradviz.render import conversion
+from tests.analysis.conftest import Story
 
 
 def test_a_graph_is_drawn_beside_where_one_stands(trace_path, call, tmp_path) -> None:
@@ -27,7 +28,7 @@ def test_a_timeline_is_drawn_beside_where_one_stands(trace_path, call, tmp_path)
     assert ET.parse(picture).getroot().tag.endswith("svg")
 
 
-@pytest.mark.parametrize("picture", ["graph", "timeline"])
+@pytest.mark.parametrize("picture", ["graph", "timeline", "queues", "memory"])
 def test_a_dash_draws_to_stdout(picture, trace_path, call, tmp_path) -> None:
     result = call("render", picture, trace_path, "-o", "-")
 
@@ -52,7 +53,7 @@ def test_a_page_is_html_and_nothing_else(trace_path, call) -> None:
     assert "html" in result.stderr
 
 
-@pytest.mark.parametrize("picture", ["graph", "timeline"])
+@pytest.mark.parametrize("picture", ["graph", "timeline", "queues", "memory"])
 def test_a_picture_that_exists_is_refused_without_force(
     picture, trace_path, call, tmp_path
 ) -> None:
@@ -138,12 +139,12 @@ def record_chain(path) -> None:
         gv.ones(3, requires_grad=True).sin().cos().exp().sum().backward()
 
 
-@pytest.mark.parametrize("picture", ["graph", "timeline"])
+@pytest.mark.parametrize("picture", ["graph", "timeline", "queues", "memory"])
 def test_quiet_says_nothing(picture, trace_path, call) -> None:
     assert call("render", picture, trace_path, "-q").output == ""
 
 
-@pytest.mark.parametrize("picture", ["graph", "timeline"])
+@pytest.mark.parametrize("picture", ["graph", "timeline", "queues", "memory"])
 @pytest.mark.parametrize("name", ["x.jpeg", "x", "x.gvt"])
 def test_an_unknown_suffix_is_a_usage_error(picture, name, trace_path, call) -> None:
     result = call("render", picture, trace_path, "-o", name)
@@ -220,7 +221,7 @@ def test_one_graph_shows_one_pass(trace_path, call) -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("picture", ["graph", "timeline"])
+@pytest.mark.parametrize("picture", ["graph", "timeline", "queues", "memory"])
 def test_what_a_program_wrote_is_text_in_a_picture(picture, failed_path, call) -> None:
     result = call("render", picture, failed_path, "-o", "-")
 
@@ -306,3 +307,74 @@ def test_what_there_is_not_is_a_usage_error(options, trace_path, call) -> None:
 
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("picture", ["queues", "memory"])
+@pytest.mark.parametrize(("suffix", "begin"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_queues_and_memory_are_drawn_as_the_suffix_says(
+    picture, suffix, begin, trace_path, call, tmp_path
+) -> None:
+    pytest.importorskip("typst")
+
+    result = call("render", picture, trace_path, "-o", f"x.{suffix}")
+
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert f"drew x.{suffix}: the {picture} of 1 pass" in result.stderr
+    assert (tmp_path / f"x.{suffix}").read_bytes().startswith(begin)
+
+
+@pytest.mark.parametrize("picture", ["queues", "memory"])
+def test_several_passes_are_drawn_one_below_the_other(picture, trace_path, call):
+    result = call("render", picture, trace_path, "--task", "all", "-o", "-")
+
+    shown = [*ET.fromstring(result.stdout_bytes).itertext()]
+    assert any("of 2 backward passes" in one for one in shown)
+    assert sum(one.startswith("Backward pass ") for one in shown) == 2
+
+
+@pytest.mark.parametrize("picture", ["queues", "memory"])
+def test_a_part_of_the_time_is_drawn_as_wide_as_it_is_wanted(picture, trace_path, call):
+    options = ("--from", "1us", "--until", "5us", "--width", "500")
+
+    result = call("render", picture, trace_path, *options, "-o", "-")
+
+    root = ET.fromstring(result.stdout_bytes)
+    assert root.get("width") == "500"
+    assert any("1 µs to 5 µs after the begin" in one for one in root.itertext())
+
+
+@pytest.mark.parametrize("picture", ["queues", "memory"])
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--from", "2ms", "--until", "1ms"), "--until is not after --from"),
+        (("--from", "500s"), "there is nothing 500,000,000,000 ns after the begin"),
+        (("--width", "20"), "400"),
+        (("--from", "soon"), "is no time"),
+    ],
+)
+def test_a_part_that_makes_no_sense_is_a_usage_error(
+    picture, options, told, trace_path, call
+) -> None:
+    result = call("render", picture, trace_path, *options)
+
+    assert result.exit_code == 2
+    assert told in result.stderr.splitlines()[-1]
+
+
+def test_of_several_passes_those_that_end_before_are_left_out_and_told(call, tmp_path):
+    story = Story()
+    node = story.node(0)
+    for task, took in ((0, 10), (1, 500)):
+        story.begin(task, [node], at=1_000 * task)
+        story.push(task, node, at=1_000 * task + 1)
+        story.pop(task, node, at=1_000 * task + 2)
+        story.end(task, at=1_000 * task + took)
+    (tmp_path / "two.gvt").write_bytes(story.contents())
+
+    result = call(
+        "render", "queues", "two.gvt", "--task", "all", "--from", "100ns", "-o", "-"
+    )
+
+    assert "1 pass that ended before is not drawn" in result.stderr
+    assert "Ready queues of backward pass 1" in result.stdout

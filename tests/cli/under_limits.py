@@ -61,6 +61,8 @@ COMMANDS = (
     ("render", "timeline", "-o", "-", "--task", "all"),
     ("render", "timeline", "-o", "-", "--step", "all"),
     ("render", "report", "-o", "-", "--task", "all"),
+    ("render", "queues", "-o", "-", "--task", "all"),
+    ("render", "memory", "-o", "-", "--task", "all"),
     ("check",),
     ("check", "--json"),
     ("check", "--advice"),
@@ -134,7 +136,13 @@ def _become(command: tuple[str, ...], path: Path, out: int, err: int) -> None:
 def main() -> None:
     for name in VIEWS:
         importlib.import_module(f"gradviz.cli.{name}")
-    for name in ("render_graph", "render_timeline", "main"):
+    for name in (
+        "render_graph",
+        "render_timeline",
+        "render_queues",
+        "render_memory",
+        "main",
+    ):
         importlib.import_module(f"gradviz.cli.{name}")
     for number, path in enumerate(map(Path, sys.argv[1:])):
         for command in commands_for(number):

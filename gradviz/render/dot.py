@@ -141,19 +141,32 @@ def _weights(scene: Scene) -> Iterable[str | None]:
 
 
 def _add_clusters(picture: graphviz.Digraph, scene: Scene) -> None:
-    """The frames, as clusters."""
-    for index, frame in enumerate(scene.frames):
+    """The frames, as clusters, in each other as those are."""
+    frames = sorted(scene.frames, key=lambda one: len(one.members))
+    parts: list[list[int]] = []
+    outermost: dict[int, int] = {}
+    for number, frame in enumerate(frames):
+        inside = {outermost[one] for one in frame.members if one in outermost}
+        parts.append(sorted(inside))
+        outermost |= dict.fromkeys(frame.members, number)
+
+    def add(within: graphviz.Digraph, number: int) -> None:
         attributes = {
-            "label": label(frame.label, end=LEFT),
+            "label": label(frames[number].label, end=LEFT),
             "fontsize": f"{style.SMALL_SIZE:g}",
             "fontcolor": style.FAINT_INK,
             "color": style.FAINT_LINE,
             "bgcolor": style.PANEL,
             "style": "rounded",
         }
-        with picture.subgraph(name=f"cluster_{index}", graph_attr=attributes) as part:
-            for member in frame.members:
-                part.node(f"n{member}")
+        with within.subgraph(name=f"cluster_{number}", graph_attr=attributes) as one:
+            for part in parts[number]:
+                add(one, part)
+            for member in frames[number].members:
+                one.node(f"n{member}")
+
+    for number in sorted(set(outermost.values())):
+        add(picture, number)
 
 
 def _box(box: Box) -> dict[str, str]:

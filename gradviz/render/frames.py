@@ -1,20 +1,30 @@
 """Frames around the nodes that one part of a model made.
 
-A frame is drawn where it holds its own boxes and no others. ``dot`` keeps them together
-if it is asked to; our own layout does not, so there some frames are left out.
+Frames are drawn around a picture that was laid out without them, since those that have
+a say in it push it apart. One is left out where it would hold the box of a stranger.
 """
 
+import itertools
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gradviz.render.layout import BoxLayout, Point
 from gradviz.render.scene import Box, ModuleFrame, Scene
 from gradviz.render.style import SMALL_SIZE
+from gradviz.render.text import width
 
 #: Between a frame and its boxes.
 PADDING: Final = 7.0
 #: The room of its label, above the boxes.
 LABEL_HEIGHT: Final = SMALL_SIZE + 6.0
+#: Between a frame and the boxes above and below it.
+CLEARANCE: Final = 5.0
+#: By how much dot's curves may miss the boxes that they lead to.
+TOLERANCE: Final = 0.5
 
 
 class Rectangle(NamedTuple):
@@ -35,24 +45,156 @@ class Rectangle(NamedTuple):
         )
 
 
+def with_room(scene: Scene, layout: BoxLayout) -> BoxLayout:
+    """A layout with the room that its frames need, where they begin and end.
+
+    Layers are moved down, and nothing is moved to the side: frames make no picture
+    wider. Where several begin at one layer, because they lie in each other, they need
+    room for the label of each.
+    """
+    boxes = _rectangles(scene, layout)
+    ends, sizes = _gaps(boxes)
+    tops, bottoms = [0.0] * (len(ends) + 1), [0.0] * (len(ends) + 1)
+    above: dict[int, tuple[int, int]] = {}
+    below: dict[int, tuple[int, int]] = {}
+    for frame in sorted(scene.frames, key=lambda one: len(one.members)):
+        place = _surrounding([boxes[member] for member in frame.members], 0.0, 0.0)
+        first = bisect_right(ends, place.top + TOLERANCE) - 1
+        last = bisect_right(ends, place.bottom)
+        begun = _level(above, frame.members, first)
+        ended = _level(below, frame.members, last)
+        tops[first] = max(tops[first], begun * (PADDING + LABEL_HEIGHT))
+        bottoms[last] = max(bottoms[last], ended * PADDING)
+    more = [
+        max(top + bottom - size + CLEARANCE, 0.0) if top or bottom else 0.0
+        for top, bottom, size in zip(tops, bottoms, [*sizes, 0.0], strict=True)
+    ]
+    moved = [0.0, *itertools.accumulate(more)]
+
+    def down(point: Point) -> Point:
+        x, y = point
+        return x, y + moved[bisect_right(ends, y + TOLERANCE)]
+
+    return layout._replace(
+        centres=tuple(
+            (x, y + down((x, box.top))[1] - box.top)
+            for (x, y), box in zip(layout.centres, boxes, strict=True)
+        ),
+        routes=tuple(tuple(map(down, route)) for route in layout.routes),
+        height=layout.height + moved[-1],
+    )
+
+
 def place_frames(
     scene: Scene, layout: BoxLayout
 ) -> list[tuple[ModuleFrame, Rectangle]]:
-    """The frames that can be drawn, and where."""
-    boxes = [
+    """The frames that can be drawn, and where: those outside before those inside.
+
+    A frame lies around its boxes and the frames of its parts. One in another is called
+    by what its name has more.
+    """
+    if not scene.frames:
+        return []
+    boxes = _rectangles(scene, layout)
+    corners = np.array(boxes)
+    placed: list[tuple[ModuleFrame, Rectangle]] = []
+    inner: dict[int, int] = {}
+    inside_first = sorted(scene.frames, key=lambda one: -len(one.members))[::-1]
+    for frame in inside_first:
+        parts = {inner[member] for member in frame.members if member in inner}
+        alone = [boxes[member] for member in frame.members if member not in inner]
+        place = _surrounding([*alone, *(placed[part][1] for part in parts)])
+        others = np.array([one for _, one in placed]).reshape(-1, 4)
+        met_boxes = np.flatnonzero(_meet(place, corners)).tolist()
+        met_frames = np.flatnonzero(_meet(place, others)).tolist()
+        own = set(frame.members)
+        if own.issuperset(met_boxes) and all(
+            own.issuperset(placed[other][0].members) for other in met_frames
+        ):
+            inner |= dict.fromkeys(frame.members, len(placed))
+            placed.append((frame, place))
+    return _named(placed[::-1])
+
+
+def label_lefts(
+    placed: Sequence[tuple[ModuleFrame, Rectangle]], layout: BoxLayout
+) -> list[float]:
+    """Where the label of each frame begins: left, or right if edges pass there."""
+    curves = np.array(
+        [
+            (min(x), min(y), max(x), max(y))
+            for route in layout.routes
+            for at in range(0, len(route) - 1, 3)
+            for x, y in [zip(*route[at : at + 4], strict=True)]
+        ]
+    ).reshape(-1, 4)
+    lefts = []
+    for frame, place in placed:
+        wide = width(frame.label, SMALL_SIZE)
+        left, right = place.left + PADDING, place.right - PADDING - wide
+        top = place.top + LABEL_HEIGHT
+        passed = [
+            _meet(Rectangle(at, place.top, at + wide, top), curves).any()
+            for at in (left, right)
+        ]
+        lefts.append(right if passed == [True, False] and right > left else left)
+    return lefts
+
+
+def _named(
+    placed: list[tuple[ModuleFrame, Rectangle]],
+) -> list[tuple[ModuleFrame, Rectangle]]:
+    """The same, each called by what it adds to the name of the frame that it is in."""
+    around: dict[int, str] = {}
+    named = []
+    for frame, place in placed:
+        outer = around.get(frame.members[0])
+        if frame.label == outer:  # what is left of a part between its own parts
+            continue
+        label = frame.label if outer is None else frame.label.removeprefix(f"{outer}.")
+        named.append((frame._replace(label=label), place))
+        around |= dict.fromkeys(frame.members, frame.label)
+    return named
+
+
+def _level(levels: dict[int, tuple[int, int]], members: Sequence[int], at: int) -> int:
+    """How many frames of these members end at gap `at`, one more included."""
+    inner = (levels[member] for member in members if member in levels)
+    level = 1 + max((number for gap, number in inner if gap == at), default=0)
+    levels |= dict.fromkeys(members, (at, level))
+    return level
+
+
+def _gaps(boxes: Sequence[Rectangle]) -> tuple[list[float], list[float]]:
+    """Where, from top to bottom, gaps across the whole picture end, and how high.
+
+    The first one is above everything, and has no height.
+    """
+    ends, sizes = [], []
+    lowest = None
+    for box in sorted(boxes, key=lambda one: one.top):
+        if lowest is None or box.top > lowest:
+            ends.append(box.top)
+            sizes.append(0.0 if lowest is None else box.top - lowest)
+        lowest = max(lowest or box.bottom, box.bottom)
+    return ends, sizes
+
+
+def _meet(place: Rectangle, others: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which of `others` have more than an edge in common with `place`."""
+    return (
+        (place.left < others[:, 2])
+        & (others[:, 0] < place.right)
+        & (place.top < others[:, 3])
+        & (others[:, 1] < place.bottom)
+    )
+
+
+def _rectangles(scene: Scene, layout: BoxLayout) -> list[Rectangle]:
+    return [
         _around(box, centre)
         for box, centre in zip(scene.boxes, layout.centres, strict=True)
     ]
-    placed: list[tuple[ModuleFrame, Rectangle]] = []
-    for frame in scene.frames:
-        own = set(frame.members)
-        place = _surrounding([boxes[member] for member in frame.members])
-        strangers = (box for index, box in enumerate(boxes) if index not in own)
-        if not any(map(place.meets, strangers)) and not any(
-            place.meets(other) for _, other in placed
-        ):
-            placed.append((frame, place))
-    return placed
 
 
 def _around(box: Box, centre: Point) -> Rectangle:
@@ -61,10 +203,14 @@ def _around(box: Box, centre: Point) -> Rectangle:
     return Rectangle(x - wide, y - high, x + wide, y + high)
 
 
-def _surrounding(boxes: Sequence[Rectangle]) -> Rectangle:
+def _surrounding(
+    boxes: Sequence[Rectangle],
+    padding: float = PADDING,
+    label_height: float = LABEL_HEIGHT,
+) -> Rectangle:
     return Rectangle(
-        min(box.left for box in boxes) - PADDING,
-        min(box.top for box in boxes) - PADDING - LABEL_HEIGHT,
-        max(box.right for box in boxes) + PADDING,
-        max(box.bottom for box in boxes) + PADDING,
+        min(box.left for box in boxes) - padding,
+        min(box.top for box in boxes) - padding - label_height,
+        max(box.right for box in boxes) + padding,
+        max(box.bottom for box in boxes) + padding,
     )

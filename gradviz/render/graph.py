@@ -15,6 +15,7 @@ from gradviz.render.conversion import (
     png_size,
 )
 from gradviz.render.dot import digraph, parse_plain, skeleton
+from gradviz.render.frames import with_room
 from gradviz.render.layout import FIRST_SCREEN, BoxLayout, place
 from gradviz.render.scene import Scene, build_scene
 from gradviz.render.svg import page_size, svg
@@ -78,6 +79,7 @@ def render_graph(
             digraph(scene).source.encode(), "none", "DOT text has no layout"
         )
     layout, used, note = _layout(scene, engine, timeout_s)
+    layout = with_room(scene, layout)
     page = page_size(scene, layout)
     scale = _scale(page, format, fit)
     notes = [note]

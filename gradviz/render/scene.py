@@ -41,6 +41,8 @@ from gradviz.render.tooltip import tooltip, which
 #: Pictures of more nodes are for an overview.
 MAX_DETAILED: Final = 3_000
 PADDING: Final = 9.0
+#: Parts of models that lie deeper have no frames of their own.
+MAX_DEPTH: Final = 8
 #: Longer errors are cut; all of one is in the tooltip.
 MAX_ERROR: Final = 72
 #: Longer names of files lose their begin.
@@ -167,12 +169,22 @@ def build_scene(graph: Graph, colour_by: ColourBy = "auto") -> Scene:
         ),
         scale=colours.scale,
         is_detailed=is_detailed,
-        frames=tuple(
-            _frame(nodes, stretch, place_of)
-            for stretch in (stretches(graph) if is_detailed else ())
-        ),
+        frames=_frames(graph, place_of) if is_detailed else (),
         notes=_notes(graph),
     )
+
+
+def _frames(graph: Graph, place_of: Mapping[int, int]) -> tuple[ModuleFrame, ...]:
+    """Of the parts of models, their parts and so on; the same boxes have one frame."""
+    deepest = max((node.module.count(".") for node in graph.nodes), default=0)
+    found = {}
+    deepest = min(deepest, MAX_DEPTH)
+    for depth in range(min(deepest, 1), deepest + 1):  # a model as a whole has none
+        for stretch in stretches(graph, depth):
+            frame = _frame(graph.nodes, stretch, place_of)
+            if frame.members:
+                found[frame.members] = frame
+    return tuple(found.values())
 
 
 def _frame(

@@ -5,7 +5,7 @@ from typing import Final
 
 from gradviz.render import style
 from gradviz.render.chips import CHIP_GAP, CHIP_HEIGHT, Chip, chips_size
-from gradviz.render.frames import LABEL_HEIGHT, Rectangle, place_frames
+from gradviz.render.frames import LABEL_HEIGHT, Rectangle, label_lefts, place_frames
 from gradviz.render.layout import BoxLayout, Point
 from gradviz.render.markup import document, element, escape, group, number
 from gradviz.render.scene import Box, LegendEntry, ModuleFrame, Scene
@@ -76,7 +76,12 @@ def svg(scene: Scene, layout: BoxLayout, scale: float = 1.0) -> bytes:
             for at, route in enumerate(layout.routes)
         ),
         "</g>",
-        *(_frame_label(frame, place) for frame, place in frames),
+        *(
+            _frame_label(frame, left, place)
+            for left, (frame, place) in zip(
+                label_lefts(frames, layout), frames, strict=True
+            )
+        ),
         *(
             draw(box, looks, *centre)
             for box, centre in zip(scene.boxes, layout.centres, strict=True)
@@ -119,13 +124,13 @@ def _frame_border(place: Rectangle) -> str:
     )
 
 
-def _frame_label(frame: ModuleFrame, place: Rectangle) -> str:
+def _frame_label(frame: ModuleFrame, left: float, place: Rectangle) -> str:
     """What a frame is called, legible where an edge passes behind it."""
     return element(
         "text",
         frame.label,
         class_="small faint",
-        x=place.left + 8,
+        x=left,
         y=place.top + LABEL_HEIGHT,
         stroke=style.PANEL,
         stroke_width=4,

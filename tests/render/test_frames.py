@@ -1,3 +1,4 @@
+import itertools
 import re
 import xml.etree.ElementTree as ET
 
@@ -5,10 +6,17 @@ import msgspec
 import pytest
 
 from gradviz.render.dot import digraph, skeleton
-from gradviz.render.frames import PADDING, place_frames
-from gradviz.render.layout import BoxLayout
+from gradviz.render.frames import (
+    LABEL_HEIGHT,
+    PADDING,
+    label_lefts,
+    place_frames,
+    with_room,
+)
+from gradviz.render.layout import BoxLayout, place
 from gradviz.render.scene import build_scene
 from gradviz.render.svg import svg
+from tests.render.svg_geometry import faults, read_drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -18,8 +26,8 @@ def model(make_graph, make_node):
     """Two stretches of two nodes in a column, and a node between them."""
     modules = ("head", "head", "", "body.0", "body.0", "")
     nodes = tuple(
-        make_node(place, id=100 - place, module=module)
-        for place, module in enumerate(modules)
+        make_node(index, id=100 - index, module=module)
+        for index, module in enumerate(modules)
     )
     return make_graph(6, [(i, i + 1) for i in range(5)], nodes=nodes)
 
@@ -39,7 +47,7 @@ COLUMN = [(row, 0) for row in range(6)]
 def test_a_frame_lies_around_its_boxes(model):
     scene = build_scene(model)
 
-    ((frame, place), _) = place_frames(scene, layout(scene, *COLUMN))
+    (_, (frame, place)) = place_frames(scene, layout(scene, *COLUMN))
 
     box = scene.boxes[0]
     assert frame.label == "head"
@@ -56,6 +64,92 @@ def test_a_frame_that_would_hold_a_strangers_box_is_left_out(model):
     found = place_frames(scene, layout(scene, *places))
 
     assert [frame.label for frame, _ in found] == ["body.0"]
+
+
+@pytest.fixture
+def nested(make_graph, make_node):
+    """A column: a loss, then a block of a norm and a perceptron of two layers."""
+    modules = ("", "net.block.mlp.1", "net.block.mlp.1", "net.block.mlp.0")
+    modules = (*modules, "net.block.mlp.0", "net.block.norm", "net.block.norm", "")
+    nodes = tuple(
+        make_node(index, id=100 - index, module=module)
+        for index, module in enumerate(modules)
+    )
+    return make_graph(8, [(i, i + 1) for i in range(7)], nodes=nodes)
+
+
+def drawn_in_a_column(graph):
+    scene = build_scene(graph)
+    sizes = [(box.width, box.height) for box in scene.boxes]
+    return scene, with_room(scene, place(sizes, scene.edges))
+
+
+def test_frames_of_parts_lie_in_those_of_what_they_are_parts_of(nested):
+    frames = place_frames(*drawn_in_a_column(nested))
+
+    labels = [frame.label for frame, _ in frames]
+    assert labels[:2] == ["net.block", "mlp"]
+    assert sorted(labels[2:]) == ["0", "1", "norm"]
+    outer = frames[0][1]
+    for _, inner in frames[1:]:
+        assert outer.left < inner.left < inner.right < outer.right
+        assert outer.top < inner.top < inner.bottom < outer.bottom
+
+
+def test_there_is_room_for_the_labels_of_all_frames_that_begin_at_one_box(nested):
+    scene, layout = drawn_in_a_column(nested)
+
+    frames = dict(place_frames(scene, layout))
+
+    drawing = read_drawing(svg(scene, layout))
+    assert len(frames) == len(drawing.frames) == 5
+    assert faults(drawing) == []
+    tops = sorted(place.top for place in frames.values())[:3]
+    assert all(b - a >= LABEL_HEIGHT for a, b in itertools.pairwise(tops))
+    first = layout.centres[0][1] + scene.boxes[0].height / 2
+    assert first < tops[0]
+
+
+def test_room_for_frames_makes_no_picture_wider(nested):
+    scene = build_scene(nested)
+    before = place([(box.width, box.height) for box in scene.boxes], scene.edges)
+
+    after = with_room(scene, before)
+
+    assert after.width == before.width
+    assert [x for x, _ in after.centres] == [x for x, _ in before.centres]
+    assert after.height > before.height
+
+
+def test_edges_still_begin_and_end_at_their_boxes_when_frames_got_room(nested):
+    scene, layout = drawn_in_a_column(nested)
+
+    for (producer, consumer), route in zip(scene.edges, layout.routes, strict=True):
+        bottom = layout.centres[producer][1] + scene.boxes[producer].height / 2
+        top = layout.centres[consumer][1] - scene.boxes[consumer].height / 2
+        assert (route[0][1], route[-1][1]) == pytest.approx((bottom, top))
+
+
+def test_a_label_stands_at_the_right_where_an_edge_passes_at_the_left(nested):
+    scene, layout = drawn_in_a_column(nested)
+    frames = place_frames(scene, layout)
+    _, outer = frames[0]
+    y = outer.top + 5
+    points = tuple((outer.left + x, y) for x in (0, 10, 20, 30))
+    passed = layout._replace(routes=(*layout.routes, points))
+
+    lefts = label_lefts(frames, passed)
+
+    assert label_lefts(frames, layout)[0] == outer.left + PADDING
+    assert outer.left + PADDING < lefts[0] < outer.right - PADDING
+    assert lefts[1:] == label_lefts(frames, layout)[1:]
+
+
+def test_a_picture_without_frames_needs_no_room(step):
+    scene = build_scene(step)
+    before = place([(box.width, box.height) for box in scene.boxes], scene.edges)
+
+    assert with_room(scene, before) == before
 
 
 def test_a_graph_of_no_model_has_no_frames(step):
@@ -79,7 +173,7 @@ def test_the_picture_shows_frames_behind_everything_and_labels_above_the_edges(m
     rect, edges, text = f"{SVG}rect", f"{SVG}g", f"{SVG}text"
     assert [one.tag for one in drawing][:5] == [rect, rect, edges, text, text]
     assert drawing[2].get("class") == "edges"
-    assert [one.text for one in drawing.findall(f"{SVG}text")] == ["head", "body.0"]
+    assert [one.text for one in drawing.findall(f"{SVG}text")] == ["body.0", "head"]
 
 
 def test_dot_keeps_the_nodes_of_a_part_together(model):
@@ -91,6 +185,31 @@ def test_dot_keeps_the_nodes_of_a_part_together(model):
     members = [re.findall(r"\bn\d\b", cluster) for cluster in clusters]
     assert members == [["n0", "n1"], ["n3", "n4", "n5"]]  # the leaf is its own
     assert 'label="body.0\\l"' in source
+
+
+def test_clusters_of_parts_lie_in_those_of_what_they_are_parts_of(nested):
+    source = digraph(build_scene(nested)).source
+
+    open_, depth = [], {}
+    for line in map(str.strip, source.splitlines()):
+        if line.startswith("subgraph"):
+            open_.append(line)
+        elif line == "}" and open_:
+            open_.pop()
+        elif found := re.fullmatch(r'graph .*label="(.*?)\\l".*', line):
+            depth[found[1]] = len(open_)
+    assert depth["net.block"] == 1
+    assert depth["net.block.mlp"] == depth["net.block.norm"] == 2
+    assert depth["net.block.mlp.0"] == depth["net.block.mlp.1"] == 3
+
+
+def test_a_name_of_very_many_parts_does_not_take_long(make_graph, make_node):
+    module = "a." * 20_000
+    nodes = tuple(make_node(index, module=module) for index in range(3))
+
+    frames = build_scene(make_graph(3, [(0, 1), (1, 2)], nodes=nodes)).frames
+
+    assert len(frames) == 1
 
 
 def test_frames_do_not_push_the_layout_of_dot_apart(model):
@@ -110,8 +229,8 @@ def test_a_hostile_name_of_a_part_stays_text(model, hostile):
 
 def test_a_frame_says_how_often_what_is_in_it_repeats(make_graph, make_node):
     nodes = tuple(
-        make_node(place, id=100 - place, module="cell", repeats=20)
-        for place in range(2)
+        make_node(index, id=100 - index, module="cell", repeats=20)
+        for index in range(2)
     )
 
     (frame,) = build_scene(make_graph(2, [(0, 1)], nodes=nodes)).frames

@@ -6,6 +6,7 @@ import pytest
 
 from gradviz.render import graphviz
 from gradviz.render.dot import parse_plain, skeleton
+from gradviz.render.frames import with_room
 from gradviz.render.layout import BoxLayout, place
 from gradviz.render.scene import Scene, build_scene
 from gradviz.render.svg import svg
@@ -39,8 +40,9 @@ def dots_layout(model: str) -> BoxLayout:
 @pytest.mark.parametrize("model", MODELS)
 def test_nothing_overlaps_and_no_edge_runs_through_a_box(model):
     scene = scene_of(model)
+    layout = with_room(scene, our_layout(model))
 
-    drawing = read_drawing(svg(scene, our_layout(model)))
+    drawing = read_drawing(svg(scene, layout))
 
     assert faults(drawing) == []
     assert len(drawing.boxes) == len(scene.boxes)

@@ -4,7 +4,9 @@ Gradients flow from a producer to a consumer: the edges point the way of the bac
 pass, from the roots to the leaves.
 """
 
+import bisect
 import math
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Final
 
@@ -18,7 +20,7 @@ from gradviz.analysis.executions import (
     definition,
     execution_columns,
 )
-from gradviz.analysis.passes import passes
+from gradviz.analysis.passes import Pass, passes
 from gradviz.analysis.processor_waits import processor_waits
 from gradviz.analysis.shapes import medians_like
 from gradviz.trace.model import InputDefinition, NodeDefinition, Trace
@@ -33,6 +35,9 @@ MAX_SIMPLIFIED: Final = 100_000
 
 #: The nodes at which gradients end.
 LEAF: Final = "AccumulateGrad"
+
+#: A node that called more passes names the first.
+MAX_CALLS: Final = 8
 
 #: A node with more inputs is shown with so many.
 MAX_INPUTS: Final = 64
@@ -70,6 +75,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         repeats: How often what it stands for comes one after the other; 1 if once.
         saved_bytes: How large the tensors are that it kept for the backward pass; of
             several nodes that of the first.
+        calls: The backward passes that it called while it ran, the first ones.
         is_critical: Whether it is on the critical path, as far as that was looked for;
             see `gradviz.analysis.neighbourhood.mark_critical`.
         slack_ns: How much longer it could have run without making the pass longer;
@@ -106,6 +112,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     leaves: tuple["GraphNode", ...] = ()
     repeats: int = 1
     saved_bytes: int = 0
+    calls: tuple[int, ...] = ()
     is_critical: bool = False
     slack_ns: int | None = None
     thread_time_ns: int | None = None
@@ -198,6 +205,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
     duration_ns: int | None = None
     omitted_edges: int = 0
     containers: frozenset[str] = frozenset()
+    is_finished: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -218,6 +226,8 @@ def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
     lost = processor_waits(trace, columns).tolist()
     lost_ns = dict(zip(columns.node.tolist(), lost, strict=True))
     saved = _saved_bytes(trace)
+    every = passes(trace)
+    calls = _calls(every, task, runs.values())
     order = {node: index for index, node in enumerate(runs)}
     origin = min((run.start_ns for run in runs.values()), default=0)
     nodes: list[GraphNode] = []
@@ -240,13 +250,14 @@ def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
             edges.append(GraphEdge(index, position[consumer], input_nr))
         made = _node(node, order.get(id_), runs.get(id_), origin, num_omitted)
         known = usual.get(id_)
-        if known is not None or id_ in saved or id_ in lost_ns:
+        if id_ in lost_ns or id_ in saved:
             made = msgspec.structs.replace(
                 made,
                 processor_wait_ns=lost_ns.get(id_, 0),
                 num_alike=known.passes if known else 0,
                 usual_ns=known.took_ns if known and known.passes else None,
                 saved_bytes=saved.get(id_, 0),
+                calls=calls.get(id_, ()),
             )
         nodes.append(made)
     return Graph(
@@ -254,12 +265,32 @@ def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
         nodes=tuple(nodes),
         edges=tuple(edges),
         omitted=max(len(columns.node) - max_nodes, 0),
-        duration_ns=next(
-            (one.duration_ns for one in passes(trace) if one.task == task), None
-        ),
+        duration_ns=next((one.duration_ns for one in every if one.task == task), None),
         omitted_edges=sum(node.omitted_edges for node in nodes),
         containers=_containers(trace, {node.module for node in nodes}),
+        is_finished=trace.losses.is_complete
+        and any(one.task == task and one.status == "completed" for one in every),
     )
+
+
+def _calls(
+    every: Iterable[Pass], task: int, runs: Iterable[Execution]
+) -> dict[int, tuple[int, ...]]:
+    """Of each node that called passes while it ran, the first of them."""
+    by_thread: dict[int, list[Execution]] = defaultdict(list)
+    for run in runs:  # in the order in which they began
+        by_thread[run.thread].append(run)
+    called: dict[int, tuple[int, ...]] = {}
+    for one in every:
+        if one.parent != task:
+            continue
+        mine = by_thread[one.thread]
+        at = bisect.bisect(mine, one.begin_ns, key=lambda run: run.start_ns) - 1
+        if at < 0 or (mine[at].end_ns or one.begin_ns) < one.begin_ns:
+            continue
+        known = called.get(mine[at].node, ())
+        called[mine[at].node] = (*known, one.task)[:MAX_CALLS]
+    return called
 
 
 def _containers(trace: Trace, paths: Iterable[str]) -> frozenset[str]:

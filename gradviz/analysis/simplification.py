@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from gradviz.analysis.executions import NodeStatus
-from gradviz.analysis.graph import LEAF, Graph, GraphEdge, GraphNode
+from gradviz.analysis.graph import LEAF, MAX_CALLS, Graph, GraphEdge, GraphNode
 from gradviz.analysis.ranks import longest_path_ranks
 
 #: A leaf whose users lie at most this many ranks apart is drawn once.
@@ -239,6 +239,7 @@ def as_one(
         repeats=repeats,
         error=next((node.error for node in nodes if node.error), ""),
         omitted_edges=sum(node.omitted_edges for node in nodes),
+        calls=tuple(one for node in nodes for one in node.calls)[:MAX_CALLS],
         is_critical=any(node.is_critical for node in nodes),
         slack_ns=_least(node.slack_ns for node in nodes),
         parameters=parameters,

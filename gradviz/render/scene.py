@@ -36,7 +36,7 @@ from gradviz.render.text import (
     shorten_front,
     width,
 )
-from gradviz.render.tooltip import tooltip, which
+from gradviz.render.tooltip import calls, tooltip, which
 
 #: Pictures of more nodes are for an overview.
 MAX_DETAILED: Final = 3_000
@@ -165,7 +165,7 @@ def build_scene(graph: Graph, colour_by: ColourBy = "auto") -> Scene:
         bold=frozenset(at for at, edge in enumerate(ways) if edge in critical),
         legend=(
             *(LegendEntry(text, colour, colour) for text, colour in colours.legend),
-            *_marks(nodes),
+            *_marks(graph),
         ),
         scale=colours.scale,
         is_detailed=is_detailed,
@@ -278,20 +278,29 @@ def _details(node: GraphNode, colours: Colouring) -> str:
     is_line_told = node.name != LEAF and not node.is_part
     if node.location and not colours.scale and is_line_told:
         parts.append(clean(place(node.location, MAX_PLACE)))
+    parts += _of_several(node, shows_time=not colours.scale)
+    return " · ".join([*parts, *_particulars(node)])
+
+
+def _particulars(node: GraphNode) -> list[str]:
+    """What few nodes have."""
+    parts = []
     if node.copies > 1:
         parts.append(f"{TIMES}{node.copies}")
-    if node.members:
-        parts += _of_several(node, shows_time=not colours.scale)
+    if node.calls:
+        parts.append(calls(node))
     if node.slack_ns is not None and not node.is_critical:
         parts.append(f"slack {duration(node.slack_ns)}")
     if node.omitted_edges:
         parts.append(f"{count(node.omitted_edges, 'edge')} left out")
-    return " · ".join(parts)
+    return parts
 
 
 def _of_several(node: GraphNode, *, shows_time: bool) -> list[str]:
     """How many nodes and parameters a box stands for, and how long they took."""
-    parts = []
+    parts: list[str] = []
+    if not node.members:
+        return parts
     if node.is_part:
         parts.append(count(node.num_nodes, "node"))
     if num_parameters := node.num_parameters:
@@ -332,8 +341,9 @@ def _notes(graph: Graph) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _marks(nodes: Sequence[GraphNode]) -> tuple[LegendEntry, ...]:
+def _marks(graph: Graph) -> tuple[LegendEntry, ...]:
     """The legend of what is special, if anything is."""
+    nodes = graph.nodes
     marks = []
     statuses = {node.status for node in nodes}
     if "failed" in statuses:
@@ -353,5 +363,6 @@ def _marks(nodes: Sequence[GraphNode]) -> tuple[LegendEntry, ...]:
         node.status is None and node.saved_by is None and not node.is_predicted
         for node in nodes
     ):
-        marks.append(LegendEntry("did not run", style.LINE, style.BACKGROUND, "dashed"))
+        why = "not needed" if graph.is_finished else "did not run"
+        marks.append(LegendEntry(why, style.LINE, style.BACKGROUND, "dashed"))
     return tuple(marks)

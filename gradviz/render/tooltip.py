@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gradviz.analysis.graph import GraphNode
+from gradviz.analysis.graph import MAX_CALLS, GraphNode
 from gradviz.render.text import MAX_TITLE, clean, count, duration, shape, shorten
 from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.model import InputDefinition
@@ -33,6 +33,23 @@ def which(node: GraphNode) -> str:
     if node.omitted_edges:
         text += f", {count(node.omitted_edges, 'edge')} left out"
     return text
+
+
+def _for_others(node: GraphNode) -> list[str]:
+    """What it meant for other passes, and for how long its own took."""
+    lines = [f"{calls(node)}, which --task draws"] if node.calls else []
+    if node.is_critical:
+        lines.append("on the critical path")
+    elif node.slack_ns is not None:
+        lines.append(f"could have run {duration(node.slack_ns)} longer")
+    return lines
+
+
+def calls(node: GraphNode) -> str:
+    """The passes that it called: ``called pass 9``, ``called passes 9, 10``."""
+    more = ", …" if len(node.calls) == MAX_CALLS else ""
+    noun = "pass" if len(node.calls) == 1 else "passes"
+    return f"called {noun} {', '.join(map(str, node.calls))}{more}"
 
 
 def _origin(node: GraphNode) -> list[str]:
@@ -103,10 +120,7 @@ def _run(node: GraphNode) -> list[str]:
             f"usually {duration(node.usual_ns)}, median of "
             f"{count(node.num_alike, 'pass')} of this shape"
         )
-    if node.is_critical:
-        lines.append("on the critical path")
-    elif node.slack_ns is not None:
-        lines.append(f"could have run {duration(node.slack_ns)} longer")
+    lines += _for_others(node)
     if node.waited_ns is not None:
         lines.append(f"queued for {duration(node.waited_ns)}")
     if node.status in {"failed", "unfinished"}:

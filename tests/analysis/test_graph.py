@@ -107,3 +107,34 @@ def test_a_graph_has_as_many_nodes_as_are_wanted_and_counts_the_rest(pair):
 
     assert [node.id for node in first.nodes] == [whole.nodes[0].id]
     assert first.omitted == 1
+
+
+def test_a_node_knows_the_passes_that_it_called(story):
+    inner, other = story.node(1, name="Inner"), story.node(2, name="Inner")
+    outer = story.node(3, other)
+    story.begin(0, [outer, other], at=0)
+    story.push(0, outer, at=1)
+    story.pop(0, outer, at=2)
+    story.start(0, outer, at=10)
+    for task, at in ((1, 20), (2, 40)):
+        story.begin(task, [inner], at=at, parent=0)
+        story.take(task, inner, at=(at + 1, at + 2, at + 3), until=at + 10)
+        story.end(task, at=at + 11)
+    story.complete(0, outer, at=90)
+    story.take(0, other, at=(91, 92, 93), until=95)
+    story.end(0, at=99)
+    trace = story.trace()
+
+    assert [node.calls for node in build_graph(trace, 0).nodes] == [(1, 2), ()]
+    assert [node.calls for node in build_graph(trace, 1).nodes] == [()]
+
+
+def test_a_pass_is_finished_if_it_completed(story, pair):
+    root = story.node(11, None)
+    story.begin(8, [root], at=200)
+    story.take(8, root, at=(201, 202, 203))
+    story.fail(8, root, "ValueError: no", at=210)
+    trace = story.trace()
+
+    assert build_graph(trace, 7).is_finished
+    assert not build_graph(trace, 8).is_finished

@@ -276,3 +276,21 @@ def test_of_an_error_the_first_line_stands_under_the_node(make_graph, make_node)
     picture = drawn(make_graph(1, [], nodes=(failed,)))
 
     assert "ValueError: no" in texts(picture)
+
+
+@pytest.mark.parametrize(
+    ("is_finished", "told"), [(True, "not needed"), (False, "did not run")]
+)
+def test_what_did_not_run_was_not_needed_if_the_pass_is_finished(
+    is_finished, told, make_graph, make_node
+):
+    nodes = (make_node(0), make_node(1, status=None, order=None))
+    graph = make_graph(2, [(0, 1)], nodes=nodes, is_finished=is_finished)
+
+    assert told in texts(drawn(graph))
+
+
+def test_a_box_names_the_passes_that_its_node_called(make_graph, make_node):
+    picture = drawn(make_graph(1, [], nodes=(make_node(0, calls=(5, 6)),)))
+
+    assert texts(picture)[-1].endswith("called passes 5, 6")

@@ -191,9 +191,11 @@ function tabs(store: Store, panels: Record<PanelName, Panel>): HTMLElement {
       panels[name].whole.classList.toggle("chosen", isChosen);
       made[at].setAttribute("aria-selected", String(isChosen));
       made[at].tabIndex = isChosen ? 0 : -1;
+      if (isChosen) made[at].scrollIntoView({ inline: "nearest", block: "nearest" });
     });
   }
   store.subscribe(choose, "panel");
   choose();
+  requestAnimationFrame(choose); // now that it has a place, the tab can be scrolled to
   return bar;
 }

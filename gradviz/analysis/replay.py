@@ -25,6 +25,9 @@ from gradviz.trace.table import Column
 SCHEMA: Final = "gradviz.replay"
 VERSION: Final = 1
 
+#: In so many passes a node is looked for.
+MAX_SEARCHED: Final = 8
+
 
 class NothingToReplayError(UserError):
     """No event of the trace is meant."""
@@ -161,13 +164,18 @@ class Replay:
         return np.searchsorted(self._seqs, np.sort(np.concatenate(seqs)))
 
     def find(self, address: str, task: int) -> tuple[int, int]:
-        """The pass and the node that an address means, looked for in `task` first.
+        """The pass and the node that an address means.
+
+        It is looked for in pass `task`, then in the passes that begin after it, then in
+        those before: in so many that nobody waits long.
 
         Raises:
             NoSuchNodeError: It means none, or several; the text names some.
         """
+        here = self.tasks.index(task) if task in self.tasks else 0
+        nearest = (*self.tasks[here:], *self.tasks[:here][::-1])
         first: NoSuchNodeError | None = None
-        for one in dict.fromkeys((task, *self.tasks)):
+        for one in nearest[:MAX_SEARCHED]:
             try:
                 return one, find_node(self.trace, one, address)
             except NoSuchNodeError as error:

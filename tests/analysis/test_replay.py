@@ -126,3 +126,17 @@ def test_some_of_the_events_are_a_replay_too(pair):
     assert [replay.after_ns(place) for place in range(len(replay))] == [82]
     with pytest.raises(NothingToReplayError, match="of kind mark"):
         Replay(trace, Filter(tasks=(7,), kinds=("mark",)))
+
+
+def test_a_node_is_looked_for_in_the_nearest_passes_only(story):
+    nodes = [story.node(number, name=f"Node{number}") for number in range(20)]
+    for task, node in enumerate(nodes):
+        story.begin(task, [node], at=100 * task)
+        story.ran(task, node, at=100 * task + 10, until=100 * task + 20)
+    replay = Replay(story.trace(), Filter(tasks=tuple(range(20))))
+
+    assert replay.find("Node9", 5) == (9, 9)
+    assert replay.find("Node17", 19) == (17, 17)
+    for other in ("Node4", "Node18"):
+        with pytest.raises(NoSuchNodeError, match="pass 5 has no node"):
+            replay.find(other, 5)

@@ -9,12 +9,12 @@ from typing import Final, NamedTuple
 
 from rich.text import Text
 
-from gradviz.analysis.executions import definition
 from gradviz.analysis.moment import Countdown, QueuedTask, WorkingThread
-from gradviz.analysis.node_stages import Neighbourhood, NodeAt, NodeStage
+from gradviz.analysis.node_stages import Neighbourhood
 from gradviz.analysis.replay import Replay, ReplayedEvent
-from gradviz.render.replay.words import ReplayWords, clean_name, sequence_nr
-from gradviz.render.text import clean, count, duration, place, size
+from gradviz.render.replay.rows import DIM, cut, headed, row, shares
+from gradviz.render.replay.words import MAX_NESTED, ReplayWords, clean_name, sequence_nr
+from gradviz.render.text import count, duration, size
 from gradviz.trace.events import (
     AnyEvent,
     GradientBuffered,
@@ -32,35 +32,20 @@ _MAX_DOTS: Final = 4
 
 _PUSHED: Final = "bold cyan"
 _POPPED: Final = "bold yellow"
-_RUNS: Final = "bold green"
+RUNS: Final = "bold green"
 _GIVEN: Final = "bold magenta"
-_FAILED: Final = "bold red"
-_DIM: Final = "dim"
+FAILED: Final = "bold red"
 
 _STYLES: Final[dict[type[AnyEvent], str]] = {
     TaskPushed: _PUSHED,
     TaskPopped: _POPPED,
-    NodeStarted: _RUNS,
+    NodeStarted: RUNS,
     NodeCompleted: "green",
     GradientBuffered: _GIVEN,
-    NodeFailed: _FAILED,
-    NodeSkipped: _FAILED,
-    TaskFailed: _FAILED,
+    NodeFailed: FAILED,
+    NodeSkipped: FAILED,
+    TaskFailed: FAILED,
 }
-
-_STAGE_STYLES: Final[dict[NodeStage, str]] = {
-    "not reached": _DIM,
-    "waiting": "magenta",
-    "queued": "cyan",
-    "popped": "yellow",
-    "running": _RUNS,
-    "completed": "green",
-    "captured": "green",
-    "failed": _FAILED,
-    "skipped": _FAILED,
-    "left over": _FAILED,
-}
-
 
 #: Names are shortened in narrower panels.
 _NARROW: Final = 50
@@ -93,28 +78,6 @@ def style_of(event: AnyEvent) -> str:
     return _STYLES.get(type(event), "")
 
 
-def row(width: int, left: Text, right: str = "") -> Text:
-    """A line exactly so wide; the left part gives way to the right one."""
-    room = width - len(right) - 1 if right else width
-    if room < 4:
-        room, right = width, ""
-    line = left.copy()
-    line.no_wrap = True
-    line.truncate(max(room, 0), overflow="ellipsis", pad=True)
-    if right:
-        line.append(f" {right}", style=_DIM)
-    return line
-
-
-def headed(title: str, lines: Sequence[Text], width: int, height: int) -> list[Text]:
-    """A panel: its title, its lines, empty ones below."""
-    head = Text(f"─ {title} ", style="bold")
-    head.truncate(width, overflow="ellipsis")
-    head.append("─" * (width - head.cell_len), style=_DIM)
-    empty = Text(" " * width)
-    return [head, *lines, *[empty] * (height - 1 - len(lines))][:height]
-
-
 def queues(shown: Shown, width: int, height: int) -> list[Text]:
     """Every queue that has tasks, what would be popped first on top."""
     moment = shown.now.moment
@@ -130,7 +93,7 @@ def queues(shown: Shown, width: int, height: int) -> list[Text]:
     ):
         lines += _queue(shown, queue, tasks, moment.num_queued[queue], width, own)
     if not lines:
-        lines = [row(width, Text("  nothing is ready", style=_DIM))]
+        lines = [row(width, Text("  nothing is ready", style=DIM))]
     return headed(title, lines[:room], width, height)
 
 
@@ -150,7 +113,7 @@ def _queue(
     for number, task in enumerate(tasks[: max(fits, 0)]):
         lines.append(_task(shown, number, task, width))
     if (more := total - len(lines) + 1) and len(lines) < room:
-        lines.append(row(width, Text(f"     and {more:,} more", style=_DIM)))
+        lines.append(row(width, Text(f"     and {more:,} more", style=DIM)))
     return lines
 
 
@@ -165,9 +128,7 @@ def _task(shown: Shown, number: int, task: QueuedTask, width: int) -> Text:
     seq = f"{word}{sequence_nr(task)}" if task.node >= 0 else ""
     waited = duration(shown.now.moment.t_ns - task.pushed_ns)
     style = _PUSHED if is_new else "bold" if number == 0 else ""
-    left = Text.assemble(
-        (f"{number:>3}  ", _DIM), (shown.name(task.node, width), style)
-    )
+    left = Text.assemble((f"{number:>3}  ", DIM), (shown.name(task.node, width), style))
     return row(width, left, f"{depth}{seq} {waited:>8}")
 
 
@@ -192,16 +153,19 @@ def _worker(shown: Shown, worker: WorkingThread, width: int) -> list[Text]:
             which = worker.asleep_on
             named = words.queue(which) if width >= _NARROW else str(which)
             idle = f"sleeps on queue {named}"
-        return [row(width, Text.assemble(name, (idle, _DIM)))]
+        return [row(width, Text.assemble(name, (idle, DIM)))]
+    told = worker.running[-MAX_NESTED:]
     lines = []
-    for depth, one in enumerate(worker.running):
-        begin = name if not depth else "  " * depth + "└ "
-        node = (shown.name(one.node, width), _RUNS)
+    if more := len(worker.running) - len(told):
+        lines = [row(width, Text(f"{name}{count(more, 'node')}, and inside:"))]
+    for depth, one in enumerate(told):
+        begin = "  " * depth + "└ " if lines else name
+        node = (shown.name(one.node, width), RUNS)
         text = Text.assemble(begin, node)
         lines.append(row(width, text, duration(now - one.started_ns)))
     if worker.asleep_on is not None:
         asleep = f"  sleeps on queue {words.queue(worker.asleep_on)}"
-        lines.append(row(width, Text(asleep, style=_DIM)))
+        lines.append(row(width, Text(asleep, style=DIM)))
     return lines
 
 
@@ -228,7 +192,7 @@ def _countdown(shown: Shown, one: Countdown, width: int) -> Text:
         dots = "●" * has + "○" * one.remaining
     else:
         dots = f"{has:,}/{total:,}"
-    style = _GIVEN if is_new else "" if one.remaining else _DIM
+    style = _GIVEN if is_new else "" if one.remaining else DIM
     num_bytes = size(sum(gradient.size_bytes for gradient in one.gradients))
     left = Text.assemble(
         (f"{dots:<{_MAX_DOTS}} ", "magenta"), (shown.name(one.node, width), style)
@@ -246,102 +210,3 @@ def streams(shown: Shown, width: int, height: int) -> list[Text]:
         told = ["; ".join(told)]
     lines = [row(width, Text(one)) for one in told]
     return headed(f"Streams: {len(every):,} busy", lines, width, height)
-
-
-def node(shown: Shown, width: int, height: int) -> list[Text]:
-    """The node that is looked at, and its neighbours."""
-    around = shown.around
-    if around is None:
-        return headed("Node", [], width, height)
-    one = around.node
-    about = definition(shown.replay.trace, one.node)
-    where = [
-        clean(", ".join(about.parameters) or about.module),
-        clean(place(about.location)),
-        clean(about.device),
-    ]
-    state = Text.assemble(
-        (_stage(shown, one), _STAGE_STYLES[one.stage]),
-        (f"  {'  '.join(filter(None, where))}", _DIM),
-    )
-    half = (width - 1) // 2
-    room, other = max(height - 2, 0), width - half - 1
-    left = _side(shown, "gets from", around.givers, around.num_givers, half, room)
-    right = _side(
-        shown, "gives to", around.receivers, around.num_receivers, other, room
-    )
-    beside = [Text.assemble(a, " ", b) for a, b in zip(left, right, strict=True)]
-    lines = [row(width, state), *beside]
-    title = f"{shown.words.node(one.node)} of pass {one.task}{shown.note}"
-    return headed(title, lines[: height - 1], width, height)
-
-
-def _side(
-    shown: Shown, word: str, some: Sequence[NodeAt], total: int, width: int, room: int
-) -> list[Text]:
-    """Neighbours of one side, and empty lines up to `room`."""
-    lines = [] if some else [row(width, Text(f"{word} nobody", style=_DIM))]
-    for number, one in enumerate(some):
-        begin = word if not number else " " * len(word)
-        stage = (f"  {shown.words.stage(one)}", _STAGE_STYLES[one.stage])
-        line = Text.assemble((f"{begin} ", _DIM), shown.name(one.node, width), stage)
-        lines.append(row(width, line))
-    kept = cut(lines, width, room, max(total, 1))
-    return [*kept, *[Text(" " * width)] * (room - len(kept))]
-
-
-def _stage(shown: Shown, one: NodeAt) -> str:
-    now = shown.now.moment
-    said = shown.words.stage(one)
-    if one.stage == "queued":
-        for queue, tasks in now.queues.items():
-            for number, task in enumerate(tasks):
-                if (task.task, task.node) == (one.task, one.node):
-                    of = now.num_queued[queue]
-                    said = f"place {number} of {of:,} in queue {queue}"
-    if one.since_ns is None:
-        return said
-    return f"{said}, for {duration(now.t_ns - one.since_ns)}"
-
-
-def events(shown: Shown, width: int, height: int) -> list[Text]:
-    """What happened before, what happens now, what comes."""
-    here, total = shown.now.place, len(shown.replay)
-    room = height - 1
-    first = max(min(here - room // 2, total - room), 0)
-    lines = []
-    for number in range(first, min(first + room, total)):
-        event = shown.replay.event(number)
-        is_now = number == here
-        begin = f"{'▸' if is_now else ' '}{number + 1:>{len(str(total))}} "
-        style = style_of(event) if is_now else style_of(event).replace("bold ", "")
-        line = Text.assemble(
-            (begin, "bold" if is_now else _DIM),
-            (shown.words.sentence(event), style),
-        )
-        lines.append(row(width, line))
-    return headed("Events", lines, width, height)
-
-
-def cut(
-    lines: Sequence[Text], width: int, room: int, total: int | None = None
-) -> list[Text]:
-    """As many lines as there is room for; the last one tells how many more."""
-    total = len(lines) if total is None else total
-    if total <= room:
-        return list(lines)
-    kept = list(lines[: max(room - 1, 0)])
-    more = Text(f"  and {total - len(kept):,} more", style=_DIM)
-    return [*kept, row(width, more)][: max(room, 0)]
-
-
-def shares(wanted: Sequence[int], room: int) -> list[int]:
-    """How `room` is parted, so that the smallest gets all it wants first."""
-    given = [0] * len(wanted)
-    left = room
-    order = sorted(range(len(wanted)), key=wanted.__getitem__)
-    for number, place_ in enumerate(order):
-        fair = left // (len(order) - number)
-        given[place_] = min(wanted[place_], fair)
-        left -= given[place_]
-    return given

@@ -13,10 +13,11 @@ from typing import Final, TypeAlias
 
 from rich.text import Text
 
-from gradviz.render.replay import panels
+from gradviz.render.replay import node_panel, panels
 from gradviz.render.replay.keys import SHORT
-from gradviz.render.replay.panels import Shown, row, shares
+from gradviz.render.replay.panels import Shown
 from gradviz.render.replay.player import Player
+from gradviz.render.replay.rows import row, shares
 from gradviz.render.replay.words import ReplayWords
 from gradviz.render.text import clean, count, duration, shorten
 
@@ -126,8 +127,8 @@ def _lines(said: str, width: int) -> list[str]:
 def _body(shown: Shown, width: int, height: int) -> list[Text]:
     if width >= THREE_COLUMNS:
         side = width // 3
-        left = _two(shown, width - side - 1, height, panels.node)
-        return _beside(left, panels.events(shown, side, height))
+        left = _two(shown, width - side - 1, height, node_panel.node)
+        return _beside(left, node_panel.events(shown, side, height))
     if width >= TWO_COLUMNS:
         return _two(shown, width, height, _node_and_events)
     moment = shown.now.moment
@@ -135,10 +136,10 @@ def _body(shown: Shown, width: int, height: int) -> list[Text]:
         panels.queues: 1 + len(moment.queues) + sum(moment.num_queued.values()),
         panels.workers: 1 + _num_worker_lines(shown),
         panels.waiting: 1 + moment.num_countdowns,
-        panels.node: 3,
+        node_panel.node: 3,
     }
     if height < 12:
-        del wanted[panels.node]
+        del wanted[node_panel.node]
     heights = shares([max(one, 2) for one in wanted.values()], height)
     heights[0] += height - sum(heights)
     return _below(shown, width, list(zip(wanted, heights, strict=True)))
@@ -168,7 +169,9 @@ def _two(shown: Shown, width: int, height: int, bottom: _Panel) -> list[Text]:
 
 def _node_and_events(shown: Shown, width: int, height: int) -> list[Text]:
     upper = min(height // 2, 6) if height >= 7 else height
-    return _below(shown, width, [(panels.node, upper), (panels.events, height - upper)])
+    return _below(
+        shown, width, [(node_panel.node, upper), (node_panel.events, height - upper)]
+    )
 
 
 def _below(shown: Shown, width: int, parts: list[tuple[_Panel, int]]) -> list[Text]:

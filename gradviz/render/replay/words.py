@@ -24,7 +24,6 @@ from gradviz.render.text import (
     shorten,
     size,
 )
-from gradviz.trace.events import label
 from gradviz.trace.losses import losses_in_words
 
 #: What cannot be told without some kinds of events.
@@ -33,6 +32,9 @@ _NEEDED: Final = {
     "workers": ("node_started", "node_completed"),
     "waiting nodes": ("gradient_buffered",),
 }
+
+#: Of nodes inside of each other so many are told.
+MAX_NESTED: Final = 8
 
 #: So many sentences about what a trace lacks are told.
 _MAX_TOLD: Final = 4
@@ -112,19 +114,17 @@ class ReplayWords:
                 )
 
     def worker(self, worker: WorkingThread, t_ns: int) -> str:
-        """What a thread does, the innermost first."""
+        """What a thread does, the innermost last."""
         doing = [
             f"runs {self.node(one.node)} of pass {one.task}, for "
             f"{duration(t_ns - one.started_ns)}"
-            for one in reversed(worker.running)
+            for one in worker.running[-MAX_NESTED:]
         ]
+        if more := len(worker.running) - len(doing):
+            doing.insert(0, f"runs {count(more, 'other node')}")
         if worker.asleep_on is not None:
-            doing.insert(0, f"sleeps on queue {self.queue(worker.asleep_on)}")
-        return ", inside of which it ".join(doing[::-1]) if doing else "is idle"
-
-    def roles(self, worker: WorkingThread) -> str:
-        """What a thread does for the engine."""
-        return ", ".join(label(role) for role in worker.roles)
+            doing.append(f"sleeps on queue {self.queue(worker.asleep_on)}")
+        return ", inside of which it ".join(doing) if doing else "is idle"
 
     def task(self, task: QueuedTask) -> str:
         """A task of a queue, and what it is compared by."""

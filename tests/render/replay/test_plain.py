@@ -111,6 +111,20 @@ def test_of_a_long_queue_and_many_waiting_nodes_the_first_are_told(story):
     assert told[-1] == "  5 more nodes wait"
 
 
+def test_of_nodes_inside_of_each_other_the_innermost_are_told(story):
+    nodes = [story.node(number, name="Mul") for number in range(10)]
+    story.begin(0, nodes, at=0)
+    for at, node in enumerate(nodes):
+        story.start(0, node, at=10 + at)
+    (*_, thread) = told_at(replay_of(story), "node_started", 9)
+
+    assert thread.startswith(
+        "  Thread 0 MainThread runs 2 other nodes, inside of which it runs Mul (2) of "
+        "pass 0, for 7 ns, inside of which it runs Mul (3)"
+    )
+    assert thread.endswith("runs Mul (9) of pass 0, for 0 ns")
+
+
 def test_it_prints_the_same_each_time(busy):
     assert printed(busy) == printed(busy)
 

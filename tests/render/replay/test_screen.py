@@ -7,8 +7,8 @@ from rich.cells import cell_len
 
 from gradviz.analysis.replay import Replay
 from gradviz.analysis.story import Filter
-from gradviz.render.replay.panels import shares
 from gradviz.render.replay.player import Player
+from gradviz.render.replay.rows import shares
 from gradviz.render.replay.screen import screen
 from gradviz.render.replay.words import ReplayWords
 from gradviz.trace.reader import load_trace, parse_trace
@@ -83,6 +83,22 @@ def test_no_more_is_shown_of_a_long_queue_than_there_is_room_for(story):
     assert queue[0].endswith("500 tasks")
     tasks = [line for line in queue if "Mul" in line]
     assert queue[len(tasks) + 1].split() == ["and", f"{500 - len(tasks)}", "more"]
+
+
+def test_of_nodes_inside_of_each_other_the_innermost_are_shown(story):
+    nodes = [story.node(number, name="Mul") for number in range(10)]
+    story.begin(0, nodes, at=0)
+    for at_, node in enumerate(nodes):
+        story.start(0, node, at=10 + at_)
+    replay = replay_of(story)
+    lines = drawn(Player(replay, len(replay)), 160, 60)
+    workers = [line[53:106].split("│")[0].rstrip() for line in lines]
+    workers = [line for line in workers if "Mul" in line or "inside" in line]
+
+    assert workers[0].startswith("0 MainThread: 2 nodes, and inside:")
+    assert [line.split()[2] for line in workers[1:9]] == [
+        f"({number})" for number in range(2, 10)
+    ]
 
 
 def test_room_goes_to_the_smallest_first():

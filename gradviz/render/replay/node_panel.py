@@ -1,0 +1,100 @@
+"""The node that is looked at, with its neighbours, and the events around now."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.text import Text
+
+from gradviz.analysis.executions import definition
+from gradviz.analysis.node_stages import NodeAt, NodeStage
+from gradviz.render.replay.panels import FAILED, RUNS, Shown, style_of
+from gradviz.render.replay.rows import DIM, cut, headed, row
+from gradviz.render.text import clean, duration, place
+
+_STAGE_STYLES: Final[dict[NodeStage, str]] = {
+    "not reached": DIM,
+    "waiting": "magenta",
+    "queued": "cyan",
+    "popped": "yellow",
+    "running": RUNS,
+    "completed": "green",
+    "captured": "green",
+    "failed": FAILED,
+    "skipped": FAILED,
+    "left over": FAILED,
+}
+
+
+def node(shown: Shown, width: int, height: int) -> list[Text]:
+    """The node that is looked at, and its neighbours."""
+    around = shown.around
+    if around is None:
+        return headed("Node", [], width, height)
+    one = around.node
+    about = definition(shown.replay.trace, one.node)
+    where = [
+        clean(", ".join(about.parameters) or about.module),
+        clean(place(about.location)),
+        clean(about.device),
+    ]
+    state = Text.assemble(
+        (_stage(shown, one), _STAGE_STYLES[one.stage]),
+        (f"  {'  '.join(filter(None, where))}", DIM),
+    )
+    half = (width - 1) // 2
+    room, other = max(height - 2, 0), width - half - 1
+    left = _side(shown, "gets from", around.givers, around.num_givers, half, room)
+    right = _side(
+        shown, "gives to", around.receivers, around.num_receivers, other, room
+    )
+    beside = [Text.assemble(a, " ", b) for a, b in zip(left, right, strict=True)]
+    lines = [row(width, state), *beside]
+    title = f"{shown.words.node(one.node)} of pass {one.task}{shown.note}"
+    return headed(title, lines[: height - 1], width, height)
+
+
+def _side(
+    shown: Shown, word: str, some: Sequence[NodeAt], total: int, width: int, room: int
+) -> list[Text]:
+    """Neighbours of one side, and empty lines up to `room`."""
+    lines = [] if some else [row(width, Text(f"{word} nobody", style=DIM))]
+    for number, one in enumerate(some):
+        begin = word if not number else " " * len(word)
+        stage = (f"  {shown.words.stage(one)}", _STAGE_STYLES[one.stage])
+        line = Text.assemble((f"{begin} ", DIM), shown.name(one.node, width), stage)
+        lines.append(row(width, line))
+    kept = cut(lines, width, room, max(total, 1))
+    return [*kept, *[Text(" " * width)] * (room - len(kept))]
+
+
+def _stage(shown: Shown, one: NodeAt) -> str:
+    now = shown.now.moment
+    said = shown.words.stage(one)
+    if one.stage == "queued":
+        for queue, tasks in now.queues.items():
+            for number, task in enumerate(tasks):
+                if (task.task, task.node) == (one.task, one.node):
+                    of = now.num_queued[queue]
+                    said = f"place {number} of {of:,} in queue {queue}"
+    if one.since_ns is None:
+        return said
+    return f"{said}, for {duration(now.t_ns - one.since_ns)}"
+
+
+def events(shown: Shown, width: int, height: int) -> list[Text]:
+    """What happened before, what happens now, what comes."""
+    here, total = shown.now.place, len(shown.replay)
+    room = height - 1
+    first = max(min(here - room // 2, total - room), 0)
+    lines = []
+    for number in range(first, min(first + room, total)):
+        event = shown.replay.event(number)
+        is_now = number == here
+        begin = f"{'▸' if is_now else ' '}{number + 1:>{len(str(total))}} "
+        style = style_of(event) if is_now else style_of(event).replace("bold ", "")
+        line = Text.assemble(
+            (begin, "bold" if is_now else DIM),
+            (shown.words.sentence(event), style),
+        )
+        lines.append(row(width, line))
+    return headed("Events", lines, width, height)

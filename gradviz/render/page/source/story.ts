@@ -54,6 +54,7 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
     const add = (name: string, value: string) => {
       if (value) facts.append(el("dt", {}, name), el("dd", {}, value));
     };
+    add("in pictures", `number ${node}`);
     for (const [name, of] of FACTS) {
       const value = page.text(nodes[of][node]);
       add(name, of === "location" ? placeOf(value) : value);
@@ -90,8 +91,12 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
   }
 
   function link(node: number): HTMLElement {
-    const label = `${operation(page.text(nodes.name[node])) || "?"} ${nodes.id[node]}`;
-    const made = button(label, () => store.set({ node }), { class: "link" });
+    // By the number that it has in the pictures beside; that of the trace is its title.
+    const label = `${node} ${operation(page.text(nodes.name[node])) || "?"}`;
+    const made = button(label, () => store.set({ node }), {
+      class: "link",
+      title: `node ${nodes.id[node]}`,
+    });
     made.addEventListener("pointerenter", () => store.set({ hover: node }));
     made.addEventListener("pointerleave", () => store.set({ hover: -1 }));
     return made;

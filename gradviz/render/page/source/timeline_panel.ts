@@ -214,7 +214,7 @@ function about(all: Indexed, item: number): string[] {
   if (item >= all.firstSleep)
     return ["waiting for work", `asleep ${took} on an empty queue`];
   const node = runs.node[item];
-  const lines = [`${node} ${text(nodes.name[node])}`, `took ${took}`];
+  const lines = [`${node} ${text(nodes.name[node])}`, `node ${nodes.id[node]}, took ${took}`];
   const status = header.statuses[runs.status[item]];
   if (status !== "completed") lines.push(status);
   if (runs.waited_ns[item] >= 0)

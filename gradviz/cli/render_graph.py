@@ -1,5 +1,6 @@
 """``gradviz render graph``."""
 
+import re
 from pathlib import Path
 from typing import Final, get_args
 
@@ -136,6 +137,12 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
     metavar="N",
     help="Draw no more than the first N nodes, or boxes of several.",
 )
+@click.option(
+    "--fit",
+    callback=lambda _context, _option, text: _pixels(text),
+    metavar="WIDTHxHEIGHT",
+    help="Scale a picture of more pixels, so that it is no larger: 1920x1080.",
+)
 @open_option
 @quiet_option
 def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
@@ -156,6 +163,7 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
     is_critical: bool,
     is_critical_only: bool,
     max_nodes: int,
+    fit: tuple[int, int] | None,
     is_opened: bool,
     quiet: bool,
 ) -> None:
@@ -204,6 +212,7 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
             colour_by=colour_by,
             engine=engine,
             timeout_s=timeout_s,
+            fit=fit,
         )
     write_output(output, drawn.data)
     if not quiet:
@@ -211,6 +220,18 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
         note_next("render timeline", trace_path)
     if is_opened:
         show_file(output)
+
+
+def _pixels(text: str | None) -> tuple[int, int] | None:
+    """The width and the height in ``1920x1080``."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"([1-9][0-9]{0,5})x([1-9][0-9]{0,5})", text, re.ASCII)
+    if found is None:
+        raise click.BadParameter(
+            f"expected a width and a height in pixels, as 1920x1080, got {text!r}"
+        )
+    return int(found[1]), int(found[2])
 
 
 def _overview(graph: Graph) -> Graph:

@@ -313,9 +313,10 @@ def _of_several(node: GraphNode, *, shows_time: bool) -> list[str]:
 def size(graph: Graph) -> str:
     """How much a picture shows: ``651 nodes``, ``651 nodes in 340 boxes``."""
     nodes = count(graph.num_nodes, "node")
-    num_boxes = sum(node.saved_by is None for node in graph.nodes)
-    if graph.num_nodes == num_boxes:
+    if not any(node.members for node in graph.nodes):
         return nodes
+    chips = {leaf for own in leaves_by_user(graph).values() for leaf in own}
+    num_boxes = sum(node.saved_by is None for node in graph.nodes) - len(chips)
     return f"{nodes} in {count(num_boxes, 'box')}"
 
 

@@ -379,3 +379,18 @@ def test_of_several_passes_those_that_end_before_are_left_out_and_told(call, tmp
 
     assert "1 pass that ended before is not drawn" in result.stderr
     assert "Ready queues of backward pass 1" in result.stdout
+
+
+def test_a_graph_is_scaled_to_fit_and_the_command_says_so(call, trace_path) -> None:
+    result = call("render", "graph", trace_path, "-o", "x.svg", "--fit", "300x100")
+
+    assert result.exit_code == 0
+    assert "scaled to " in result.stderr
+
+
+@pytest.mark.parametrize("size", ["300", "0x5", "3x-1", "axb", "1e3x5", "\u0663x3", ""])
+def test_a_size_to_fit_that_is_none_is_refused(size, call, trace_path) -> None:
+    result = call("render", "graph", trace_path, "-o", "x.svg", "--fit", size)
+
+    assert result.exit_code == 2
+    assert "as 1920x1080" in result.stderr

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from gradviz.analysis.simplification import split_shared_leaves
+from gradviz.analysis.simplification import contract_chains, split_shared_leaves
 from gradviz.render.scene import build_scene
 
 
@@ -114,3 +114,11 @@ def test_how_a_leaf_ended_is_seen_at_its_chip(shared, status, outline):
     graph = msgspec.structs.replace(shared, nodes=(*shared.nodes[:6], leaf))
 
     assert build_scene(graph).boxes[0].chips[0].outline == outline
+
+
+def test_chips_are_no_boxes_where_boxes_are_counted(shared):
+    assert build_scene(split_shared_leaves(shared)).subtitle.startswith("7 nodes ·")
+
+    contracted = build_scene(contract_chains(shared))
+
+    assert contracted.subtitle.startswith(f"7 nodes in {len(contracted.boxes)} box")

@@ -18,6 +18,8 @@ export interface Plan {
   /** The rows of `members` of a box. */
   readonly members: Chains;
   readonly numChips: Int32Array;
+  /** Of each way what is around its points: left, top, right, bottom. */
+  readonly around: Int32Array;
   readonly width: number;
   readonly height: number;
 }
@@ -40,11 +42,27 @@ export function planOf(page: Page, drawing: Drawing): Plan {
     drawing,
     boxOf,
     numChips,
+    around: aroundWays(drawing),
     chips: chained(chips.box, boxes.length),
     members: chained(members.box, boxes.length),
     width: drawing.header.width,
     height: drawing.header.height,
   };
+}
+
+function aroundWays({ ways, points }: Drawing): Int32Array {
+  const around = new Int32Array(4 * ways.length);
+  for (let way = 0, at = 0; way < ways.length; way++) {
+    let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+    for (; at < ways.end[way]; at++) {
+      left = Math.min(left, points.x[at]);
+      right = Math.max(right, points.x[at]);
+      top = Math.min(top, points.y[at]);
+      bottom = Math.max(bottom, points.y[at]);
+    }
+    around.set([left, top, right, bottom], 4 * way);
+  }
+  return around;
 }
 
 export function frameOf({ drawing: { boxes } }: Plan, box: number): Frame {

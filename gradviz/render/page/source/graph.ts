@@ -10,7 +10,7 @@ import {
   zoomedAt,
 } from "./camera.ts";
 import { rowsOf } from "./chains.ts";
-import { colours } from "./colours.ts";
+import { type Colours, colours } from "./colours.ts";
 import type { Page } from "./data.ts";
 import { frameOf, hitAt, planOf, type Plan, whole } from "./drawing.ts";
 import { button, canvas, el } from "./elements.ts";
@@ -212,11 +212,13 @@ export function mountGraph(element: HTMLElement, page: Page, store: Store): void
       progressTask = task;
       progress = progressOf(page, task);
       outcome = outcomeOf();
+      played = NaN;
     }
+    if (moment !== played) [played, now] = [moment, progress(moment)];
     const look = {
       colours: colours(),
       colour,
-      progress: progress(moment),
+      progress: now,
       isReplay: moment >= 0,
       meant,
       outcome,
@@ -228,12 +230,19 @@ export function mountGraph(element: HTMLElement, page: Page, store: Store): void
     drawGraph(context, page, plan(), look, camera, width, height);
   }
   let [lastWidth, lastHeight] = [0, 0];
+  const mapped = {
+    of: -1,
+    shade: null as Colours | null,
+    picture: document.createElement("canvas"),
+  };
 
   /** The stage in which each node ended. */
   function outcomeOf(): Uint8Array {
     return progress(-1).stage.slice();
   }
   let outcome = outcomeOf();
+  let now = progress(-1);
+  let played = -1;
 
   function drawMap(context: CanvasRenderingContext2D, wide: number, high: number): void {
     if (shown < 0) return;
@@ -247,25 +256,41 @@ export function mountGraph(element: HTMLElement, page: Page, store: Store): void
       view.top <= all.top &&
       view.bottom >= all.bottom;
     minimap.hidden = sees;
-    const { boxes } = plan().drawing;
     const shade = colours();
+    if (mapped.of !== shown || mapped.shade !== shade) {
+      mapped.of = shown;
+      mapped.shade = shade;
+      drawSmall(wide, high, small);
+    }
+    context.drawImage(mapped.picture, 0, 0, wide, high);
     const at = (x: number, y: number): [number, number] => [
       (x - small.x) * small.scale - 12,
       (y - small.y) * small.scale - 12,
     ];
-    for (let box = 0; box < boxes.length; box++) {
-      const node = boxes.node[box];
-      const [x, y] = at(boxes.x[box], boxes.y[box]);
-      context.fillStyle = shade.operations[node < 0 ? 0 : colour[node]];
-      const w = Math.max(boxes.width[box] * small.scale, 1);
-      const h = Math.max(boxes.height[box] * small.scale, 1);
-      context.fillRect(x - w / 2, y - h / 2, w, h);
-    }
     const [left, top] = at(view.left, view.top);
     const [right, bottom] = at(view.right, view.bottom);
     context.strokeStyle = shade.accent;
     context.lineWidth = 1.5;
     context.strokeRect(left, top, right - left, bottom - top);
+  }
+
+  /** All boxes as they are on the map: once, and not whenever one looks elsewhere. */
+  function drawSmall(wide: number, high: number, small: Camera): void {
+    const sharp = 2;
+    mapped.picture.width = wide * sharp;
+    mapped.picture.height = high * sharp;
+    const context = mapped.picture.getContext("2d");
+    if (!context) return;
+    const { boxes } = plan().drawing;
+    for (let box = 0; box < boxes.length; box++) {
+      const node = boxes.node[box];
+      const x = ((boxes.x[box] - small.x) * small.scale - 12) * sharp;
+      const y = ((boxes.y[box] - small.y) * small.scale - 12) * sharp;
+      const w = Math.max(boxes.width[box] * small.scale * sharp, 1);
+      const h = Math.max(boxes.height[box] * small.scale * sharp, 1);
+      context.fillStyle = colours().operations[node < 0 ? 0 : colour[node]];
+      context.fillRect(x - w / 2, y - h / 2, w, h);
+    }
   }
 
   function there(x: number, y: number) {

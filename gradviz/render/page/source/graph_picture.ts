@@ -74,15 +74,13 @@ function drawWays(
   context.beginPath();
   for (let way = 0; way < ways.length; way++) {
     const [from, until] = [way ? ways.end[way - 1] : 0, ways.end[way]];
-    if (!isWaySeen(points, from, until, view)) continue;
-    const ends = [ways.producer[way], ways.consumer[way]];
-    if (
-      look.criticalWays.has(way) ||
-      ((selected >= 0 || hovered >= 0) &&
-        (ends.includes(selected) || ends.includes(hovered)))
-    ) {
-      marked.push(way);
-    } else trace(context, points, from, until, scale);
+    if (!isWaySeen(plan, way, view)) continue;
+    const [producer, consumer] = [ways.producer[way], ways.consumer[way]];
+    const isNear =
+      (selected >= 0 && (producer === selected || consumer === selected)) ||
+      (hovered >= 0 && (producer === hovered || consumer === hovered));
+    if (isNear || look.criticalWays.has(way)) marked.push(way);
+    else trace(context, points, from, until, scale);
   }
   context.stroke();
   context.globalAlpha = 1;
@@ -101,24 +99,22 @@ function drawWays(
   }
   if (scale > SMALL_TEXT) {
     for (let way = 0; way < ways.length; way++) {
-      const until = ways.end[way];
-      if (isWaySeen(points, until - 1, until, view))
-        arrow(context, points, until, look.colours.line);
+      if (isWaySeen(plan, way, view) && !look.criticalWays.has(way))
+        arrow(context, points, ways.end[way], look.colours.line);
     }
   }
 }
 
 type Points = Plan["drawing"]["points"];
 
-function isWaySeen(points: Points, from: number, until: number, view: Frame): boolean {
-  let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
-  for (let at = from; at < until; at++) {
-    left = Math.min(left, points.x[at]);
-    right = Math.max(right, points.x[at]);
-    top = Math.min(top, points.y[at]);
-    bottom = Math.max(bottom, points.y[at]);
-  }
-  return isSeen({ left, right, top, bottom }, view);
+function isWaySeen({ around }: Plan, way: number, view: Frame): boolean {
+  const at = 4 * way;
+  return (
+    around[at] <= view.right &&
+    around[at + 1] <= view.bottom &&
+    around[at + 2] >= view.left &&
+    around[at + 3] >= view.top
+  );
 }
 
 function trace(
@@ -171,12 +167,17 @@ function drawBox(
   const node = boxes.node[box];
   const colour = colours.operations[node < 0 ? colours.operations.length - 1 : look.colour[node]];
   const outcome = node < 0 ? Stage.None : look.outcome[node];
-  const round = scale > CURVES ? 6 : 0;
   const { done, total, runs, queued, failed } = tally(plan, look.progress, box);
 
+  if (scale < CURVES) {
+    drawFar(context, look, box, frame, failed || outcome === Stage.Failed ? colours.alarm : colour, done / total);
+    if (look.selected >= 0 && plan.boxOf[look.selected] === box)
+      ring(context, frame, colours.accent, 3, false, scale);
+    return;
+  }
   context.fillStyle = colours.background;
   context.beginPath();
-  context.roundRect(frame.left, frame.top, wide, high, round);
+  context.roundRect(frame.left, frame.top, wide, high, 6);
   context.fill();
   context.save();
   context.clip();
@@ -203,7 +204,7 @@ function drawBox(
   const isCritical = look.criticalBoxes.has(box);
   const isAlarm = failed || outcome === Stage.Failed;
   context.strokeStyle = isAlarm ? colours.alarm : isCritical ? colours.critical : colour;
-  context.lineWidth = (isAlarm || isCritical ? 2.2 : 1.1) * Math.max(1, 0.5 / scale);
+  context.lineWidth = (isAlarm ? 4 : isCritical ? 2.2 : 1.1) * Math.max(1, 0.5 / scale);
   context.setLineDash(outcome === Stage.None ? [4, 3] : []);
   context.stroke();
   context.setLineDash([]);
@@ -252,6 +253,26 @@ function drawBox(
   }
   const waits = node >= 0 && total === 1 ? look.progress.remaining[node] : 0;
   if (look.isReplay && waits > 0) countdown(context, look, frame, waits);
+}
+
+/** From far away: no more than a colour, and in a replay how far it is. */
+function drawFar(
+  context: CanvasRenderingContext2D,
+  look: Look,
+  box: number,
+  { left, top, right, bottom }: Frame,
+  colour: string,
+  done: number,
+): void {
+  const faint = context.globalAlpha;
+  context.fillStyle = colour;
+  context.globalAlpha = faint * (look.isReplay ? 0.2 : 0.75);
+  context.fillRect(left, top, right - left, bottom - top);
+  context.globalAlpha = faint;
+  if (look.isReplay) context.fillRect(left, top, (right - left) * done, bottom - top);
+  if (!look.criticalBoxes.has(box)) return;
+  context.fillStyle = look.colours.critical;
+  context.fillRect(left, top, 14, bottom - top);
 }
 
 function drawChip(

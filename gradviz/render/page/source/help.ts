@@ -35,6 +35,16 @@ const KEYS: readonly (readonly [
     ],
   ],
   [
+    "Graph, when it has the focus",
+    [
+      ["arrows", "move"],
+      ["+ − 0", "closer, farther, all of it"],
+      ["Shift with ↓ ↑", "to where the node's gradients go, to where they come from"],
+      ["Enter", "the parts of a box; so does a double click"],
+      ["Backspace", "coarser again"],
+    ],
+  ],
+  [
     "Page",
     [
       ["T", "light or dark"],

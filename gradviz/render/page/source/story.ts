@@ -64,7 +64,8 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
       "made as",
       sequence < 0 ? "an AccumulateGrad, which runs as soon as it can" : `number ${sequence.toLocaleString("en")} of its thread`,
     );
-    add("longest path", `${count(nodes.topological_nr[node], "node")} to a leaf`);
+    const path = nodes.topological_nr[node];
+    if (path > 0) add("longest path", `${count(path, "node")} to a leaf`);
     if (run !== undefined) {
       add("began", `${duration(runs.start_ns[run] - page.header.passes[task].begin_ns)} after its pass`);
       if (runs.waited_ns[run] >= 0) add("was queued", duration(runs.waited_ns[run]));

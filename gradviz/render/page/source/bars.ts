@@ -3,6 +3,7 @@
 import type { Page } from "./data.ts";
 import { byLane, nested } from "./lanes.ts";
 import { leveled } from "./levels.ts";
+import { numberingOf } from "./numbering.ts";
 import { operation, operationsOf, REST_COLOUR } from "./operations.ts";
 import { BACKWARD, type Bars, KERNEL, type Lane, NODE, WAIT } from "./timeline.ts";
 import { count } from "./words.ts";
@@ -51,7 +52,8 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
   }
   status.set(runs.status);
   const operations = operationsOf(page);
-  for (let run = 0; run < numRuns; run++) colour[run] = operations.colour[runs.node[run]];
+  for (let run = 0; run < numRuns; run++)
+    colour[run] = operations.colour[runs.node[run]];
   for (let i = 0; i < sleeps.length; i++) {
     const at = firstSleep + i;
     kind[at] = WAIT;
@@ -143,8 +145,8 @@ function labelOf(
   firstPass: number,
 ): string {
   if (item < page.runs.length) {
-    const node = page.runs.node[item];
-    return `${node} ${operation(page.text(page.nodes.name[node]))}`;
+    const name = operation(page.text(page.nodes.name[page.runs.node[item]]));
+    return `${numberingOf(page).ofRun[item]} ${name}`;
   }
   if (item < firstKernel) return "";
   if (item < firstPass) return page.text(page.kernels.name[item - firstKernel]);

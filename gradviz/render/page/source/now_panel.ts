@@ -5,7 +5,7 @@ import { button, el } from "./elements.ts";
 import { historyOf } from "./history.ts";
 import { type History, type Moment, momentAt } from "./moment.ts";
 import type { Store } from "./store.ts";
-import { operation } from "./operations.ts";
+import { calledIn, numberingOf } from "./numbering.ts";
 import { count, duration } from "./words.ts";
 
 /** So many rows of each list are shown; of more it is said how many there are. */
@@ -71,7 +71,8 @@ function queueRows(
     const rows = places.slice(0, MAX_ROWS).map((place) => {
       const task = queued.task[place];
       const what = ["", "root", "wake-up"][queued.what[place]];
-      const label = queued.node[place] < 0 ? what : nodeName(page, queued.node[place]);
+      const label =
+        queued.node[place] < 0 ? what : calledIn(page, queued.node[place], task);
       const since = duration(
         page.events.at_ns[now.seq] - page.events.at_ns[queued.begin[place]],
       );
@@ -110,7 +111,7 @@ function workerRows(
         store,
         running.node[place],
         running.task[place],
-        nodeName(page, running.node[place]),
+        calledIn(page, running.node[place], running.task[place]),
         `for ${since}`,
       );
     });
@@ -140,12 +141,19 @@ function countdownRows(
   const rows = waiting.slice(0, MAX_ROWS).map((one) => {
     const from = one.gradients
       .map((place) => gradients.producer[place])
-      .filter((node) => node >= 0);
+      .filter((node) => node >= 0)
+      .map((node) => numberingOf(page).of(node, one.task));
     const has =
       from.length > 0
         ? `has those of ${from.slice(0, 4).join(", ")}${from.length > 4 ? " …" : ""}`
         : "";
-    const made = row(store, one.node, one.task, nodeName(page, one.node), has);
+    const made = row(
+      store,
+      one.node,
+      one.task,
+      calledIn(page, one.node, one.task),
+      has,
+    );
     made.prepend(
       el(
         "b",
@@ -178,8 +186,4 @@ function more(number: number): HTMLElement[] {
   return number > MAX_ROWS
     ? [el("p", { class: "hint" }, `and ${count(number - MAX_ROWS, "more node")}`)]
     : [];
-}
-
-function nodeName(page: Page, node: number): string {
-  return `${node} ${operation(page.text(page.nodes.name[node]))}`;
 }

@@ -1,9 +1,9 @@
 /* The bar that replays a pass: event by event, forwards and backwards. */
 
-import { operation } from "./operations.ts";
 import type { Page } from "./data.ts";
 import { button, el } from "./elements.ts";
 import { nextOf } from "./events.ts";
+import { calledIn } from "./numbering.ts";
 import type { Store } from "./store.ts";
 import { reach } from "./time_axis.ts";
 import { duration } from "./words.ts";
@@ -132,7 +132,8 @@ function named(label: string, key: string): Record<string, string> {
 }
 
 /** Which event it is of how many, when it was, and what. */
-function eventInWords({ events, nodes, header, text }: Page, moment: number): string {
+function eventInWords(page: Page, moment: number): string {
+  const { events, header } = page;
   const kind = header.kinds[events.kind[moment]].replaceAll("_", " ");
   const node = events.node[moment];
   const thread = header.threads.find(
@@ -140,7 +141,7 @@ function eventInWords({ events, nodes, header, text }: Page, moment: number): st
   )?.name;
   const of = `event ${(moment + 1).toLocaleString("en")} of ${events.length.toLocaleString("en")}`;
   const what =
-    node < 0 ? kind : `${kind}: ${node} ${operation(text(nodes.name[node]))}`;
+    node < 0 ? kind : `${kind}: ${calledIn(page, node, events.task[moment])}`;
   return [of, duration(events.at_ns[moment]), what, ...(thread ? [thread] : [])].join(
     " · ",
   );

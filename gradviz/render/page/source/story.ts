@@ -4,7 +4,7 @@ import { rowsOf } from "./chains.ts";
 import type { Page } from "./data.ts";
 import { button, el } from "./elements.ts";
 import { explained, ofTask, type Sentence, storiesOf } from "./explanation.ts";
-import { operation } from "./operations.ts";
+import { calledIn, numberingOf } from "./numbering.ts";
 import type { Store } from "./store.ts";
 import { count, duration } from "./words.ts";
 
@@ -54,7 +54,8 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
     const add = (name: string, value: string) => {
       if (value) facts.append(el("dt", {}, name), el("dd", {}, value));
     };
-    add("in pictures", `number ${node}`);
+    const number = numberingOf(page).of(node, task);
+    add("in pictures", number < 0 ? "" : `number ${number}`);
     for (const [name, of] of FACTS) {
       const value = page.text(nodes[of][node]);
       add(name, of === "location" ? placeOf(value) : value);
@@ -93,7 +94,7 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
 
   function link(node: number): HTMLElement {
     // By the number that it has in the pictures beside; that of the trace is its title.
-    const label = `${node} ${operation(page.text(nodes.name[node])) || "?"}`;
+    const label = calledIn(page, node, store.get().task);
     const made = button(label, () => store.set({ node }), {
       class: "link",
       title: `node ${nodes.id[node]}`,

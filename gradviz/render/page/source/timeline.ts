@@ -259,7 +259,7 @@ function drawRow(
 /** The whole of a label, or the number that it begins with, or as much as fits. */
 function labelled(context: Context, text: string, room: number): string {
   if (widthOf(context, text) <= room) return text;
-  const number = text.slice(0, text.indexOf(" "));
+  const number = /^\d+/.exec(text)?.[0] ?? "";
   if (room < 60) return widthOf(context, number) <= room ? number : "";
   return fitted(context, text, room);
 }

@@ -1,5 +1,6 @@
 /* The panel of the timeline: its picture, and what hands, keys and the store do with it. */
 
+import { numberingOf } from "./numbering.ts";
 import { LEAF_COLOUR, REST_COLOUR } from "./operations.ts";
 import { type Arrow, drawArrows } from "./arrows.ts";
 import { AXIS_HEIGHT, type Context, drawMoment } from "./axis.ts";
@@ -214,7 +215,8 @@ function about(all: Indexed, item: number): string[] {
   if (item >= all.firstSleep)
     return ["waiting for work", `asleep ${took} on an empty queue`];
   const node = runs.node[item];
-  const lines = [`${node} ${text(nodes.name[node])}`, `node ${nodes.id[node]}, took ${took}`];
+  const number = numberingOf(all.page).ofRun[item];
+  const lines = [`${number} ${text(nodes.name[node])}`, `node ${nodes.id[node]}, took ${took}`];
   const status = header.statuses[runs.status[item]];
   if (status !== "completed") lines.push(status);
   if (runs.waited_ns[item] >= 0)

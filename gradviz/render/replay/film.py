@@ -1,0 +1,134 @@
+"""A film of a replay: an SVG in which one screen follows the other, again and again.
+
+A line that stays the same is written once, with the time for which it stands there.
+Where nothing moves, in print for example, the first screen is seen.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from rich.segment import Segment
+from rich.text import Text
+
+from gradviz.analysis.replay import Replay
+from gradviz.render import style
+from gradviz.render.markup import document, element
+from gradviz.render.replay.player import Player
+from gradviz.render.replay.screen import screen
+from gradviz.render.replay.words import ReplayWords
+from gradviz.render.terminal.tables import make_console
+
+#: A cell of the terminal, in pixels.
+_WIDE: Final = 8.0
+_HIGH: Final = 17.0
+_MARGIN: Final = 10.0
+
+_COLOURS: Final = {
+    "cyan": style.PALETTE[0],
+    "yellow": "#8a5a00",
+    "magenta": style.PALETTE[3],
+    "green": style.PALETTE[2],
+    "red": style.ALARM,
+}
+
+_STYLE: Final = """\
+text { font: 13px "DejaVu Sans Mono", Menlo, Consolas, monospace }
+"""
+
+
+def film(
+    replay: Replay,
+    places: Sequence[int],
+    *,
+    width: int = 80,
+    height: int = 24,
+    seconds: float = 1.0,
+) -> bytes:
+    """An SVG that shows some events of a replay, one after the other, without end.
+
+    Args:
+        replay: The replay.
+        places: Which of its events, at least one.
+        width: Of the terminal, in columns.
+        height: Of the terminal, in lines.
+        seconds: For how long each is shown.
+    """
+    words, player = ReplayWords(replay), Player(replay)
+    screens = []
+    for place in places:
+        player.go(place)
+        screens.append(screen(player, words, width, height))
+    parts = []
+    for line in range(height):
+        shown = [_line(one[line], line) for one in screens]
+        first = 0
+        for text, same in groupby(shown):
+            end = first + len(list(same))
+            moves = _moves(first, end, len(places), seconds)
+            # What stands there first is seen where nothing moves.
+            hidden = ' display="none"' if first else ""
+            parts.append(f"<g{hidden}>{text}{moves}</g>")
+            first = end
+    return document(
+        "Replay of a backward pass",
+        width * _WIDE + 2 * _MARGIN,
+        height * _HIGH + 2 * _MARGIN,
+        parts,
+        _STYLE,
+    )
+
+
+def _moves(first: int, end: int, total: int, seconds: float) -> str:
+    """When something comes and goes, in the course of all screens."""
+    if end - first == total:
+        return ""
+    times = {0.0: "none", first / total: "inline", end / total: "none"}
+    steps = [(at, what) for at, what in times.items() if at < 1]
+    return element(
+        "animate",
+        attributeName="display",
+        values=";".join(what for _, what in steps),
+        keyTimes=";".join(f"{at:.6g}" for at, _ in steps),
+        calcMode="discrete",
+        dur=f"{total * seconds:g}s",
+        repeatCount="indefinite",
+    )
+
+
+def _line(text: Text, line: int) -> str:
+    """A line of the terminal; each piece stands where its first cell is."""
+    console = make_console(width=max(text.cell_len, 1))
+    text = text.copy()
+    text.stylize_before(text.style)  # which is left out where there is no other
+    return "".join(_pieces(text.render(console), _MARGIN + line * _HIGH))
+
+
+def _pieces(segments: Iterable[Segment], top: float) -> Iterator[str]:
+    left = _MARGIN
+    for segment in segments:
+        words, wide = segment.text, segment.cell_length * _WIDE
+        look = segment.style
+        ink, weight = style.INK, "400"
+        if look is not None:
+            name = look.color.name if look.color else ""
+            ink = _COLOURS.get(name, style.FAINT_INK if look.dim else style.INK)
+            weight = "700" if look.bold else "400"
+            if look.reverse:
+                yield element(
+                    "rect", x=left, y=top, width=wide, height=_HIGH, fill=style.INK
+                )
+                ink = style.BACKGROUND
+        if seen := words.strip():
+            lead = len(words) - len(words.lstrip(" "))
+            extent = wide - (len(words) - len(seen)) * _WIDE
+            yield element(
+                "text",
+                seen,
+                x=left + lead * _WIDE,
+                y=top + 13,
+                textLength=extent,
+                style=f"fill: {ink}; font-weight: {weight}",
+                **{"xml:space": "preserve"},
+            )
+        left += wide

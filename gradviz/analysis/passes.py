@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 import msgspec
+import numpy as np
 
 from gradviz.errors import UserError
 from gradviz.trace.model import LOST_TEXT, Trace
@@ -152,10 +153,13 @@ def select_task(trace: Trace, which: str | int = "last") -> tuple[int, ...]:
 def with_descendants(trace: Trace, tasks: Sequence[int]) -> tuple[int, ...]:
     """`tasks` and every pass called from inside them, in the order of their begin."""
     wanted = set(tasks)
-    for one in passes(trace):  # a pass begins after the one it is called from
-        if one.parent in wanted:
-            wanted.add(one.task)
-    return tuple(task for task in trace.tasks if task in wanted)
+    begun = trace.columns["task_begun"].at(slice(MAX_PASSES))
+    called = begun.at(begun.narrow("parent") >= 0)
+    for task, parent in called.rows("task", "parent"):
+        if parent in wanted:  # a pass begins after the one it is called from
+            wanted.add(task)
+    every = trace.columns["task_begun"]["task"]
+    return tuple(every[np.isin(every, np.array([*wanted], np.int64))].tolist())
 
 
 def _ends(trace: Trace, kind: str) -> Mapping[int, int]:

@@ -36,6 +36,9 @@ MAX_SIMPLIFIED: Final = 100_000
 #: The nodes at which gradients end.
 LEAF: Final = "AccumulateGrad"
 
+#: No tensor is larger, whatever a damaged trace says.
+MAX_BYTES: Final = 1 << 40
+
 #: A node that called more passes names the first.
 MAX_CALLS: Final = 8
 
@@ -309,7 +312,8 @@ def _saved_bytes(trace: Trace) -> dict[int, int]:
     """Of each node that kept tensors, how large they are together."""
     table = trace.columns["tensor_saved"]
     nodes, place = np.unique(table["node"], return_inverse=True)
-    sizes = np.bincount(place, table["size_bytes"], len(nodes)).astype(np.int64)
+    sizes_bytes = np.clip(table["size_bytes"], 0, MAX_BYTES)  # a file may say anything
+    sizes = np.bincount(place, sizes_bytes, len(nodes)).astype(np.int64)
     return dict(zip(nodes.tolist(), sizes.tolist(), strict=True))
 
 

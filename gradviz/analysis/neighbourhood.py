@@ -74,7 +74,10 @@ def mark_critical(graph: Graph, path: CriticalPath) -> Graph:
         else node
         for node in graph.nodes
     )
-    return msgspec.structs.replace(graph, nodes=nodes)
+    lossy = (
+        () if path.is_whole else ("the critical path is of what the trace has left",)
+    )
+    return msgspec.structs.replace(graph, nodes=nodes, notes=(*graph.notes, *lossy))
 
 
 def only_critical(graph: Graph) -> Graph:

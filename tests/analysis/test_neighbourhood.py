@@ -145,3 +145,15 @@ def test_slack_is_that_of_the_critical_path(story):
         2,
         1,
     ]
+
+
+def test_that_a_path_is_of_a_lossy_trace_is_said(net, story):
+    story.begin(0, [story.node(1, None)], at=0)
+    path = find_critical_path(story.trace(), 0)
+
+    lossy = msgspec.structs.replace(path, is_whole=False)
+    whole = msgspec.structs.replace(path, is_whole=True)
+
+    assert neighbourhood.mark_critical(net, whole).notes == ()
+    (note,) = neighbourhood.mark_critical(net, lossy).notes
+    assert note == "the critical path is of what the trace has left"

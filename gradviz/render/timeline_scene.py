@@ -181,7 +181,7 @@ def timeline_scene(timelines: Sequence[Timeline], view: TimelineView) -> Timelin
 
 def _scales(timelines: Sequence[Timeline], view: TimelineView) -> list[Scale]:
     """Of each timeline the scale: a nanosecond is as long in all of them."""
-    names = [lane.name for one in timelines for lane in one.lanes]
+    names = [clean(lane.name) for one in timelines for lane in one.lanes]
     widest = max((width(one, style.TEXT_SIZE, bold=True) for one in names), default=0)
     gutter = min(max(widest, MIN_GUTTER), GUTTER_PART * view.width)
     left = MARGIN + gutter + GUTTER_GAP

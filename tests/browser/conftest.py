@@ -8,7 +8,7 @@ import pytest
 from selenium import webdriver
 
 from tests.browser.window import Window
-from tests.hostile.traces import tell_thrice
+from tests.hostile.traces import tell_anew
 
 #: As little as possible that is not about the page: no sandbox, for tests run as root,
 #: and nothing that the browser does for itself over a network.
@@ -58,5 +58,5 @@ def window(browser: Window) -> Iterator[Window]:
 
 @pytest.fixture(scope="session")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A recording, and the same with texts that are hostile, benign and empty."""
-    return tell_thrice(tmp_path_factory.mktemp("hostile"))
+    """A recording, and the same with other texts; see `tell_anew`."""
+    return tell_anew(tmp_path_factory.mktemp("hostile"))

@@ -19,7 +19,7 @@ PANELS = {
     "timeline": True,
     "queues": True,
     "memory": True,
-    "graph": False,
+    "graph": True,
     "now": False,
     "story": False,
 }
@@ -158,6 +158,8 @@ def test_a_node_is_selected_in_all_panels(page):
     after = pictures(page)
     node = state(page)["node"]
     assert before["timeline"] != after["timeline"]
+    assert before["graph"] != after["graph"]
+    assert node in text_of(page, "#story")
     assert node in text_of(page, "#replay .told")
 
 
@@ -199,6 +201,29 @@ def test_an_address_that_makes_no_sense_harms_nothing(window, pages, hash_):
     window.press("k", ".", ".")
     settle(window)
     assert "event" in text_of(window, "#replay .told")
+
+
+def test_search_finds_and_selects(page):
+    page.press("/", *"Tanh")
+    page.wait_for('document.querySelectorAll("#found [role=option]").length === 1')
+    assert "Tanh" in text_of(page, "#found")
+    before = pictures(page)
+
+    page.press(Keys.ENTER)
+    page.wait_for(
+        'document.querySelector("#story").innerText.includes("TanhBackward0")'
+    )
+    page.wait_for('location.hash.includes("filter.text")')
+    assert state(page)["filter.text"] == "Tanh"
+    assert before["graph"] != pictures(page)["graph"]
+
+
+def test_search_for_what_is_not_there_says_so(page):
+    page.press("/", *"<b>no</b>")
+
+    page.wait_for(
+        'document.querySelector("#found").innerText === "nothing is called so"'
+    )
 
 
 # --- replay -----------------------------------------------------------------------
@@ -312,8 +337,11 @@ def test_no_text_of_a_trace_becomes_an_element(window, pages):
     assert window.loaded() == []
 
 
-def test_texts_that_are_all_empty_are_no_error(window, pages):
-    open_page(window, pages["empty"])
+@pytest.mark.parametrize("name", ["bare", "empty"])
+def test_no_text_is_an_error_or_runs(window, pages, name):
+    open_page(window, pages[name])
 
     window.press("k", ".", ".")
     settle(window)
+    assert window.run("return window.hacked") is None
+    assert window.run("return document.querySelector('[role=alert]')") is None

@@ -3,9 +3,11 @@
 The commands are those of `tests.cli.under_limits`: whoever adds one there adds it here.
 """
 
+import hashlib
 import json
 import re
 import unicodedata
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,14 @@ from click.testing import CliRunner, Result
 
 from gradviz.cli.main import gradviz
 from tests.cli.under_limits import COMMANDS
-from tests.hostile.markup import active_parts, structure
+from tests.hostile.markup import Element, active_parts, structure
 
 #: What sets colours and nothing else.
 SGR = re.compile(r"\x1b\[[0-9;]*m")
+
+#: What a page has of that.
+DATA = Element("script", ("id", "type"))
+PROGRAM = Element("script", ())
 
 HARMFUL = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
@@ -42,7 +48,7 @@ def acting(text: str) -> set[str]:
 
 @pytest.mark.parametrize("command", VIEWS, ids=" ".join)
 def test_a_terminal_gets_nothing_from_a_trace_that_acts(command, traces):
-    done = call(command, traces["hostile"])
+    done = call(command, traces["bare"])
 
     assert acting(done.stdout) == set()
     assert acting(done.stderr) == set()
@@ -50,7 +56,7 @@ def test_a_terminal_gets_nothing_from_a_trace_that_acts(command, traces):
 
 @pytest.mark.parametrize("command", VIEWS, ids=" ".join)
 def test_a_terminal_with_colours_gets_colours_and_nothing_else(command, traces):
-    done = call(command, traces["hostile"], FORCE_COLOR="1")
+    done = call(command, traces["bare"], FORCE_COLOR="1")
 
     assert acting(SGR.sub("", done.stdout)) == set()
 
@@ -86,9 +92,23 @@ def test_a_picture_has_the_structure_of_its_twin(command, traces):
 
 @pytest.mark.parametrize("command", PICTURES, ids=" ".join)
 def test_a_picture_runs_and_loads_nothing(command, traces):
-    markup = call(command, traces["hostile"]).stdout_bytes
+    markup = call(command, traces["bare"]).stdout_bytes
 
-    assert active_parts(markup) == []
+    own = [DATA, PROGRAM] if command[1] == "report" else []
+    assert active_parts(markup) == own
+
+
+def test_a_page_runs_its_own_program_only_and_asks_nobody(traces):
+    page = call(("render", "report", "-o", "-"), traces["bare"]).stdout
+    policy = re.search(r'Security-Policy" content="([^"]*)"', page)[1]
+
+    rules = dict(one.split(" ", 1) for one in policy.split("; "))
+    digest = hashlib.sha256(
+        page.rpartition("<script>")[2].split("</script>")[0].encode()
+    )
+    assert rules["script-src"] == f"'sha256-{b64encode(digest.digest()).decode()}'"
+    assert rules["default-src"] == rules["connect-src"] == "'none'"
+    assert not re.search("http:|https:|unsafe|[*]", policy)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

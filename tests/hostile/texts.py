@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from gradviz.render.text import clean
+from gradviz.render.text import clean, width
 
 #: Whoever runs any of it in a page sets `window.hacked`.
 _ACT: Final = "window.hacked=1"
@@ -43,6 +43,11 @@ HOSTILE: Final = (
 
 
 def benign(text: str) -> str:
-    """What is as long where it is shown, has as many lines, and cannot do anything."""
+    """What is as long and as wide where it is shown, and cannot do anything."""
     lines = (clean(line) for line in text.split("\n"))
-    return "\n".join(re.sub(r"[^\w ./:\\]", "x", line) for line in lines)
+    return "\n".join(re.sub(r"[^\w ./:\\]", _harmless, line) for line in lines)
+
+
+def _harmless(found: re.Match[str]) -> str:
+    """A letter as wide as a character: pictures leave out what has no room."""
+    return next(one for one in "ijxm" if width(one, 10) >= width(found[0], 10))

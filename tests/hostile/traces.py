@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,32 +63,58 @@ def retold(data: bytes, tell: Callable[[str], str]) -> bytes:
     return b"".join(frames)
 
 
-def twins(data: bytes, texts: Sequence[str] = HOSTILE) -> tuple[bytes, bytes]:
-    """A trace with these texts in turns, each with a number, and its benign twin."""
-    told: dict[str, str] = {}
+def twins(data: bytes) -> tuple[bytes, bytes]:
+    """A trace whose texts are hostile, by turns, and its benign twin.
 
-    def hostile(text: str) -> str:
-        if text in _KEPT or text == "":
-            return text
-        return told.setdefault(text, f"{texts[len(told) % len(texts)]}{len(told)}")
+    A number begins each of them: what is sorted by name is in one order in both.
+    """
 
+    def numbered(number: int) -> str:
+        return f"{number:03} {HOSTILE[number % len(HOSTILE)]}"
+
+    hostile = _in_turns(numbered)
     return retold(data, hostile), retold(data, lambda text: benign(hostile(text)))
 
 
-def tell_thrice(folder: Path) -> dict[str, Path]:
-    """A recording, and the same with texts that are hostile, benign and empty.
+def _in_turns(tell: Callable[[int], str]) -> Callable[[str], str]:
+    """Gives each text another one, by the number of texts there were before."""
+    told: dict[str, str] = {}
 
-    These three are in files of the same name, for a picture may show it.
+    def new(text: str) -> str:
+        if text in _KEPT or text == "":
+            return text
+        return told.setdefault(text, tell(len(told)))
+
+    return new
+
+
+def _bare(number: int) -> str:
+    """A hostile text as it is, while there is one that was not told before."""
+    round_, place = divmod(number, len(HOSTILE))
+    return f"{HOSTILE[place]}{round_ or ''}"
+
+
+def tell_anew(folder: Path) -> dict[str, Path]:
+    """A recording, and the same with other texts.
+
+    They are numbered ones (``hostile``) and their ``benign`` twins, the hostile ones as
+    they are (``bare``), and ``empty`` ones. These are in files of one name, for a
+    picture may show it.
     """
     recorded = record_all(folder / "recorded.gvt")
     data = recorded.read_bytes()
     hostile, benign = twins(data)
-    empty = retold(data, lambda _: "")
+    told = {
+        "hostile": hostile,
+        "benign": benign,
+        "bare": retold(data, _in_turns(_bare)),
+        "empty": retold(data, lambda _: ""),
+    }
     paths = {"recorded": recorded}
-    for name, told in (("hostile", hostile), ("benign", benign), ("empty", empty)):
+    for name, contents in told.items():
         paths[name] = folder / name / "x.gvt"
         paths[name].parent.mkdir()
-        paths[name].write_bytes(told)
+        paths[name].write_bytes(contents)
     return paths
 
 

@@ -18,6 +18,9 @@ from gradviz.render.layers import BoxSize, Skeleton
 #: The part of a box's side at which edges start and end, and their distance there.
 PORT_PART: Final = 0.6
 PORT_GAP: Final = 26.0
+#: Lanes on the right of all boxes, for edges that find no way between them.
+MAX_LANES: Final = 40
+LANE_GAP: Final = 5.0
 #: How far from the left the first box may be: a picture opens at its left upper corner.
 FIRST_SCREEN: Final = 800.0
 
@@ -67,11 +70,11 @@ def place(sizes: Sequence[BoxSize], edges: Sequence[tuple[int, int]]) -> BoxLayo
     ]
     left = min(start for start, _ in spans)
     points = [(at - left, y[rank]) for at, rank in zip(x, skeleton.ranks, strict=True)]
+    routes = tuple(_routes(skeleton, edges, points, heights))
+    ends = [max(end for _, end in spans) - left]
+    ends += [x for route in routes for x, _ in route]
     return BoxLayout(
-        tuple(points[: len(sizes)]),
-        tuple(_routes(skeleton, edges, points, heights)),
-        max(end for _, end in spans) - left,
-        y[-1] + heights[-1] / 2,
+        tuple(points[: len(sizes)]), routes, max(ends), y[-1] + heights[-1] / 2
     )
 
 
@@ -82,7 +85,11 @@ def _routes(
     heights: Sequence[float],
 ) -> Iterable[tuple[Point, ...]]:
     """The way of each edge: down its bends' layers vertically, in curves between."""
-    bends_of = skeleton.bends
+    bends_of, ranks = skeleton.bends, skeleton.ranks
+    y = dict(zip(ranks, (at for _, at in points), strict=True))
+    right = max(
+        x + wide / 2 for (x, _), wide in zip(points, skeleton.widths, strict=True)
+    )
     towards = [
         (producer, points[bends[0] if bends else consumer][0])
         for (producer, consumer), bends in zip(edges, bends_of, strict=True)
@@ -96,10 +103,18 @@ def _routes(
     for index, (producer, consumer) in enumerate(edges):
         stops = [(starts[index], _side(skeleton, points, producer, 1))]
         stops.append((starts[index], _border(skeleton, points, heights, producer, 1)))
+        if not bends_of[index] and ranks[consumer] > ranks[producer] + 1:
+            # There are too many bends: it goes round all boxes, on their right.
+            lane = right + LANE_GAP * (1 + index % MAX_LANES)
+            upper, lower = ranks[producer] + 1, ranks[consumer] - 1
+            stops += [
+                (lane, y[upper] - heights[upper] / 2),
+                (lane, y[lower] + heights[lower] / 2),
+            ]
         for bend in bends_of[index]:
-            x, y = points[bend]
-            half = heights[skeleton.ranks[bend]] / 2
-            stops += [(x, y - half), (x, y + half)]
+            x, middle = points[bend]
+            half = heights[ranks[bend]] / 2
+            stops += [(x, middle - half), (x, middle + half)]
         stops.append((ends[index], _border(skeleton, points, heights, consumer, -1)))
         stops.append((ends[index], _side(skeleton, points, consumer, -1)))
         yield _curve(_merged(stops))

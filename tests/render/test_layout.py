@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gradviz.render import layers
 from gradviz.render.layout import place
 
 SIZE = (100.0, 30.0)
@@ -120,6 +121,17 @@ def test_a_long_edge_goes_round_the_boxes_between():
     points = layout.routes[4]
     for x0, y0, x1, y1 in boxes_of(layout, sizes)[1:4]:
         assert not any(x0 < x < x1 and y0 < y < y1 for x, y in points)
+
+
+def test_an_edge_for_which_there_are_too_many_bends_goes_round_all_boxes(monkeypatch):
+    monkeypatch.setattr(layers, "MAX_BENDS", 0)
+    layout = laid_out(5, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
+
+    lane = max(x for x, _ in layout.routes[4])
+
+    assert lane > 100.0  # where the boxes end
+    assert layout.width == lane
+    assert sum(x == lane for x, _ in layout.routes[4]) >= 4
 
 
 def test_edges_of_one_box_do_not_start_at_one_point():

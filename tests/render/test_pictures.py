@@ -11,7 +11,7 @@ from gradviz.render.layout import BoxLayout, place
 from gradviz.render.scene import Scene, build_scene
 from gradviz.render.svg import svg
 from tests.render.layout_quality import quality
-from tests.render.models import MODELS
+from tests.render.models import MODELS, hubs, recurrent, residual, transformer
 from tests.render.svg_geometry import faults, read_drawing
 
 needs_graphviz = pytest.mark.skipif(
@@ -85,3 +85,50 @@ def test_the_longest_way_down_from_the_first_node_is_a_straight_line(model):
     }
 
     assert len(on_line) > reach[0]
+
+
+def test_what_is_wrong_with_a_picture_is_found():
+    scene, layout = scene_of("perceptron"), our_layout("perceptron")
+    first, second, *rest = layout.centres
+    (x0, y0), (x1, y1) = layout.routes[0][0], layout.routes[0][-1]
+
+    on_top = layout._replace(centres=(first, first, *rest))
+    outside = layout._replace(centres=((-500.0, first[1]), second, *rest))
+    far = 2 * layout.height
+    through = ((x0, y0), (x0, far / 3), (x1, far / 2), (x1, y1))
+    through_boxes = layout._replace(routes=(through, *layout.routes[1:]))
+    narrow = scene._replace(
+        boxes=(scene.boxes[0]._replace(width=40.0), *scene.boxes[1:])
+    )
+
+    def found(picture: Scene, places: BoxLayout) -> str:
+        return "\n".join(faults(read_drawing(svg(picture, places))))
+
+    assert "overlaps" in found(scene, on_top)
+    assert "outside the page" in found(scene, outside)
+    assert "runs through" in found(scene, through_boxes)
+    assert "leaves its box" in found(narrow, layout)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize(
+    "graph",
+    [
+        pytest.param(lambda: residual(400), id="residual"),
+        pytest.param(lambda: recurrent(250), id="recurrent"),
+        pytest.param(lambda: transformer(40), id="transformer"),
+        *(
+            pytest.param(lambda seed=seed: hubs(1_500, seed), id=f"hubs {seed}")
+            for seed in range(6)
+        ),
+    ],
+)
+def test_large_pictures_have_nothing_wrong_and_begin_on_the_first_screen(graph):
+    scene = build_scene(graph())
+    layout = place([(box.width, box.height) for box in scene.boxes], scene.edges)
+
+    drawing = read_drawing(svg(scene, with_room(scene, layout)))
+
+    assert faults(drawing) == []
+    assert drawing.boxes[0].place.right < 1_280
+    assert drawing.boxes[0].place.bottom < 720

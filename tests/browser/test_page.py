@@ -322,6 +322,65 @@ def test_nothing_keeps_anybody_from_using_it(window, pages, hash_):
     assert serious == []
 
 
+# --- graph, search, story ---------------------------------------------------------
+
+
+def test_what_a_search_finds_is_selected_and_explained(page):
+    page.press("/", "tanh")
+    page.wait_for('!document.querySelector("#found").hidden')
+    page.press(Keys.ENTER)
+
+    page.wait_for('document.querySelector("#story h3")')
+    assert "node" in state(page)
+    assert text_of(page, "#story h3").lower().startswith("tanh")
+    assert "It ran on thread" in text_of(page, "#story .explanation")
+
+
+def test_what_a_search_does_not_mean_is_faint_until_it_is_left(page):
+    before = pictures(page)["graph"]
+
+    page.press("/", "tanh")
+    assert pictures(page)["graph"] != before
+    page.press(Keys.ESCAPE)
+    assert pictures(page)["graph"] == before
+
+
+def test_a_search_for_what_is_not_there_says_so(page):
+    page.press("/", "no such node")
+
+    page.wait_for('document.querySelector("#found").innerText.includes("nothing")')
+
+
+def test_keys_move_the_graph_that_has_the_focus_and_zero_fits_it_again(page):
+    page.run('document.querySelector("#graph canvas").focus()')
+    before = pictures(page)
+
+    page.press(Keys.ARROW_DOWN, "+")
+    moved = pictures(page)
+    page.press("0")
+    assert moved["graph"] != before["graph"]
+    assert moved["timeline"] == before["timeline"]
+    assert pictures(page)["graph"] == before["graph"]
+
+
+def test_a_node_named_in_an_explanation_is_selected_by_a_click(window, pages):
+    open_page(window, pages["recorded"], "#node=2")
+    window.wait_for('document.querySelector("#story .link")')
+    before = text_of(window, "#story h3")
+
+    window.click("#story .link")
+    window.wait_for(
+        'document.querySelector("#story h3").innerText !== arguments[0]', before
+    )
+
+
+def test_a_moment_of_a_replay_is_seen_in_the_graph(page):
+    before = pictures(page)["graph"]
+
+    page.press(Keys.HOME, *"." * 12)
+    assert pictures(page)["graph"] != before
+
+
 # --- texts that want to be more ------------------------------------------------------
 
 

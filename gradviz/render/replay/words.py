@@ -93,9 +93,10 @@ class ReplayWords:
                     f"that of {best}: {other.reentrant_depth}."
                 )
             case "made later" if one.sequence_nr < 0:
+                comma = "," * (choice.num_others > 1)
                 return (
                     f"An AccumulateGrad has the largest sequence_nr there is; that of "
-                    f"{best} is {other.sequence_nr}."
+                    f"{best}{comma} is {other.sequence_nr}."
                 )
             case "made later":
                 return (

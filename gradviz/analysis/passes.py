@@ -62,12 +62,22 @@ class NoSuchPassError(UserError):
     exit_code = 2
 
 
-def passes(trace: Trace, *, limit: int | None = MAX_PASSES) -> tuple[Pass, ...]:
+def passes(
+    trace: Trace,
+    *,
+    limit: int | None = MAX_PASSES,
+    tasks: Sequence[int] | None = None,
+) -> tuple[Pass, ...]:
     """The backward passes of a trace, in the order in which they began.
 
-    Of more than `limit` the first.
+    Args:
+        trace: The trace.
+        limit: Of more than so many the first.
+        tasks: Only these of them.
     """
     begun = trace.columns["task_begun"].at(slice(limit))
+    if tasks is not None:
+        begun = begun.at(np.isin(begun.narrow("task"), np.array(tasks, np.int64)))
     completed = _ends(trace, "task_completed")
     failed = _ends(trace, "task_failed")
     errors = _errors(trace)

@@ -200,9 +200,8 @@ def select_steps(trace: Trace, which: str) -> tuple[TrainingStep, ...]:
         NoSuchStepError: There are steps, but none that is meant.
         UserError: The trace has no steps.
     """
-    if which == "all":
-        select_step(trace, "last")
-        return find_steps(trace).steps
+    if which == "all":  # of none the sentence about it is that of any other word
+        return find_steps(trace).steps or (select_step(trace, which),)
     low, dash, high = which.partition("-")
     if not (dash and low.strip().isdecimal() and high.strip().isdecimal()):
         return (select_step(trace, which),)

@@ -130,8 +130,7 @@ def build_timeline(
         limit: So many nodes at most, so many sleeps, and so many kernels.
     """
     tasks = with_descendants(trace, tasks)
-    wanted = set(tasks)
-    chosen = [one for one in passes(trace) if one.task in wanted]
+    chosen = passes(trace, tasks=tasks)
     runs = execution_columns(trace, tasks)
     omitted = max(len(runs.node) - limit, 0)
     runs = runs.at(slice(limit))

@@ -16,7 +16,7 @@ from gradviz.trace.model import Trace
 _One = TypeVar("_One")
 
 #: So many are shown one below the other.
-MAX_PANELS: Final = 40
+MAX_PANELS: Final = 16
 step_option = click.option(
     "--step",
     metavar="N|N-M|last|slowest|all",

@@ -87,7 +87,9 @@ def row_of(spans: Iterable[Span], scale: Scale) -> Row:
     ]
 
     def places(times: Iterable[int]) -> Pixels:
-        inside = np.clip(np.array([*times], np.int64), scale.begin_ns, scale.end_ns)
+        # Of times that somebody made up a difference may need more than 64 bits.
+        every = np.array([*times], np.float64)
+        inside = np.clip(every, scale.begin_ns, scale.end_ns)
         found: Pixels = scale.left + (inside - scale.begin_ns) * scale.per_ns
         return found
 

@@ -19,7 +19,16 @@ TimelineColour: TypeAlias = Literal[
 
 #: How a rectangle is drawn, besides its colour.
 Look: TypeAlias = Literal[
-    "bar", "failed", "captured", "wait", "blocked", "idle", "queue", "push", "await"
+    "bar",
+    "failed",
+    "captured",
+    "wait",
+    "blocked",
+    "idle",
+    "queue",
+    "blank",
+    "push",
+    "await",
 ]
 
 MAX_COLOURS: Final = len(style.PALETTE)

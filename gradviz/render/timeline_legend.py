@@ -62,7 +62,9 @@ def legend(
     if "captured" in statuses:
         found.append(LegendItem("captured", "captured", style.LEAF))
     if has_queues:
-        found.append(LegendItem("tasks in its queue", "queue", style.PASS))
+        found.append(LegendItem("tasks in its queue", "queue", style.PANEL))
+    if spans:
+        found.append(LegendItem("none of these, or unknown", "blank", style.PANEL))
     return found
 
 

@@ -53,7 +53,7 @@ EMPTY_HEIGHT: Final = 30.0
 
 #: The names of lanes take no more than this part of the width.
 GUTTER_PART: Final = 0.24
-MIN_GUTTER: Final = 136.0
+MIN_GUTTER: Final = 152.0
 #: Between names and bars.
 GUTTER_GAP: Final = 12.0
 #: A picture has no more bars: they are made from wider cells then.

@@ -39,6 +39,7 @@ _CLASSES: Final[dict[Look, str]] = {
     "blocked": "blocked",
     "idle": "idle",
     "queue": "queue",
+    "blank": "lane",
     "push": "push",
     "await": "await",
 }
@@ -49,7 +50,7 @@ _STYLE: Final = f"""\
 .failed {{ stroke: {style.ALARM}; stroke-width: 2.5 }}
 .captured {{ fill-opacity: 0.35 }}
 .alarm {{ fill: {style.ALARM} }}
-.lane {{ fill: {style.PANEL} }}
+.lane {{ fill: url(#dots) }}
 .grid {{ stroke: {style.FAINT_LINE} }}
 .label {{ font-size: {BAR_TEXT:g}px; text-anchor: middle; pointer-events: none }}
 .haloed {{ stroke: {style.PANEL}; stroke-width: 4; paint-order: stroke }}
@@ -57,7 +58,7 @@ _STYLE: Final = f"""\
 .wait {{ fill: url(#asleep) }}
 .blocked {{ fill: url(#crossed); stroke: {style.LINE}; stroke-width: 0.6 }}
 .idle {{ fill: url(#lines) }}
-.queue {{ fill: {style.PASS}; stroke: {style.LINE}; stroke-width: 0.6 }}
+.queue {{ fill: {style.FAINT_LINE}; stroke: {style.LINE}; stroke-width: 0.6 }}
 .push {{ stroke: {style.FAINT_INK}; stroke-width: 1; fill: none }}
 .await {{ stroke: {style.INK}; stroke-width: 1.4; stroke-dasharray: 4 2; fill: none }}
 .halo {{ stroke: {style.BACKGROUND}; stroke-width: 3; stroke-opacity: 0.7; fill: none }}
@@ -85,6 +86,9 @@ _DEFINITIONS: Final = (
     + _pattern("asleep", 6, "M0 0V6", ' patternTransform="rotate(45)"')
     + _pattern("crossed", 5, "M0 0L5 5M5 0L0 5")
     + _pattern("lines", 4, "M0 2H4")
+    + '<pattern id="dots" width="7" height="7" patternUnits="userSpaceOnUse">'
+    f'<rect width="7" height="7" fill="{style.PANEL}"/>'
+    f'<circle cx="2" cy="2" r="0.7" fill="{style.PASS}"/></pattern>'
     + _head("push", style.FAINT_INK)
     + _head("await", style.INK)
     + "</defs>"
@@ -138,11 +142,13 @@ def _legend(placed: PlacedItem) -> Iterator[str]:
             more["class_"] = _CLASSES[item.look]
         yield element("rect", x=x, y=y, width=SWATCH, height=SWATCH, **more)
     text_x = x + SWATCH + SWATCH_GAP
-    yield element("text", item.text, x=text_x, y=y + 11.5)
+    yield element("text", item.text, class_="key", x=text_x, y=y + 11.5)
 
 
 #: What its class says all of.
-_HATCHED: Final[frozenset[Look]] = frozenset({"wait", "blocked", "idle", "queue"})
+_HATCHED: Final[frozenset[Look]] = frozenset(
+    {"wait", "blocked", "idle", "queue", "blank"}
+)
 
 
 def _panel(panel: Panel, scene: TimelineScene) -> Iterator[str]:

@@ -12,6 +12,7 @@ from gradviz.analysis.steps import (
     find_steps,
     median_of,
     select_step,
+    select_steps,
 )
 from gradviz.errors import UserError
 from tests.analysis.conftest import START_NS, Story
@@ -432,3 +433,27 @@ def test_where_no_step_has_completed_the_longest_is_the_slowest(training):
 def test_where_there_are_no_steps_none_is_picked(story):
     with pytest.raises(UserError, match="holds no step"):
         select_step(story.trace(), "last")
+
+
+def test_several_steps_are_meant_by_a_range_or_by_all(story):
+    node = story.node(1)
+    for task in range(4):
+        story.begin(task, [node], at=100 * task)
+        story.end(task, at=100 * task + 50)
+    trace = story.trace()
+
+    def numbers(which):
+        return [one.number for one in select_steps(trace, which)]
+
+    assert numbers("all") == [0, 1, 2, 3]
+    assert numbers("1-2") == [1, 2]
+    assert numbers("2-9") == [2, 3]
+    assert numbers("last") == [3]
+    for none in ("7-9", "2-1", "x-y"):
+        with pytest.raises(NoSuchStepError, match="there are 4, from 0 to 3"):
+            select_steps(trace, none)
+
+
+def test_a_trace_without_steps_has_none_to_choose_from(story):
+    with pytest.raises(UserError, match="no step"):
+        select_steps(story.trace(), "all")

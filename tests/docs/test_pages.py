@@ -18,9 +18,9 @@ RUN = (
     "streams.md",
     "testing.md",
 )
-
+#: What a bar says of itself if it is wide enough, and the legend of what is there.
 #: What a bar says of itself, if it is wide enough.
-LABEL = re.compile(r'<text class="label[^>]*>[^<]*</text>')
+LABEL = re.compile(r'<text class="(?:label|key)[^>]*>[^<]*</text>')
 
 LETTERS = re.compile(r">([A-Za-z][\w ]*)<")
 
@@ -63,7 +63,7 @@ def test_what_the_readme_points_to_is_there():
 
 
 def letters(picture: Path) -> set[str]:
-    """The texts of a picture that begin with a letter, but for those on bars."""
+    """The texts that begin with a letter, but for those that times decide."""
     return set(LETTERS.findall(LABEL.sub("", picture.read_text())))
 
 

@@ -30,6 +30,14 @@ def test_what_is_too_narrow_and_begins_in_one_cell_is_one_bar(make_span):
     assert shown(spans) == [(0, 2, 2), (2, 2, 2), (4, 2, 2)]
 
 
+def test_times_of_more_than_64_bits_are_drawn_where_they_would_be(make_span):
+    scale = Scale(left=0, per_ns=1 / 2**60, begin_ns=0, end_ns=2**65)
+
+    (bar,) = drawn([make_span(0, 2**64, 2**65)], scale)
+
+    assert (bar.x, bar.wide) == (16, 16)
+
+
 def test_narrow_spans_that_are_apart_stay_apart(make_span):
     assert shown([make_span(0, 0, 1), make_span(1, 50, 51)]) == [
         (0, LEAST, 1),

@@ -11,7 +11,14 @@ from typing import Final
 import msgspec
 
 from gradviz.analysis.executions import NodeStatus
-from gradviz.analysis.graph import LEAF, MAX_CALLS, Graph, GraphEdge, GraphNode
+from gradviz.analysis.graph import (
+    LEAF,
+    MAX_CALLS,
+    MAX_EDGES,
+    Graph,
+    GraphEdge,
+    GraphNode,
+)
 from gradviz.analysis.ranks import longest_path_ranks
 
 #: A leaf whose users lie at most this many ranks apart is drawn once.
@@ -105,7 +112,19 @@ def contract_chains(graph: Graph) -> Graph:
 
 
 def limit_nodes(graph: Graph, max_nodes: int) -> Graph:
-    """Keep the first `max_nodes` of `Graph.nodes`, and count what is left out."""
+    """Keep the first `max_nodes` of `Graph.nodes`, and count what is left out.
+
+    Also of more than `MAX_EDGES` edges the first.
+    """
+    if len(graph.edges) > MAX_EDGES:
+        cut = Counter(edge.producer for edge in graph.edges[MAX_EDGES:])
+        nodes = enumerate(graph.nodes)
+        graph = msgspec.structs.replace(
+            graph,
+            nodes=tuple(_with_cut(node, cut[index]) for index, node in nodes),
+            edges=graph.edges[:MAX_EDGES],
+            omitted_edges=graph.omitted_edges + len(graph.edges) - MAX_EDGES,
+        )
     if len(graph.nodes) <= max_nodes:
         return graph
     return keep_nodes(graph, range(max_nodes))

@@ -203,3 +203,12 @@ def test_several_nodes_as_one_have_their_worst_fate_and_the_span_of_their_times(
     assert (one.name, one.module, one.order) == ("part", "model.0", 1)
     assert (one.status, one.error) == ("failed", "ValueError: no")
     assert (one.start_ns, one.took_ns, one.omitted_edges) == (10, 15, 3)
+
+
+def test_of_very_many_edges_the_first_are_kept_and_the_rest_counted():
+    graph = make_graph(2, [(0, 1)] * 40_003)
+
+    limited = limit_nodes(graph, 2)
+
+    assert (len(limited.edges), limited.omitted_edges) == (40_000, 3)
+    assert [node.omitted_edges for node in limited.nodes] == [3, 0]

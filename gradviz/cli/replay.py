@@ -16,18 +16,25 @@ from gradviz.analysis.subjects import find_subject
 from gradviz.cli.notes import note
 from gradviz.cli.options import (
     at_option,
+    force_option,
     limit_option,
     nanoseconds,
+    output_option,
     task_option,
     trace_argument,
 )
 from gradviz.cli.paging import paged
 from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.timelines import step_option
-from gradviz.cli.writing import print_json
+from gradviz.cli.writing import check_output, format_of, print_json, write_output
+from gradviz.render.replay.film import film
 from gradviz.render.replay.plain import print_replay
 from gradviz.render.replay.player import Player
+from gradviz.render.text import count
 from gradviz.trace.model import Trace
+
+#: So many events are in a film: some kilobytes each.
+MAX_FILMED: Final = 200
 
 #: So many events are printed, unless `--limit` says otherwise.
 MAX_PRINTED: Final = 500
@@ -63,6 +70,8 @@ MAX_PRINTED: Final = 500
     help="Print it as text, event by event, for logs and screen readers.",
 )
 @limit_option
+@output_option("none, and it is played: FILE is an animated SVG of it")
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, a line an event.")
 def command(  # noqa: PLR0913, PLR0917 - each of them narrows it down
     trace_path: Path | None,
@@ -75,6 +84,8 @@ def command(  # noqa: PLR0913, PLR0917 - each of them narrows it down
     after_ns: int | None,
     plain: bool,
     limit: int | None,
+    output: Path | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Play a backward pass, event by event: queues, workers, countdowns, and why.
@@ -85,6 +96,9 @@ def command(  # noqa: PLR0913, PLR0917 - each of them narrows it down
     Example:
         gradviz replay --plain --until 200us first.gvt
     """
+    if output is not None:
+        format_of(output, ("svg",))
+        check_output(output, force=force)
     trace = read_trace(find_trace(trace_path))
     wanted = Filter(
         subject=None if of is None else find_subject(trace, of, task),
@@ -99,25 +113,33 @@ def command(  # noqa: PLR0913, PLR0917 - each of them narrows it down
     if after_ns is not None:
         chosen = chosen[:1]
     shown = chosen[: limit or MAX_PRINTED]
-    if as_json:
-        for one in shown:
-            print_json(document_of(replay.at(one)))
-    elif not plain and _is_on_terminal():
+    if output is not None:
+        write_output(output, film(replay, shown[:MAX_FILMED]))
+        note(f"filmed {count(min(len(shown), MAX_FILMED), 'event')} in {output}")
+        return
+    if not plain and not as_json and _is_on_terminal():
         # Here, so that no other command loads textual, nor this one to print.
         app = importlib.import_module("gradviz.render.replay.app")
         app.play(Player(replay, place))
         return
-    else:
-        if not plain:
-            note("no terminal to play it on: it is printed, as with --plain")
-        with paged(wanted=True):
-            print_replay(replay, shown)
+    _print(replay, shown, plain=plain, as_json=as_json)
     if len(shown) < len(chosen):
         note(
             f"the first {len(shown):,} events are shown, "
             f"{len(chosen) - len(shown):,} more are not: --limit, --from, --until, "
             f"--kind, --of choose others"
         )
+
+
+def _print(replay: Replay, shown: range, *, plain: bool, as_json: bool) -> None:
+    if as_json:
+        for one in shown:
+            print_json(document_of(replay.at(one)))
+        return
+    if not plain:
+        note("no terminal to play it on: it is printed, as with --plain")
+    with paged(wanted=True):
+        print_replay(replay, shown)
 
 
 def _tasks(trace: Trace, task: str, step: str | None) -> tuple[int, ...]:

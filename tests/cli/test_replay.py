@@ -93,3 +93,23 @@ def test_a_trace_that_was_cut_is_replayed_as_far_as_it_goes(trace_path, call):
     assert done.exit_code == 0
     assert "is incomplete" in done.stderr
     assert done.stdout.splitlines()[1].startswith("The trace is incomplete: ")
+
+
+def test_a_film_of_it_is_written_where_o_says(trace_path, call, tmp_path):
+    done = call("replay", trace_path, "-o", tmp_path / "film.svg", "--limit", "5")
+
+    assert done.stdout == ""
+    assert "filmed 5 events" in done.stderr
+    film = (tmp_path / "film.svg").read_text()
+    assert "<svg " in film
+    assert 'dur="5s"' in film
+    again = call("replay", trace_path, "-o", tmp_path / "film.svg")
+    assert "exists already" in again.stderr
+
+
+def test_of_no_event_there_is_no_film(trace_path, call, tmp_path):
+    wanted = ("--kind", "node_failed", "-o", tmp_path / "film.svg")
+    done = call("replay", trace_path, *wanted)
+
+    assert "there is nothing to replay" in done.stderr
+    assert not (tmp_path / "film.svg").exists()

@@ -101,8 +101,11 @@ def limited(chips: tuple[Chip, ...]) -> tuple[Chip, ...]:
 
 
 def _is_leaf(node: GraphNode) -> bool:
-    """Whether it is a leaf; what a node has saved is drawn like one."""
-    return node.name == LEAF or node.saved_by is not None
+    """Whether it is a leaf; what a node has saved is drawn like one.
+
+    One that failed is not: its error needs the room of a box.
+    """
+    return (node.name == LEAF and not node.error) or node.saved_by is not None
 
 
 def _short_name(leaf: GraphNode) -> str:

@@ -5,11 +5,11 @@ written for `gradviz.render.svg` and `gradviz.render.dot`.
 """
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from gradviz.analysis.graph import LEAF, Graph, GraphNode
+from gradviz.analysis.graph import LEAF, Graph, GraphEdge, GraphNode
 from gradviz.analysis.modules import Stretch, stretches
 from gradviz.analysis.neighbourhood import critical_edges
 from gradviz.render import style
@@ -43,6 +43,8 @@ MAX_DETAILED: Final = 3_000
 PADDING: Final = 9.0
 #: Parts of models that lie deeper have no frames of their own.
 MAX_DEPTH: Final = 8
+#: More edges than these between the same two boxes are drawn as one.
+MAX_PARALLEL: Final = 4
 #: Longer errors are cut; all of one is in the tooltip.
 MAX_ERROR: Final = 72
 #: Longer names of files lose their begin.
@@ -143,8 +145,8 @@ def build_scene(graph: Graph, colour_by: ColourBy = "auto") -> Scene:
     place_of = {index: at for at, index in enumerate(drawn)}
     is_detailed = len(drawn) <= MAX_DETAILED
     colours = colouring(graph, colour_by)
-    ways = [edge for edge in graph.edges if edge.consumer not in folded]
     critical = {graph.edges[at] for at in critical_edges(graph)}
+    ways = _ways((one for one in graph.edges if one.consumer not in folded), critical)
     return Scene(
         title="Backward graph" if graph.task < 0 else f"Backward pass {graph.task}",
         subtitle=_subtitle(graph),
@@ -172,6 +174,20 @@ def build_scene(graph: Graph, colour_by: ColourBy = "auto") -> Scene:
         frames=_frames(graph, place_of) if is_detailed else (),
         notes=_notes(graph),
     )
+
+
+def _ways(edges: Iterable[GraphEdge], critical: set[GraphEdge]) -> list[GraphEdge]:
+    """The edges that are drawn: of many between the same boxes, one."""
+    parallel: dict[tuple[int, int], list[GraphEdge]] = defaultdict(list)
+    for edge in edges:
+        parallel[edge.producer, edge.consumer].append(edge)
+    drawn: list[GraphEdge] = []
+    for between in parallel.values():
+        if len(between) > MAX_PARALLEL:
+            drawn.append(next((one for one in between if one in critical), between[0]))
+        else:
+            drawn += between
+    return drawn
 
 
 def _frames(graph: Graph, place_of: Mapping[int, int]) -> tuple[ModuleFrame, ...]:

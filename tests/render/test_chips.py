@@ -122,3 +122,14 @@ def test_chips_are_no_boxes_where_boxes_are_counted(shared):
     contracted = build_scene(contract_chains(shared))
 
     assert contracted.subtitle.startswith(f"7 nodes in {len(contracted.boxes)} box")
+
+
+def test_a_leaf_that_failed_is_a_box_with_the_first_line_of_its_error(
+    make_graph, make_node
+):
+    leaf = make_node(1, name="AccumulateGrad", status="failed", error="no\nmore")
+    scene = build_scene(make_graph(2, [(0, 1)], nodes=(make_node(0), leaf)))
+
+    assert [len(box.chips) for box in scene.boxes] == [0, 0]
+    assert "no" in scene.boxes[1].subtitle
+    assert scene.boxes[1].outline == "alarm"

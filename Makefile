@@ -17,7 +17,7 @@ STUBBED = $(patsubst %.pyi,%.py,$(shell find gradviz -name '*.pyi'))
 HAS_GPU := nvidia-smi -L >/dev/null 2>&1
 
 .DEFAULT_GOAL := help
-.PHONY: help page demo test test-gpu stress mutants lint format stubs bench clean
+.PHONY: help page demo test test-gpu stress mutants lint format stubs gallery bench clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -71,6 +71,9 @@ page: ## Build the program of the page from its source (needs node and npm)
 	npm ci --silent --no-audit --no-fund
 	npm run --silent types
 	npm run --silent build
+
+gallery: $(VENV)/.installed-dev ## Draw the pictures of docs/gallery.md anew
+	$(BIN)/python -m tests.docs.gallery
 
 bench: $(VENV)/.installed-dev ## Measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks

@@ -1,0 +1,43 @@
+"""docs/gallery.md shows what its commands draw."""
+
+import re
+
+import pytest
+
+from gradviz.trace.reader import load_trace
+from tests.docs.gallery import PAGE, PICTURES, commands, draw
+
+SHOWN = re.compile(r"^!\[([^\]]{20,})\]\(gallery/([\w.-]+)\)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    return list(draw(tmp_path_factory.mktemp("gallery")))
+
+
+def test_each_picture_is_what_its_command_draws(drawn):
+    changed = [
+        one.name
+        for one in drawn
+        if one.read_bytes() != (PICTURES / one.name).read_bytes()
+    ]
+
+    assert changed == [], "draw them anew: make gallery"
+
+
+def test_each_picture_is_shown_with_words_for_those_who_do_not_see_it(drawn):
+    shown = [name for _, name in SHOWN.findall(PAGE.read_text())]
+
+    assert shown == [one.name for one in drawn]
+
+
+def test_nothing_lies_among_the_pictures_that_no_command_writes():
+    assert {one.name for one in PICTURES.iterdir()} == {
+        command.written for command in commands()
+    }
+
+
+def test_each_trace_is_whole_and_of_the_examples():
+    for trace in map(load_trace, sorted(PICTURES.glob("*.gvt"))):
+        assert trace.losses.is_complete
+        assert trace.tasks

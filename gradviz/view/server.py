@@ -91,7 +91,7 @@ class ViewServer:
         self._answer = answer
         self._limits = limits
         self._is_last = is_last
-        self._num_open = 0
+        self._open: set[asyncio.StreamWriter] = set()
 
     async def serve(self) -> None:
         """Answer whoever asks."""
@@ -104,26 +104,29 @@ class ViewServer:
             await self._done.wait()
         finally:
             server.close()
+            for one in self._open:
+                one.transport.abort()
+            await asyncio.sleep(0)  # what is aborted closes in the next turn
 
     async def _talk(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """One connection: a request, a response."""
-        self._num_open += 1
+        self._open.add(writer)
         try:
             with contextlib.suppress(
                 OSError, TimeoutError, asyncio.IncompleteReadError
             ):
                 await self._converse(reader, writer)
         finally:
-            self._num_open -= 1
+            self._open.discard(writer)
             writer.close()
 
     async def _converse(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         has_body = True
-        if self._num_open > self._limits.connections:
+        if len(self._open) > self._limits.connections:
             response = refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections")
         else:
             response, has_body = await self._respond(reader)

@@ -49,8 +49,8 @@ def test_names_of_parameters_stay_text_in_a_notebook():
 
 def test_a_recording_stays_text_in_a_notebook(traces):
     hostile, benign_one = (
-        gv.draw(load_trace(traces[name]), task=1)._repr_svg_().encode()
-        for name in ("hostile", "benign")
+        gv.draw(one, task=one.tasks[0])._repr_svg_().encode()
+        for one in (load_trace(traces[name]) for name in ("hostile", "benign"))
     )
 
     assert active_parts(hostile) == []

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import gradviz as gv
 import gradviz.linalg
@@ -94,13 +95,18 @@ def row(op: str, cases: list[Case], num_refused: int) -> str:
     )
 
 
+def is_there(home: object, name: str) -> bool:
+    """Whether users find an op there; `gradviz.view` is a package."""
+    return not isinstance(getattr(home, name, None), ModuleType | None)
+
+
 def places(op: str, cases: list[Case]) -> str:
     """Where users find an op."""
     name = op.rpartition(".")[2]
     found = [
         label.format(name)
         for label, home, attribute in PLACES
-        if hasattr(home, attribute.format(name))
+        if is_there(home, attribute.format(name))
         and (home is gv.Tensor or not name.startswith("__"))
         and (op == name or label.startswith(f"gv.{op.rpartition('.')[0]}."))
     ]

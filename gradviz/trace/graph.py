@@ -125,13 +125,13 @@ class PendingGraph:
     def _index(
         self, name: str, device: object, module: str, parameter: str, inputs: _Inputs
     ) -> tuple[int, int, int, int, list[int]]:
-        intern = self._strings.intern
+        define = self._strings.define
         indices = [-1 if one is None else self._index_input(one) for one in inputs]
         return (
-            intern(name),
-            intern(str(device)),
-            intern(module) if module else -1,
-            intern(parameter) if parameter else -1,
+            define(name),
+            define(str(device)),
+            define(module) if module else -1,
+            define(parameter) if parameter else -1,
             indices,
         )
 
@@ -140,10 +140,10 @@ class PendingGraph:
         index = self._inputs.get(key)
         if index is None:
             shape, dtype, device = key
-            intern = self._strings.intern
+            define = self._strings.define
             index = self._num_inputs
             self._num_inputs += 1
-            row = InputRow(index, shape, intern(str(dtype)), intern(str(device)))
+            row = InputRow(index, shape, define(str(dtype)), define(str(device)))
             self._new_inputs.append(row)
             if len(self._inputs) >= _MAX_KNOWN:
                 self._inputs.clear()

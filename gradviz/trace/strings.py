@@ -1,6 +1,7 @@
 """Texts as numbers: each is written to a trace once and referred to by its index."""
 
 import itertools
+import sys
 from typing import Final
 
 #: The table forgets what it knows at this size, so that a program that marks every
@@ -32,11 +33,22 @@ class Strings:
 
     def intern(self, text: str) -> int:
         """The index of `text`, `LOST` if the writer has fallen behind. Any thread."""
+        return self._index(text, _MAX_PENDING)
+
+    def define(self, text: str) -> int:
+        """The index of `text`, however many wait. The writer's thread only.
+
+        What waits, it will take itself, and a graph of nodes may have more texts than
+        ever wait for a writer: a name for each of its modules.
+        """
+        return self._index(text, sys.maxsize)
+
+    def _index(self, text: str, most_pending: int) -> int:
         if len(text) > _MAX_LENGTH:
             text = shortened(text, _MAX_LENGTH)
         index = self._known.get(text)
         if index is None:
-            if len(self._pending) >= _MAX_PENDING:
+            if len(self._pending) >= most_pending:
                 return LOST
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()

@@ -170,6 +170,17 @@ class Watched(list):
         return taken
 
 
+def test_a_graph_may_have_more_texts_than_wait_for_a_writer(
+    desk, make_node, monkeypatch
+):
+    monkeypatch.setattr("gradviz.trace.strings._MAX_PENDING", 3)
+    desk.graph.define_nodes([make_node(id_, text=f"Mul{id_}") for id_ in range(9)])
+
+    rows = desk.take()
+
+    assert [desk.texts[row.name] for row in rows] == [f"Mul{id_}" for id_ in range(9)]
+
+
 def test_what_is_defined_while_definitions_are_taken_is_taken_later(desk, make_node):
     graph = desk.graph
     graph._nodes = Watched(after_copy=lambda: graph.define_nodes([make_node(2)]))

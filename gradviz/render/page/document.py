@@ -71,7 +71,7 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
         host: Where.
         wall_ns: When, since 1970.
         gradviz: The version that recorded it.
-        duration_ns: Of all.
+        duration_ns: Of all, kernels included that ran on after the passes.
         num_events: Of the passes, those that are left out included.
         passes: In order of begin; `task` of a table is a place in here. Their times too
             are counted from the begin of the first.

@@ -271,11 +271,11 @@ class Extract:
         )
 
     def kernels(self) -> KernelTable:
-        """What streams did meanwhile."""
+        """What streams did meanwhile, and what was left for them to do."""
         ran = [
             one
             for one in kernels(self.trace)
-            if one.start_ns < self.end_ns and one.end_ns > self.origin_ns
+            if one.launched_ns < self.end_ns and one.end_ns > self.origin_ns
         ]
         times = np.array(
             [(one.launched_ns, one.start_ns, one.end_ns) for one in ran], np.int64

@@ -18,6 +18,7 @@ from gradviz.trace.events import (
     TaskPopped,
     TaskPushed,
 )
+from tests.analysis.conftest import Story
 
 
 def two_devices():
@@ -237,3 +238,22 @@ def countdowns_at(page, moment):
 
 def snake(name):
     return "".join("_" + c.lower() if c.isupper() else c for c in name)[1:]
+
+
+def test_what_the_pass_left_for_a_device_to_do_is_on_its_page():
+    story = Story()
+    node = story.node(1)
+    story.kernel(1, "sim:0/0", at=0, ran=(1, 2))
+    story.begin(7, [node], at=10)
+    story.take(7, node, at=(12, 13, 14))
+    story.kernel(2, "sim:0/0", at=20, ran=(25, 60))
+    story.kernel(3, "sim:0/0", at=21, ran=(160, 180))
+    story.complete(7, node, at=30)
+    story.end(7, at=100)
+    story.kernel(4, "sim:0/0", at=120, ran=(190, 200))
+
+    page = build_page(story.trace(), (7,))
+
+    assert page.kernels.end_ns.tolist() == [60 - 10, 180 - 10]
+    assert page.header.duration_ns == 180 - 10
+    assert page.header.passes[0].end_ns == 100 - 10

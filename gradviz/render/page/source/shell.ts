@@ -3,7 +3,7 @@
 Where there is no room for columns one panel is seen at a time, and a row of tabs says
 which. The same elements serve both; page.css decides. */
 
-import type { Page } from "./data.ts";
+import type { Header, Page } from "./data.ts";
 import { button, el } from "./elements.ts";
 import { splitter } from "./splitter.ts";
 import type { Store } from "./store.ts";
@@ -109,6 +109,14 @@ function panel(name: string, title: string): Panel {
   return { whole, inside };
 }
 
+/** How long the pass took, and how much of the time is shown if that is more. */
+function lasting({ passes, duration_ns }: Header): string {
+  const [only, ...others] = passes;
+  const end_ns = others.length === 0 ? only?.end_ns : null;
+  if (end_ns == null || end_ns >= duration_ns) return duration(duration_ns);
+  return `${duration(end_ns)} (shown: ${duration(duration_ns)})`;
+}
+
 function head(
   { header, nodes }: Page,
   search: HTMLElement,
@@ -120,7 +128,7 @@ function head(
     passes === 1
       ? `backward pass ${header.passes[0].task}`
       : count(passes, "backward pass"),
-    duration(header.duration_ns),
+    lasting(header),
     count(nodes.length, "node"),
     count(header.num_events, "event"),
   ];

@@ -9,11 +9,8 @@ from gradviz.diagnostics import live_graphs
 
 @pytest.fixture(autouse=True)
 def _nothing_of_other_tests():
-    """What other tests have left is not looked through, which takes seconds."""
+    """What other tests have left to be collected is not there."""
     gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 class Keeper:

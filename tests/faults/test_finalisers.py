@@ -29,12 +29,10 @@ from tests.faults.scene import (
 
 @pytest.fixture(autouse=True)
 def _own_collector() -> Iterator[None]:
-    """The test's own threshold, and nothing to look through but what it makes."""
+    """The test's own threshold, and no garbage but what it makes."""
     outer = gc.get_threshold()
     gc.collect()
-    gc.freeze()
     yield
-    gc.unfreeze()
     gc.set_threshold(*outer)
 
 

@@ -23,6 +23,7 @@ from gradviz.analysis.executions import (
 from gradviz.analysis.passes import Pass, passes
 from gradviz.analysis.processor_waits import processor_waits
 from gradviz.analysis.shapes import medians_like
+from gradviz.analysis.uncollected import uncollected
 from gradviz.trace.model import InputDefinition, NodeDefinition, Trace
 from gradviz.trace.table import different
 
@@ -167,7 +168,9 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def orders(self) -> tuple[int, int] | None:
         """The first and the last number of what it stands for; None if none ran."""
-        ran = [one.order for one in self.members or (self,) if one.order is not None]
+        if not self.members:
+            return None if self.order is None else (self.order, self.order)
+        ran = [one.order for one in self.members if one.order is not None]
         return (min(ran), max(ran)) if ran else None
 
 
@@ -217,6 +220,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
         return sum({node.id: node.num_nodes for node in self.nodes}.values())
 
 
+@uncollected()
 def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
     """The graph of pass `task`: what ran, and what could be reached from there.
 

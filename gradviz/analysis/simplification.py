@@ -20,6 +20,7 @@ from gradviz.analysis.graph import (
     GraphNode,
 )
 from gradviz.analysis.ranks import longest_path_ranks
+from gradviz.analysis.uncollected import uncollected
 
 #: A leaf whose users lie at most this many ranks apart is drawn once.
 NEAR_RANKS: Final = 3
@@ -32,6 +33,7 @@ _WORST_FIRST: Final[tuple[NodeStatus, ...]] = (
 )
 
 
+@uncollected()
 def split_shared_leaves(graph: Graph) -> Graph:
     """Draw a leaf whose users are far apart once for each of them.
 
@@ -53,10 +55,9 @@ def split_shared_leaves(graph: Graph) -> Graph:
         and not graph.nodes[leaf].omitted_edges
         and max(at) - min(at) > NEAR_RANKS
     }
-    nodes = [
-        msgspec.structs.replace(node, copies=copies.get(index, 1))
-        for index, node in enumerate(graph.nodes)
-    ]
+    nodes = list(graph.nodes)
+    for leaf, number in copies.items():
+        nodes[leaf] = msgspec.structs.replace(nodes[leaf], copies=number)
     edges = []
     used: set[int] = set()
     for edge in graph.edges:

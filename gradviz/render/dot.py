@@ -12,7 +12,8 @@ import graphviz
 
 from gradviz.analysis.ranks import longest_path_ranks
 from gradviz.render import style
-from gradviz.render.layout import BoxLayout, Point
+from gradviz.render.layout import BoxLayout
+from gradviz.render.routing import Point
 from gradviz.render.scene import Box, LegendEntry, Scene
 from gradviz.render.style import Outline
 

@@ -12,7 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gradviz.render.layout import BoxLayout, Point
+from gradviz.render.layout import BoxLayout
+from gradviz.render.routing import Point
 from gradviz.render.scene import Box, ModuleFrame, Scene
 from gradviz.render.style import SMALL_SIZE
 from gradviz.render.text import width
@@ -52,6 +53,8 @@ def with_room(scene: Scene, layout: BoxLayout) -> BoxLayout:
     wider. Where several begin at one layer, because they lie in each other, they need
     room for the label of each.
     """
+    if not scene.frames:
+        return layout
     boxes = _rectangles(scene, layout)
     ends, sizes = _gaps(boxes)
     tops, bottoms = [0.0] * (len(ends) + 1), [0.0] * (len(ends) + 1)
@@ -120,6 +123,8 @@ def label_lefts(
     placed: Sequence[tuple[ModuleFrame, Rectangle]], layout: BoxLayout
 ) -> list[float]:
     """Where the label of each frame begins: left, or right if edges pass there."""
+    if not placed:
+        return []
     curves = np.array(
         [
             (min(x), min(y), max(x), max(y))

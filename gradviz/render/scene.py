@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from gradviz.analysis.graph import LEAF, Graph, GraphEdge, GraphNode
 from gradviz.analysis.modules import Stretch, stretches
 from gradviz.analysis.neighbourhood import critical_edges
+from gradviz.analysis.uncollected import uncollected
 from gradviz.render import style
 from gradviz.render.chips import (
     TIMES,
@@ -135,6 +136,7 @@ class Scene(NamedTuple):
     bold: frozenset[int] = frozenset()
 
 
+@uncollected()
 def build_scene(graph: Graph, colour_by: ColourBy = "auto") -> Scene:
     """Decide on every text, colour and size of a picture of `graph`."""
     nodes = graph.nodes
@@ -156,7 +158,8 @@ def build_scene(graph: Graph, colour_by: ColourBy = "auto") -> Scene:
                 colours,
                 is_detailed,
                 tuple(
-                    _chip(nodes[leaf], colours, uses) for leaf in leaves.get(index, ())
+                    _chip(nodes[leaf], colours, uses, is_detailed=is_detailed)
+                    for leaf in leaves.get(index, ())
                 ),
             )
             for index in drawn
@@ -245,13 +248,16 @@ def _box(
     )
 
 
-def _chip(leaf: GraphNode, colours: Colouring, uses: Counter[int]) -> Chip:
+def _chip(
+    leaf: GraphNode, colours: Colouring, uses: Counter[int], *, is_detailed: bool
+) -> Chip:
     text = chip_text(leaf, uses[leaf.id], value=colours.texts.get(leaf.id, ""))
     border, fill, outline = _look(leaf, colours)
     if colours.scale is None and leaf.saved_by is None:
         fill = style.BACKGROUND
     outline = "plain" if outline == "bold" else outline
-    return Chip(text, tooltip(leaf), border, fill, outline)
+    told = tooltip(leaf) if is_detailed else f"{_title(leaf)}, {which(leaf)}"
+    return Chip(text, told, border, fill, outline)
 
 
 def _look(node: GraphNode, colours: Colouring) -> tuple[str, str, Outline]:

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
+from gradviz.analysis.uncollected import uncollected
 from gradviz.render import style
 from gradviz.render.chips import CHIP_GAP, CHIP_HEIGHT, Chip, chips_size
 from gradviz.render.frames import LABEL_HEIGHT, Rectangle, label_lefts, place_frames
-from gradviz.render.layout import BoxLayout, Point
+from gradviz.render.layout import BoxLayout
 from gradviz.render.markup import document, element, escape, group, number
+from gradviz.render.routing import Point
 from gradviz.render.scene import Box, LegendEntry, ModuleFrame, Scene
 from gradviz.render.style import Outline
 from gradviz.render.text import width
@@ -53,6 +55,7 @@ def page_size(scene: Scene, layout: BoxLayout) -> tuple[float, float]:
     return inner + 2 * MARGIN, _top(scene) + layout.height + MARGIN
 
 
+@uncollected()
 def svg(scene: Scene, layout: BoxLayout, scale: float = 1.0) -> bytes:
     """The picture as an SVG file, shown so much larger or smaller than it is."""
     legend, _, _ = _legend(scene)

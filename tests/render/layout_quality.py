@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradviz.render.layout import BoxLayout, Point
+from gradviz.render.layout import BoxLayout
+from gradviz.render.routing import Point
 
 #: Lines that stand for a curve that is not vertical.
 LINES = 6

@@ -20,14 +20,16 @@ all others stay. In the order of the first layer's nodes no edge points back, so
 cycle comes of it.
 """
 
+import itertools
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from gradviz.analysis.graph import Graph, GraphNode
 from gradviz.analysis.simplification import as_one, inner_nodes, merge_nodes, noted
+from gradviz.analysis.uncollected import uncollected
 from gradviz.trace.table import Column
 
 #: What comes less often is drawn as often as it comes.
@@ -46,6 +48,7 @@ class _Repeat(NamedTuple):
     times: int
 
 
+@uncollected()
 def fold_repeats(graph: Graph) -> Graph:
     """Draw what repeats once; see Note [Repeats]."""
     for _ in range(MAX_ROUNDS):
@@ -120,26 +123,70 @@ def _range(paths: Sequence[str]) -> str:
     return ".".join(common)
 
 
+class _Ways:
+    """Where the nodes of a sequence lead to, as columns."""
+
+    def __init__(
+        self, graph: Graph, order: Sequence[int], likeness: Sequence[int]
+    ) -> None:
+        place = np.full(len(graph.nodes), -1)
+        place[list(order)] = np.arange(len(order))
+        edges = [(one.producer, one.consumer, one.input_nr) for one in graph.edges]
+        producer, consumer, input_nr = np.array(edges, np.int64).reshape(-1, 3).T
+        start, to = place[producer], place[consumer]
+        way = np.where(to >= 0, input_nr, np.array(likeness, np.int64)[consumer])
+        rows = np.stack([start, to, way])[:, np.lexsort((way, to, start))]
+        is_new = np.append(True, (rows[:, 1:] != rows[:, :-1]).any(axis=0))
+        self._rows = rows[:, is_new[: rows.shape[1]]]
+        start, to, way = self._rows
+        self._first = np.searchsorted(start, np.arange(len(order) + 1))
+        # What ways are like, wherever they begin: numbers that can be added up.
+        length = np.where(to < 0, -1, to - start)
+        kinds, kind = np.unique(np.stack([length, way]), axis=1, return_inverse=True)
+        numbers = np.random.default_rng(0).integers(1 << 62, size=kinds.shape[1])
+        self._kind = numbers[kind.reshape(-1)]
+
+    def of(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """From `start` to `end` each place, one that it leads to, and which input.
+
+        Of a leaf there are -1 and what it is like instead.
+        """
+        some = self._rows[:, self._first[start] : self._first[end]]
+        return zip(*some.tolist(), strict=True)
+
+    def may_repeat(self, repeat: _Repeat) -> bool:
+        """Whether two layers, one after the other, lead to the same, it seems.
+
+        What is not so for certain; what is not, for certain is not.
+        """
+        start, period, times = repeat
+        end = start + period * times
+        first = self._first[start : end + 1]
+        to = self._rows[1, first[0] : first[-1]]
+        stays = (to < 0) | ((to >= start) & (to < end))
+        sums = np.cumsum(np.where(stays, self._kind[first[0] : first[-1]], 0))
+        ways = np.diff(np.append(0, sums)[first - first[0]])
+        differs = np.flatnonzero(ways[period:] != ways[:-period])
+        borders = np.concatenate(([-1], differs, [len(ways) - period]))
+        return bool((np.diff(borders) > period).any())
+
+
 def _repeats(graph: Graph, order: Sequence[int]) -> list[_Repeat]:
     """What repeats, none of it overlapping, in the order of nodes."""
     likeness = _likeness(graph)
     taken = np.zeros(len(order), np.bool_)
-    place = [-1] * len(graph.nodes)
-    for at, index in enumerate(order):
-        place[index] = at
-    leads_to: list[list[tuple[int, int]]] = [[] for _ in order]
-    for edge in graph.edges:
-        at = place[edge.consumer]
-        way = edge.input_nr if at >= 0 else likeness[edge.consumer]
-        leads_to[place[edge.producer]].append((at, way))
+    ways = _Ways(graph, order, likeness)
+    cuts = _cuts([graph.nodes[index].module for index in order])
     found = []
     for start, end, period in _candidates(np.array(likeness, np.int64)[list(order)]):
         free = np.flatnonzero(~taken[start:end]) + start
         if len(free) < MIN_REPEATS * period or free[-1] - free[0] >= len(free):
             continue
-        begin = _begin(graph, order, int(free[0]), int(free[-1]) + 1, period)
+        begin = _begin(cuts, int(free[0]), int(free[-1]) + 1, period)
         some = _Repeat(begin, period, (int(free[-1]) + 1 - begin) // period)
-        for one in _same_edges(leads_to, some):
+        if not ways.may_repeat(some):
+            continue
+        for one in _same_edges(ways, some):
             found.append(one)
             taken[one.start : one.start + one.period * one.times] = True
     return sorted(found)
@@ -178,44 +225,37 @@ def _candidates(likeness: Column) -> list[tuple[int, int, int]]:
     return [(start, end, period) for _, period, start, end in sorted(found)]
 
 
-def _begin(
-    graph: Graph, order: Sequence[int], start: int, end: int, period: int
-) -> int:
+def _cuts(modules: Sequence[str]) -> Column:
+    """Of each two that follow each other, how many names they begin with in common."""
+    pairs = list(itertools.pairwise(modules))
+    common = {}
+    for one, other in set(pairs):
+        names = zip(one.split("."), other.split("."), strict=False)
+        same = itertools.takewhile(lambda both: both[0] == both[1], names)
+        common[one, other] = len(list(same))
+    return np.array([common[pair] for pair in pairs], np.int64)
+
+
+def _begin(cuts: Column, start: int, end: int, period: int) -> int:
     """Where the first layer begins; see Note [Repeats]."""
-
-    def depth_of_cut(begin: int) -> int:
-        """How many names the modules on both sides of a boundary have in common."""
-        both = (
-            graph.nodes[order[at]].module.split(".")
-            for at in (begin + period - 1, begin + period)
-        )
-        same = 0
-        for one, other in zip(*both, strict=False):
-            if one != other:
-                break
-            same += 1
-        return same
-
     spare = (end - start) % period
-    return min(range(start, start + spare + 1), key=depth_of_cut)
+    first = start + period - 1  # the last node of the first layer
+    return start + int(cuts[first : first + spare + 1].argmin())
 
 
-def _same_edges(
-    leads_to: Sequence[Sequence[tuple[int, int]]], repeat: _Repeat
-) -> list[_Repeat]:
+def _same_edges(ways: _Ways, repeat: _Repeat) -> list[_Repeat]:
     """Those layers of a repeat, each after the other, that have the same edges too."""
     start, period, times = repeat
     within: list[set[tuple[int, int, int]]] = [set() for _ in range(times)]
     to_next: list[set[tuple[int, int, int]]] = [set() for _ in range(times)]
-    for offset in range(period * times):
-        layer, place = divmod(offset, period)
-        for consumer, way in leads_to[start + offset]:
-            to_layer, to_place = divmod(consumer - start, period)
-            if consumer < 0 or to_layer == layer:
-                within[layer].add((place, -1 if consumer < 0 else to_place, way))
-            elif 0 <= to_layer < times:
-                at = to_place + (to_layer - layer) * period
-                to_next[layer].add((place, at, way))
+    for producer, consumer, way in ways.of(start, start + period * times):
+        layer, place = divmod(producer - start, period)
+        to_layer, to_place = divmod(consumer - start, period)
+        if consumer < 0 or to_layer == layer:
+            within[layer].add((place, -1 if consumer < 0 else to_place, way))
+        elif 0 <= to_layer < times:
+            at = to_place + (to_layer - layer) * period
+            to_next[layer].add((place, at, way))
     found = []
     first = 0
     for layer in range(1, times + 1):

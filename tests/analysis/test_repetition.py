@@ -1,3 +1,4 @@
+import cProfile
 import random
 from graphlib import TopologicalSorter
 
@@ -199,3 +200,21 @@ def test_a_leaf_alone_stays_one():
     graph = Graph(task=0, nodes=(make_node(0, "", name=LEAF),), edges=())
 
     assert fold_repeats(graph) == graph
+
+
+def num_calls(num_nodes):
+    """Function calls that it takes to look for what repeats at random: no clock."""
+    chooser = random.Random(1)
+    pairs = [
+        (node, min(node + chooser.randint(1, 20), num_nodes - 1))
+        for node in range(num_nodes - 1)
+        for _ in range(2)
+    ]
+    graph = named("ab" * (num_nodes // 2), pairs)
+    profile = cProfile.Profile()
+    profile.runcall(fold_repeats, graph)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_a_large_graph_in_which_nothing_repeats_takes_work_as_its_size():
+    assert num_calls(6_000) < 5 * num_calls(1_500)

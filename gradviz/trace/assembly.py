@@ -93,13 +93,18 @@ class GatheredRows:
         budget.keep(sum(one.nbytes for one in part) + _SEQ_BYTES * num_rows)
         self._parts.append(part)
 
-    def columns(self) -> dict[str, Narrow]:
-        """All rows that were kept, in the order in which they were read; empties it."""
+    def columns(self, *, keeps: bool = False) -> dict[str, Narrow]:
+        """All rows that were kept, in the order in which they were read.
+
+        Empties it, unless it `keeps` them.
+        """
         self._put_together()
         parts, self._parts = self._parts, []
         columns = {}
         for name in reversed(self._names):
             columns[name] = joined([part.pop() for part in parts])
+        if keeps:
+            self._parts.append([columns[name] for name in self._names])
         return {name: columns[name] for name in self._names}
 
     def _put_together(self) -> None:
@@ -144,13 +149,22 @@ def known_rows(kind: type[Event], columns: Integers) -> Integers:
 
 
 def merge(
-    gathered: Mapping[type[Event], GatheredRows], texts: Texts, first_seq: int = 0
+    gathered: Mapping[type[Event], GatheredRows],
+    texts: Texts,
+    first_seq: int = 0,
+    *,
+    keeps: bool = False,
 ) -> Mapping[str, Table]:
     """The columns of a trace (see `Trace.columns`) from all rows that were read.
 
-    Empties `gathered`, so that a long trace is not in memory twice.
+    Empties `gathered`, so that a long trace is not in memory twice, unless it `keeps`
+    them for another time.
     """
-    tables = {kind: rows.columns() for kind, rows in gathered.items() if rows.has_any}
+    tables = {
+        kind: rows.columns(keeps=keeps)
+        for kind, rows in gathered.items()
+        if rows.has_any
+    }
     seq = _places_in_time(tables.values(), first_seq)
     columns = {}
     begin = 0

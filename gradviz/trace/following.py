@@ -1,4 +1,7 @@
-"""Following: the events of a file that somebody is still writing, as they come."""
+"""Following a file that somebody is still writing.
+
+`follow` gives its events as they come; a `GrowingTrace` is all of it, again and again.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -12,6 +15,9 @@ from gradviz.trace.reader import Parser, header_of, open_trace
 
 #: So much is read at once.
 _CHUNK: Final = 8 << 20
+
+#: By so many bytes of its begin a file is known again: by the checksum of its header.
+_KNOWN_BY: Final = 64
 
 
 def follow(path: Path, wait: Callable[[], None]) -> Iterator[Trace]:
@@ -50,22 +56,99 @@ def follow(path: Path, wait: Callable[[], None]) -> Iterator[Trace]:
                     return
 
 
-def _pieces(file: BinaryIO, budget: Budget) -> Iterator[list[Frame | Gap]]:
-    """The whole pieces that have come since the last look, for ever."""
-    left, offset = b"", 0
-    while True:
-        new = file.read(_CHUNK)
-        budget.grow(len(new))
-        data = left + new
+class GrowingTrace:
+    """A file that somebody may still be writing, whole, whenever one asks for it.
+
+    Only what is new is read and decoded; what was there is put in the order of time
+    with it. Where there is another file, or a shorter one, that is read from its begin.
+
+    Args:
+        path: The file.
+    """
+
+    _parser: Parser | None
+    _belongs: bool  # whether what comes is still of this trace
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._forget()
+
+    def read(self) -> Trace:
+        """What the file holds now: what `load_trace` would give.
+
+        Raises:
+            TraceError: As `load_trace`.
+        """
+        with open_trace(self._path) as file:
+            if not self._goes_on(file):
+                self._forget()
+            file.seek(self._unread.end)
+            new = file.read()
+            pieces = self._unread.take(new)
+            self._budget.grow(len(new))
+            if self._parser is None:
+                self._begin = new[:_KNOWN_BY]
+                first = pieces.pop(0) if pieces else self._unread.tail()
+                header = header_of(repr(str(self._path)), new, first)
+                self._parser = Parser(header, self._budget, keeps=True)
+        if self._belongs:
+            self._belongs = all(map(self._parser.take, pieces))
+        is_cut = self._belongs and self._unread.tail() is not None
+        return self._parser.trace(self._path, is_cut=is_cut)
+
+    def _forget(self) -> None:
+        self._unread = _Unread()
+        self._budget = Budget(0)
+        self._parser = None
+        self._belongs = True
+        self._begin = b""
+
+    def _goes_on(self, file: BinaryIO) -> bool:
+        """Whether it is the file that was read before, and as long at least."""
+        begin = os.pread(file.fileno(), len(self._begin), 0)
+        is_whole = os.fstat(file.fileno()).st_size >= self._unread.end
+        return self._parser is not None and is_whole and begin == self._begin
+
+
+class _Unread:
+    """What came of a file, and is no whole piece yet.
+
+    Attributes:
+        end: So many bytes have come.
+    """
+
+    def __init__(self) -> None:
+        self.end = 0
+        self._left = b""
+
+    def take(self, new: bytes) -> list[Frame | Gap]:
+        """The pieces that are whole with what is new."""
+        data = self._left + new
+        begin = self.end - len(self._left)
         pieces = list(scan(data)) if new else []
         end = len(data) if new else 0
         if pieces and isinstance(last := pieces[-1], Gap):
             end = _next_begin(data, last)
-            if offset + last.offset == 0 and not last.is_tail:
+            if begin + last.offset == 0 and not last.is_tail:
                 end = len(data)  # no frame begins the file: it is no trace
             pieces[-1:] = [last._replace(size=end - last.offset)] * (end > last.offset)
-        yield [one._replace(offset=one.offset + offset) for one in pieces]
-        left, offset = data[end:], offset + end
+        self.end += len(new)
+        self._left = data[end:]
+        return [one._replace(offset=one.offset + begin) for one in pieces]
+
+    def tail(self) -> Gap | None:
+        """What is left, if no more comes."""
+        size = len(self._left)
+        return Gap(self.end - size, size, is_tail=True) if size else None
+
+
+def _pieces(file: BinaryIO, budget: Budget) -> Iterator[list[Frame | Gap]]:
+    """The whole pieces that have come since the last look, for ever."""
+    unread = _Unread()
+    while True:
+        new = file.read(_CHUNK)
+        budget.grow(len(new))
+        yield unread.take(new)
 
 
 def _next_begin(data: bytes, gap: Gap) -> int:

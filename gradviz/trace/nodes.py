@@ -87,8 +87,10 @@ class GatheredNodes:
     ) -> "Nodes":
         """All that were kept; of several rows of one node the last counts."""
         self._put_together()
-        singles = {name: joined(parts) for name, parts in self._singles.items()}
-        lists = {name: joined(parts) for name, parts in self._lists.items()}
+        for parts in (*self._singles.values(), *self._lists.values()):
+            parts[:] = [joined(parts)]
+        singles = {name: parts[0] for name, parts in self._singles.items()}
+        lists = {name: parts[0] for name, parts in self._lists.items()}
         return Nodes(singles, lists, inputs, texts, created)
 
     def _put_together(self) -> None:

@@ -171,14 +171,15 @@ class Parser:
     """What has been read so far: fed with the pieces of a file, asked for a trace.
 
     Asked again, it gives what has been defined so far and the events since the last
-    time.
+    time, or all of them.
 
     Args:
         header: What the first frame says.
         budget: What the file may cost.
+        keeps: Whether events are given again.
     """
 
-    def __init__(self, header: Header, budget: Budget) -> None:
+    def __init__(self, header: Header, budget: Budget, *, keeps: bool = False) -> None:
         self._budget = budget
         self._header = header
         self._numbering = Numbering(header.recording)
@@ -196,6 +197,7 @@ class Parser:
         self._dropped = 0
         self._num_unknown = 0
         self._num_events = 0
+        self._keeps = keeps
         self._num_cut = 0
         self._problems: list[str] = []
         self._num_problems = 0
@@ -220,11 +222,13 @@ class Parser:
                 self._note(f"the frame at byte {piece.offset} is left out: {error}")
         return True
 
-    def trace(self, path: Path | None) -> Trace:
-        """Everything taken, as a trace."""
+    def trace(self, path: Path | None, *, is_cut: bool = False) -> Trace:
+        """Everything taken, as a trace; `is_cut` says that a frame is not whole yet."""
         texts = Texts(self._strings)
-        columns = merge(self._rows, texts, self._num_events)
-        self._num_events += sum(table.num_rows for table in columns.values())
+        given = 0 if self._keeps else self._num_events
+        columns = merge(self._rows, texts, given, keeps=self._keeps)
+        num_new = sum(table.num_rows for table in columns.values())
+        self._num_events = given + num_new
         return Trace(
             path=path,
             header=self._header,
@@ -232,7 +236,7 @@ class Parser:
             nodes=self._nodes.nodes(self._inputs, texts, columns["node_created"]),
             threads=self._threads_of(columns),
             queues=self._queues_of(columns),
-            losses=self._losses(),
+            losses=self._losses(is_cut=is_cut),
             strings=texts.all,
             columns=columns,
             processes=tuple(self._processes),
@@ -354,7 +358,7 @@ class Parser:
             for queue in sorted(ids)
         }
 
-    def _losses(self) -> Losses:
+    def _losses(self, *, is_cut: bool) -> Losses:
         problems = [*self._numbering.missing(), *self._differences()]
         if self._num_cut:
             problems.append(f"{self._num_cut} texts were too long and are cut")
@@ -365,7 +369,7 @@ class Parser:
             overwritten=self._closed.overwritten if self._closed else 0,
             damaged_bytes=self._damaged_bytes,
             unknown_events=self._num_unknown,
-            truncated=self._truncated,
+            truncated=self._truncated or is_cut,
             closed=self.is_closed,
             problems=(*problems, *([f"and {more} more"] if more else ())),
         )

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gradviz.errors import UserError
+from gradviz.trace.following import GrowingTrace
 from gradviz.trace.model import Trace
-from gradviz.trace.reader import load_trace
 
 
 class Edition(NamedTuple):
@@ -41,6 +41,7 @@ class Shelf:
     def __init__(self, place: Path) -> None:
         self._place = place
         self._open: tuple[Path, Edition, Trace] | None = None
+        self._growing: tuple[Path, GrowingTrace] | None = None
 
     @property
     def is_folder(self) -> bool:
@@ -69,7 +70,13 @@ class Shelf:
         edition = edition_of(path)
         if self._open is None or self._open[:2] != (path, edition):
             self._open = None  # two large ones at once are too much
-            self._open = path, edition, load_trace(path)
+            if self._growing is None or self._growing[0] != path:
+                self._growing = None
+                self._growing = path, GrowingTrace(path)
+            trace = self._growing[1].read()
+            if trace.losses.closed:
+                self._growing = None  # nothing more comes
+            self._open = path, edition, trace
         return self._open[2], edition
 
 

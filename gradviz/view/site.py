@@ -40,6 +40,8 @@ _BAR_STYLE: Final = """\
 #live { margin-left: auto }
 """
 
+_FOLLOW: Final = '<label><input id="follow" type="checkbox" checked> follow</label>'
+
 
 class Site:
     """The answers, one at a time.
@@ -205,7 +207,7 @@ def _bar(path: Path, trace: Trace, edition: Edition, tasks: tuple[int, ...]) -> 
     parts.append(written(Link(all_of_them, _address("passes", path.name))))
     is_live = not trace.losses.closed
     if is_live:
-        parts.append(_live(path, edition))
+        parts += [_live(path, edition), _FOLLOW]
     markup = f'<nav id="bar" aria-label="Trace">{"".join(parts)}</nav>'
     return PageBar(markup, _BAR_STYLE, _live_program() if is_live else "")
 
@@ -214,7 +216,7 @@ def _live(path: Path, edition: Edition | None) -> str:
     """What says that a recording goes on, and where to ask whether there is more."""
     return (
         f'<span id="live" role="status" data-state="{_address("state", path.name)}" '
-        f'data-edition="{edition or ""}">the recording goes on</span>'
+        f'data-edition="{edition or ""}">the recording goes on </span>'
     )
 
 

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.stress
 #: The page has read its data and shows something of it.
 IS_SHOWN = 'document.querySelector("#page h1")'
 
+BAR = 'document.querySelector("#bar")?.innerText'
+
 
 @pytest.fixture
 def view():
@@ -81,23 +83,47 @@ def test_from_pass_to_pass(view, tmp_path, window):
     window.wait_for(IS_SHOWN)
 
 
-def test_a_page_follows_a_recording(view, tmp_path, window):
+def test_a_page_follows_a_recording_in_place(view, tmp_path, window):
     path = tmp_path / "live.gvt"
     path.write_bytes(unclosed(tell_passes(0)))
     window.open(view(path))
     window.wait_for('document.body.innerText.includes("waits for the first")')
+    path.write_bytes(unclosed(tell_passes(1, name="Same")))
+    window.wait_for(IS_SHOWN)
+    window.run(
+        """window.isHere = true;
+        location.hash = "#node=0&from_ns=5&until_ns=60";
+        document.querySelector(".column.times").style.flexGrow = 3;"""
+    )
 
-    path.write_bytes(unclosed(tell_passes(1)))
-    window.wait_for('document.querySelector("#bar")?.innerText.includes("pass 0")')
-    window.run("location.hash = '#node=0'")
-    path.write_bytes(unclosed(tell_passes(2)))
-    window.wait_for('document.querySelector("#live").innerText.includes("reload")')
-    assert "pass 0" in window.run('return document.querySelector("#bar").innerText')
-    path.write_bytes(tell_passes(3))
-    window.run("location.hash = ''")
-    window.driver.refresh()
-    window.wait_for('document.querySelector("#bar")?.innerText.includes("pass 2")')
+    path.write_bytes(unclosed(tell_passes(2, name="Same")))
+    window.wait_for(f'{BAR}.includes("pass 1")')
+    window.wait_for(
+        'document.querySelector("#story").innerText.includes("node 1 of pass 1")'
+    )
+    assert window.run("return window.isHere")  # it was not loaded anew
+    assert "until_ns=60" in window.run("return location.hash")
+    assert window.run('return document.querySelector(".times").style.flexGrow') == "3"
+
+    path.write_bytes(tell_passes(3, name="Same"))
+    window.wait_for(f'{BAR}.includes("pass 2")')
     assert window.run('return document.querySelector("#live")') is None
+    window.press("?")  # one program hears of keys, not one for each time
+    window.wait_for('document.querySelectorAll("dialog[open]").length === 1')
+
+
+def test_who_does_not_follow_is_told_of_more(view, tmp_path, window):
+    path = tmp_path / "live.gvt"
+    path.write_bytes(unclosed(tell_passes(1)))
+    window.open(view(path))
+    window.wait_for(IS_SHOWN)
+    window.click("#follow")
+
+    path.write_bytes(unclosed(tell_passes(2)))
+    window.wait_for(f'{BAR}.includes("more has been recorded")')
+    assert "pass 0" in window.run(f"return {BAR}")
+    window.click("#follow")
+    window.wait_for(f'{BAR}.includes("pass 1")')
 
 
 @pytest.mark.parametrize("name", ["hostile", "benign"])

@@ -1,12 +1,15 @@
 """A file that grows, byte by byte if need be."""
 
+import re
+
 import pytest
 
 from gradviz.errors import TraceError
-from gradviz.trace.following import follow
-from gradviz.trace.reader import parse_trace
+from gradviz.trace.following import GrowingTrace, follow
+from gradviz.trace.reader import load_trace, parse_trace
 from gradviz.trace.recorder import Recorder
 from gradviz.trace.sink import MemorySink
+from tests.analysis.conftest import Story
 
 
 @pytest.fixture
@@ -125,3 +128,91 @@ def test_another_trace_behind_it_ends_it(contents, tmp_path):
     traces = list(follow(path, pytest.fail))
 
     assert "another trace begins" in traces[-1].losses.problems[0]
+
+
+# --- all of a file, again and again -----------------------------------------------
+
+
+def assert_same(one, other):
+    assert list(one.events()) == list(other.events())
+    assert one.losses == other.losses
+    assert list(one.nodes.values()) == list(other.nodes.values())
+
+
+@pytest.mark.parametrize("size", [11, 64, 10_000])
+def test_a_growing_trace_is_at_any_time_what_its_file_holds(size, tmp_path):
+    story, path = Story(), tmp_path / "growing.gvt"
+    for task in range(3):
+        node = story.node(task, name=f"Pass{task}Backward0")
+        story.begin(task, [node], at=100 * task)
+        story.take(task, node, at=(100 * task + 10, 100 * task + 20, 100 * task + 30))
+        story.end(task, at=100 * task + 90)
+        story.recorder.flush()
+    contents = story.contents()
+    growing = GrowingTrace(path)
+
+    for end in range(size, len(contents) + size, size):
+        path.write_bytes(contents[:end])
+        try:
+            whole = load_trace(path)
+        except TraceError as error:
+            with pytest.raises(TraceError, match=re.escape(str(error))):
+                growing.read()
+        else:
+            assert_same(growing.read(), whole)
+
+
+def test_events_that_come_late_are_put_in_the_order_of_time(tmp_path):
+    sink, path = MemorySink(), tmp_path / "late.gvt"
+    now = 1_000
+    recorder = Recorder(sink, clock=lambda: now, flush_every_s=None)
+    growing = GrowingTrace(path)
+    for now in (5_000, 3_000, 4_000):
+        recorder.mark(f"at {now}")
+        recorder.flush()
+        path.write_bytes(sink.contents())
+        times = [one.t_ns for one in growing.read().events()]
+        assert times == sorted(times)
+        assert_same(growing.read(), load_trace(path))
+
+
+def test_only_what_is_new_is_read(contents, tmp_path):
+    path = tmp_path / "growing.gvt"
+    path.write_bytes(contents[:-1])
+    growing = GrowingTrace(path)
+    before = growing.read()
+
+    harmed = bytearray(contents)
+    at = len(contents) // 2  # of what is known already
+    harmed[at : at + 4] = b"????"
+    path.write_bytes(harmed)
+    assert list(growing.read().events()) == list(before.events())
+
+
+@pytest.mark.parametrize("cut_at", [None, 200])
+def test_another_file_in_its_place_is_read_from_its_begin(cut_at, contents, tmp_path):
+    path = tmp_path / "growing.gvt"
+    path.write_bytes(contents)
+    growing = GrowingTrace(path)
+    growing.read()
+
+    other = MemorySink()
+    recorder = Recorder(other, flush_every_s=None)
+    for step in range(20):
+        recorder.mark(f"another {step}")
+        recorder.flush()
+    path.write_bytes(other.contents() if cut_at is None else contents[:-cut_at])
+    assert_same(growing.read(), load_trace(path))
+
+
+def test_a_growing_trace_that_is_removed_and_comes_again_is_read(contents, tmp_path):
+    path = tmp_path / "growing.gvt"
+    path.write_bytes(contents)
+    growing = GrowingTrace(path)
+    growing.read()
+
+    path.unlink()
+    with pytest.raises(TraceError, match="there is no trace"):
+        growing.read()
+    path.write_bytes(contents)
+    assert_same(growing.read(), load_trace(path))

@@ -129,11 +129,13 @@ def show(serve) -> Callable[[Path], Served]:
     return lambda place, **options: serve(Site(Shelf(place)).answer, **options)
 
 
-def tell_passes(num_passes: int, num_ended: int | None = None) -> bytes:
+def tell_passes(
+    num_passes: int, num_ended: int | None = None, name: str = "Pass{}Backward0"
+) -> bytes:
     """A trace of passes of one node, which take 100 and begin 1,000 after another."""
     story = Story()
     for task in range(num_passes):
-        node, at = story.node(task, name=f"Pass{task}Backward0"), 1_000 * task
+        node, at = story.node(task, name=name.format(task)), 1_000 * task
         story.begin(task, [node], at=at)
         story.take(task, node, at=(at + 10, at + 20, at + 30), until=at + 40)
         if num_ended is None or task < num_ended:

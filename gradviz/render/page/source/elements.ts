@@ -62,6 +62,9 @@ export function canvas(
     requestAnimationFrame(now);
   }
   new ResizeObserver(again).observe(element);
-  document.addEventListener("themechange", again);
+  document.addEventListener("themechange", function hear() {
+    if (element.isConnected) again();
+    else document.removeEventListener("themechange", hear);
+  });
   return { element, again };
 }

@@ -28,10 +28,16 @@ const MANY = 150;
 const KEY_STEP = 60;
 const KEY_ZOOM = 1.3;
 
-export function mountGraph(element: HTMLElement, page: Page, store: Store): void {
+/** Gives where one looks at it from, once the reader has chosen that. */
+export function mountGraph(
+  element: HTMLElement,
+  page: Page,
+  store: Store,
+  before?: Camera,
+): () => Camera | undefined {
   if (!page.drawings.length) {
     element.append(el("p", { class: "hint" }, "No node of these passes has run."));
-    return;
+    return () => before;
   }
   const { colour } = operationsOf(page);
   const plans = new Map<number, Plan>();
@@ -456,7 +462,9 @@ export function mountGraph(element: HTMLElement, page: Page, store: Store): void
   fillSelects();
   mark();
   requestAnimationFrame(() => {
+    if (before) return look(before);
     fit();
     if (store.get().node >= 0) reveal();
   });
+  return () => (isFitted ? undefined : camera);
 }

@@ -11,15 +11,17 @@ export function listenToKeys(
   store: Store,
   player: Player,
   help: HTMLDialogElement,
+  signal: AbortSignal,
 ): void {
-  document.addEventListener("keydown", (event) => {
+  function listen(event: KeyboardEvent): void {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey)
       return;
     if (help.open || isWrittenIn(event.target)) return;
     if (isPressed(event)) return;
     if (act(event, page, store, player, help) || timeKey(event, page, store))
       event.preventDefault();
-  });
+  }
+  document.addEventListener("keydown", listen, { signal });
 }
 
 /** Whether a key is done with; false lets the browser have it. */

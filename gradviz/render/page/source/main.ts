@@ -2,6 +2,7 @@
 
 import "./shell.css";
 import "./page.css";
+import type { Camera } from "./camera.ts";
 import { readPage, type Page } from "./data.ts";
 import { button, el } from "./elements.ts";
 import { mountGraph } from "./graph.ts";
@@ -13,22 +14,47 @@ import { mountQueues } from "./queues_panel.ts";
 import { mountReplay } from "./replay.ts";
 import { mountSearch } from "./search.ts";
 import { layOut } from "./shell.ts";
-import { createStore, fromHash, INITIAL, type State, toHash } from "./store.ts";
+import {
+  createStore,
+  fromHash,
+  INITIAL,
+  type State,
+  type Store,
+  toHash,
+} from "./store.ts";
 import { mountStory } from "./story.ts";
+import { carriedOver } from "./succession.ts";
 import { followTheme, switchTheme } from "./theme.ts";
 import { mountTimeline } from "./timeline_panel.ts";
 
-function start(page: Page) {
+/** What is on the screen, until other data takes its place. */
+interface Shown {
+  page: Page;
+  store: Store;
+  camera(): Camera | undefined;
+  end(): void;
+}
+
+function show(page: Page, before?: Shown): Shown {
   const root = document.getElementById("page")!;
   const asked = () => inPage(page, fromHash(location.hash));
-  const store = createStore({ ...INITIAL, ...asked() });
-  followTheme(store);
+  const state = before
+    ? carriedOver(before.store.get(), before.page, page)
+    : { ...INITIAL, ...asked() };
+  const store = createStore(state);
+  const ended = new AbortController();
+  const { signal } = ended;
+  followTheme(store, signal);
+  const sizes = sizesIn(root);
+  before?.end();
+  root.replaceChildren();
   const places = layOut(root, page, store);
-  mountSearch(places.search, page, store);
+  giveSizes(root, sizes);
+  mountSearch(places.search, page, store, signal);
   mountTimeline(places.timeline, page, store);
   mountQueues(places.queues, page, store);
   mountMemory(places.memory, page, store);
-  mountGraph(places.graph, page, store);
+  const camera = mountGraph(places.graph, page, store, before?.camera());
   mountNow(places.now, page, store);
   mountStory(places.story, page, store);
   const player = mountReplay(places.replay, page, store);
@@ -44,10 +70,10 @@ function start(page: Page) {
       title: "Keys and help (?)",
     }),
   );
-  listenToKeys(page, store, player, dialog);
+  listenToKeys(page, store, player, dialog, signal);
   // Browsers do not like a history that is written sixty times a second.
   let due: ReturnType<typeof setTimeout> | undefined;
-  store.subscribe(() => {
+  function tellAddress(): void {
     clearTimeout(due);
     due = setTimeout(() => {
       history.replaceState(
@@ -56,8 +82,32 @@ function start(page: Page) {
         toHash(store.get()) || location.pathname + location.search,
       );
     }, 250);
+  }
+  store.subscribe(tellAddress);
+  if (before) tellAddress();
+  window.addEventListener("hashchange", () => store.set(asked()), { signal });
+  function end(): void {
+    clearTimeout(due);
+    ended.abort();
+  }
+  return { page, store, camera, end };
+}
+
+/** How much room the reader has given each part, and how far each is scrolled. */
+function sizesIn(root: HTMLElement): [string, number][] {
+  return parts(root).map((one) => [one.style.flexGrow, one.scrollTop]);
+}
+
+function giveSizes(root: HTMLElement, sizes: [string, number][]): void {
+  parts(root).forEach((one, at) => {
+    if (!sizes[at]) return;
+    one.style.flexGrow = sizes[at][0];
+    requestAnimationFrame(() => (one.scrollTop = sizes[at][1]));
   });
-  window.addEventListener("hashchange", () => store.set(asked()));
+}
+
+function parts(root: HTMLElement): HTMLElement[] {
+  return [...root.querySelectorAll<HTMLElement>(".panel, .column, .details, .inside")];
 }
 
 /** What an address says, without places that this page does not have. */
@@ -71,8 +121,15 @@ function inPage({ nodes, events, header }: Page, said: Partial<State>): Partial<
   return said;
 }
 
-readPage(document.getElementById("data")!.textContent ?? "")
-  .then(start)
-  .catch((error) => {
-    document.getElementById("page")!.append(el("p", { role: "alert" }, String(error)));
+async function start(): Promise<void> {
+  let shown = show(await readPage(document.getElementById("data")!.textContent ?? ""));
+  // Whoever serves the page of a recording that goes on has other data for it later.
+  document.addEventListener("gradviz-data", async (event) => {
+    const page = await readPage((event as CustomEvent<string>).detail);
+    shown = show(page, shown);
   });
+}
+
+start().catch((error) => {
+  document.getElementById("page")!.append(el("p", { role: "alert" }, String(error)));
+});

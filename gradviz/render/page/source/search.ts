@@ -8,7 +8,12 @@ import { count, shorten } from "./words.ts";
 
 const MOST = 40;
 
-export function mountSearch(element: HTMLElement, page: Page, store: Store): void {
+export function mountSearch(
+  element: HTMLElement,
+  page: Page,
+  store: Store,
+  signal: AbortSignal,
+): void {
   const { nodes, header } = page;
   const input = el("input", {
     type: "search",
@@ -125,13 +130,14 @@ export function mountSearch(element: HTMLElement, page: Page, store: Store): voi
     event.preventDefault();
     event.stopPropagation();
   });
-  document.addEventListener("keydown", (event) => {
+  function listen(event: KeyboardEvent): void {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target instanceof HTMLInputElement && event.target.type !== "range") return;
     input.focus();
     input.select();
     event.preventDefault();
-  });
+  }
+  document.addEventListener("keydown", listen, { signal });
   store.subscribe(({ filters }) => {
     if (document.activeElement !== input) input.value = filters.text;
     devices.select.value = filters.device;

@@ -5,7 +5,7 @@ import type { Store, Theme } from "./store.ts";
 const KEY = "gradviz-theme";
 
 /** Put the theme on, and again whenever the reader or the system wants another one. */
-export function followTheme(store: Store): void {
+export function followTheme(store: Store, signal: AbortSignal): void {
   const system = matchMedia("(prefers-color-scheme: dark)");
   function wear() {
     const { theme } = store.get();
@@ -19,8 +19,8 @@ export function followTheme(store: Store): void {
     remember(theme);
     wear();
   }, "theme");
-  system.addEventListener("change", wear);
-  matchMedia("print").addEventListener("change", wear);
+  system.addEventListener("change", wear, { signal });
+  matchMedia("print").addEventListener("change", wear, { signal });
 }
 
 /** The other one than is seen now. */

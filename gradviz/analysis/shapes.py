@@ -26,6 +26,7 @@ nodes in another order the keys may differ.
 """
 
 import hashlib
+import weakref
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -164,18 +165,65 @@ def medians(found: PassShapes) -> Medians:
 
 
 def medians_like(trace: Trace, task: int) -> Mapping[int, Usual]:
-    """What is usual for each node of a pass, by its id."""
+    """What is usual for each node of a pass, by its id.
+
+    What was found for the passes that have as many nodes is kept, for who asks about
+    the next one of them.
+    """
     known, many = np.unique(
         trace.columns["node_started"].narrow("task"), return_counts=True
     )
     # The others cannot have its shape.
-    alike = known[many == many[known == task].max(initial=0)].tolist()
-    found = shapes(trace, [task, *(one for one in alike if one != task)])
-    mine = slice(int(found.begins[found.row_of(task) + 1]))
-    usual = Medians(*(column[mine] for column in medians(found)))
-    rows = zip(*(column.tolist() for column in usual), strict=True)
-    return dict(
-        zip(found.runs.node[mine].tolist(), (Usual(*row) for row in rows), strict=True)
+    alike = tuple(known[many == many[known == task].max(initial=0)].tolist())
+    kept = _usual.get(trace)
+    if kept is None or kept.asked != alike or task not in alike:
+        kept = _usual_of(trace, alike if task in alike else (task,))
+        if kept.is_whole:
+            _usual[trace] = kept
+        else:
+            kept = _usual_of(trace, (task, *(one for one in alike if one != task)))
+    row = np.flatnonzero(kept.tasks == task)[:1]
+    begin, end = kept.begins[row].sum(), kept.begins[row + 1].sum()
+    columns = (column[begin:end].tolist() for column in kept.medians)
+    rows = map(Usual, *columns)
+    return dict(zip(kept.node[begin:end].tolist(), rows, strict=True))
+
+
+class _UsualOfMany(NamedTuple):
+    """What is usual for the nodes of some passes.
+
+    Attributes:
+        asked: The passes.
+        is_whole: Whether there were few enough of them.
+        tasks: Those that are told of.
+        begins: Of each the first of its nodes, and at last their number.
+        node: The nodes.
+        medians: What is usual for each.
+    """
+
+    asked: tuple[int, ...]
+    is_whole: bool
+    tasks: Column
+    begins: Column
+    node: Column
+    medians: Medians
+
+
+#: Of traces that somebody holds what was found last.
+_usual: Final[weakref.WeakKeyDictionary[Trace, _UsualOfMany]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _usual_of(trace: Trace, tasks: tuple[int, ...]) -> _UsualOfMany:
+    found = shapes(trace, tasks)
+    return _UsualOfMany(
+        tasks,
+        not found.omitted,
+        found.tasks,
+        found.begins,
+        found.runs.node,
+        medians(found),
     )
 
 

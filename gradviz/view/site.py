@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlencode
 
+from gradviz.analysis.holdings import Holdings, holdings
 from gradviz.analysis.passes import Pass, passes, select_task
 from gradviz.errors import UserError
 from gradviz.render.markup import element
@@ -61,6 +62,7 @@ class Site:
         self._shelf = shelf
         self._before = before
         self._last: tuple[object, ViewResponse] | None = None
+        self._held: tuple[object, Holdings] | None = None
 
     def answer(self, request: ViewRequest) -> ViewResponse:
         """What a browser gets that may ask."""
@@ -98,7 +100,10 @@ class Site:
         key = path, edition, tasks
         if self._last is None or self._last[0] != key:
             self._last = None
-            page = build_page(trace, tasks)
+            if self._held is None or self._held[0] != (path, edition):
+                self._held = None
+                self._held = (path, edition), holdings(trace)
+            page = build_page(trace, tasks, self._held[1])
             bar = _bar(path, trace, edition, tasks)
             title = f"{_shown(path)} · gradviz"
             markup = write_page(pack_page(page), title, bar=bar)

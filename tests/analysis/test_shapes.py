@@ -11,6 +11,7 @@ from gradviz import sim
 from gradviz.analysis import shapes as module
 from gradviz.analysis.shapes import medians, medians_like, shapes
 from gradviz.trace.events import NodeCompleted, NodeStarted
+from gradviz.trace.reader import parse_trace
 
 
 @pytest.fixture
@@ -46,6 +47,22 @@ def test_nodes_of_passes_of_one_shape_have_the_same_places(story, loop):
     assert (second.took_ns - first.took_ns).tolist() == [1, 1, 1]
     assert found.places.tolist() == [0, 1, 2, 0, 1, 2]
     assert found.of(3).node.tolist() == []
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3, 4, 5), (5, 4, 1, 3, 2), (2, 2, 77, 3)])
+def test_what_is_usual_does_not_depend_on_who_was_asked_before(story, loop, order):
+    for task in range(1, 6):
+        name = "AccumulateGrad" if task % 2 else "Other"
+        loop(task, (10 * task, 20, 30), leaf_name=name)
+    contents = story.contents()
+    trace = parse_trace(contents)
+
+    for task in order:
+        alone = medians_like(parse_trace(contents), task)
+        assert medians_like(trace, task) == alone
+        assert medians_like(trace, task).keys() == {
+            10 * task + place for place in (0, 1, 5) if task < 6
+        }
 
 
 @pytest.mark.parametrize(

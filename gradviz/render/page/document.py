@@ -8,7 +8,7 @@ import numpy as np
 
 from gradviz.analysis.critical_path import SegmentKind, find_critical_path
 from gradviz.analysis.executions import MAX_TEXT, STATUSES
-from gradviz.analysis.holdings import NEEDED
+from gradviz.analysis.holdings import NEEDED, Holdings
 from gradviz.analysis.memory import PURPOSES, build_memory
 from gradviz.analysis.passes import Pass, passes, with_descendants
 from gradviz.errors import UserError
@@ -126,8 +126,15 @@ class PageDocument(NamedTuple):
     drawings: tuple[Drawing, ...]
 
 
-def build_page(trace: Trace, tasks: Sequence[int]) -> PageDocument:
+def build_page(
+    trace: Trace, tasks: Sequence[int], held: Holdings | None = None
+) -> PageDocument:
     """What a page of these passes, and of all called from inside them, holds.
+
+    Args:
+        trace: The trace.
+        tasks: The passes.
+        held: The `holdings` of the trace, for who makes several pages of it.
 
     Raises:
         UserError: They have too many events.
@@ -150,7 +157,9 @@ def build_page(trace: Trace, tasks: Sequence[int]) -> PageDocument:
     if missing := sorted(set(NEEDED).intersection(trace.header.scope.left_out)):
         warnings.append(f"without events {', '.join(missing)} memory is not known")
     else:
-        memory = extract.memory(build_memory(trace, tasks))
+        memory = extract.memory(
+            build_memory(trace, tasks, held=held, has_savings=False)
+        )
     segments = SegmentTable(*np.empty((6, 0), np.int64))
     costs = CostTable(*np.empty((6, 0), np.int64))
     try:

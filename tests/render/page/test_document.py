@@ -6,6 +6,7 @@ import pytest
 
 import gradviz as gv
 from gradviz import nn, sim
+from gradviz.analysis.holdings import holdings
 from gradviz.errors import UserError
 from gradviz.render.page import document
 from gradviz.render.page.document import build_page, pack_page
@@ -74,6 +75,14 @@ def test_events_are_those_of_the_passes_in_their_order(trace) -> None:
     assert [nodes[at] if at >= 0 else -1 for at in page.events.node] == [
         event.node for event in events
     ]
+
+
+def test_a_page_is_the_same_after_others_of_its_trace(trace) -> None:
+    held = holdings(trace)
+    alone = {task: pack_page(build_page(trace, (task,))) for task in trace.tasks}
+
+    for task in reversed(trace.tasks):
+        assert pack_page(build_page(trace, (task,), held)) == alone[task]
 
 
 def test_queues_and_countdowns_at_every_moment_are_those_of_a_replay(trace) -> None:

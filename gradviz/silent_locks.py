@@ -33,6 +33,8 @@ _ATOMS: Final = frozenset(
 #: (execnet has its source executed under this name).
 _OURS: Final = frozenset({"gradviz", "__channelexec__"})
 
+_STANDARD: Final = sys.stdlib_module_names - {"__main__"}
+
 _CONTAINERS: Final = frozenset(
     {dict, list, tuple, set, frozenset, deque, partial, types.CellType}
 )
@@ -93,7 +95,7 @@ def _is_library(module: object) -> bool:
     if type(module) is not str:
         return True
     package = module.partition(".")[0]
-    if package in _OURS or package in sys.stdlib_module_names - {"__main__"}:
+    if package in _OURS or package in _STANDARD:
         return True
     path = getattr(sys.modules.get(package), "__file__", None) or ""
     return "site-packages" in path or "dist-packages" in path

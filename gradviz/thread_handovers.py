@@ -65,8 +65,10 @@ def unlisten() -> None:
 #: What hands over in C, as it was made before it was replaced.
 _SILENT: Final = (type(threading.Lock()), type(threading.RLock()), queue.SimpleQueue)
 
-#: What makes them, as it was before it was replaced.
-_MAKERS: Final = (threading.Lock, threading.RLock, queue.SimpleQueue)
+#: What makes them, by identity, as it was before it was replaced.
+_MAKERS: Final = {
+    id(one): one for one in (threading.Lock, threading.RLock, queue.SimpleQueue)
+}
 
 
 def is_silent(thing: object) -> bool:
@@ -75,7 +77,7 @@ def is_silent(thing: object) -> bool:
     What makes locks is replaced where it is looked up in `threading` and `queue`, and
     not where a program has it under a name of its own.
     """
-    return type(thing) in _SILENT or any(thing is one for one in _MAKERS)
+    return type(thing) in _SILENT or id(thing) in _MAKERS
 
 
 # --- what is replaced ---------------------------------------------------------------

@@ -6,7 +6,7 @@ Nothing here knows of files or frames (see `reader`) or of who recorded what. A
 
 import abc
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
@@ -309,10 +309,10 @@ class Trace:
         }
         while seqs:
             # So far that no kind gives more than a chunk.
-            end = min(int(seq[min(_CHUNK, len(seq)) - 1]) for seq in seqs.values()) + 1
+            ends = [int(seq[_CHUNK]) for seq in seqs.values() if len(seq) > _CHUNK]
             chunk: list[AnyEvent] = []
             for name, seq in list(seqs.items()):
-                high = int(np.searchsorted(seq, end))
+                high = int(np.searchsorted(seq, min(ends))) if ends else len(seq)
                 begin = tables[name].num_rows - len(seq)
                 chunk += self._typed(
                     _KINDS[name], tables[name].at(slice(begin, begin + high))
@@ -330,10 +330,11 @@ class Trace:
             column.name: self._meaning(column.name, column.type)
             for column in own_columns(kind)
         }
-        values = []
+        values: list[Iterable[Any]] = []
         for name in names:
             numbers = rows.narrow(name).tolist()
-            values.append(map(own[name], numbers) if name in own else numbers)
+            of = own.get(name, int)
+            values.append(numbers if of is int else map(of, numbers))
         for row in zip(*values, strict=True):
             yield cast("AnyEvent", kind(**dict(zip(names, row, strict=True))))
 

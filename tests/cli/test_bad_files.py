@@ -18,6 +18,9 @@ QUICK = (
     bad_files.long_name,
 )
 
+#: A part takes less than a minute.
+NUM_PARTS = 12
+
 
 def outcomes(paths: Iterable[Path]) -> list[dict[str, object]]:
     done = subprocess.run(
@@ -52,11 +55,11 @@ def is_whole(outcome: dict[str, object]) -> bool:
         pytest.param(QUICK, id="quick"),
         *(
             pytest.param(
-                bad_files.BUILDERS[part::6],
+                bad_files.BUILDERS[part::NUM_PARTS],
                 marks=pytest.mark.stress,
                 id=f"all, part {part}",
             )
-            for part in range(6)
+            for part in range(NUM_PARTS)
         ),
     ],
 )

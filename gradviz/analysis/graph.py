@@ -232,7 +232,7 @@ def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
     usual = medians_like(trace, task) if len(trace.tasks) > 1 else {}
     lost = processor_waits(trace, columns).tolist()
     lost_ns = dict(zip(columns.node.tolist(), lost, strict=True))
-    saved = _saved_bytes(trace)
+    saved = saved_bytes(trace)
     every = passes(trace)
     calls = _calls(every, task, runs.values())
     order = {node: index for index, node in enumerate(runs)}
@@ -312,7 +312,7 @@ def _containers(trace: Trace, paths: Iterable[str]) -> frozenset[str]:
     return frozenset(above.difference(trace.strings[place] for place in places))
 
 
-def _saved_bytes(trace: Trace) -> dict[int, int]:
+def saved_bytes(trace: Trace) -> dict[int, int]:
     """Of each node that kept tensors, how large they are together."""
     table = trace.columns["tensor_saved"]
     nodes, place = np.unique(table["node"], return_inverse=True)

@@ -100,10 +100,30 @@ def max_depth(graph: Graph) -> int:
     return max((len(path.split(".")) - 1 for path in paths), default=0)
 
 
+def module_at(path: str, depth: int | None, containers: frozenset[str]) -> str:
+    """The module at a depth of which another one is a part, or itself.
+
+    Args:
+        path: The other module.
+        depth: How many names below the model's own count; all if not given.
+        containers: Paths of modules whose names do not; see `Graph.containers`.
+    """
+    if depth is None:
+        return path
+    names = path.split(".")
+    level = -1
+    for length in range(1, len(names) + 1):
+        part = ".".join(names[:length])
+        level += part not in containers
+        if level == depth:
+            return part
+    return path
+
+
 def _in_a_row(graph: Graph, depth: int | None) -> list[tuple[str, list[int]]]:
     """Nodes that follow each other and the module that they are of, leaves aside."""
     paths = {node.module for node in graph.nodes}
-    parts = {path: _part(path, depth, graph.containers) for path in paths}
+    parts = {path: module_at(path, depth, graph.containers) for path in paths}
     order = sorted(inner_nodes(graph), key=lambda index: -graph.nodes[index].id)
     rows = groupby(order, key=lambda index: parts[graph.nodes[index].module])
     return [(path, list(members)) for path, members in rows]
@@ -128,17 +148,3 @@ def _users(graph: Graph, inner: Container[int]) -> dict[int, list[int]]:
         if edge.consumer not in inner:
             users[edge.consumer].append(edge.producer)
     return users
-
-
-def _part(path: str, depth: int | None, containers: frozenset[str]) -> str:
-    """The module at a depth of which another one is a part, or itself."""
-    if depth is None:
-        return path
-    names = path.split(".")
-    level = -1
-    for length in range(1, len(names) + 1):
-        part = ".".join(names[:length])
-        level += part not in containers
-        if level == depth:
-            return part
-    return path

@@ -137,11 +137,20 @@ class Scene(NamedTuple):
 
 
 @uncollected()
-def build_scene(graph: Graph, colour_by: ColourBy = "auto") -> Scene:
-    """Decide on every text, colour and size of a picture of `graph`."""
+def build_scene(
+    graph: Graph, colour_by: ColourBy = "auto", uses: Counter[int] | None = None
+) -> Scene:
+    """Decide on every text, colour and size of a picture of `graph`.
+
+    Args:
+        graph: What the picture shows.
+        colour_by: What the colours of nodes stand for.
+        uses: How many chips stand for each leaf, by its id, where there are others
+            elsewhere.
+    """
     nodes = graph.nodes
     leaves = leaves_by_user(graph)
-    uses = num_uses(graph, leaves)
+    uses = num_uses(graph, leaves) if uses is None else uses
     folded = {leaf for own in leaves.values() for leaf in own}
     drawn = [index for index in range(len(nodes)) if index not in folded]
     place_of = {index: at for at, index in enumerate(drawn)}

@@ -353,6 +353,7 @@ def test_a_search_for_what_is_not_there_says_so(page):
 
 def test_keys_move_the_graph_that_has_the_focus_and_zero_fits_it_again(page):
     page.run('document.querySelector("#graph canvas").focus()')
+    page.press("0")
     before = pictures(page)
 
     page.press(Keys.ARROW_DOWN, "+")
@@ -379,6 +380,70 @@ def test_a_moment_of_a_replay_is_seen_in_the_graph(page):
 
     page.press(Keys.HOME, *"." * 12)
     assert pictures(page)["graph"] != before
+
+
+# --- boxes that open --------------------------------------------------------------
+
+
+def focus_graph(page) -> None:
+    page.run('document.querySelector("#graph canvas").focus()')
+
+
+def opened(page) -> str:
+    """What the graph says of how much of it is open."""
+    settle(page)
+    return page.run(
+        "const one = document.querySelector('#graph [aria-label^=\"How much\"]');"
+        "return one.selectedOptions[0].text;"
+    )
+
+
+def test_keys_collapse_all_and_expand_all_and_the_address_keeps_it(window, pages):
+    open_page(window, pages["recorded"])
+    focus_graph(window)
+    window.press("c")
+    collapsed, picture = opened(window), pictures(window)["graph"]
+    window.press("e")
+
+    assert collapsed.startswith("all closed")
+    assert opened(window).startswith("all open")
+    assert picture != pictures(window)["graph"]
+    window.wait_for('location.hash.includes("open=")')
+    hash_ = window.run("return location.hash")
+    window.open("about:blank")
+    open_page(window, pages["recorded"], hash_)
+    assert opened(window).startswith("all open")
+
+
+def test_a_click_on_a_title_closes_a_box_and_a_double_click_opens_it(page):
+    focus_graph(page)
+    page.press("e", "0")
+    whole = opened(page)
+
+    wide, high = page.run(
+        "const one = document.querySelector('#graph canvas');"
+        "return [one.clientWidth, one.clientHeight];"
+    )
+    for y in range(2, high, 4):
+        page.click_at("#graph canvas", wide / 2, y)
+        if opened(page) != whole:
+            break
+    assert opened(page) != whole
+    page.double_click_at("#graph canvas", wide / 2, y + 3)
+    assert opened(page) == whole
+
+
+def test_colours_of_the_graph_are_chosen_and_explained(page):
+    before, legend = pictures(page)["graph"], text_of(page, "#graph .legend")
+
+    page.run(
+        "const one = document.querySelector('#graph [aria-label^=\"What colours\"]');"
+        "one.value = 'time'; one.dispatchEvent(new Event('change'));"
+    )
+    settle(page)
+    assert text_of(page, "#graph .legend") != legend
+    assert pictures(page)["graph"] != before
+    assert state(page)["colour"] == "time"
 
 
 # --- texts that want to be more ------------------------------------------------------

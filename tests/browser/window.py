@@ -104,11 +104,18 @@ class Window:
 
     def click_at(self, selector: str, x: float, y: float) -> None:
         """Click so far from the left upper corner of an element."""
+        self._at(selector, x, y).click().perform()
+
+    def double_click_at(self, selector: str, x: float, y: float) -> None:
+        """Double click so far from the left upper corner of an element."""
+        self._at(selector, x, y).double_click().perform()
+
+    def _at(self, selector: str, x: float, y: float) -> ActionChains:
         element = self.driver.find_element("css selector", selector)
         size = element.size
-        ActionChains(self.driver).move_to_element_with_offset(
+        return ActionChains(self.driver).move_to_element_with_offset(
             element, x - size["width"] / 2, y - size["height"] / 2
-        ).click().perform()
+        )
 
     def press(self, *keys: str) -> None:
         """Press keys one after the other, wherever the focus is."""

@@ -13,7 +13,7 @@ from gradviz.analysis.memory import PURPOSES, build_memory
 from gradviz.analysis.passes import Pass, passes, with_descendants
 from gradviz.errors import UserError
 from gradviz.render.page.columns import pack
-from gradviz.render.page.drawings import Drawing, DrawingHeader, draw_passes
+from gradviz.render.page.drawings import Drawings, draw_passes
 from gradviz.render.page.extraction import Extract
 from gradviz.render.page.tables import (
     CostTable,
@@ -35,7 +35,7 @@ from gradviz.trace.strings import shortened
 from gradviz.trace.table import Narrow, different
 
 SCHEMA: Final = "gradviz.page"
-VERSION: Final = 1
+VERSION: Final = 2
 
 #: Passes with more events are too much for one page.
 MAX_EVENTS: Final = 2_000_000
@@ -82,7 +82,6 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
         purposes: Of memory.
         segment_kinds: Of segments.
         critical_task: The place of the pass that `Segments` and `Costs` are of, or -1.
-        drawings: What the graphs are; see `Drawing`.
         warnings: What is missing, a sentence each, to be shown.
     """
 
@@ -103,7 +102,6 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
     purposes: tuple[str, ...] = ("total", *PURPOSES)
     segment_kinds: tuple[str, ...]
     critical_task: int
-    drawings: tuple[DrawingHeader, ...]
     warnings: tuple[str, ...]
 
 
@@ -123,7 +121,7 @@ class PageDocument(NamedTuple):
     memory: MemoryTable
     segments: SegmentTable
     costs: CostTable
-    drawings: tuple[Drawing, ...]
+    drawings: Drawings
 
 
 def build_page(
@@ -205,7 +203,6 @@ def build_page(
         kinds=extract.kinds,
         segment_kinds=_SEGMENT_KINDS,
         critical_task=0 if len(segments.kind) else -1,
-        drawings=tuple(one.header for one in drawings),
         warnings=tuple(map(_clean, warnings)),
     )
     return PageDocument(
@@ -230,9 +227,7 @@ def pack_page(page: PageDocument) -> bytes:
     """The bytes of a page's data; see Note [What a page unpacks] of `columns`."""
     tables: dict[str, Any] = dict(zip(page._fields, page, strict=True))
     header, texts = tables.pop("header"), tables.pop("texts")
-    for number, drawing in enumerate(tables.pop("drawings")):
-        fields = zip(drawing._fields[1:], drawing[1:], strict=True)
-        tables |= {f"drawing{number}.{name}": table for name, table in fields}
+    tables |= tables.pop("drawings")._asdict()
     columns: dict[str, Narrow] = {
         f"{name}.{field}": column
         for name, table in tables.items()

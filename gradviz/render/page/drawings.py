@@ -1,173 +1,330 @@
-"""Drawings: graphs of passes laid out for a page, whole and with modules collapsed."""
+"""Drawings: graphs of passes laid out for a page, part by part.
 
-from collections.abc import Iterator, Mapping, Sequence
+Note [Parts of a drawing]
+~~~~~~~~~~~~~~~~~~~~~~~~~
+A reader opens parts of a model one by one, in place. So each part is laid out by
+itself, with the parts in it as closed boxes. Where one is opened, the page puts what is
+inside of it in the place of its box, and moves what stands beside and below it: for
+that no layout is needed, however many ways there are to open some and not others.
+
+A way from one part into another is drawn in pieces: one from box to box, in the part
+that holds both, and in each that is opened one from its border on. The borders are
+`OUTSIDE`: in a layout a box of no size, above all others for ways that come in, and
+below them for ways that go out.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-import msgspec
 import numpy as np
 
-from gradviz.analysis.graph import Graph, build_graph
-from gradviz.analysis.modules import collapse_modules, max_depth, num_boxes
-from gradviz.analysis.simplification import inner_nodes, limit_nodes
-from gradviz.render.chips import leaves_by_user
+from gradviz.analysis.graph import (
+    MAX_SIMPLIFIED,
+    Graph,
+    GraphEdge,
+    GraphNode,
+    build_graph,
+)
+from gradviz.analysis.parts import GraphPart, divide, nodes_of
+from gradviz.analysis.simplification import as_one
+from gradviz.render.chips import leaves_by_user, num_uses
+from gradviz.render.layout import BoxLayout
 from gradviz.render.layout import place as lay_out
 from gradviz.render.page.columns import RowPlaces, TextTable
 from gradviz.render.page.tables import (
     BoxTable,
     ChipTable,
     MemberTable,
-    PointTable,
+    PartTable,
+    StopTable,
     WayTable,
 )
-from gradviz.render.scene import build_scene
+from gradviz.render.scene import Scene, build_scene
 from gradviz.trace.model import Trace
 from gradviz.trace.table import Column
 
-#: A drawing has no more boxes, all drawings of a page together no more than `MAX_ALL`.
-MAX_BOXES: Final = 8_000
-MAX_ALL: Final = 24_000
+#: All drawings of a page together have no more boxes; what lies deeper stays closed.
+MAX_BOXES: Final = 40_000
 
 #: So many passes have drawings.
 MAX_DRAWN: Final = 8
 
-
-class DrawingHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What a drawing is.
-
-    Attributes:
-        task: The place of its pass.
-        depth: How many names of a module below the model's own have boxes; None where
-            every node has one.
-        width: In pixels.
-        height: In pixels.
-        omitted: Nodes that are left out, because there are too many.
-    """
-
-    task: int
-    depth: int | None
-    width: int
-    height: int
-    omitted: int
+#: The border of a part, as an end of ways.
+OUTSIDE: Final = -1
 
 
-class Drawing(NamedTuple):
-    """A graph, laid out."""
+class Drawings(NamedTuple):
+    """The graphs of some passes; see Note [Parts of a drawing]."""
 
-    header: DrawingHeader
+    parts: PartTable
     boxes: BoxTable
     chips: ChipTable
     members: MemberTable
     ways: WayTable
-    points: PointTable
+    stops: StopTable
 
 
 def draw_passes(
     trace: Trace, tasks: Mapping[int, int], nodes: RowPlaces, texts: TextTable
-) -> tuple[Drawing, ...]:
-    """The graph of each pass: whole, and at each depth at which it has fewer boxes.
+) -> Drawings:
+    """The graphs of the first `MAX_DRAWN` passes, the coarsest parts of each first.
 
     Args:
         trace: The trace.
-        tasks: Passes, and the place of each; the first `MAX_DRAWN` are drawn, while
-            there are no more than `MAX_ALL` boxes.
+        tasks: Passes, and the place of each.
         nodes: The places of nodes.
         texts: Gets those of the boxes.
     """
-    found: list[Drawing] = []
-    left = MAX_ALL
-    for task, number in list(tasks.items())[:MAX_DRAWN]:
-        for depth, graph in levels(build_graph(trace, task)):
-            if len(graph.nodes) <= left:
-                left -= len(graph.nodes)
-                found.append(_draw(graph, number, depth, nodes, texts))
-    return tuple(found)
+    rows = _Drawn(texts)
+    pending = deque(
+        _whole(build_graph(trace, task, MAX_SIMPLIFIED), number)
+        for task, number in list(tasks.items())[:MAX_DRAWN]
+    )
+    while pending:
+        interior = pending.popleft()
+        if rows.num_boxes + len(interior.part.inside) <= MAX_BOXES:
+            pending += _draw(interior, rows)
+        elif interior.box >= 0:
+            rows.contain(interior.box, interior.pass_.all_of(interior.part))
+    return rows.packed(nodes)
 
 
-def levels(graph: Graph) -> Iterator[tuple[int | None, Graph]]:
-    """The depths at which a graph is worth drawing, from the coarsest; None: whole.
+class _Pass:
+    """The graph of a pass, and where its leaves are.
 
-    Of a graph that is too big at every depth some of the nodes.
+    Attributes:
+        graph: The graph.
+        task: The place of the pass.
+        leaves: Of each node those leaves that are drawn as chips in its box.
+        chips: All of these.
+        owned: Of each node those of them that are its own: of several who lead to a
+            leaf it is that of the last to run.
+        uses: How many chips stand for a leaf, by its id.
     """
-    num_inner = len(inner_nodes(graph))
-    before = 0
-    for depth in range(max_depth(graph) + 1):
-        num = num_boxes(graph, depth)
-        if before < num < num_inner and num <= MAX_BOXES:
-            before = num
-            yield depth, collapse_modules(graph, depth)
-    if not before or len(graph.nodes) <= MAX_BOXES:
-        yield None, limit_nodes(graph, MAX_BOXES)
 
+    def __init__(self, graph: Graph, task: int) -> None:
+        self.graph = graph
+        self.task = task
+        self.leaves = leaves_by_user(graph)
+        owners: dict[int, int] = {}
+        for user in sorted(self.leaves, key=lambda index: -graph.nodes[index].id):
+            owners |= dict.fromkeys(self.leaves[user], user)
+        self.chips = frozenset(owners)
+        self.owned: dict[int, list[int]] = {}
+        for leaf, user in owners.items():
+            self.owned.setdefault(user, []).append(leaf)
+        self.uses = num_uses(graph, self.leaves)
 
-def _draw(
-    graph: Graph, number: int, depth: int | None, nodes: RowPlaces, texts: TextTable
-) -> Drawing:
-    leaves = leaves_by_user(graph)
-    chips = {leaf for own in leaves.values() for leaf in own}
-    drawn = [place for place in range(len(graph.nodes)) if place not in chips]
-    scene = build_scene(graph)
-    sizes = [(box.width, box.height) for box in scene.boxes]
-    layout = lay_out(sizes, scene.edges)
-    x, y = _pixels(layout.centres)
-    width, height = _pixels(sizes)
-    box_of, member = _pairs(
-        [
-            (box, one.id)
-            for box, place in enumerate(drawn)
-            for whole in (place, *leaves.get(place, ()))
-            for one in graph.nodes[whole].members or (graph.nodes[whole],)
-        ],
-    )
-    # Of very many leaves the last chip stands for several: it selects the first.
-    shown = [
-        (box, graph.nodes[leaf].id, chip.text)
-        for box, place in enumerate(drawn)
-        for leaf, chip in zip(
-            leaves.get(place, ()), scene.boxes[box].chips, strict=False
+    def leaves_of(self, inside: GraphPart | int) -> Sequence[int]:
+        """The leaves that are chips in a box: none of one that is opened."""
+        return self.leaves.get(inside, ()) if isinstance(inside, int) else ()
+
+    def all_of(self, part: GraphPart | int) -> list[GraphNode]:
+        """The nodes of a part and their leaves."""
+        own = nodes_of(part)
+        used = {leaf for index in own for leaf in self.leaves.get(index, ())}
+        return [self.graph.nodes[index] for index in (*own, *sorted(used))]
+
+    def as_node(self, part: GraphPart | int, outer: str) -> GraphNode:
+        """What a closed box shows that is a part of the module `outer`."""
+        if isinstance(part, int):
+            return self.graph.nodes[part]
+        own = nodes_of(part)
+        counted = [*own, *(leaf for one in own for leaf in self.owned.get(one, ()))]
+        used = {leaf for one in own for leaf in self.leaves.get(one, ())}
+        nodes = self.graph.nodes
+        return as_one(
+            [nodes[index] for index in sorted(counted)],
+            name=part.name.removeprefix(f"{outer}."),
+            module=part.module,
+            leaves=[nodes[leaf] for leaf in sorted(used)],
         )
+
+
+class _Interior(NamedTuple):
+    """The inside of a part, to be laid out.
+
+    Attributes:
+        pass_: Its pass.
+        box: The closed box that stands for it, -1 for the whole graph.
+        part: What it is.
+        edges: Those that begin or end in it, leaves aside.
+    """
+
+    pass_: _Pass
+    box: int
+    part: GraphPart
+    edges: Sequence[GraphEdge]
+
+
+def _whole(graph: Graph, task: int) -> _Interior:
+    pass_ = _Pass(graph, task)
+    drawn = (index for index in range(len(graph.nodes)) if index not in pass_.chips)
+    edges = [edge for edge in graph.edges if edge.consumer not in pass_.chips]
+    return _Interior(pass_, OUTSIDE, divide(graph, drawn), edges)
+
+
+def _draw(interior: _Interior, rows: "_Drawn") -> list[_Interior]:
+    """Lay out the inside of a part; returns the parts in it."""
+    pass_, _, part, edges = interior
+    home = {
+        index: at for at, inside in enumerate(part.inside) for index in nodes_of(inside)
+    }
+    inner: dict[GraphEdge, None] = {}
+    borders: dict[tuple[int, int], None] = {}
+    deeper: list[list[GraphEdge]] = [[] for _ in part.inside]
+    for edge in edges:
+        one, other = home.get(edge.producer, OUTSIDE), home.get(edge.consumer, OUTSIDE)
+        for end in {one, other} - {OUTSIDE}:
+            deeper[end].append(edge)
+        if OUTSIDE in {one, other}:
+            borders[one, other] = None
+        elif one != other:
+            is_single = isinstance(part.inside[other], int)
+            inner[GraphEdge(one, other, edge.input_nr if is_single else 0)] = None
+    nodes = [pass_.as_node(inside, part.module) for inside in part.inside]
+    scene = _scene(pass_, part, nodes, inner)
+    ways = [*scene.edges, *borders]
+    layout = _lay_out(scene, ways)
+    first = rows.add(interior, nodes, scene, ways, layout)
+    found = []
+    for at, inside in enumerate(part.inside):
+        if isinstance(inside, int):
+            rows.contain(first + at, pass_.all_of(inside))
+        else:
+            found.append(_Interior(pass_, first + at, inside, deeper[at]))
+    return found
+
+
+def _scene(
+    pass_: _Pass,
+    part: GraphPart,
+    nodes: Sequence[GraphNode],
+    edges: Iterable[GraphEdge],
+) -> Scene:
+    """What the inside of a part shows: closed boxes, leaves as chips of nodes."""
+    leaves = [
+        (at, pass_.graph.nodes[leaf])
+        for at, inside in enumerate(part.inside)
+        for leaf in pass_.leaves_of(inside)
     ]
-    chip_box, chip_node = _pairs([(box, id_) for box, id_, _ in shown])
-    producer, consumer = _pairs(scene.edges)
-    return Drawing(
-        header=DrawingHeader(
-            task=number,
-            depth=depth,
-            width=round(layout.width),
-            height=round(layout.height),
-            omitted=graph.omitted,
-        ),
-        boxes=BoxTable(
-            node=nodes.of(np.array([graph.nodes[one].id for one in drawn], np.int64)),
-            x=x,
-            y=y,
-            width=width,
-            height=height,
-            badge=texts.places([box.badge for box in scene.boxes]),
-            badge_width=_pixels([(box.badge_width, 0.0) for box in scene.boxes])[0],
-            title=texts.places([box.title for box in scene.boxes]),
-            subtitle=texts.places([box.subtitle for box in scene.boxes]),
-            num_nodes=np.array([graph.nodes[one].num_nodes for one in drawn], np.int64),
-        ),
-        chips=ChipTable(
-            chip_box, nodes.of(chip_node), texts.places([text for *_, text in shown])
-        ),
-        members=MemberTable(box_of, nodes.of(member)),
-        ways=WayTable(
-            producer,
-            consumer,
-            np.cumsum([len(route) for route in layout.routes], dtype=np.int64),
-        ),
-        points=PointTable(
-            *_pixels([point for route in layout.routes for point in route])
-        ),
+    to_leaves = [
+        GraphEdge(at, number, 0) for number, (at, _) in enumerate(leaves, len(nodes))
+    ]
+    graph = Graph(
+        task=pass_.graph.task,
+        nodes=(*nodes, *(leaf for _, leaf in leaves)),
+        edges=tuple(sorted((*edges, *to_leaves), key=lambda edge: edge.producer)),
+        is_finished=pass_.graph.is_finished,
+    )
+    return build_scene(graph, uses=pass_.uses)
+
+
+def _lay_out(scene: Scene, ways: Sequence[tuple[int, int]]) -> BoxLayout:
+    """A layout of boxes; the borders are two more, the first and the last.
+
+    What no way leaves stands above the lower border none the less.
+    """
+    end = len(scene.boxes) + 1
+    sizes = [(box.width, box.height) for box in scene.boxes]
+    drawn = [
+        (one + 1, end if other == OUTSIDE else other + 1)  # OUTSIDE + 1: the first
+        for one, other in ways
+    ]
+    if not any(OUTSIDE in way for way in ways):
+        return lay_out(sizes, ways)
+    left = {one for one, _ in drawn}
+    unseen = [(box, end) for box in range(1, end) if box not in left]
+    found = lay_out([(0.0, 0.0), *sizes, (0.0, 0.0)], [*drawn, *unseen])
+    return found._replace(
+        centres=found.centres[1:-1], routes=found.routes[: len(drawn)]
     )
 
 
-def _pixels(points: Sequence[tuple[float, float]]) -> tuple[Column, Column]:
-    x, y = np.array(points, np.float64).reshape(-1, 2).T.round().astype(np.int64)
-    return x, y
+class _Drawn:
+    """The rows of the tables, as numbers.
+
+    Args:
+        texts: Gets the texts of boxes.
+    """
+
+    def __init__(self, texts: TextTable) -> None:
+        self._texts = texts
+        self._parts: list[tuple[int, ...]] = []
+        self._boxes: list[tuple[int, ...]] = []
+        self._chips: list[tuple[int, ...]] = []
+        self._members: list[tuple[int, ...]] = []
+        self._ways: list[tuple[int, ...]] = []
+        self._stops: list[tuple[int, ...]] = []
+
+    @property
+    def num_boxes(self) -> int:
+        """How many boxes there are."""
+        return len(self._boxes)
+
+    def add(
+        self,
+        interior: _Interior,
+        nodes: Sequence[GraphNode],
+        scene: Scene,
+        ways: Sequence[tuple[int, int]],
+        layout: BoxLayout,
+    ) -> int:
+        """Add the inside of a part; returns the place of its first box."""
+        pass_, box, part, _ = interior
+        graph, place = pass_.graph, self._texts.place
+        number, first = len(self._parts), len(self._boxes)
+        omitted = graph.omitted if box < 0 else 0
+        self._parts.append(
+            (pass_.task, box, round(layout.width), round(layout.height), omitted)
+        )
+        for at, (inside, look) in enumerate(zip(part.inside, scene.boxes, strict=True)):
+            node, (x, y) = nodes[at], layout.centres[at]
+            self._boxes.append(
+                (
+                    number,
+                    node.id,
+                    round(x),
+                    round(y),
+                    round(look.width),
+                    round(look.height),
+                    place(look.badge),
+                    round(look.badge_width),
+                    place(look.title),
+                    place(look.subtitle),
+                    node.num_nodes,
+                )
+            )
+            # Of many leaves the last chip stands for several: it selects the first.
+            self._chips += [
+                (first + at, graph.nodes[leaf].id, place(chip.text))
+                for leaf, chip in zip(pass_.leaves_of(inside), look.chips, strict=False)
+            ]
+        for (one, other), route in zip(ways, layout.routes, strict=True):
+            self._stops += [(round(x), round(y)) for x, y in route[::3]]
+            ends = [end if end == OUTSIDE else first + end for end in (one, other)]
+            self._ways.append((number, *ends, len(self._stops)))
+        return first
+
+    def contain(self, box: int, nodes: Iterable[GraphNode]) -> None:
+        """Say which nodes a box stands for that is not opened."""
+        self._members += [(box, node.id) for node in nodes]
+
+    def packed(self, nodes: RowPlaces) -> Drawings:
+        """The tables."""
+        boxes = BoxTable(*_columns(self._boxes, len(BoxTable._fields)))
+        chips = ChipTable(*_columns(self._chips, len(ChipTable._fields)))
+        members = MemberTable(*_columns(self._members, len(MemberTable._fields)))
+        return Drawings(
+            parts=PartTable(*_columns(self._parts, len(PartTable._fields))),
+            boxes=boxes._replace(node=nodes.of(boxes.node)),
+            chips=chips._replace(node=nodes.of(chips.node)),
+            members=members._replace(node=nodes.of(members.node)),
+            ways=WayTable(*_columns(self._ways, len(WayTable._fields))),
+            stops=StopTable(*_columns(self._stops, len(StopTable._fields))),
+        )
 
 
-def _pairs(pairs: Sequence[tuple[int, int]]) -> tuple[Column, Column]:
-    one, other = np.array(pairs, np.int64).reshape(-1, 2).T
-    return one, other
+def _columns(rows: Sequence[tuple[int, ...]], num: int) -> Iterable[Column]:
+    return np.array(rows, np.int64).reshape(-1, num).T

@@ -7,6 +7,7 @@ import numpy as np
 
 from gradviz.analysis.critical_path import CriticalPath, SegmentKind
 from gradviz.analysis.executions import MAX_TEXT, definition, execution_columns
+from gradviz.analysis.graph import saved_bytes
 from gradviz.analysis.kernels import kernels
 from gradviz.analysis.memory import HeldMemory
 from gradviz.analysis.spans import NEVER, Spans, ended_with_their_pass, in_order, spans
@@ -150,6 +151,7 @@ class Extract:
             next((shape(one.shape) for one in inputs if one is not None), "")
             for inputs in definitions.inputs(ids)
         ]
+        saved = saved_bytes(self.trace)
         return NodeTable(
             id=ids,
             name=named("name"),
@@ -160,6 +162,7 @@ class Extract:
             shape=self.places(shapes),
             sequence_nr=definitions.sequence_nrs(ids),
             topological_nr=definitions.topological_nrs(ids),
+            saved_bytes=np.array([saved.get(id_, 0) for id_ in ids.tolist()], np.int64),
         )
 
     def edges(self) -> EdgeTable:

@@ -16,7 +16,7 @@ class NodeTable(NamedTuple):
     """Nodes: first those that ran, in this order, then those only reached.
 
     `name` to `shape` are texts; `shape` is that of the first input. A `sequence_nr` of
-    -1 is the largest.
+    -1 is the largest. `saved_bytes` is how large the tensors are that a node kept.
     """
 
     id: Column
@@ -28,6 +28,7 @@ class NodeTable(NamedTuple):
     shape: Column
     sequence_nr: Column
     topological_nr: Column
+    saved_bytes: Column
 
 
 class EdgeTable(NamedTuple):
@@ -161,14 +162,30 @@ class CostTable(NamedTuple):
     if_free_ns: Column
 
 
+class PartTable(NamedTuple):
+    """Parts of graphs that can be opened; see Note [Parts of a drawing].
+
+    `box` is the box that is opened to see the inside, -1 of the graph of a whole pass;
+    width and height are in pixels. `omitted` is how many nodes are left out of such a
+    graph, because there are too many.
+    """
+
+    task: Column
+    box: Column
+    width: Column
+    height: Column
+    omitted: Column
+
+
 class BoxTable(NamedTuple):
-    """Boxes of a drawing, by their centres, in pixels.
+    """Boxes, by their centres within the inside of `part`, in pixels.
 
     `node` is the first that a box stands for; `badge`, `title` and `subtitle` are
     texts. The badge, at its left end, has the numbers of its nodes in the order of
     execution.
     """
 
+    part: Column
     node: Column
     x: Column
     y: Column
@@ -190,22 +207,23 @@ class ChipTable(NamedTuple):
 
 
 class MemberTable(NamedTuple):
-    """Which nodes a box stands for, those of its chips included."""
+    """Which nodes a box stands for that has no inside, those of its chips included."""
 
     box: Column
     node: Column
 
 
 class WayTable(NamedTuple):
-    """Edges between boxes. The points of each end at `end` in `PointTable`."""
+    """Ways between boxes of a part; -1 is its border. Their stops end at `end`."""
 
+    part: Column
     producer: Column
     consumer: Column
     end: Column
 
 
-class PointTable(NamedTuple):
-    """Of each way a start, then three for every cubic Bézier curve."""
+class StopTable(NamedTuple):
+    """What ways lead through, vertically at each stop, and in curves between."""
 
     x: Column
     y: Column

@@ -3,7 +3,11 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { readPage } from "../../../gradviz/render/page/source/data.ts";
-import { explained, storiesOf } from "../../../gradviz/render/page/source/explanation.ts";
+import {
+  explained,
+  type Named,
+  storiesOf,
+} from "../../../gradviz/render/page/source/explanation.ts";
 
 /* What `gradviz explain` says: written by test_explanations.py. */
 const path = process.env["EXPLANATIONS"];
@@ -20,11 +24,13 @@ for (const { name, data, nodes } of told.programs) {
     const stories = storiesOf(page);
     const named = (node: number) =>
       `${page.text(page.nodes.name[node])} (${page.nodes.id[node]})`;
+    const written = (part: Named) =>
+      "node" in part ? named(part.node) : String(page.header.passes[part.pass].task);
 
     for (const [task, node, expected] of nodes) {
       const said = explained(page, stories, task, node)
         .map((one) =>
-          one.map((part) => (typeof part === "string" ? part : named(part.node))).join(""),
+          one.map((part) => (typeof part === "string" ? part : written(part))).join(""),
         )
         .filter((one) => told.begins.some((begin) => one.startsWith(begin)));
       assert.deepEqual(said, expected, named(node));

@@ -88,7 +88,8 @@ test("a state comes back from its hash", () => {
     moment: 99,
     from_ns: 5,
     until_ns: 10 ** 12,
-    depth: 2,
+    open: [1, 2, 3, 9],
+    colourBy: "wait",
     critical: false,
     theme: "dark",
     panel: "memory",
@@ -100,7 +101,7 @@ test("a state comes back from its hash", () => {
 });
 
 test("of a hash that says nonsense nothing is believed", () => {
-  const hash = "#node=abc&moment=1e9&theme=<b>&panel=<script>&depth=&toString=1";
+  const hash = "#node=abc&moment=1e9&theme=<b>&panel=<script>&colour=green&toString=1";
 
   assert.deepEqual(fromHash(hash), {});
 });

@@ -5,7 +5,7 @@ from collections import defaultdict
 import pytest
 
 import gradviz as gv
-from gradviz import nn, sim
+from gradviz import sim
 from gradviz.analysis.holdings import holdings
 from gradviz.errors import UserError
 from gradviz.render.page import document
@@ -153,42 +153,6 @@ def test_edges_are_those_of_the_definitions(trace) -> None:
     assert found == expected
 
 
-def test_each_box_and_way_of_a_drawing_is_of_nodes_and_edges(trace) -> None:
-    page = build_page(trace, trace.tasks)
-
-    pairs = set(zip(page.edges.producer, page.edges.consumer, strict=True))
-    for drawing in page.drawings:
-        boxes = drawing.boxes
-        members = defaultdict(set)
-        for box, node in zip(*drawing.members, strict=True):
-            members[box].add(node)
-        assert sorted(members) == list(range(len(boxes.node)))
-        for one, other in zip(
-            drawing.ways.producer, drawing.ways.consumer, strict=True
-        ):
-            assert any((a, b) in pairs for a in members[one] for b in members[other])
-        ran = {
-            node
-            for task, node in zip(page.runs.task, page.runs.node, strict=True)
-            if task == drawing.header.task
-        }
-        assert ran <= set().union(*members.values())
-
-
-def test_a_model_is_drawn_at_each_depth_and_whole() -> None:
-    model = nn.Sequential(
-        nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 2)), nn.Linear(2, 1)
-    )
-    with gv.record() as recording:
-        model(gv.ones(3, 2)).sum().backward()
-    page = build_page(recording.trace, recording.trace.tasks)
-
-    depths = [drawing.header.depth for drawing in page.drawings]
-    sizes = [len(drawing.boxes.node) for drawing in page.drawings]
-    assert depths == [0, 1, 2, None]
-    assert sizes == sorted(set(sizes))
-
-
 def test_of_very_many_passes_the_first_are_shown_and_that_is_said(monkeypatch) -> None:
     with gv.record() as recording:
         for _ in range(3):
@@ -218,8 +182,7 @@ def test_what_is_packed_is_what_the_tables_say(trace, unpacked) -> None:
 
     assert header["texts"] == list(page.texts)
     assert columns["runs.start_ns"] == page.runs.start_ns.tolist()
-    assert columns["drawing0.points.y"] == page.drawings[0].points.y.tolist()
-    assert len(header["drawings"]) == len(page.drawings)
+    assert columns["stops.y"] == page.drawings.stops.y.tolist()
 
 
 def queued_at(page, moment):

@@ -52,9 +52,7 @@ def packed_by_python():
         for name, table in zip(page._fields, page, strict=True)
         if name not in {"header", "texts", "drawings"}
     }
-    for number, drawing in enumerate(page.drawings):
-        for name in drawing._fields[1:]:
-            tables[f"drawing{number}.{name}"] = getattr(drawing, name)
+    tables |= page.drawings._asdict()
     columns = {
         f"{name}.{field}": getattr(table, field).tolist()
         for name, table in tables.items()

@@ -25,6 +25,8 @@ export interface Colours {
   /** Of operations, then of leaves, then of the rest. */
   readonly operations: readonly string[];
   readonly purposes: readonly string[];
+  /** From little to much, in equal steps. */
+  readonly ramp: readonly string[];
 }
 
 let known: { theme: string; colours: Colours } | undefined;
@@ -55,9 +57,22 @@ export function colours(): Colours {
     purposes: Array.from({ length: NUM_PURPOSES }, (_, at) =>
       variable(`--purpose-${at}`),
     ),
+    ramp: ramp(Array.from({ length: 5 }, (_, at) => variable(`--ramp-${at}`))),
   };
   known = { theme, colours };
   return colours;
+}
+
+/** Colours between some, and these. */
+function ramp(marks: readonly string[]): string[] {
+  const parts = marks.map((mark) => [1, 3, 5].map((at) => parseInt(mark.slice(at, at + 2), 16)));
+  const steps = 8 * (marks.length - 1);
+  return Array.from({ length: steps + 1 }, (_, step) => {
+    const at = Math.min(Math.floor(step / 8), marks.length - 2);
+    const more = step / 8 - at;
+    const mixed = parts[at].map((one, part) => one + (parts[at + 1][part] - one) * more);
+    return `#${mixed.map((one) => Math.round(one).toString(16).padStart(2, "0")).join("")}`;
+  });
 }
 
 const INK = "#1b1f24";

@@ -11,7 +11,7 @@ export type Numbers = Int32Array | Float64Array;
 const TABLES = {
   nodes: [
     ...["id", "name", "module", "parameter", "location", "device", "shape"] as const,
-    ...["sequence_nr", "topological_nr"] as const,
+    ...["sequence_nr", "topological_nr", "saved_bytes"] as const,
   ],
   edges: ["producer", "consumer", "input_nr"],
   events: ["at_ns", "kind", "task", "node", "thread"],
@@ -32,17 +32,15 @@ const TABLES = {
   memory: ["purpose", "at_ns", "size_bytes"],
   segments: ["kind", "begin_ns", "end_ns", "thread", "task", "node"],
   costs: ["task", "node", "own_ns", "on_path_ns", "slack_ns", "if_free_ns"],
-} as const;
-
-const DRAWING_TABLES = {
+  parts: ["task", "box", "width", "height", "omitted"],
   boxes: [
-    ...["node", "x", "y", "width", "height"] as const,
+    ...["part", "node", "x", "y", "width", "height"] as const,
     ...["badge", "badge_width", "title", "subtitle", "num_nodes"] as const,
   ],
   chips: ["box", "node", "text"],
   members: ["box", "node"],
-  ways: ["producer", "consumer", "end"],
-  points: ["x", "y"],
+  ways: ["part", "producer", "consumer", "end"],
+  stops: ["x", "y"],
 } as const;
 
 export type Table<Names extends readonly string[]> = {
@@ -65,14 +63,6 @@ export interface Pass {
   location: string;
 }
 
-export interface DrawingHeader {
-  task: number;
-  depth: number | null;
-  width: number;
-  height: number;
-  omitted: number;
-}
-
 /** See `PageHeader` of `document.py`. */
 export interface Header {
   schema: string;
@@ -92,22 +82,18 @@ export interface Header {
   purposes: string[];
   segment_kinds: string[];
   critical_task: number;
-  drawings: DrawingHeader[];
   warnings: string[];
   texts: string[];
 }
 
-export type Drawing = Tables<typeof DRAWING_TABLES> & { readonly header: DrawingHeader };
-
 export type Page = Tables<typeof TABLES> & {
   readonly header: Header;
-  readonly drawings: readonly Drawing[];
   /** The text of a place, empty for -1. */
   text(place: number): string;
 };
 
 export const SCHEMA = "gradviz.page";
-export const VERSION = 1;
+export const VERSION = 2;
 
 type Described = [stored: string, isDelta: number, length: number, offset: number];
 
@@ -139,29 +125,22 @@ export function unpack(buffer: ArrayBuffer): Page {
     );
   }
   const begin = 4 + length;
-  function table(prefix: string, names: readonly string[]) {
+  function table(of: string, names: readonly string[]) {
     const made: Record<string, Numbers | number> = {};
     for (const name of names) {
-      const described = columns[`${prefix}.${name}`];
-      if (!described) throw new Error(`the data has no column ${prefix}.${name}`);
+      const described = columns[`${of}.${name}`];
+      if (!described) throw new Error(`the data has no column ${of}.${name}`);
       const found = column(buffer, begin, described);
       made[name] = found;
       made["length"] = found.length;
     }
     return made;
   }
-  function tables(prefix: string, of: Record<string, readonly string[]>) {
-    return Object.fromEntries(
-      Object.entries(of).map(([name, names]) => [name, table(prefix + name, names)]),
-    );
-  }
   return {
-    ...tables("", TABLES),
+    ...Object.fromEntries(
+      Object.entries(TABLES).map(([name, names]) => [name, table(name, names)]),
+    ),
     header,
-    drawings: header.drawings.map((one, number) => ({
-      ...tables(`drawing${number}.`, DRAWING_TABLES),
-      header: one,
-    })),
     text: (place: number) => (place < 0 ? "" : (header.texts[place] ?? "")),
   } as unknown as Page;
 }

@@ -3,6 +3,7 @@
 Nothing here is guessed. What `explain` finds by looking at all of a trace, what a thread
 did meanwhile and what is usual for the node, only it tells. */
 
+import { calledIn } from "./calls.ts";
 import { chained, type Chains, rowsOf } from "./chains.ts";
 import type { Page } from "./data.ts";
 import { count, duration } from "./words.ts";
@@ -14,8 +15,9 @@ const MOST = 10;
 /** What takes less is taken to have run all of it; see `processor_time.py`. */
 const SHORT_NS = 100_000;
 
-/** A sentence: words, and the nodes that it names. */
-export type Sentence = readonly (string | { readonly node: number })[];
+/** A sentence: words, and the nodes and passes that it names, by their places. */
+export type Sentence = readonly (string | Named)[];
+export type Named = { readonly node: number } | { readonly pass: number };
 
 /** The rows that tell of each node. */
 export interface Stories {
@@ -193,22 +195,23 @@ function absent(
 }
 
 /** The passes that a node called while it ran. */
-function called({ header, runs }: Page, run: number): Sentence {
-  const task = header.passes[runs.task[run]]?.task;
-  const calls = header.passes.filter(
-    (one) =>
-      one.parent === task &&
-      one.thread === runs.thread[run] &&
-      one.begin_ns >= runs.start_ns[run] &&
-      one.begin_ns <= runs.end_ns[run],
-  );
+function called(page: Page, run: number): Sentence {
+  const { header } = page;
+  const calls = calledIn(page, run);
   if (!calls.length) return [];
-  const took = calls.reduce((sum, one) => sum + (one.end_ns ?? one.begin_ns) - one.begin_ns, 0);
-  const numbers = calls.slice(0, MOST).map((one) => one.task);
+  const took = calls.reduce((sum, place) => {
+    const { begin_ns, end_ns } = header.passes[place];
+    return sum + (end_ns ?? begin_ns) - begin_ns;
+  }, 0);
+  const some = calls
+    .slice(0, MOST)
+    .flatMap((pass, at): Sentence => (at ? [", ", { pass }] : [{ pass }]));
   const rest = calls.length > MOST ? ` and ${calls.length - MOST} more` : "";
   const which = calls.length === 1 ? "pass" : "passes";
   return [
-    `Meanwhile it called ${which} ${numbers.join(", ")}${rest}, which took ${duration(took)} of that.`,
+    `Meanwhile it called ${which} `,
+    ...some,
+    `${rest}, which took ${duration(took)} of that.`,
   ];
 }
 

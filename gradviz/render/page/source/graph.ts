@@ -1,32 +1,33 @@
-/* The graph: where one is in it, what is marked, and what mouse, fingers and keys do. */
+/* The graph: where one is in it, what is open, and what mouse, fingers and keys do. */
 
-import {
-  type Camera,
-  dragged,
-  fitted,
-  type Frame,
-  revealing,
-  seen,
-  zoomedAt,
-} from "./camera.ts";
-import { rowsOf } from "./chains.ts";
-import { type Colours, colours } from "./colours.ts";
+import { type Camera, dragged, fitted, revealing, seen, zoomedAt } from "./camera.ts";
+import { calledIn } from "./calls.ts";
+import { type Colouring, colouringOf } from "./colourings.ts";
+import { colours } from "./colours.ts";
+import { composed } from "./composition.ts";
 import type { Page } from "./data.ts";
-import { frameOf, hitAt, planOf, type Plan, whole } from "./drawing.ts";
-import { button, canvas, el } from "./elements.ts";
+import { canvas, el } from "./elements.ts";
 import { meantBy } from "./filters.ts";
 import { listen } from "./gestures.ts";
+import { graphBar } from "./graph_bar.ts";
+import { marksOf } from "./graph_marks.ts";
 import { drawGraph } from "./graph_picture.ts";
-import { operationsOf } from "./operations.ts";
-import { progressOf } from "./progress.ts";
-import type { Store } from "./store.ts";
+import { wordsOf } from "./graph_words.ts";
+import { minimapOf } from "./minimap.ts";
+import { levelsOf, opened, openedFirst, toggled } from "./opening.ts";
+import { around, openable, partsOf } from "./parts.ts";
+import { type Passages, passagesOf } from "./passages.ts";
+import { frameOf, type Hit, hitAt, type Plan, whole } from "./plan.ts";
+import { outcomesOf, progressOf } from "./progress.ts";
+import type { State, Store } from "./store.ts";
 import { hideTooltip, showTooltip } from "./tooltip.ts";
-import { count, duration } from "./words.ts";
 
-/** More boxes are not shown first where there is a coarser drawing. */
-const MANY = 150;
 const KEY_STEP = 60;
 const KEY_ZOOM = 1.3;
+/** Above the first box, on the screen. */
+const MARGIN = 14;
+/** From farther away texts are not legible: who looks for something comes closer. */
+const LEGIBLE = 0.6;
 
 /** Gives where one looks at it from, once the reader has chosen that. */
 export function mountGraph(
@@ -35,115 +36,92 @@ export function mountGraph(
   store: Store,
   before?: Camera,
 ): () => Camera | undefined {
-  if (!page.drawings.length) {
+  const parts = partsOf(page);
+  if (!parts.roots.size) {
     element.append(el("p", { class: "hint" }, "No node of these passes has run."));
     return () => before;
   }
-  const { colour } = operationsOf(page);
-  const plans = new Map<number, Plan>();
-  let shown = -1;
+  const first = openedFirst(parts);
+  const picture = canvas("Graph of the backward pass", draw);
+  const view = () => {
+    const { clientWidth, clientHeight } = picture.element;
+    return seen(camera, clientWidth, clientHeight);
+  };
+  const map = minimapOf(() => shown, view, (x, y) => {
+    const { left, top, right, bottom } = view();
+    look({ ...camera, x: x - (right - left) / 2, y: y - (bottom - top) / 2 });
+  });
+  const bar = graphBar(page, parts, store, { fit, zoom, open: openInPass });
+  const inside = el("div", { class: "picture" }, picture.element, map.element);
+  element.append(...bar.elements, inside);
+
   let camera: Camera = { x: 0, y: 0, scale: 1 };
   let isFitted = true;
+  let fittedIn = [0, 0];
+  let hovered = -1;
+  let clicked = -1;
+  /** Of the last two clicks whether they opened or closed a box. */
+  let toggles = [false, false];
   let meant = meantBy(page, store.get().filters);
-  let progress = progressOf(page, store.get().task);
-  let progressTask = store.get().task;
-  let marks = { boxes: new Set<number>(), ways: new Set<number>() };
+  let { progress, outcome, captured, now, played } = ofPass();
+  let shown: { task: number; plan: Plan; colouring: Colouring; passages: Passages };
+  let marks: ReturnType<typeof marksOf>;
+  compose();
 
-  const picture = canvas("Graph of the backward pass", draw);
-  const map = canvas("The whole graph", drawMap);
-  map.element.tabIndex = -1;
-  const levels = el("select", { "aria-label": "How much of the graph is drawn" });
-  const passes = el("select", { "aria-label": "Pass" });
-  const omitted = el("span", { class: "faint" });
-  const critical = el("input", { type: "checkbox" });
-  const bar = el(
-    "div",
-    { class: "graph-bar", role: "group", "aria-label": "Graph" },
-    passes,
-    levels,
-    button("Fit", fit, { title: "See all of it (0)" }),
-    button("+", () => zoom(KEY_ZOOM), { "aria-label": "Closer", title: "Closer (+)" }),
-    button("−", () => zoom(1 / KEY_ZOOM), {
-      "aria-label": "Farther",
-      title: "Farther (−)",
-    }),
-    el("label", {}, critical, "critical path"),
-    omitted,
-  );
-  const minimap = el("div", { class: "minimap", "aria-hidden": "true" }, map.element);
-  element.append(bar, el("div", { class: "picture" }, picture.element, minimap));
-
-  function plan(): Plan {
-    const found = plans.get(shown) ?? planOf(page, page.drawings[shown]);
-    plans.set(shown, found);
-    return found;
+  function ofPass() {
+    const { task } = store.get();
+    const progress = progressOf(page, task);
+    return { progress, ...outcomesOf(page, task), now: progress(-1), played: -1 };
   }
 
-  /** The drawing of a pass at a depth, or the one that suits a first look. */
-  function drawingOf(task: number, depth: number): number {
-    const own = page.drawings
-      .map((drawing, place) => ({ drawing, place }))
-      .filter(({ drawing }) => drawing.header.task === task);
-    if (!own.length) return -1;
-    const wanted = own.find(({ drawing }) => (drawing.header.depth ?? 99) === depth);
-    const few = own.filter(({ drawing }) => drawing.boxes.length <= MANY);
-    return (wanted ?? few.at(-1) ?? own[0]).place;
+  /** The pass that is drawn: that of the state, if it has a drawing. */
+  function taskDrawn(): number {
+    const { task } = store.get();
+    return parts.roots.has(task) ? task : [...parts.roots.keys()][0];
   }
 
-  function choose(): void {
-    const state = store.get();
-    const next = drawingOf(state.task, state.depth);
-    if (next < 0 || next === shown) return;
-    shown = next;
-    fillSelects();
+  function openNow(): readonly number[] {
+    return store.get().open ?? first;
+  }
+
+  function compose(): void {
+    const task = taskDrawn();
+    const plan = composed(page, parts, task, new Set(openNow()));
+    const colouring = colouringOf(page, plan, task, store.get().colourBy);
+    shown = { task, plan, colouring, passages: passagesOf(page, plan) };
     mark();
-    if (state.node >= 0) {
-      fit();
-      reveal();
-    } else fit();
+    tell();
   }
 
-  function fillSelects(): void {
-    const { task } = page.drawings[shown].header;
-    const tasks = [...new Set(page.drawings.map((one) => one.header.task))];
-    passes.hidden = tasks.length < 2;
-    passes.replaceChildren(
-      ...tasks.map((one) =>
-        el(
-          "option",
-          { value: String(one), ...(one === task ? { selected: "" } : {}) },
-          `pass ${page.header.passes[one].task}`,
-        ),
-      ),
-    );
-    levels.replaceChildren(
-      ...page.drawings.flatMap(({ header, boxes }, place) => {
-        if (header.task !== task) return [];
-        const what =
-          header.depth === null
-            ? "every node"
-            : header.depth === 0
-              ? "whole models"
-              : `parts to depth ${header.depth}`;
-        const attributes = {
-          value: String(header.depth ?? 99),
-          ...(place === shown ? { selected: "" } : {}),
-        };
-        return [el("option", attributes, `${what} (${count(boxes.length, "box")})`)];
-      }),
-    );
-    const left = page.drawings[shown].header.omitted;
-    omitted.textContent = left ? `${count(left, "node")} left out` : "";
+  function tell(): void {
+    bar.tell(shown.plan, shown.colouring, outcome, captured);
+  }
+
+  function mark(): void {
+    const { node, hover, critical } = store.get();
+    const pointed = hover < 0 ? -1 : shown.plan.boxOf[hover];
+    const { plan, passages, task } = shown;
+    marks = marksOf(page, plan, passages, task, { node, pointed, critical });
   }
 
   function fit(): void {
     const { clientWidth: wide, clientHeight: high } = picture.element;
-    camera = fitted(whole(plan()), wide || 1, high || 1);
-    // A long graph would be a hair: better its begin, legible.
-    if (camera.scale < 0.25 && plan().height > 3 * plan().width) {
-      const { left, right } = whole(plan());
-      const top = { left, right, top: 0, bottom: 1 };
-      camera = { ...fitted(top, wide || 1, high || 1), y: -12 };
+    camera = fitted(whole(shown.plan), wide || 1, high || 1);
+    isFitted = false;
+    again();
+  }
+
+  /** All of it, or if that would not be legible, where it begins. */
+  function begin(): void {
+    fit();
+    if (camera.scale < LEGIBLE) {
+      const { clientWidth: wide, clientHeight: high } = picture.element;
+      const top = { ...whole(shown.plan), bottom: 1 };
+      const { scale } = fitted(top, wide || 1, high || 1);
+      const near = Math.min(Math.max(scale, LEGIBLE), 1);
+      const [first] = shown.plan.closed;
+      const x = near > scale ? shown.plan.x[first] : shown.plan.wide / 2;
+      camera = { x: x - wide / 2 / near, y: -MARGIN / near, scale: near };
     }
     isFitted = true;
     again();
@@ -160,19 +138,15 @@ export function mountGraph(
     look(zoomedAt(camera, factor, clientWidth / 2, clientHeight / 2));
   }
 
-  function reveal(): void {
-    const { node } = store.get();
-    const box = node < 0 ? -1 : plan().boxOf[node];
+  /** Moves so that a box is seen, and closer if it would not be legible. */
+  function reveal(box: number): void {
     const { clientWidth: wide, clientHeight: high } = picture.element;
     if (box < 0 || !wide) return;
-    const frame = frameOf(plan(), box);
-    const readable = Math.max(camera.scale, 0.5);
+    const frame = frameOf(shown.plan, box);
     if (camera.scale < 0.3) {
-      camera = {
-        scale: readable,
-        x: (frame.left + frame.right - wide / readable) / 2,
-        y: (frame.top + frame.bottom - high / readable) / 2,
-      };
+      const x = (frame.left + frame.right - wide / LEGIBLE) / 2;
+      const y = (frame.top + frame.bottom - high / LEGIBLE) / 2;
+      camera = { x, y, scale: LEGIBLE };
     }
     look(revealing(camera, frame, wide, high));
   }
@@ -182,225 +156,100 @@ export function mountGraph(
     map.again();
   }
 
-  /** The boxes and ways of the critical path. */
-  function mark(): void {
-    marks = { boxes: new Set(), ways: new Set() };
-    const { segments, header } = page;
-    const { boxOf, drawing } = plan();
-    if (!store.get().critical || drawing.header.task !== header.critical_task) return;
-    const steps = new Set<number>();
-    let before = -1;
-    for (let row = 0; row < segments.length; row++) {
-      const box = segments.node[row] < 0 ? -1 : boxOf[segments.node[row]];
-      if (box < 0) continue;
-      marks.boxes.add(box);
-      if (before >= 0) steps.add(before * drawing.boxes.length + box);
-      before = box;
+  function draw(context: CanvasRenderingContext2D, width: number, height: number): void {
+    if (isFitted && (fittedIn[0] !== width || fittedIn[1] !== height)) {
+      fittedIn = [width, height];
+      begin();
     }
-    for (let way = 0; way < drawing.ways.length; way++) {
-      const step = drawing.ways.producer[way] * drawing.boxes.length;
-      if (steps.has(step + drawing.ways.consumer[way])) marks.ways.add(way);
-    }
-  }
-
-  function draw(
-    context: CanvasRenderingContext2D,
-    width: number,
-    height: number,
-  ): void {
-    if (shown < 0) return;
-    if (isFitted && Math.abs(width - lastWidth) + Math.abs(height - lastHeight) > 0) {
-      [lastWidth, lastHeight] = [width, height];
-      fit();
-    }
-    const { moment, node, hover, task } = store.get();
-    if (task !== progressTask) {
-      progressTask = task;
-      progress = progressOf(page, task);
-      outcome = outcomeOf();
-      played = NaN;
-    }
+    const { moment, node } = store.get();
     if (moment !== played) [played, now] = [moment, progress(moment)];
+    const { plan, colouring } = shown;
     const look = {
-      colours: colours(),
-      colour,
-      progress: now,
-      isReplay: moment >= 0,
-      meant,
-      outcome,
-      criticalBoxes: marks.boxes,
-      criticalWays: marks.ways,
-      selected: node,
-      hovered: hover,
+      ...{ colours: colours(), colouring, progress: now, isReplay: moment >= 0, meant },
+      ...{ outcome, captured, ...marks, node, hovered },
+      selected: node < 0 ? -1 : plan.boxOf[node],
     };
-    drawGraph(context, page, plan(), look, camera, width, height);
-  }
-  let [lastWidth, lastHeight] = [0, 0];
-  const mapped = {
-    of: -1,
-    shade: null as Colours | null,
-    picture: document.createElement("canvas"),
-  };
-
-  /** The stage in which each node ended. */
-  function outcomeOf(): Uint8Array {
-    return progress(-1).stage.slice();
-  }
-  let outcome = outcomeOf();
-  let now = progress(-1);
-  let played = -1;
-
-  function drawMap(context: CanvasRenderingContext2D, wide: number, high: number): void {
-    if (shown < 0) return;
-    const all = whole(plan());
-    const small = fitted(all, wide + 24, high + 24);
-    const { clientWidth, clientHeight } = picture.element;
-    const view = seen(camera, clientWidth, clientHeight);
-    const sees =
-      view.left <= all.left &&
-      view.right >= all.right &&
-      view.top <= all.top &&
-      view.bottom >= all.bottom;
-    minimap.hidden = sees;
-    const shade = colours();
-    if (mapped.of !== shown || mapped.shade !== shade) {
-      mapped.of = shown;
-      mapped.shade = shade;
-      drawSmall(wide, high, small);
-    }
-    context.drawImage(mapped.picture, 0, 0, wide, high);
-    const at = (x: number, y: number): [number, number] => [
-      (x - small.x) * small.scale - 12,
-      (y - small.y) * small.scale - 12,
-    ];
-    const [left, top] = at(view.left, view.top);
-    const [right, bottom] = at(view.right, view.bottom);
-    context.strokeStyle = shade.accent;
-    context.lineWidth = 1.5;
-    context.strokeRect(left, top, right - left, bottom - top);
+    drawGraph(context, page, parts, plan, look, camera, width, height);
   }
 
-  /** All boxes as they are on the map: once, and not whenever one looks elsewhere. */
-  function drawSmall(wide: number, high: number, small: Camera): void {
-    const sharp = 2;
-    mapped.picture.width = wide * sharp;
-    mapped.picture.height = high * sharp;
-    const context = mapped.picture.getContext("2d");
-    if (!context) return;
-    const { boxes } = plan().drawing;
-    for (let box = 0; box < boxes.length; box++) {
-      const node = boxes.node[box];
-      const x = ((boxes.x[box] - small.x) * small.scale - 12) * sharp;
-      const y = ((boxes.y[box] - small.y) * small.scale - 12) * sharp;
-      const w = Math.max(boxes.width[box] * small.scale * sharp, 1);
-      const h = Math.max(boxes.height[box] * small.scale * sharp, 1);
-      context.fillStyle = colours().operations[node < 0 ? 0 : colour[node]];
-      context.fillRect(x - w / 2, y - h / 2, w, h);
-    }
-  }
-
-  function there(x: number, y: number) {
-    return hitAt(plan(), camera.x + x / camera.scale, camera.y + y / camera.scale);
-  }
-
-  listen(
-    picture.element,
-    {
-      zoom: (factor, x, y) => look(zoomedAt(camera, factor, x, y)),
-      pan: (x, y) => look(dragged(camera, x, y)),
-      click: (x, y) => {
-        picture.element.focus({ preventScroll: true });
-        const hit = there(x, y);
-        store.set({ node: hit?.node ?? -1, task: plan().drawing.header.task });
-      },
-      hover: (x, y) => {
-        const hit = there(x, y);
-        picture.element.style.cursor = hit ? "pointer" : "grab";
-        store.set({ hover: hit?.node ?? -1 });
-        if (hit) showTooltip(picture.element, about(hit.box, hit.node), x, y);
-        else hideTooltip();
-      },
-      leave: () => {
-        store.set({ hover: -1 });
-        hideTooltip();
-      },
-      scrolls: () => false,
-    },
-  );
-  picture.element.addEventListener("dblclick", (event) => {
-    const hit = there(event.offsetX, event.offsetY);
-    if (hit) expand(hit.box);
-  });
-  map.element.addEventListener("pointerdown", lookThere);
-  map.element.addEventListener("pointermove", (event) => {
-    if (event.buttons & 1) lookThere(event);
-  });
-
-  function lookThere(event: PointerEvent): void {
-    const { clientWidth: wide, clientHeight: high } = map.element;
-    const small = fitted(whole(plan()), wide + 24, high + 24);
-    const x = (event.offsetX + 12) / small.scale + small.x;
-    const y = (event.offsetY + 12) / small.scale + small.y;
-    const { clientWidth, clientHeight } = picture.element;
+  /** Opens a box or closes it; what was under the pointer stays there. */
+  function toggle(box: number): void {
+    const top = (plan: Plan) => frameOf(plan, box).top;
+    const before = { x: shown.plan.x[box], y: top(shown.plan) };
+    store.set({ open: toggled(openNow(), box) });
+    compose();
     look({
       ...camera,
-      x: x - clientWidth / 2 / camera.scale,
-      y: y - clientHeight / 2 / camera.scale,
+      x: camera.x + shown.plan.x[box] - before.x,
+      y: camera.y + top(shown.plan) - before.y,
     });
   }
 
-  /** What a box stands for, one level deeper; a node by itself has the selection. */
-  function expand(box: number): void {
-    const { drawing, members } = plan();
-    const nodes = [...rowsOf(members, box)].map((row) => drawing.members.node[row]);
-    const { task, depth } = drawing.header;
-    if (depth === null) return;
-    const deeper = page.drawings.findIndex(
-      ({ header }) => header.task === task && (header.depth ?? 99) > depth,
-    );
-    if (deeper < 0) return;
-    store.set({ depth: page.drawings[deeper].header.depth ?? 99 });
-    requestAnimationFrame(() => {
-      const found = [...new Set(nodes.map((node) => plan().boxOf[node]))];
-      const frames = found.filter((one) => one >= 0).map((one) => frameOf(plan(), one));
-      if (!frames.length) return;
-      const around: Frame = {
-        left: Math.min(...frames.map((one) => one.left)),
-        top: Math.min(...frames.map((one) => one.top)),
-        right: Math.max(...frames.map((one) => one.right)),
-        bottom: Math.max(...frames.map((one) => one.bottom)),
-      };
-      look(fitted(around, picture.element.clientWidth, picture.element.clientHeight));
-    });
+  /** Opens these boxes of the pass that is drawn and closes its others. */
+  function openInPass(boxes: readonly number[]): void {
+    const own = new Set(openable(parts, shown.task));
+    const others = openNow().filter((box) => !own.has(box));
+    store.set({ open: [...others, ...boxes] });
+    compose();
+    begin();
+    if (store.get().node >= 0) reveal(selectedBox());
   }
 
-  /** The coarser drawing, in which what is selected is a part of a box. */
-  function collapse(): void {
-    const { task, depth } = plan().drawing.header;
-    const coarser = page.drawings.findLast(
-      ({ header }) =>
-        header.task === task && header.depth !== null && header.depth < (depth ?? 99),
-    );
-    if (coarser) store.set({ depth: coarser.header.depth! });
+  function there(x: number, y: number): Hit | null {
+    return hitAt(page, shown.plan, camera.x + x / camera.scale, camera.y + y / camera.scale);
   }
 
-  function about(box: number, node: number): string[] {
-    const { boxes } = plan().drawing;
-    const { nodes, runs } = page;
-    const lines = [page.text(boxes.title[box])];
-    if (boxes.num_nodes[box] > 1) {
-      lines.push(`${count(boxes.num_nodes[box], "node")}, ${page.text(boxes.badge[box])}`);
-      return [...lines, "double click: its parts"];
-    }
-    if (node < 0) return lines;
-    lines[0] = `${page.text(nodes.name[node])}, node ${nodes.id[node]}`;
-    for (const of of ["parameter", "shape", "module", "location", "device"] as const) {
-      if (nodes[of][node] >= 0) lines.push(page.text(nodes[of][node]));
-    }
-    const { task } = store.get();
-    const run = runs.node.findIndex((one, row) => one === node && runs.task[row] === task);
-    if (run >= 0) lines.push(`ran for ${duration(runs.end_ns[run] - runs.start_ns[run])}`);
-    return lines;
+  listen(picture.element, {
+    zoom: (factor, x, y) => look(zoomedAt(camera, factor, x, y)),
+    pan: (x, y) => look(dragged(camera, x, y)),
+    click: (x, y) => {
+      picture.element.focus({ preventScroll: true });
+      const hit = there(x, y);
+      const isToggle = hit !== null && (hit.isTitle || isOnSign(hit.box, x, y));
+      toggles = [toggles[1], isToggle];
+      if (isToggle) return toggle(hit.box);
+      clicked = hit?.node ?? -1;
+      store.set({ node: clicked, task: shown.task });
+    },
+    hover: (x, y) => {
+      const hit = there(x, y);
+      picture.element.style.cursor = hit ? "pointer" : "grab";
+      hovered = hit?.box ?? -1;
+      store.set({ hover: hit?.node ?? -1 });
+      if (hit) showTooltip(picture.element, wordsOf(page, parts, shown.task, hit), x, y);
+      else hideTooltip();
+      again();
+    },
+    leave: () => {
+      hovered = -1;
+      store.set({ hover: -1 });
+      hideTooltip();
+      again();
+    },
+    scrolls: () => false,
+  });
+  picture.element.addEventListener("dblclick", (event) => {
+    const hit = there(event.offsetX, event.offsetY);
+    // The first click of two may have opened or closed what is there.
+    if (hit && !hit.isTitle && !toggles.includes(true)) enter(hit.box, hit.node);
+  });
+
+  /** Whether a place of the screen is on the sign of a box that can be opened. */
+  function isOnSign(box: number, x: number, y: number): boolean {
+    if (parts.inside[box] < 0) return false;
+    const { left, top } = frameOf(shown.plan, box);
+    const from = left + page.boxes.badge_width[box];
+    const [atX, atY] = [camera.x + x / camera.scale, camera.y + y / camera.scale];
+    return atX >= from && atX <= from + 20 && atY - top <= 24;
+  }
+
+  /** Opens a box; of one that is a node shows the pass that it called. */
+  function enter(box: number, node: number): void {
+    if (parts.inside[box] >= 0) return toggle(box);
+    const { runs } = page;
+    const run = runs.node.findIndex((one, row) => one === node && runs.task[row] === shown.task);
+    const [pass] = run < 0 ? [] : calledIn(page, run);
+    if (pass !== undefined && parts.roots.has(pass)) store.set({ task: pass, node: -1 });
   }
 
   /** The neighbour of the selected node along an edge: a consumer, or a producer. */
@@ -408,63 +257,72 @@ export function mountGraph(
     const { edges } = page;
     const { node } = store.get();
     const from = towards === "consumer" ? "producer" : "consumer";
-    const rows = edges[from].findIndex(
-      (one, row) => one === node && plan().boxOf[edges[towards][row]] >= 0,
+    const row = edges[from].findIndex(
+      (one, row) => one === node && shown.plan.boxOf[edges[towards][row]] >= 0,
     );
-    if (rows >= 0) store.set({ node: edges[towards][rows] });
+    if (row >= 0) store.set({ node: edges[towards][row] });
   }
 
+  const selectedBox = () => (store.get().node < 0 ? -1 : shown.plan.boxOf[store.get().node]);
+  const KEYS: Record<string, () => void> = {
+    ArrowLeft: () => look(dragged(camera, KEY_STEP, 0)),
+    ArrowRight: () => look(dragged(camera, -KEY_STEP, 0)),
+    ArrowUp: () => look(dragged(camera, 0, KEY_STEP)),
+    ArrowDown: () => look(dragged(camera, 0, -KEY_STEP)),
+    "shift ArrowUp": () => step("producer"),
+    "shift ArrowDown": () => step("consumer"),
+    "+": () => zoom(KEY_ZOOM),
+    "=": () => zoom(KEY_ZOOM),
+    "-": () => zoom(1 / KEY_ZOOM),
+    "0": fit,
+    e: () => openInPass(levelsOf(parts, shown.task).at(-1)?.open ?? []),
+    c: () => openInPass([]),
+    Enter: () => {
+      const box = selectedBox();
+      if (box >= 0) enter(box, store.get().node);
+    },
+    "shift Enter": () => {
+      const { node } = store.get();
+      const home = node < 0 ? -1 : page.members.node.indexOf(node);
+      if (home >= 0) openInPass(opened(page, shown.plan.opened, page.members.box[home]));
+    },
+    Backspace: () => {
+      const box = selectedBox();
+      const outer = box < 0 ? -1 : around(page, box);
+      if (outer >= 0) toggle(outer);
+      else if (shown.plan.opened.length) toggle(shown.plan.opened.at(-1)!);
+    },
+  };
   picture.element.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const keys: Record<string, () => void> = {
-      ArrowLeft: () => look(dragged(camera, KEY_STEP, 0)),
-      ArrowRight: () => look(dragged(camera, -KEY_STEP, 0)),
-      ArrowUp: () => (event.shiftKey ? step("producer") : look(dragged(camera, 0, KEY_STEP))),
-      ArrowDown: () =>
-        event.shiftKey ? step("consumer") : look(dragged(camera, 0, -KEY_STEP)),
-      "+": () => zoom(KEY_ZOOM),
-      "=": () => zoom(KEY_ZOOM),
-      "-": () => zoom(1 / KEY_ZOOM),
-      "0": fit,
-      Enter: () => {
-        const { node } = store.get();
-        if (node >= 0 && plan().boxOf[node] >= 0) expand(plan().boxOf[node]);
-      },
-      Backspace: collapse,
-    };
-    const act = keys[event.key];
+    const act = (event.shiftKey && KEYS[`shift ${event.key}`]) || KEYS[event.key];
     if (!act) return;
     act();
     event.preventDefault();
     event.stopPropagation();
   });
-  levels.addEventListener("change", () => store.set({ depth: Number(levels.value) }));
-  passes.addEventListener("change", () =>
-    store.set({ task: Number(passes.value), node: -1 }),
-  );
-  critical.addEventListener("change", () => store.set({ critical: critical.checked }));
 
   store.subscribe(
-    (state, changed) => {
-      if (changed.has("task") || changed.has("depth")) choose();
+    (state: Readonly<State>, changed: ReadonlySet<keyof State>) => {
+      if (changed.has("task")) ({ progress, outcome, captured, now, played } = ofPass());
       if (changed.has("filters")) meant = meantBy(page, state.filters);
-      if (changed.has("critical")) mark();
-      critical.checked = state.critical;
-      if (changed.has("node")) reveal();
+      const isNew = changed.has("task") && shown.task !== taskDrawn();
+      if (isNew || changed.has("open") || changed.has("colourBy")) compose();
+      else mark();
+      if (changed.has("task") || changed.has("critical") || changed.has("theme")) tell();
+      if (isNew) begin();
+      // What was clicked in here is where one looks already.
+      if (isNew || (changed.has("node") && state.node !== clicked)) reveal(selectedBox());
+      clicked = -1;
       again();
     },
-    ...(["task", "depth", "filters", "critical", "node", "hover", "moment"] as const),
-    ...(["panel", "theme"] as const),
+    ...(["task", "open", "colourBy", "filters", "critical", "node", "hover"] as const),
+    ...(["moment", "panel", "theme"] as const),
   );
-  critical.checked = store.get().critical;
-  shown = drawingOf(store.get().task, store.get().depth);
-  if (shown < 0) shown = 0;
-  fillSelects();
-  mark();
   requestAnimationFrame(() => {
     if (before) return look(before);
-    fit();
-    if (store.get().node >= 0) reveal();
+    begin();
+    if (store.get().node >= 0) reveal(selectedBox());
   });
   return () => (isFitted ? undefined : camera);
 }

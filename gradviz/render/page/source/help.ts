@@ -40,8 +40,10 @@ const KEYS: readonly (readonly [
       ["arrows", "move"],
       ["+ − 0", "closer, farther, all of it"],
       ["Shift with ↓ ↑", "to where the node's gradients go, to where they come from"],
-      ["Enter", "the parts of a box; so does a double click"],
-      ["Backspace", "coarser again"],
+      ["Enter", "open the selected box; of a node, the pass that it called"],
+      ["Shift with Enter", "open all boxes around the selected node"],
+      ["Backspace", "close the box around what is selected"],
+      ["E and C", "expand all boxes, collapse all"],
     ],
   ],
   [
@@ -58,7 +60,8 @@ const KEYS: readonly (readonly [
       ["wheel", "closer, farther; with Shift back and on"],
       ["wheel", "where lanes scroll: scroll; with Control closer, farther"],
       ["drag, pinch", "move, zoom"],
-      ["click", "select what is there, or the moment"],
+      ["click", "select what is there, or the moment; on ▸ and ▾ open and close a box"],
+      ["double click", "open a box of the graph"],
     ],
   ],
 ];

@@ -63,3 +63,15 @@ function rowsWith(column: ArrayLike<number>, value: number): Int32Array {
   for (let row = 0; row < column.length; row++) if (column[row] === value) found.push(row);
   return Int32Array.from(found);
 }
+
+/** Of each node the stage in which it ended in a pass, and whether it was captured. */
+export function outcomesOf(page: Page, task: number) {
+  const { runs, header, nodes } = page;
+  const capturing = header.statuses.indexOf("captured");
+  const captured = new Uint8Array(nodes.length);
+  for (let run = 0; run < runs.length; run++) {
+    if (runs.task[run] === task && runs.status[run] === capturing)
+      captured[runs.node[run]] = 1;
+  }
+  return { outcome: progressOf(page, task)(-1).stage, captured };
+}

@@ -4,6 +4,9 @@ A panel calls `set` with what changes, and hears by `subscribe` of what it looks
 matter who changed it: so what is selected in one is selected in all. Listeners are
 called once for a frame, after all changes of that frame. */
 
+import { type ColourBy, isColouring } from "./colourings.ts";
+import { read, written } from "./places.ts";
+
 export type Theme = "auto" | "light" | "dark";
 
 export interface State {
@@ -19,8 +22,10 @@ export interface State {
   until_ns: number;
   /** What a node must have to be shown strongly; empty texts mean any. */
   filters: Filters;
-  /** How deep modules are drawn: names below the model's own; -1 for every node. */
-  depth: number;
+  /** The boxes of the graph that are open, by place; null: as at first. */
+  open: readonly number[] | null;
+  /** What the colours of the graph stand for. */
+  colourBy: ColourBy;
   /** Whether the critical path is marked. */
   critical: boolean;
   theme: Theme;
@@ -43,7 +48,8 @@ export const INITIAL: State = {
   from_ns: 0,
   until_ns: 0,
   filters: { text: "", device: "", status: "" },
-  depth: -1,
+  open: null,
+  colourBy: "op",
   critical: true,
   theme: "auto",
   panel: "timeline",
@@ -101,12 +107,14 @@ export function createStore(
 /** The state as a hash, without what is as it is at first; `hover` is nobody's link. */
 export function toHash(state: Readonly<State>): string {
   const words = new URLSearchParams();
-  for (const part of ["task", "node", "moment", "from_ns", "until_ns", "depth"] as const) {
+  for (const part of ["task", "node", "moment", "from_ns", "until_ns"] as const) {
     if (state[part] !== INITIAL[part]) words.set(part, String(Math.round(state[part])));
   }
   for (const part of ["panel", "theme"] as const) {
     if (state[part] !== INITIAL[part]) words.set(part, state[part]);
   }
+  if (state.open !== null) words.set("open", written(state.open));
+  if (state.colourBy !== INITIAL.colourBy) words.set("colour", state.colourBy);
   if (!state.critical) words.set("critical", "0");
   for (const [name, text] of Object.entries(state.filters)) {
     if (text) words.set(`filter.${name}`, text);
@@ -118,7 +126,7 @@ export function toHash(state: Readonly<State>): string {
 export function fromHash(hash: string): Partial<State> {
   const words = new URLSearchParams(hash.replace(/^#/, ""));
   const found: Partial<State> = {};
-  for (const part of ["task", "node", "moment", "from_ns", "until_ns", "depth"] as const) {
+  for (const part of ["task", "node", "moment", "from_ns", "until_ns"] as const) {
     const text = words.get(part);
     if (text !== null && /^-?\d{1,15}$/.test(text)) found[part] = Number(text);
   }
@@ -126,6 +134,10 @@ export function fromHash(hash: string): Partial<State> {
   if (theme === "light" || theme === "dark" || theme === "auto") found.theme = theme;
   const panel = words.get("panel");
   if (panel !== null && /^[a-z]{1,20}$/.test(panel)) found.panel = panel;
+  const open = words.get("open");
+  if (open !== null) found.open = read(open);
+  const colour = words.get("colour");
+  if (colour !== null && isColouring(colour)) found.colourBy = colour;
   if (words.get("critical") === "0") found.critical = false;
   const filters = { ...INITIAL.filters };
   for (const name of Object.keys(filters) as (keyof Filters)[]) {

@@ -89,7 +89,17 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
   }
 
   function words(sentence: Sentence): (string | HTMLElement)[] {
-    return sentence.map((part) => (typeof part === "string" ? part : link(part.node)));
+    return sentence.map((part) =>
+      typeof part === "string" ? part : "node" in part ? link(part.node) : passLink(part.pass),
+    );
+  }
+
+  /** Leads to the node with which a pass began. */
+  function passLink(pass: number): HTMLElement {
+    const first = runs.task.indexOf(pass);
+    const select = () => store.set({ task: pass, node: first < 0 ? -1 : runs.node[first] });
+    const label = String(page.header.passes[pass].task);
+    return button(label, select, { class: "link", title: `To pass ${label}` });
   }
 
   function link(node: number): HTMLElement {

@@ -17,7 +17,28 @@ export function carriedOver(state: Readonly<State>, from: Page, to: Page): State
     moment: isSame ? Math.min(state.moment, to.events.length - 1) : INITIAL.moment,
     from_ns: isThere ? state.from_ns : INITIAL.from_ns,
     until_ns: isThere ? state.until_ns : INITIAL.until_ns,
+    open: state.open && openLike(state.open, namedBoxes(from, state.task), namedBoxes(to, task)),
   };
+}
+
+/** The boxes that are called as those which were open. */
+function openLike(open: readonly number[], from: string[], to: string[]): number[] {
+  const names = new Set(open.map((box) => from[box]));
+  return [...to.keys()].filter((box) => names.has(to[box]));
+}
+
+/** What boxes are called, after all that they are in and how many came before them. */
+function namedBoxes({ boxes, parts, text }: Page, task: number): string[] {
+  const names: string[] = [];
+  const met = new Map<string, number>();
+  for (let box = 0; box < boxes.length; box++) {
+    const [part, outer] = [boxes.part[box], parts.box[boxes.part[box]]];
+    const within = outer < 0 ? String(parts.task[part] - task) : names[outer];
+    const name = `${within}\n${text(boxes.title[box])}`;
+    met.set(name, (met.get(name) ?? 0) + 1);
+    names.push(`${name} ${met.get(name)}`);
+  }
+  return names;
 }
 
 function nodeById(node: number, from: Page, to: Page): number {

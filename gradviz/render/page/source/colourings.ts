@@ -1,0 +1,173 @@
+/* What the colours of boxes in the graph stand for, and the words that explain them. */
+
+import { rowsOf } from "./chains.ts";
+import type { Colours } from "./colours.ts";
+import type { Page } from "./data.ts";
+import { numberingOf } from "./numbering.ts";
+import { LEAF_COLOUR, operationsOf, REST_COLOUR } from "./operations.ts";
+import type { Plan } from "./plan.ts";
+import { duration, size } from "./words.ts";
+
+/** As `--color` of `gradviz render graph` has them, in the words of the page. */
+export const COLOURINGS = {
+  op: "operation",
+  order: "order",
+  time: "time",
+  memory: "memory kept",
+  wait: "time queued",
+  device: "device",
+} as const;
+export type ColourBy = keyof typeof COLOURINGS;
+
+export function isColouring(text: string): text is ColourBy {
+  return Object.hasOwn(COLOURINGS, text);
+}
+
+export interface Colouring {
+  /** The colour of a box that is shown closed, null where there is nothing to tell. */
+  of(box: number, colours: Colours): string | null;
+  /** The names of colours that have names. */
+  legend(colours: Colours): { name: string; colour: string }[];
+  /** The least and the most, if colours are on a scale. */
+  readonly scale: { low: string; high: string } | null;
+}
+
+export function colouringOf(page: Page, plan: Plan, task: number, by: ColourBy): Colouring {
+  switch (by) {
+    case "op":
+      return byOperation(page, plan, task);
+    case "device":
+      return byDevice(page, plan);
+    default:
+      return onScale(plan, SCALES[by](page, plan, task), by);
+  }
+}
+
+const SCALES: Record<
+  Exclude<ColourBy, "op" | "device">,
+  (page: Page, plan: Plan, task: number) => Float64Array
+> = {
+  order: (page, plan, task) => {
+    const numbering = numberingOf(page);
+    return summed(page, plan, (node) => numbering.of(node, task), Math.min);
+  },
+  time: (page, plan, task) => {
+    const took = tookIn(page, task);
+    return summed(page, plan, (node) => took[node], add);
+  },
+  memory: (page, plan) => summed(page, plan, (node) => page.nodes.saved_bytes[node] || -1, add),
+  wait: (page, plan, task) => {
+    const { runs, nodes } = page;
+    const waited = new Float64Array(nodes.length).fill(-1);
+    for (let run = 0; run < runs.length; run++) {
+      if (runs.task[run] === task) waited[runs.node[run]] = runs.waited_ns[run];
+    }
+    return summed(page, plan, (node) => waited[node], add);
+  },
+};
+
+const add = (one: number, other: number) => one + other;
+
+/** Of each closed box the values of its nodes together; -1 where none is known. */
+function summed(
+  { boxes, members }: Page,
+  plan: Plan,
+  valueOf: (node: number) => number,
+  join: (one: number, other: number) => number,
+): Float64Array {
+  const found = new Float64Array(boxes.length).fill(-1);
+  for (const box of plan.closed) {
+    for (const row of rowsOf(plan.members, box)) {
+      const node = members.node[row];
+      const isOwn = boxes.num_nodes[box] > 1 || node === boxes.node[box];
+      const value = node < 0 || !isOwn || plan.boxOf[node] !== box ? -1 : valueOf(node);
+      if (value >= 0) found[box] = found[box] < 0 ? value : join(found[box], value);
+    }
+  }
+  return found;
+}
+
+/** How long each node took in a pass, -1 where it did not run. */
+function tookIn({ runs, nodes }: Page, task: number): Float64Array {
+  const took = new Float64Array(nodes.length).fill(-1);
+  for (let run = 0; run < runs.length; run++) {
+    if (runs.task[run] === task)
+      took[runs.node[run]] = runs.end_ns[run] - runs.start_ns[run];
+  }
+  return took;
+}
+
+/** Logarithmic, but for the order. */
+function onScale(plan: Plan, values: Float64Array, by: ColourBy): Colouring {
+  const known = plan.closed.map((box) => values[box]).filter((value) => value >= 0);
+  const least = known.reduce((one, other) => Math.min(one, other), Infinity);
+  const most = known.reduce((one, other) => Math.max(one, other), 0);
+  const place = (value: number) => (by === "order" ? value : Math.log(Math.max(value, 1)));
+  const [low, high] = [place(least), place(most)];
+  const words = (value: number) =>
+    by === "order" ? `number ${value}` : by === "memory" ? size(value) : duration(value);
+  return {
+    of: (box, { ramp }) =>
+      values[box] < 0
+        ? null
+        : ramp[Math.round(((place(values[box]) - low) / Math.max(high - low, 1e-9)) * (ramp.length - 1))],
+    legend: () => [],
+    scale: known.length ? { low: words(least), high: words(most) } : null,
+  };
+}
+
+/** That which took most of the time of a box; leaves count where there is nothing else. */
+function byOperation(page: Page, plan: Plan, task: number): Colouring {
+  const { colour, names } = operationsOf(page);
+  const { boxes, members } = page;
+  const took = tookIn(page, task);
+  const found = new Uint8Array(boxes.length);
+  const used = new Set<number>();
+  for (const box of plan.closed) {
+    found[box] = boxes.node[box] < 0 ? REST_COLOUR : colour[boxes.node[box]];
+    if (boxes.num_nodes[box] > 1) {
+      const sums = new Float64Array(REST_COLOUR + 1);
+      for (const row of rowsOf(plan.members, box)) {
+        const node = members.node[row];
+        if (node >= 0 && colour[node] !== LEAF_COLOUR)
+          sums[colour[node]] += Math.max(took[node], 0) + 1;
+      }
+      if (sums.some((sum) => sum > 0)) found[box] = sums.indexOf(Math.max(...sums));
+    }
+    used.add(found[box]);
+  }
+  return {
+    of: (box, { operations }) => operations[found[box]],
+    legend: ({ operations }) =>
+      [...used]
+        .sort((one, other) => one - other)
+        .map((at) => ({
+          name: at === LEAF_COLOUR ? "leaves" : at === REST_COLOUR ? "others" : names[at],
+          colour: operations[at],
+        })),
+    scale: null,
+  };
+}
+
+/** The device of the first node of a box, as far as there are colours. */
+function byDevice(page: Page, { closed }: Plan): Colouring {
+  const { nodes, boxes } = page;
+  const names = [...new Set([...new Set(nodes.device)].map((place) => page.text(place)))];
+  const sorted = names
+    .filter(Boolean)
+    .sort((one, other) => Number(other === "cpu") - Number(one === "cpu") || (one < other ? -1 : 1));
+  const placeOf = (box: number) =>
+    boxes.node[box] < 0 ? -1 : sorted.indexOf(page.text(nodes.device[boxes.node[box]]));
+  const used = new Set(closed.map(placeOf));
+  const colourOf = (place: number, { operations }: Colours) =>
+    operations[place < LEAF_COLOUR ? place : REST_COLOUR];
+  return {
+    of: (box, colours) => (placeOf(box) < 0 ? null : colourOf(placeOf(box), colours)),
+    legend: (colours) =>
+      sorted
+        .map((name, place) => ({ name, place }))
+        .filter(({ place }) => used.has(place))
+        .map(({ name, place }) => ({ name, colour: colourOf(place, colours) })),
+    scale: null,
+  };
+}

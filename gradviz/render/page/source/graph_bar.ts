@@ -1,0 +1,180 @@
+/* The controls above the graph, and the legend below them. */
+
+import { callerOf } from "./calls.ts";
+import { COLOURINGS, type Colouring, type ColourBy } from "./colourings.ts";
+import { colours } from "./colours.ts";
+import type { Page } from "./data.ts";
+import { button, el } from "./elements.ts";
+import { numberingOf } from "./numbering.ts";
+import { levelsOf, type Level } from "./opening.ts";
+import type { Parts } from "./parts.ts";
+import type { Plan } from "./plan.ts";
+import { Stage } from "./progress.ts";
+import type { Store } from "./store.ts";
+import { count, shorten } from "./words.ts";
+
+export interface GraphBar {
+  readonly elements: readonly HTMLElement[];
+  /** Says what is shown. */
+  tell(plan: Plan, colouring: Colouring, outcome: Uint8Array, captured: Uint8Array): void;
+}
+
+export interface Asked {
+  readonly fit: () => void;
+  readonly zoom: (factor: number) => void;
+  /** Opens these boxes of the pass, and closes all others. */
+  readonly open: (boxes: readonly number[]) => void;
+}
+
+const ZOOM = 1.3;
+
+export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): GraphBar {
+  const passes = el("select", { "aria-label": "Pass" });
+  const levels = el("select", { "aria-label": "How much of the graph is open" });
+  const colourings = el("select", { "aria-label": "What colours stand for" });
+  const critical = el("input", { type: "checkbox" });
+  const caller = button("", () => {}, { class: "link" });
+  const omitted = el("span", { class: "faint" });
+  const legend = el("ul", { class: "legend", "aria-label": "Legend of the graph" });
+  let known: { task: number; levels: Level[] } = { task: -1, levels: [] };
+  const bar = el(
+    "div",
+    { class: "graph-bar", role: "group", "aria-label": "Graph" },
+    passes,
+    caller,
+    levels,
+    button("⊟", () => asked.open([]), {
+      "aria-label": "Collapse all",
+      title: "Collapse all (C)",
+    }),
+    button("⊞", () => asked.open(known.levels.at(-1)?.open ?? []), {
+      "aria-label": "Expand all",
+      title: "Expand all (E)",
+    }),
+    button("Fit", asked.fit, { title: "See all of it (0)" }),
+    button("+", () => asked.zoom(ZOOM), { "aria-label": "Closer", title: "Closer (+)" }),
+    button("−", () => asked.zoom(1 / ZOOM), { "aria-label": "Farther", title: "Farther (−)" }),
+    el("label", {}, "colour", colourings),
+    el("label", {}, critical, "critical path"),
+    omitted,
+  );
+  passes.addEventListener("change", () => store.set({ task: Number(passes.value), node: -1 }));
+  levels.addEventListener("change", () =>
+    asked.open(known.levels[Number(levels.value)]?.open ?? []),
+  );
+  colourings.addEventListener("change", () =>
+    store.set({ colourBy: colourings.value as ColourBy }),
+  );
+  critical.addEventListener("change", () => store.set({ critical: critical.checked }));
+  fill(colourings, Object.entries(COLOURINGS), store.get().colourBy);
+
+  function tell(
+    plan: Plan,
+    colouring: Colouring,
+    outcome: Uint8Array,
+    captured: Uint8Array,
+  ): void {
+    const { task, colourBy } = store.get();
+    if (known.task !== task) known = { task, levels: levelsOf(parts, task) };
+    const tasks = [...parts.roots.keys()];
+    passes.hidden = tasks.length < 2;
+    fill(
+      passes,
+      tasks.map((one) => [String(one), `pass ${page.header.passes[one].task}`]),
+      String(task),
+    );
+    tellCaller(task);
+    tellLevels(plan);
+    colourings.value = colourBy;
+    critical.checked = store.get().critical;
+    const root = parts.roots.get(task) ?? -1;
+    const left = root < 0 ? 0 : page.parts.omitted[root];
+    omitted.textContent = left ? `${count(left, "node")} left out` : "";
+    legend.replaceChildren(...entries(colouring, outcome, captured));
+  }
+
+  function tellLevels(plan: Plan): void {
+    const open = new Set(plan.opened);
+    const at = known.levels.findIndex(
+      (one) => one.open.length === open.size && one.open.every((box) => open.has(box)),
+    );
+    const options = known.levels.map((one, level): [string, string] => {
+      const isLast = level === known.levels.length - 1;
+      const what = isLast ? "all open" : level === 0 ? "all closed" : `${count(level, "level")} open`;
+      return [String(level), `${what} (${count(one.numBoxes, "box")})`];
+    });
+    if (at < 0) options.unshift(["", `as opened (${count(plan.closed.length, "box")})`]);
+    fill(levels, options, at < 0 ? "" : String(at));
+    levels.disabled = known.levels.length < 2;
+  }
+
+  /** Who called the pass: a click leads there. */
+  function tellCaller(task: number): void {
+    const found = callerOf(page, task);
+    caller.hidden = !found;
+    if (!found) return;
+    const number = numberingOf(page).of(found.node, found.task);
+    const name = shorten(page.text(page.nodes.name[found.node]), 30);
+    const pass = page.header.passes[found.task].task;
+    caller.textContent = `↰ called by ${number} ${name}`;
+    caller.title = `In pass ${pass}`;
+    caller.onclick = () => store.set({ node: found.node, task: found.task });
+  }
+
+  function entries(
+    colouring: Colouring,
+    outcome: Uint8Array,
+    captured: Uint8Array,
+  ): HTMLElement[] {
+    const shade = colours();
+    const swatch = (style: string, kind = "") => {
+      const made = el("span", { class: `swatch ${kind}` });
+      made.style.background = style;
+      return made;
+    };
+    const found = colouring
+      .legend(shade)
+      .map(({ name, colour }) => el("li", {}, swatch(colour), shorten(name, 40)));
+    if (colouring.scale) {
+      const { low, high } = colouring.scale;
+      const steps = `linear-gradient(90deg, ${shade.ramp.join(", ")})`;
+      found.push(el("li", {}, low, swatch(steps, "ramp"), high));
+    }
+    const { task } = store.get();
+    const pass = page.header.passes[task];
+    const mark = (kind: string, name: string) => el("li", {}, el("span", { class: `swatch ${kind}` }), name);
+    if (outcome.includes(Stage.Failed)) found.push(mark("failed", "failed"));
+    if (captured.includes(1)) found.push(mark("captured", "captured"));
+    if (hasIdle(task, outcome))
+      found.push(mark("idle", pass?.status === "completed" ? "not needed" : "did not run"));
+    if (store.get().critical && page.header.critical_task === task)
+      found.push(mark("critical-box", "critical path"));
+    return found;
+  }
+
+  /** Whether a node of the graph of a pass did not run. */
+  function hasIdle(task: number, outcome: Uint8Array): boolean {
+    const { members, boxes } = page;
+    return members.node.some(
+      (node, row) =>
+        node >= 0 &&
+        page.parts.task[boxes.part[members.box[row]]] === task &&
+        outcome[node] === Stage.None,
+    );
+  }
+
+  return { elements: [bar, legend], tell };
+}
+
+function fill(
+  select: HTMLSelectElement,
+  options: readonly (readonly [value: string, text: string])[],
+  chosen: string,
+): void {
+  const told = JSON.stringify(options);
+  if (select.dataset["told"] !== told) {
+    select.dataset["told"] = told;
+    select.replaceChildren(...options.map(([value, text]) => el("option", { value }, text)));
+  }
+  select.value = chosen;
+}

@@ -1,0 +1,55 @@
+/* Leaves, as chips at the lower end of the boxes that lead to them. */
+
+import type { Page } from "./data.ts";
+import { FONT, type Look, SMALL_TEXT } from "./graph_look.ts";
+import { CHIP_HEIGHT, chipFrame, type Plan } from "./plan.ts";
+import { Stage } from "./progress.ts";
+import { shorten } from "./words.ts";
+
+export function drawChip(
+  context: CanvasRenderingContext2D,
+  page: Page,
+  plan: Plan,
+  look: Look,
+  box: number,
+  number: number,
+  row: number,
+  scale: number,
+): void {
+  const { colours } = look;
+  const node = page.chips.node[row];
+  const frame = chipFrame(page, plan, box, number);
+  const stage = node < 0 ? Stage.Done : look.progress.stage[node];
+  const isDone = stage === Stage.Done || stage === Stage.Failed;
+  context.beginPath();
+  context.roundRect(
+    frame.left,
+    frame.top,
+    frame.right - frame.left,
+    CHIP_HEIGHT,
+    CHIP_HEIGHT / 2,
+  );
+  context.fillStyle = isDone && look.isReplay ? colours.faintLine : colours.background;
+  context.fill();
+  const isChosen = node >= 0 && node === look.node;
+  const isRunning = look.isReplay && (stage === Stage.Runs || stage === Stage.Queued);
+  context.strokeStyle =
+    stage === Stage.Failed
+      ? colours.alarm
+      : isChosen || isRunning
+        ? colours.accent
+        : colours.line;
+  context.lineWidth = isChosen ? 2.5 : isRunning ? 2 : 1;
+  context.stroke();
+  if (scale < SMALL_TEXT) return;
+  context.fillStyle = colours.ink;
+  context.font = `10px ${FONT}`;
+  context.textAlign = "center";
+  const wide = frame.right - frame.left;
+  context.fillText(
+    shorten(page.text(page.chips.text[row]), 60),
+    (frame.left + frame.right) / 2,
+    frame.top + 11.5,
+    wide - 10,
+  );
+}

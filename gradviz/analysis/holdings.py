@@ -13,7 +13,8 @@ Sizes are reported where something is kept; that it was let go is an event only 
 * *Gradients* of leaves: from the first `gradient_accumulated` that put a new one there.
   That the program has cleared ``.grad`` is no event. It is seen when a new one comes,
   and taken to have happened before the pass in which it did. What a pass adds to
-  without having made it was there when the pass began.
+  without having made it was there when the pass began. Pass means here the one that
+  was not called from inside another: programs clear ``.grad`` between steps.
 * *Results* that were captured: until their pass ends. Then they are the caller's.
 
 What a program lets go of by dropping its last reference is not in a trace. So saved
@@ -180,8 +181,11 @@ def _gradients(trace: Trace, last: dict[int, int]) -> list[Holdings]:
     node, seq, how = rows["node"], rows["seq"], rows["how"]
     begun = columns["task_begun"]
     began = dict(zip(begun["task"].tolist(), begun["seq"].tolist(), strict=True))
+    outermost = _outermost(begun)
     task = rows["task"].tolist()
-    pass_began = np.array([began.get(one, 0) for one in task], np.int64)
+    pass_began = np.array(
+        [began.get(outermost.get(one, one), 0) for one in task], np.int64
+    )
     is_first = np.ones(size, np.bool_)
     np.not_equal(node[1:], node[:-1], out=is_first[1:])
     is_new = np.isin(how, (How.COPIED, How.STOLEN))
@@ -191,7 +195,7 @@ def _gradients(trace: Trace, last: dict[int, int]) -> list[Holdings]:
     end = np.full(len(first), NEVER)
     cleared = np.flatnonzero(~is_first[first[1:]])
     after = first[cleared + 1]
-    # A pass inside of the one that made it may be the one that finds it cleared.
+    # The pass that made it may be the one that finds it cleared, inside of another.
     was_there = pass_began[after] > seq[final[cleared]]
     end[cleared] = np.where(was_there, pass_began[after], seq[after])
     freed = columns["buffer_freed"]
@@ -201,6 +205,14 @@ def _gradients(trace: Trace, last: dict[int, int]) -> list[Holdings]:
     heard = [last[task[place]] for place in final[left].tolist()]
     made = Table({**{name: held.narrow(name) for name in held}, "seq": begin[first]})
     return _with_unclaimed(HoldingKind.GRADIENT, made, size_bytes, end, left, heard)
+
+
+def _outermost(begun: Table) -> dict[int, int]:
+    """Of each pass the one that no other has called, inside of which it ran."""
+    found: dict[int, int] = {}
+    for task, parent in begun.rows("task", "parent"):
+        found[task] = found.get(parent, task)
+    return found
 
 
 def _with_unclaimed(

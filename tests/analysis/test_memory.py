@@ -133,6 +133,11 @@ class Ledger:
 
     def gradients(self):
         began = {one.task: one.seq for one in self.of(e.TaskBegun)}
+        callers = {one.task: one.parent for one in self.of(e.TaskBegun)}
+
+        def outermost(task):
+            return task if callers[task] < 0 else outermost(callers[task])
+
         for node in {one.node for one in self.of(e.GradientAccumulated)}:
             held = None
             for one in self.of(e.GradientAccumulated, node=node):
@@ -141,14 +146,14 @@ class Ledger:
                 is_new = one.how in (How.COPIED, How.STOLEN)
                 if held and is_new:
                     begin, size, heard = held
-                    cleared = began[one.task]
+                    cleared = began[outermost(one.task)]
                     cleared = cleared if cleared > heard.seq else one.seq
                     yield "gradients", begin, cleared, size
                     held = None
                 if held is None:
                     freed = self.of(e.BufferFreed, node=node, task=one.task)
                     size = freed[0].size_bytes if freed else 0
-                    begin = one.seq if is_new else began[one.task]
+                    begin = one.seq if is_new else began[outermost(one.task)]
                 else:
                     begin, size, _ = held
                 held = begin, size, one
@@ -449,6 +454,22 @@ def test_grad_that_was_there_counts_from_the_begin_and_once_it_is_cleared_no_mor
 
     assert build_memory(recording.trace, [first]).begin.gradients == 8 * KIB
     assert build_memory(recording.trace, [second]).begin.gradients == 0
+
+
+def test_grad_of_what_a_checkpoint_uses_is_cleared_before_the_whole_step():
+    weight = numbers(8, requires_grad=True)
+    with record() as recording:
+        for _ in range(2):
+            weight.grad = None
+            x = numbers(8, requires_grad=True)
+            checkpoint = gv.utils.checkpoint.checkpoint
+            checkpoint(weight.mul, x.sin(), use_reentrant=True).sum().backward()
+    first, inner, second, _ = recording.trace.tasks
+
+    held = {task: build_memory(recording.trace, [task]) for task in (first, second)}
+    assert inner in held[first].tasks
+    assert held[first].end.gradients == 16 * KIB  # those of weight and x
+    assert [one.begin.gradients for one in held.values()] == [0, 0]
 
 
 def test_results_count_until_their_pass_ends():

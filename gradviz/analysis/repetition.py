@@ -142,9 +142,10 @@ class _Ways:
         self._first = np.searchsorted(start, np.arange(len(order) + 1))
         # What ways are like, wherever they begin: numbers that can be added up.
         length = np.where(to < 0, -1, to - start)
-        kinds, kind = np.unique(np.stack([length, way]), axis=1, return_inverse=True)
+        kinds = np.stack([length, way])
+        _, kind = np.unique(kinds, axis=1, return_inverse=True)
         numbers = np.random.default_rng(0).integers(1 << 62, size=kinds.shape[1])
-        self._kind = numbers[kind.reshape(-1)]
+        self._kind: Column = numbers.take(kind.reshape(-1))
 
     def of(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
         """From `start` to `end` each place, one that it leads to, and which input.

@@ -52,6 +52,8 @@ def down(skeleton: Skeleton, x: Coordinates) -> tuple[Coordinates, Coordinates]:
     ranks = np.array(skeleton.ranks)
     heights, reach = np.zeros((2, ranks.max() + 1))
     np.maximum.at(heights, ranks, np.array(skeleton.heights))
+    for box, (_, high) in skeleton.annexes.items():
+        heights[ranks[box]] = max(heights[ranks[box]], high)
     upper, lower = owners(skeleton.below), flat(skeleton.below)
     np.maximum.at(reach, ranks[lower], np.abs(x[upper] - x[lower]))
     gaps = np.clip(reach / 10, MIN_LAYER_GAP, MAX_LAYER_GAP)

@@ -80,6 +80,11 @@ def skeleton(scene: Scene) -> graphviz.Digraph:
         picture.node(f"n{index}", **_size(box.width, box.height))
     for (producer, consumer), weight in zip(scene.edges, _weights(scene), strict=True):
         picture.edge(f"n{producer}", f"n{consumer}", weight=weight)
+    for producer, consumer in scene.edges:
+        if scene.boxes[consumer].is_aside:
+            with picture.subgraph(graph_attr={"rank": "same"}) as level:
+                level.node(f"n{producer}")
+                level.node(f"n{consumer}")
     return picture
 
 

@@ -120,7 +120,7 @@ def _layout(
     """The layout, who made it, and why."""
     if engine == "dot":
         return _by_dot(scene, timeout_s), "dot", "asked for"
-    own = place([(box.width, box.height) for box in scene.boxes], scene.edges)
+    own = place(scene.sizes, scene.edges, scene.aside)
     why = "asked for" if engine == "own" else _why_not_dot(scene)
     if why:
         return own, "own", why

@@ -3,7 +3,7 @@
 Everything takes linear time, a few sorts aside, and ends for graphs with cycles too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gradviz.analysis.ranks import longest_path_ranks
@@ -25,6 +25,8 @@ class Skeleton:
         num_boxes: Positions below are boxes, those from here on are bends.
         widths: Of boxes and bends.
         heights: Of boxes and bends.
+        edges: Pairs of boxes.
+        annexes: Width and height of what stands on the right of some boxes.
         ranks: The layer of each.
         above: Neighbours in the layer above, of each.
         below: Neighbours in the layer below, of each.
@@ -37,9 +39,14 @@ class Skeleton:
     """
 
     def __init__(
-        self, sizes: Sequence[BoxSize], edges: Sequence[tuple[int, int]]
+        self,
+        sizes: Sequence[BoxSize],
+        edges: Sequence[tuple[int, int]],
+        annexes: Mapping[int, BoxSize] | None = None,
     ) -> None:
         self.num_boxes = len(sizes)
+        self.edges = edges
+        self.annexes = annexes or {}
         self.widths = [width for width, _ in sizes]
         self.heights = [height for _, height in sizes]
         self.ranks = _ranks(len(sizes), edges)

@@ -6,8 +6,8 @@ what shall stand exactly below each other, `gradviz.render.coordinates` places i
 and `gradviz.render.routing` leads the edges.
 """
 
-import itertools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ from gradviz.render.routing import Point, routes
 
 #: How far from the left the first box may be: a picture opens at its left upper corner.
 FIRST_SCREEN: Final = 800.0
+#: Between a box and what stands on its right.
+SIDE_GAP: Final = 24.0
 
 
 class BoxLayout(NamedTuple):
@@ -40,19 +42,39 @@ class BoxLayout(NamedTuple):
 
 
 @uncollected()
-def place(sizes: Sequence[BoxSize], edges: Sequence[tuple[int, int]]) -> BoxLayout:
+def place(
+    sizes: Sequence[BoxSize],
+    edges: Sequence[tuple[int, int]],
+    aside: Iterable[int] = (),
+) -> BoxLayout:
     """Lay out a graph in layers, every edge pointing down if it has no cycles.
 
     Args:
         sizes: Width and height of each box.
         edges: Pairs of positions in `sizes`. Parallel ones are fine.
+        aside: Boxes that stand on the right of the one box that leads to them, if they
+            lead nowhere; of several beside one box, the first stands there.
 
     Returns:
         The layout; the same for the same arguments.
     """
     if not sizes:
         return BoxLayout((), (), 0.0, 0.0)
-    skeleton = Skeleton(sizes, edges)
+    hosts = _hosts(edges, set(aside))
+    boxes = [box for box in range(len(sizes)) if box not in hosts]
+    place_of = {box: at for at, box in enumerate(boxes)}
+    skeleton = Skeleton(
+        [sizes[box] for box in boxes],
+        [
+            (place_of[one], place_of[other])
+            for one, other in edges
+            if other not in hosts
+        ],
+        {
+            place_of[host]: (SIDE_GAP + sizes[box][0], sizes[box][1])
+            for box, host in hosts.items()
+        },
+    )
     is_large = len(skeleton.ranks) > LARGE
     layers = ordered(skeleton, main_first=is_large)
     x = across(skeleton, layers)
@@ -62,11 +84,43 @@ def place(sizes: Sequence[BoxSize], edges: Sequence[tuple[int, int]]) -> BoxLayo
     halves = np.array(skeleton.widths) / 2
     x -= (x - halves).min()
     y, heights = down(skeleton, x)
-    ways, right = routes(skeleton, edges, x, y, heights)
+    rights = x + halves
+    for host, (wide, _) in skeleton.annexes.items():
+        rights[host] += wide
+    ways, right = routes(skeleton, x, y, heights, float(rights.max()))
     places = zip(x.tolist(), y[skeleton.ranks].tolist(), strict=True)
+    centres = dict(zip(boxes, places, strict=False))
+    for box, host in hosts.items():
+        at, level = centres[host]
+        centres[box] = (at + (sizes[host][0] + sizes[box][0]) / 2 + SIDE_GAP, level)
+    of_layers = iter(ways)
     return BoxLayout(
-        tuple(itertools.islice(places, len(sizes))),
-        ways,
+        tuple(centres[box] for box in range(len(sizes))),
+        tuple(
+            _sideways(centres[one], sizes[one][0])
+            if other in hosts
+            else next(of_layers)
+            for one, other in edges
+        ),
         right,
         float(y[-1] + heights[-1] / 2),
     )
+
+
+def _hosts(edges: Sequence[tuple[int, int]], aside: Container[int]) -> dict[int, int]:
+    """Of the boxes that stand on the right of another one, of which."""
+    num_ways_in = Counter(consumer for _, consumer in edges)
+    taken = {producer for producer, _ in edges if producer in aside}
+    hosts = {}
+    for producer, consumer in edges:
+        is_end = consumer in aside and consumer not in taken
+        if is_end and producer not in taken and num_ways_in[consumer] == 1:
+            taken.add(producer)
+            hosts[consumer] = producer
+    return hosts
+
+
+def _sideways(centre: Point, wide: float) -> tuple[Point, ...]:
+    """From the right side of a box to what stands beside it."""
+    x, y = centre[0] + wide / 2, centre[1]
+    return (x, y), (x + SIDE_GAP / 3, y), (x + 2 * SIDE_GAP / 3, y), (x + SIDE_GAP, y)

@@ -44,15 +44,19 @@ class Packing:
         """Put the blocks as near to that of the first box as can be."""
         self.block_of = np.empty(len(skeleton.ranks), np.int64)
         self.block_of[flat(blocks)] = owners(blocks)
-        widths = np.array(skeleton.widths)
-        self._halves = np.zeros(len(blocks))
-        np.maximum.at(self._halves, self.block_of, widths / 2)
+        halves = np.array(skeleton.widths) / 2
+        rights = halves.copy()
+        for box, (wide, _) in skeleton.annexes.items():
+            rights[box] += wide
+        self._lefts, self._rights = np.zeros((2, len(blocks)))
+        np.maximum.at(self._lefts, self.block_of, halves)
+        np.maximum.at(self._rights, self.block_of, rights)
         # Which two blocks stand beside each other, and how far apart they are at least.
         items, layer = flat(layers), owners(layers)
         is_beside = layer[1:] == layer[:-1]
         left, right = items[:-1][is_beside], items[1:][is_beside]
         are_bends = np.minimum(left, right) >= skeleton.num_boxes
-        self._gap = (widths[left] + widths[right]) / 2
+        self._gap = rights[left] + halves[right]
         self._gap += np.where(are_bends, LANE_GAP, NODE_GAP)
         self._left, self._right = self.block_of[left], self.block_of[right]
         self._front = _fronts(len(blocks), self._left, self._right)
@@ -62,19 +66,19 @@ class Packing:
 
     def width(self) -> float:
         """From the left end of the first block to the right end of the last."""
-        return float((self.x + self._halves).max() - (self.x - self._halves).min())
+        return float((self.x + self._rights).max() - (self.x - self._lefts).min())
 
     def move(self, times: int) -> None:
         """Move each block to the middle of what it is joined to, as far as it can."""
-        first, last = (self.x - self._halves).min(), (self.x + self._halves).max()
+        first, last = (self.x - self._lefts).min(), (self.x + self._rights).max()
         least, most = np.empty_like(self.x), np.empty_like(self.x)
         steps = self._steps()
         for step in itertools.chain.from_iterable(
             (*reversed(steps), *steps) for _ in range(times)
         ):
             own, lefts, rights = step.blocks, step.lefts, step.rights
-            least[own] = first + self._halves[own]
-            most[own] = last - self._halves[own]
+            least[own] = first + self._lefts[own]
+            most[own] = last - self._rights[own]
             np.maximum.at(
                 least, self._right[lefts], self.x[self._left[lefts]] + self._gap[lefts]
             )
@@ -90,7 +94,7 @@ class Packing:
             self.x[own] += step.part * (wish - self.x[own])
 
     def _packed(self) -> Coordinates:
-        x = np.zeros(len(self._halves))
+        x = np.zeros(len(self._lefts))
         by_right = _by(self._front[self._right], self._num_fronts)
         for pairs in by_right:
             np.maximum.at(

@@ -3,7 +3,6 @@
 All edges are led at once, as columns: a picture may have a hundred thousand.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -24,10 +23,10 @@ Point = tuple[float, float]
 
 def routes(
     skeleton: Skeleton,
-    edges: Sequence[tuple[int, int]],
     x: Coordinates,
     y: Coordinates,
     heights: Coordinates,
+    right: float,
 ) -> tuple[tuple[tuple[Point, ...], ...], float]:
     """The way of each edge, and how far to the right they go.
 
@@ -39,14 +38,14 @@ def routes(
 
     Args:
         skeleton: The graph in layers.
-        edges: Its edges.
         x: Of the middle of each box and bend.
         y: Of the middle of each layer.
         heights: Of each layer.
+        right: Where all boxes end.
     """
     ranks = np.array(skeleton.ranks)
     sizes = np.array(skeleton.heights)
-    producer, consumer = np.array(edges, np.int64).reshape(-1, 2).T
+    producer, consumer = np.array(skeleton.edges, np.int64).reshape(-1, 2).T
     bends = flat(skeleton.bends)
     num_bends = np.array([len(own) for own in skeleton.bends], np.int64)
     bend_ends = np.cumsum(num_bends)
@@ -71,7 +70,6 @@ def routes(
     stops[:, at] = x[bends], (y - heights / 2)[ranks[bends]]
     stops[:, at + 1] = x[bends], (y + heights / 2)[ranks[bends]]
     around = np.flatnonzero(goes_round)
-    right = (x + np.array(skeleton.widths) / 2).max()
     lanes = right + LANE_GAP * (1 + around % MAX_LANES)
     upper, lower = ranks[producer[around]] + 1, ranks[consumer[around]] - 1
     stops[:, since[around] + 2] = lanes, (y - heights / 2)[upper]

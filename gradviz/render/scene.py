@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from gradviz.analysis.graph import LEAF, Graph, GraphEdge, GraphNode
 from gradviz.analysis.modules import Stretch, stretches
 from gradviz.analysis.neighbourhood import critical_edges
+from gradviz.analysis.op_families import op_family
 from gradviz.analysis.uncollected import uncollected
 from gradviz.render import style
 from gradviz.render.chips import (
@@ -31,6 +32,7 @@ from gradviz.render.text import (
     clean,
     count,
     duration,
+    operation,
     place,
     shape,
     shorten,
@@ -69,6 +71,9 @@ class Box(NamedTuple):
         height: Of the whole box.
         badge_width: The part of the width that the badge takes.
         chips: Its leaves, below the texts.
+        is_aside: Whether it stands on the right of the one box that leads to it, as the
+            transposed weight of a linear layer. Below, it would stand among what comes
+            next, of which it is no part.
     """
 
     badge: str
@@ -83,6 +88,7 @@ class Box(NamedTuple):
     height: float
     badge_width: float
     chips: tuple[Chip, ...] = ()
+    is_aside: bool = False
 
 
 class LegendEntry(NamedTuple):
@@ -135,6 +141,16 @@ class Scene(NamedTuple):
     notes: str = ""
     bold: frozenset[int] = frozenset()
 
+    @property
+    def sizes(self) -> list[tuple[float, float]]:
+        """Width and height of each box."""
+        return [(box.width, box.height) for box in self.boxes]
+
+    @property
+    def aside(self) -> list[int]:
+        """Which boxes stand on the right of another one."""
+        return [at for at, box in enumerate(self.boxes) if box.is_aside]
+
 
 @uncollected()
 def build_scene(
@@ -158,6 +174,9 @@ def build_scene(
     colours = colouring(graph, colour_by)
     critical = {graph.edges[at] for at in critical_edges(graph)}
     ways = _ways((one for one in graph.edges if one.consumer not in folded), critical)
+    num_in = Counter(edge.consumer for edge in ways)
+    ends = {index for index in leaves if num_in[index] == 1}
+    ends -= {edge.producer for edge in ways}
     return Scene(
         title="Backward graph" if graph.task < 0 else f"Backward pass {graph.task}",
         subtitle=_subtitle(graph),
@@ -170,7 +189,7 @@ def build_scene(
                     _chip(nodes[leaf], colours, uses, is_detailed=is_detailed)
                     for leaf in leaves.get(index, ())
                 ),
-            )
+            )._replace(is_aside=index in ends and _is_view(nodes[index]))
             for index in drawn
         ),
         edges=tuple(
@@ -267,6 +286,11 @@ def _chip(
     outline = "plain" if outline == "bold" else outline
     told = tooltip(leaf) if is_detailed else f"{_title(leaf)}, {which(leaf)}"
     return Chip(text, told, border, fill, outline)
+
+
+def _is_view(node: GraphNode) -> bool:
+    """Whether it only looks at a tensor in another way."""
+    return not node.is_part and op_family(operation(node.name)) == "shapes"
 
 
 def _look(node: GraphNode, colours: Colouring) -> tuple[str, str, Outline]:

@@ -80,8 +80,7 @@ def nested(make_graph, make_node):
 
 def drawn_in_a_column(graph):
     scene = build_scene(graph)
-    sizes = [(box.width, box.height) for box in scene.boxes]
-    return scene, with_room(scene, place(sizes, scene.edges))
+    return scene, with_room(scene, place(scene.sizes, scene.edges, scene.aside))
 
 
 def test_frames_of_parts_lie_in_those_of_what_they_are_parts_of(nested):
@@ -112,7 +111,7 @@ def test_there_is_room_for_the_labels_of_all_frames_that_begin_at_one_box(nested
 
 def test_room_for_frames_makes_no_picture_wider(nested):
     scene = build_scene(nested)
-    before = place([(box.width, box.height) for box in scene.boxes], scene.edges)
+    before = place(scene.sizes, scene.edges, scene.aside)
 
     after = with_room(scene, before)
 
@@ -147,7 +146,7 @@ def test_a_label_stands_at_the_right_where_an_edge_passes_at_the_left(nested):
 
 def test_a_picture_without_frames_needs_no_room(step):
     scene = build_scene(step)
-    before = place([(box.width, box.height) for box in scene.boxes], scene.edges)
+    before = place(scene.sizes, scene.edges, scene.aside)
 
     assert with_room(scene, before) == before
 

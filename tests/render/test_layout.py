@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradviz.render import layers
-from gradviz.render.layout import place
+from gradviz.render.layout import SIDE_GAP, place
 
 SIZE = (100.0, 30.0)
 
@@ -132,6 +132,45 @@ def test_an_edge_for_which_there_are_too_many_bends_goes_round_all_boxes(monkeyp
     assert lane > 100.0  # where the boxes end
     assert layout.width == lane
     assert sum(x == lane for x, _ in layout.routes[4]) >= 4
+
+
+def test_what_stands_aside_is_on_the_right_of_what_leads_to_it():
+    layout = place([SIZE] * 4, [(0, 1), (1, 2), (1, 3)], aside=[3])
+
+    (host, aside), route = layout.centres[1:4:2], layout.routes[2]
+    assert aside == (host[0] + 100.0 + SIDE_GAP, host[1])
+    assert (route[0], route[-1]) == ((host[0] + 50, host[1]), (aside[0] - 50, host[1]))
+    assert layout.width == aside[0] + 50.0
+
+
+def test_of_several_that_could_stand_aside_the_others_stand_below():
+    layout = place([SIZE] * 4, [(0, 1), (0, 2), (0, 3)], aside=[2, 3])
+
+    levels = [y for _, y in layout.centres]
+    assert levels[0] == levels[2] < levels[1] == levels[3]
+
+
+@given(graphs(is_acyclic=True), st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_nothing_overlaps_what_stands_aside(graph, chooser):
+    sizes, edges = graph
+    first = len(sizes)
+    hosts = [box for box in range(first) if chooser.random() < 0.5]
+    edges = [*edges, *((host, first + at) for at, host in enumerate(hosts))]
+    chooser.shuffle(edges)
+    sizes = [*sizes, *((chooser.uniform(20, 200), 60.0) for _ in hosts)]
+
+    layout = place(sizes, edges, range(first, len(sizes)))
+
+    boxes = boxes_of(layout, sizes)
+    for one, other in itertools.combinations(boxes, 2):
+        apart_x = one[2] <= other[0] or other[2] <= one[0]
+        apart_y = one[3] <= other[1] or other[3] <= one[1]
+        assert apart_x or apart_y
+    assert max(box[2] for box in boxes) <= layout.width + 1e-6
+    for at, host in enumerate(hosts):
+        assert layout.centres[first + at][1] == layout.centres[host][1]
+        assert boxes[first + at][0] == pytest.approx(boxes[host][2] + SIDE_GAP)
 
 
 def test_edges_of_one_box_do_not_start_at_one_point():

@@ -10,7 +10,7 @@ def ports(leads_to, wide=200.0):
     edges = [(0, 1 + number) for number in range(len(leads_to))]
     skeleton = Skeleton([(wide, 30.0)] + [(10.0, 30.0)] * len(leads_to), edges)
     x = np.array([0.0, *leads_to])
-    ways, _ = routes(skeleton, edges, x, np.array([0.0, 100.0]), np.array([30.0, 30.0]))
+    ways, _ = routes(skeleton, x, np.array([0.0, 100.0]), np.full(2, 30.0), 0.0)
     return [way[0][0] for way in ways]
 
 
@@ -49,10 +49,10 @@ def test_a_way_has_no_stop_twice_and_none_within_a_line():
 
     (straight, _, bent), _ = routes(
         skeleton,
-        [(0, 1), (1, 2), (0, 2)],
         x,
         np.array([0.0, 100.0, 200.0]),
         np.array([30.0, 60.0, 30.0]),
+        100.0,
     )
 
     assert (straight[0], straight[-1]) == (straight[0], (straight[0][0], 85.0))

@@ -12,3 +12,23 @@ def test_many_edges_between_two_boxes_are_drawn_as_one(make_graph, parallel, dra
 
     assert scene.edges == ((0, 1),) * drawn + ((1, 2),)
     assert f"{parallel + 1} edges" in scene.subtitle
+
+
+def test_a_transposed_weight_stands_aside_and_nothing_that_others_lead_to(
+    make_graph, make_node
+):
+    names = ["AddmmBackward0", "TBackward0", "ReluBackward0", "TBackward0"]
+    nodes = [make_node(index, name=name) for index, name in enumerate(names)]
+    leaves = [make_node(index, name="AccumulateGrad") for index in (4, 5)]
+    own = [(0, 1), (1, 4), (0, 2)]
+    shared = [(0, 3), (2, 3), (3, 5)]
+    graph = make_graph(6, own + shared, nodes=(*nodes, *leaves))
+
+    assert build_scene(graph).aside == [1]
+
+
+def test_a_view_of_something_computed_does_not_stand_aside(make_graph, make_node):
+    names = ["AddmmBackward0", "TBackward0", "MulBackward0", "ReluBackward0"]
+    nodes = tuple(make_node(index, name=name) for index, name in enumerate(names))
+
+    assert build_scene(make_graph(4, [(0, 1), (1, 2), (0, 3)], nodes=nodes)).aside == []

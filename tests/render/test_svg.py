@@ -14,8 +14,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def drawn(graph, colour_by="device"):
     scene = build_scene(graph, colour_by)
-    sizes = [(box.width, box.height) for box in scene.boxes]
-    return ET.fromstring(svg(scene, place(sizes, scene.edges)))
+    return ET.fromstring(svg(scene, place(scene.sizes, scene.edges, scene.aside)))
 
 
 def texts(picture):
@@ -207,9 +206,8 @@ def test_a_large_picture_stays_small(make_graph):
     many = 5_000
     graph = make_graph(many, [(index, index + 1) for index in range(many - 1)])
     scene = build_scene(graph)
-    sizes = [(box.width, box.height) for box in scene.boxes]
 
-    assert len(svg(scene, place(sizes, scene.edges))) < 320 * many
+    assert len(svg(scene, place(scene.sizes, scene.edges, scene.aside))) < 320 * many
 
 
 def test_a_leaf_says_which_parameter_it_is_of(make_graph, make_node):

@@ -227,16 +227,17 @@ def _lay_out(scene: Scene, ways: Sequence[tuple[int, int]]) -> BoxLayout:
     What no way leaves stands above the lower border none the less.
     """
     end = len(scene.boxes) + 1
-    sizes = [(box.width, box.height) for box in scene.boxes]
     drawn = [
         (one + 1, end if other == OUTSIDE else other + 1)  # OUTSIDE + 1: the first
         for one, other in ways
     ]
     if not any(OUTSIDE in way for way in ways):
-        return lay_out(sizes, ways)
-    left = {one for one, _ in drawn}
+        return lay_out(scene.sizes, ways, scene.aside)
+    aside = [box + 1 for box in scene.aside]
+    left = {*aside, *(one for one, _ in drawn)}
     unseen = [(box, end) for box in range(1, end) if box not in left]
-    found = lay_out([(0.0, 0.0), *sizes, (0.0, 0.0)], [*drawn, *unseen])
+    border = (0.0, 0.0)
+    found = lay_out([border, *scene.sizes, border], [*drawn, *unseen], aside)
     return found._replace(
         centres=found.centres[1:-1], routes=found.routes[: len(drawn)]
     )

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from gradviz.analysis.addresses import NoSuchNodeError, find_node
+from gradviz.analysis.addresses import AddressBook, NoSuchNodeError
 from gradviz.analysis.choice import Choice, choice_of
 from gradviz.analysis.moment import Moment
 from gradviz.analysis.node_stages import Neighbourhood, NodeStages
@@ -89,6 +89,7 @@ class Replay:
         self._kind = np.repeat(np.arange(len(sizes)), sizes)[order].astype(np.int8)
         self._row = np.concatenate([np.arange(size) for size in sizes])[order]
         self._stages: NodeStages | None = None
+        self._books: dict[int, AddressBook] = {}
 
     def __len__(self) -> int:
         return len(self._seqs)
@@ -177,10 +178,23 @@ class Replay:
         first: NoSuchNodeError | None = None
         for one in nearest[:MAX_SEARCHED]:
             try:
-                return one, find_node(self.trace, one, address)
+                return one, self._book(one).find(address)
             except NoSuchNodeError as error:
                 first = first or error
         raise first or NoSuchNodeError("the replay has no pass")
+
+    def prepare(self) -> None:
+        """Do beforehand what else the first search waits for, on a thread perhaps."""
+        for task in self.tasks[:1]:
+            self._book(task)
+
+    def _book(self, task: int) -> AddressBook:
+        known = self._books.get(task)
+        if known is None:
+            if len(self._books) >= MAX_SEARCHED:
+                self._books = {}
+            known = self._books[task] = AddressBook(self.trace, task)
+        return known
 
     def around(self, task: int, node: int, place: int) -> Neighbourhood:
         """A node and its neighbours right after an event."""

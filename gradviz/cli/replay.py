@@ -18,8 +18,8 @@ from gradviz.cli.options import (
     at_option,
     force_option,
     limit_option,
-    nanoseconds,
     output_option,
+    part_options,
     task_option,
     trace_argument,
 )
@@ -57,12 +57,7 @@ MAX_PRINTED: Final = 500
     multiple=True,
     help="Only of this kind, such as task_popped, or task_*; may be given again.",
 )
-@click.option(
-    "--from", "begin_ns", callback=nanoseconds, metavar="TIME", help="Not before."
-)
-@click.option(
-    "--until", "end_ns", callback=nanoseconds, metavar="TIME", help="Not after."
-)
+@part_options
 @at_option("The moment to begin with; with --plain the only one.")
 @click.option(
     "--plain",

@@ -24,7 +24,7 @@ from gradviz.analysis.subjects import Subject, find_subject, subject_by_id
 from gradviz.cli.notes import note
 from gradviz.cli.options import (
     json_option,
-    nanoseconds,
+    part_options,
     tasks_option,
     trace_argument,
 )
@@ -62,12 +62,7 @@ _BLOCK: Final = 1_000
     help="Only of this kind, such as task_pushed, or task_*; may be given again.",
 )
 @tasks_option(None, "Only of these backward passes. [default: and of none]")
-@click.option(
-    "--from", "begin_ns", callback=nanoseconds, metavar="TIME", help="Not before."
-)
-@click.option(
-    "--until", "end_ns", callback=nanoseconds, metavar="TIME", help="Not after."
-)
+@part_options
 @click.option(
     "--limit",
     type=click.IntRange(min=0),

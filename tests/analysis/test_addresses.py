@@ -1,9 +1,18 @@
+from collections import defaultdict
+
 import pytest
 
 import gradviz as gv
 from gradviz import nn
-from gradviz.analysis.addresses import NoSuchNodeError, find_node, nodes_of
+from gradviz.analysis.addresses import (
+    AddressBook,
+    NoSuchNodeError,
+    find_node,
+    nodes_of,
+)
+from gradviz.analysis.executions import definition
 from gradviz.capture import record
+from tests.analysis.random_passes import random_trace
 
 
 @pytest.fixture
@@ -146,3 +155,24 @@ def test_what_no_parameter_or_several_are_called_names_those_there_are(
         find_node(model, model.tasks[0], address)
 
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_node_of_a_random_graph_is_found_by_all_that_it_is_called(seed):
+    trace = random_trace(seed, num_devices=seed + 1)
+    for task in trace.tasks:
+        nodes, book = nodes_of(trace, task), AddressBook(trace, task)
+        known = {node: definition(trace, node) for node in nodes}
+        assert len(known) == len(nodes)
+        counts: dict[str, int] = defaultdict(int)
+        for node, one in known.items():
+            assert book.find(f"{one.name}:{counts[one.name]}") == node
+            assert book.find(str(node)) == node
+            counts[one.name] += 1
+        for text in {one.location for one in known.values()} - {""}:
+            same = [node for node, one in known.items() if one.location == text]
+            if len(same) == 1:
+                assert book.find(text) == same[0]
+            else:
+                with pytest.raises(NoSuchNodeError, match=f"means {len(same)} nodes"):
+                    book.find(text)

@@ -7,6 +7,7 @@ is made elsewhere (`screen`), a text for each line: names of a trace are never m
 import asyncio
 import contextlib
 import signal
+from threading import Thread
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -27,6 +28,9 @@ _TICK_S: Final = 1 / 20
 
 #: How many events a page is.
 _PAGE: Final = 20
+
+#: How many rows lists are scrolled by.
+_ROWS: Final = 5
 
 
 def play(player: Player) -> None:
@@ -69,6 +73,11 @@ class ReplayApp(App[None]):
         Binding("minus", "faster(-1)"),
         Binding("up,k", "walk(-1)"),
         Binding("down,j", "walk(1)"),
+        Binding("tab", "point(1)", priority=True),
+        Binding("shift+tab", "point(-1)", priority=True),
+        Binding("enter", "enter"),
+        Binding("J,shift+down", "scroll(1)"),
+        Binding("K,shift+up", "scroll(-1)"),
         Binding("f", "follow"),
         Binding("escape", "release"),
         Binding("slash", "ask('find')"),
@@ -88,6 +97,7 @@ class ReplayApp(App[None]):
     def on_mount(self) -> None:
         """Begin to play when asked to, and end as asked to."""
         self.set_interval(_TICK_S, self._tick)
+        Thread(target=self.player.replay.prepare, daemon=True).start()
         with contextlib.suppress(NotImplementedError, RuntimeError):
             # Else the terminal would be left as it is.
             loop = asyncio.get_running_loop()
@@ -129,6 +139,21 @@ class ReplayApp(App[None]):
     def action_walk(self, by: int) -> None:
         """Look at a neighbour."""
         self.player.walk(by)
+        self._board.show()
+
+    def action_point(self, by: int) -> None:
+        """Point at another neighbour."""
+        self.player.point(by)
+        self._board.show()
+
+    def action_enter(self) -> None:
+        """Look at the neighbour that is pointed at."""
+        self.player.enter()
+        self._board.show()
+
+    def action_scroll(self, by: int) -> None:
+        """Scroll long lists."""
+        self.player.scroll(by * _ROWS)
         self._board.show()
 
     def action_follow(self) -> None:
@@ -177,6 +202,7 @@ class Board(Static):
         state = (
             *(player.place, player.selected, player.is_chosen, player.is_followed),
             *(player.is_playing, player.speed, player.message, self.size),
+            *(player.pointed, player.scrolled),
         )
         if state != self._drawn and self.size.width:
             self._drawn = state

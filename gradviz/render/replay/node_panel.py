@@ -43,9 +43,11 @@ def node(shown: Shown, width: int, height: int) -> list[Text]:
     )
     half = (width - 1) // 2
     room, other = max(height - 2, 0), width - half - 1
-    left = _side(shown, "gets from", around.givers, around.num_givers, half, room)
+    at = shown.pointed
+    left = _side(shown, "gets from", around.givers, around.num_givers, half, room, at)
+    at -= len(around.givers)
     right = _side(
-        shown, "gives to", around.receivers, around.num_receivers, other, room
+        shown, "gives to", around.receivers, around.num_receivers, other, room, at
     )
     beside = [Text.assemble(a, " ", b) for a, b in zip(left, right, strict=True)]
     lines = [row(width, state), *beside]
@@ -54,16 +56,30 @@ def node(shown: Shown, width: int, height: int) -> list[Text]:
 
 
 def _side(
-    shown: Shown, word: str, some: Sequence[NodeAt], total: int, width: int, room: int
+    shown: Shown,
+    word: str,
+    some: Sequence[NodeAt],
+    total: int,
+    width: int,
+    room: int,
+    pointed: int,
 ) -> list[Text]:
-    """Neighbours of one side, and empty lines up to `room`."""
+    """Neighbours of one side, the one that is pointed at among them; empty lines."""
     lines = [] if some else [row(width, Text(f"{word} nobody", style=DIM))]
-    for number, one in enumerate(some):
-        begin = word if not number else " " * len(word)
+    is_here = 0 <= pointed < len(some)
+    last = pointed if is_here else 0
+    first = max(min(last - max(room - 2, 0), total - room), 0)
+    for number, one in enumerate(some[first:], first):
+        begin = " " * len(word) if lines else word
+        mark = "▸" if number == pointed else " "
         stage = (f"  {shown.words.stage(one)}", _STAGE_STYLES[one.stage])
-        line = Text.assemble((f"{begin} ", DIM), shown.name(one.node, width), stage)
-        lines.append(row(width, line))
-    kept = cut(lines, width, room, max(total, 1))
+        name = (shown.name(one.node, width), "reverse" if number == pointed else "")
+        line = Text.assemble((f"{begin}{mark}", DIM), name, stage)
+        which = f"{number + 1} of {total}" if number == pointed else ""
+        lines.append(row(width, line, which))
+    if is_here and room == 1:
+        return lines[:1]
+    kept = cut(lines, width, room, max(total - first, 1))
     return [*kept, *[Text(" " * width)] * (room - len(kept))]
 
 

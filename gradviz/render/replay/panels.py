@@ -60,6 +60,8 @@ class Shown(NamedTuple):
         now: The event, and the state after it.
         around: The node that is looked at, if there is one.
         note: What stands behind its name, such as that it is followed.
+        pointed: Which of its neighbours is pointed at, -1 for none.
+        scrolled: So many rows of long lists are scrolled by.
     """
 
     replay: Replay
@@ -67,6 +69,8 @@ class Shown(NamedTuple):
     now: ReplayedEvent
     around: Neighbourhood | None
     note: str
+    pointed: int = -1
+    scrolled: int = 0
 
     def name(self, node: int, width: int) -> str:
         """What a node is called in a panel of some width."""
@@ -109,12 +113,12 @@ def _queue(
         return []
     name = f"queue {shown.words.queue(queue)}"
     lines = [row(width, Text(name, style="underline"), count(total, "task"))]
-    fits = room - 1 if total <= room - 1 else room - 2
-    for number, task in enumerate(tasks[: max(fits, 0)]):
-        lines.append(_task(shown, number, task, width))
-    if (more := total - len(lines) + 1) and len(lines) < room:
-        lines.append(row(width, Text(f"     and {more:,} more", style=DIM)))
-    return lines
+    first = min(shown.scrolled, max(total - room + 1, 0))
+    rows = [
+        _task(shown, number, task, width)
+        for number, task in enumerate(tasks[first : first + room], first)
+    ]
+    return [*lines, *cut(rows, width, room - 1, total - first)]
 
 
 def _task(shown: Shown, number: int, task: QueuedTask, width: int) -> Text:
@@ -172,12 +176,13 @@ def _worker(shown: Shown, worker: WorkingThread, width: int) -> list[Text]:
 def waiting(shown: Shown, width: int, height: int) -> list[Text]:
     """Nodes that have got gradients, those that wait for more first."""
     moment = shown.now.moment
-    lines = [_countdown(shown, one, width) for one in moment.countdowns]
     total = moment.num_countdowns
+    first = min(shown.scrolled, max(total - height + 1, 0))
+    lines = [_countdown(shown, one, width) for one in moment.countdowns[first:]]
     title = f"Countdowns: {count(moment.num_waiting, 'node')} waiting"
     if ready := total - moment.num_waiting:
         title += f", {ready:,} ready"
-    return headed(title, cut(lines, width, height - 1, total), width, height)
+    return headed(title, cut(lines, width, height - 1, total - first), width, height)
 
 
 def _countdown(shown: Shown, one: Countdown, width: int) -> Text:

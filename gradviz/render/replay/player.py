@@ -4,11 +4,13 @@ It knows no terminal and no clock: keys become calls, and time is what `tick` is
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from gradviz.analysis.addresses import NoSuchNodeError
+from gradviz.analysis.node_stages import NodeAt
 from gradviz.analysis.replay import Replay
 from gradviz.render.text import clean, nanoseconds
 from gradviz.trace.table import Column
@@ -39,6 +41,9 @@ class Player:
         is_followed: Whether only events that tell of that node are stepped on.
         is_playing: Whether time moves it.
         message: What there is to say of the last call, empty for nothing.
+        pointed: Which of its neighbours is pointed at, those that give to it counted
+            first; -1 for none.
+        scrolled: So many rows of long lists are scrolled by, as far as they have them.
     """
 
     def __init__(self, replay: Replay, place: int = 0) -> None:
@@ -49,6 +54,8 @@ class Player:
         self.is_followed = False
         self.is_playing = False
         self.message = ""
+        self.pointed = -1
+        self.scrolled = 0
         self._speed = 2
         self._due = 0.0
         self._steps: Column | None = None
@@ -65,7 +72,7 @@ class Player:
         self.message = ""
         event = self.replay.event(self.place)
         if not self.is_chosen and event.node >= 0:
-            self.selected = event.task, event.node
+            self._select(event.task, event.node)
 
     def step(self, by: int) -> None:
         """Move by so many events: of the node that is followed, if one is."""
@@ -153,7 +160,8 @@ class Player:
 
     def choose(self, task: int, node: int) -> None:
         """Look at this node, whatever happens."""
-        self.selected, self.is_chosen = (task, node), True
+        self._select(task, node)
+        self.is_chosen = True
         self.message = ""
         if self.is_followed:
             self._steps = self.replay.about(task, node)
@@ -178,14 +186,46 @@ class Player:
 
     def walk(self, by: int) -> None:
         """Choose the first neighbour of those that give gradients, or that get some."""
-        if self.selected is None:
-            return
-        around = self.replay.around(*self.selected, self.place)
-        there = around.givers if by < 0 else around.receivers
-        if there:
+        givers, receivers = self._neighbours()
+        if there := givers if by < 0 else receivers:
             self.choose(there[0].task, there[0].node)
-        else:
+        elif self.selected is not None:
             self.message = f"nobody {'gives to' if by < 0 else 'gets from'} this node"
+
+    def point(self, by: int) -> None:
+        """Point at the next neighbour of either side, or at the one before."""
+        givers, receivers = self._neighbours()
+        if total := len(givers) + len(receivers):
+            first = 0 if by > 0 else total - 1
+            self.pointed = first if self.pointed < 0 else (self.pointed + by) % total
+        elif self.selected is not None:
+            self.message = "this node has no neighbour"
+
+    def enter(self) -> None:
+        """Choose the neighbour that is pointed at."""
+        givers, receivers = self._neighbours()
+        some = (*givers, *receivers)
+        if 0 <= self.pointed < len(some):
+            there = some[self.pointed]
+            self.choose(there.task, there.node)
+        else:
+            self.message = "tab points at a neighbour to go to"
+
+    def scroll(self, by: int) -> None:
+        """Scroll the queues, and the countdowns, as far as the longest of them goes."""
+        moment = self.replay.at(self.place, most=1).moment
+        longest = max(moment.num_countdowns, *moment.num_queued.values(), 1)
+        self.scrolled = min(max(self.scrolled + by, 0), longest - 1)
+
+    def _select(self, task: int, node: int) -> None:
+        if self.selected != (task, node):
+            self.selected, self.pointed = (task, node), -1
+
+    def _neighbours(self) -> tuple[Sequence[NodeAt], Sequence[NodeAt]]:
+        if self.selected is None:
+            return (), ()
+        around = self.replay.around(*self.selected, self.place)
+        return around.givers, around.receivers
 
     def _move(self, place: int, by: int) -> None:
         self.go(place)

@@ -37,8 +37,10 @@ def screen(player: Player, words: ReplayWords, width: int, height: int) -> list[
     if player.selected is not None:
         around = player.replay.around(*player.selected, player.place)
     note = ", followed" if player.is_followed else ", chosen" * player.is_chosen
-    now = player.replay.at(player.place, most=height)
-    shown = Shown(player.replay, words, now, around, note)
+    now = player.replay.at(player.place, most=height + player.scrolled)
+    shown = Shown(
+        *(player.replay, words, now, around, note, player.pointed, player.scrolled)
+    )
     if width < LEAST_WIDTH or height < LEAST_HEIGHT:
         lines = _tiny(player, shown, width, height)
     else:

@@ -56,6 +56,20 @@ def test_a_node_is_asked_for_followed_and_let_go(busy):
     assert driven(busy, drive) == (((0, 4), True), False, "")
 
 
+def test_any_neighbour_is_gone_to(busy):
+    async def drive(app, pilot):
+        await pilot.press("slash", *"Mul", "enter", "tab", "tab", "tab")
+        pointed = text_of(app)
+        await pilot.press("enter")
+        there = app.player.selected
+        await pilot.press("shift+tab", "J", "K", "enter")
+        return pointed, there, app.player.selected
+
+    pointed, there, back = driven(busy, drive)
+    assert "▸Sin (1)" in pointed
+    assert (there, back) == ((0, 1), (0, 2))
+
+
 def test_a_time_is_asked_for_and_what_is_none_is_said(busy):
     async def drive(app, pilot):
         await pilot.press("g", *"29ns", "enter")

@@ -1,5 +1,6 @@
 """The screen of a replay as lines of text, on terminals of many sizes."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,56 @@ def test_no_more_is_shown_of_a_long_queue_than_there_is_room_for(story):
     assert queue[0].endswith("500 tasks")
     tasks = [line for line in queue if "Mul" in line]
     assert queue[len(tasks) + 1].split() == ["and", f"{500 - len(tasks)}", "more"]
+
+
+def test_a_long_queue_is_scrolled_as_far_as_it_goes(story):
+    nodes = [story.node(number, name="Mul") for number in range(1, 31)]
+    story.begin(0, nodes, at=0)
+    for at_, node in enumerate(nodes):
+        story.push(0, node, at=10 + at_)
+        story.give(0, node, node, at=10_000 + at_, remaining=1)
+    replay = replay_of(story)
+    player = Player(replay, len(replay))
+
+    def seen():
+        lines = [line[:39] for line in drawn(player)]
+        rows = [int(line[:4]) for line in lines if re.match(r" *[0-9]+  Mul \(", line)]
+        more = [line.split() for line in lines if line.strip().startswith("and ")]
+        return rows, more[0] if more else None
+
+    everything = set()
+    for first in range(0, 40, 5):
+        rows, more = seen()
+        everything.update(rows)
+        assert rows == list(range(rows[0], rows[0] + len(rows)))
+        assert rows[0] == first or rows[-1] == 29
+        left = 29 - rows[-1]
+        assert more == (["and", str(left), "more"] if left else None)
+        player.scroll(5)
+    assert everything == set(range(30))
+    player.scroll(-1_000)
+    assert seen()[0][0] == 0
+
+
+@pytest.mark.parametrize("height", [24, 40, 18])
+def test_every_neighbour_can_be_pointed_at_and_is_seen_then(height, story):
+    leaves = [story.node(number, name=f"Leaf{number}") for number in range(1, 21)]
+    root = story.node(30, *leaves, name="Root")
+    story.begin(0, [root, *leaves], at=0)
+    story.push(0, root, at=5)
+    for at_, leaf in enumerate(leaves):
+        story.give(0, leaf, root, at=10 + at_, remaining=0)
+    player = Player(replay_of(story))
+    player.choose(0, root.id)
+
+    for leaf in leaves:
+        player.point(1)
+        assert f"▸Leaf{leaf.id} " in "\n".join(drawn(player, 100, height))
+    player.enter()
+    assert player.selected == (0, 20)
+    player.point(-1)
+    player.enter()
+    assert player.selected == (0, 30)
 
 
 def test_of_nodes_inside_of_each_other_the_innermost_are_shown(story):

@@ -27,8 +27,6 @@ from gradviz.trace.table import Column
 _Called: TypeAlias = Literal["name", "module", "location", "parameter"]
 _CALLED: Final[tuple[_Called, ...]] = get_args(_Called)
 
-_Truths: TypeAlias = npt.NDArray[np.bool_]
-
 #: So many candidates are named where an address means several nodes, or none.
 MAX_NAMED: Final = 5
 
@@ -143,7 +141,9 @@ class AddressBook:
             texts = [shortened(one, MAX_TEXT) for one in texts]
         return texts, which
 
-    def _where(self, of: _Called, is_meant: Callable[[str], bool]) -> _Truths:
+    def _where(
+        self, of: _Called, is_meant: Callable[[str], bool]
+    ) -> npt.NDArray[np.bool_]:
         """Which nodes have a text that is meant."""
         texts, which = self._texts[of]
         found = np.array([is_meant(one) for one in texts], np.bool_)
@@ -172,7 +172,9 @@ class AddressBook:
         meant = " or ".join(repr(shortened(one, _MAX_TEXT)) for one in close)
         return f"{said}. Did you mean {meant}?"
 
-    def _ambiguous(self, text: str, found: Column, is_called: _Truths) -> str:
+    def _ambiguous(
+        self, text: str, found: Column, is_called: npt.NDArray[np.bool_]
+    ) -> str:
         _, which = self._texts["name"]
         if is_called[found].all() and (which[found] == which[found[0]]).all():
             named = [f"{text}:{place}" for place in range(min(len(found), MAX_NAMED))]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from gradviz.analysis.graph import Graph, build_graph
-from gradviz.analysis.overview import overview
 from gradviz.analysis.passes import select_task
 from gradviz.analysis.simplification import split_shared_leaves
 from gradviz.errors import UserError
@@ -120,14 +119,16 @@ def draw(
             raise UserError(
                 f"a graph shows one pass, and {task!r} means {len(tasks):,} of them"
             )
-        return Picture(_simplified(build_graph(trace, tasks[0]), collapse=collapse))
+        return Picture(_simplified(build_graph(trace, tasks[0]), trace, collapse))
     nodes = nodes_of(outputs)
-    graph = _simplified(tensor_graph(nodes, params), collapse=collapse)
+    graph = _simplified(tensor_graph(nodes, params), None, collapse)
     return Picture(with_saved_tensors(graph, nodes) if show_saved else graph)
 
 
-def _simplified(graph: Graph, *, collapse: bool) -> Graph:
-    return split_shared_leaves(overview(graph) if collapse else graph)
+def _simplified(graph: Graph, trace: Trace | None, collapse: bool) -> Graph:
+    detail = importlib.import_module("gradviz.render.detail")
+    simpler: Graph = (detail.automatic if collapse else detail.whole)(graph, trace)
+    return split_shared_leaves(simpler)
 
 
 def timeline_picture(trace: Trace) -> str:

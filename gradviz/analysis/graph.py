@@ -92,6 +92,8 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             if that is not known.
         saved_by: The node that keeps it, where it is no node but a tensor that one has
             saved; None of a node.
+        nested: The graphs of passes that it called, where those are drawn inside of it;
+            see `gradviz.analysis.nested_passes`.
     """
 
     id: int
@@ -124,6 +126,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     num_alike: int = 0
     usual_ns: int | None = None
     saved_by: int | None = None
+    nested: tuple["Graph", ...] = ()
 
     @property
     def num_nodes(self) -> int:

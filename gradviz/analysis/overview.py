@@ -1,5 +1,6 @@
 """What of a big graph is worth seeing first: some 20 to 40 boxes."""
 
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from gradviz.analysis.graph import Graph
@@ -16,12 +17,27 @@ MAX_PATH: Final = 60
 MAX_BOXES: Final = 40
 
 
-def overview(graph: Graph) -> Graph:
+def _is_long(graph: Graph) -> bool:
+    """Whether a graph has a path of more than `MAX_PATH` nodes."""
+    ways = [(edge.producer, edge.consumer) for edge in graph.edges]
+    return max(longest_path_ranks(len(graph.nodes), ways), default=0) > MAX_PATH
+
+
+def overview(graph: Graph, is_large: Callable[[Graph], bool] = _is_long) -> Graph:
     """A graph as it is if it is small, else what repeats once, and parts as boxes.
 
     Modules are drawn as boxes at the depth which leaves at most `MAX_BOXES`. Where none
     does, because there are no modules or too many models, chains are boxes.
+
+    Args:
+        graph: The graph.
+        is_large: Whether a graph of few nodes needs too much room nevertheless; if not
+            given, one with a path of more than `MAX_PATH` does.
     """
+
+    def is_big(one: Graph) -> bool:
+        return len(one.nodes) > MAX_NODES or is_large(one)
+
     if not is_big(graph):
         return graph
     graph = fold_repeats(graph)
@@ -38,9 +54,17 @@ def overview(graph: Graph) -> Graph:
     return contract_chains(graph) if is_big(graph) else graph
 
 
-def is_big(graph: Graph) -> bool:
-    """Whether a graph is too big to be drawn node by node."""
-    if len(graph.nodes) > MAX_NODES:
-        return True
-    ways = [(edge.producer, edge.consumer) for edge in graph.edges]
-    return max(longest_path_ranks(len(graph.nodes), ways), default=0) > MAX_PATH
+def levels_of_detail(graph: Graph) -> Iterator[Graph]:
+    """A graph as it is, then simpler ones, each with fewer boxes than the last."""
+    yield graph
+    fewest = len(inner_nodes(graph))
+    folded = coarsest = fold_repeats(graph)
+    depths = range(max_depth(folded), -1, -1)
+    for simpler in (folded, *(collapse_modules(folded, depth) for depth in depths)):
+        num = len(inner_nodes(simpler))
+        if num < fewest:
+            fewest, coarsest = num, simpler
+            yield simpler
+    chains = contract_chains(coarsest)
+    if len(inner_nodes(chains)) < fewest:
+        yield chains

@@ -53,6 +53,7 @@ def split_shared_leaves(graph: Graph) -> Graph:
         for leaf, at in users.items()
         if leaf not in inner
         and not graph.nodes[leaf].omitted_edges
+        and not graph.nodes[leaf].nested
         and max(at) - min(at) > NEAR_RANKS
     }
     nodes = list(graph.nodes)

@@ -103,9 +103,11 @@ def limited(chips: tuple[Chip, ...]) -> tuple[Chip, ...]:
 def _is_leaf(node: GraphNode) -> bool:
     """Whether it is a leaf; what a node has saved is drawn like one.
 
-    One that failed is not: its error needs the room of a box.
+    One that failed is not, nor one that holds passes: those need the room of a box.
     """
-    return (node.name == LEAF and not node.error) or node.saved_by is not None
+    if node.error or node.nested:
+        return False
+    return node.name == LEAF or node.saved_by is not None
 
 
 def _short_name(leaf: GraphNode) -> str:

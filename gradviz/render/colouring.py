@@ -6,7 +6,7 @@ be told apart where there are no colours at all.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from gradviz.analysis.graph import LEAF, Graph, GraphNode
@@ -45,32 +45,45 @@ class Colouring(NamedTuple):
     texts: Mapping[int, str] = {}
 
 
-def colouring(graph: Graph, colour_by: ColourBy) -> Colouring:
-    """The colours of a graph's nodes."""
+def colouring(
+    graph: Graph, colour_by: ColourBy, among: Iterable[Graph] = ()
+) -> Colouring:
+    """The colours of a graph's nodes.
+
+    Args:
+        graph: The graph.
+        colour_by: What colours stand for.
+        among: All graphs of the picture, whose nodes share scale and legend with it;
+            the graph alone if there are none.
+    """
     nodes = {node.id: node for node in graph.nodes if node.saved_by is None}
+    every = [
+        node
+        for one in tuple(among) or (graph,)
+        for node in one.nodes
+        if node.saved_by is None
+    ]
     match colour_by:
         case "order":
-            ranks = {id_: node.order for id_, node in nodes.items()}
-            return _scale("number", ranks, str, is_linear=True)
+            return _scale("number", nodes, every, _order, str, is_linear=True)
         case "time":
-            return _scale("time", _map(nodes, _usual_ns), duration)
+            return _scale("time", nodes, every, _usual_ns, duration)
         case "memory":
-            return _scale("kept for backward", _map(nodes, _saved), size)
+            return _scale("kept for backward", nodes, every, _saved, size)
         case "wait":
-            return _scale("queued for", _map(nodes, _waited_ns), duration)
+            return _scale("queued for", nodes, every, _waited_ns, duration)
         case "op":
-            return _by_family(nodes)
+            return _by_family(nodes, every)
         case "device":
-            return _by_device(nodes)
+            return _by_device(nodes, every)
         case "auto":
-            devices = {node.device for node in nodes.values()}
-            return _by_family(nodes) if len(devices) == 1 else _by_device(nodes)
+            devices = {node.device for node in every}
+            by = _by_family if len(devices) == 1 else _by_device
+            return by(nodes, every)
 
 
-def _map(
-    nodes: Mapping[int, GraphNode], value: Callable[[GraphNode], int | None]
-) -> dict[int, int | None]:
-    return {id_: value(node) for id_, node in nodes.items()}
+def _order(node: GraphNode) -> int | None:
+    return node.order
 
 
 def _usual_ns(node: GraphNode) -> int | None:
@@ -95,13 +108,16 @@ def _waited_ns(node: GraphNode) -> int | None:
 
 def _scale(
     what: str,
-    values: Mapping[int, int | None],
+    nodes: Mapping[int, GraphNode],
+    every: Iterable[GraphNode],
+    value: Callable[[GraphNode], int | None],
     written: Callable[[int], str],
     *,
     is_linear: bool = False,
 ) -> Colouring:
     """Colours along a scale, logarithmic if it is not said to be linear."""
-    known = [value for value in values.values() if value is not None]
+    values = {id_: value(node) for id_, node in nodes.items()}
+    known = {one for one in map(value, every) if one is not None}
     if not known:
         return Colouring(dict.fromkeys(values, style.LINE))
 
@@ -111,7 +127,7 @@ def _scale(
     low, high = place(min(known)), place(max(*known, 2))
     steps = {
         value: style.ramp(round((place(value) - low) / max(high - low, 1e-9), 2))
-        for value in set(known)
+        for value in known
     }
     return Colouring(
         {
@@ -125,24 +141,26 @@ def _scale(
     )
 
 
-def _by_device(nodes: Mapping[int, GraphNode]) -> Colouring:
-    devices = {id_: shorten(clean(one.device), MAX_TITLE) for id_, one in nodes.items()}
-    colours = style.assign(devices.values())
+def _by_device(nodes: Mapping[int, GraphNode], every: Iterable[GraphNode]) -> Colouring:
+    colours = style.assign(_device(node) for node in every)
     return Colouring(
-        {id_: colours[device] for id_, device in devices.items()},
+        {id_: colours[_device(node)] for id_, node in nodes.items()},
         tuple(colours.items()),
     )
 
 
-def _by_family(nodes: Mapping[int, GraphNode]) -> Colouring:
+def _device(node: GraphNode) -> str:
+    return shorten(clean(node.device), MAX_TITLE)
+
+
+def _by_family(nodes: Mapping[int, GraphNode], every: Iterable[GraphNode]) -> Colouring:
     """By the family of a node's operation; of several nodes that which took most."""
     colours: dict[str, str] = dict(zip(OP_FAMILIES, style.FAMILIES, strict=True))
-    families = {id_: _family(node) for id_, node in nodes.items()}
-    found = set(families.values())
+    found = set(map(_family, every))
     legend = [(name, colour) for name, colour in colours.items() if name in found]
     legend += [("leaves", style.LEAF)] if LEAF in found else []
     return Colouring(
-        {id_: colours.get(name, style.LEAF) for id_, name in families.items()},
+        {id_: colours.get(_family(node), style.LEAF) for id_, node in nodes.items()},
         tuple(legend),
     )
 

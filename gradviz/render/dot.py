@@ -47,6 +47,14 @@ _NODE: Final = {
     "margin": "0.12,0.05",
 }
 _EDGE: Final = {"color": style.LINE, "arrowsize": "0.6"}
+_CLUSTER: Final = {
+    "label": "",
+    "fontsize": f"{style.SMALL_SIZE:g}",
+    "fontcolor": style.FAINT_INK,
+    "color": style.FAINT_LINE,
+    "bgcolor": style.PANEL,
+    "style": "rounded",
+}
 _BOLD: Final = {"color": style.INK, "penwidth": "3"}
 
 
@@ -59,12 +67,7 @@ def digraph(scene: Scene) -> graphviz.Digraph:
         node_attr=_NODE,
         edge_attr=_EDGE,
     )
-    for index, box in enumerate(scene.boxes):
-        picture.node(f"n{index}", **_box(box))
-    for index, (producer, consumer) in enumerate(scene.edges):
-        look = _BOLD if index in scene.bold else {}
-        picture.edge(f"n{producer}", f"n{consumer}", **look)
-    _add_clusters(picture, scene)
+    _add_graph(picture, scene)
     _add_legend(picture, scene)
     return picture
 
@@ -133,6 +136,22 @@ def label(*lines: str, end: str = CENTRED) -> str:
     return text
 
 
+def _add_graph(picture: graphviz.Digraph, scene: Scene, prefix: str = "n") -> None:
+    """Boxes, edges and frames; what a box called is a cluster that it leads to."""
+    for index, box in enumerate(scene.boxes):
+        picture.node(f"{prefix}{index}", **_box(box))
+        for number, called in enumerate(box.passes):
+            inner = f"{prefix}{index}_{number}"
+            look = _CLUSTER | {"bgcolor": style.BACKGROUND}
+            with picture.subgraph(name=f"cluster_{inner}", graph_attr=look) as one:
+                _add_graph(one, called, f"{inner}_")
+            picture.edge(f"{prefix}{index}", f"{inner}_0")
+    for index, (producer, consumer) in enumerate(scene.edges):
+        look = _BOLD if index in scene.bold else {}
+        picture.edge(f"{prefix}{producer}", f"{prefix}{consumer}", **look)
+    _add_clusters(picture, scene, prefix)
+
+
 def _weights(scene: Scene) -> Iterable[str | None]:
     """Weight for the edge of each node that leads to most: backbones are straight."""
     heights = longest_path_ranks(
@@ -146,7 +165,7 @@ def _weights(scene: Scene) -> Iterable[str | None]:
         yield str(SPINE_WEIGHT) if is_spine else None
 
 
-def _add_clusters(picture: graphviz.Digraph, scene: Scene) -> None:
+def _add_clusters(picture: graphviz.Digraph, scene: Scene, prefix: str) -> None:
     """The frames, as clusters, in each other as those are."""
     frames = sorted(scene.frames, key=lambda one: len(one.members))
     parts: list[list[int]] = []
@@ -157,19 +176,13 @@ def _add_clusters(picture: graphviz.Digraph, scene: Scene) -> None:
         outermost |= dict.fromkeys(frame.members, number)
 
     def add(within: graphviz.Digraph, number: int) -> None:
-        attributes = {
-            "label": label(frames[number].label, end=LEFT),
-            "fontsize": f"{style.SMALL_SIZE:g}",
-            "fontcolor": style.FAINT_INK,
-            "color": style.FAINT_LINE,
-            "bgcolor": style.PANEL,
-            "style": "rounded",
-        }
-        with within.subgraph(name=f"cluster_{number}", graph_attr=attributes) as one:
+        look = _CLUSTER | {"label": label(frames[number].label, end=LEFT)}
+        name = f"cluster_{prefix.removeprefix('n')}{number}"
+        with within.subgraph(name=name, graph_attr=look) as one:
             for part in parts[number]:
                 add(one, part)
             for member in frames[number].members:
-                one.node(f"n{member}")
+                one.node(f"{prefix}{member}")
 
     for number in sorted(set(outermost.values())):
         add(picture, number)

@@ -17,6 +17,7 @@ from gradviz.render.conversion import (
 from gradviz.render.dot import digraph, parse_plain, skeleton
 from gradviz.render.frames import with_room
 from gradviz.render.layout import FIRST_SCREEN, BoxLayout, place
+from gradviz.render.nesting import grown
 from gradviz.render.scene import Scene, build_scene
 from gradviz.render.svg import page_size, svg
 
@@ -78,8 +79,15 @@ def render_graph(
         return Rendered(
             digraph(scene).source.encode(), "none", "DOT text has no layout"
         )
-    layout, used, note = _layout(scene, engine, timeout_s)
-    layout = with_room(scene, layout)
+    answers: list[tuple[str, str]] = []
+
+    def laid_out(one: Scene) -> BoxLayout:
+        layout, *answer = _layout(one, engine, timeout_s)
+        answers.append((answer[0], answer[1]))
+        return with_room(one, layout)
+
+    scene, layout = grown(scene, laid_out)
+    used, note = answers[-1]  # what is inside of boxes is laid out before them
     page = page_size(scene, layout)
     scale = _scale(page, format, fit)
     notes = [note]

@@ -7,7 +7,7 @@ and `gradviz.render.routing` leads the edges.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -33,12 +33,14 @@ class BoxLayout(NamedTuple):
             Bézier curve.
         width: Of the picture, which begins at 0, edges included.
         height: Of the picture, which begins at 0, edges included.
+        inside: The layouts of what is inside of some boxes, by their positions.
     """
 
     centres: tuple[Point, ...]
     routes: tuple[tuple[Point, ...], ...]
     width: float
     height: float
+    inside: Mapping[int, tuple["BoxLayout", ...]] = {}
 
 
 @uncollected()

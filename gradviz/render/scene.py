@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from gradviz.analysis.graph import LEAF, Graph, GraphEdge, GraphNode
 from gradviz.analysis.modules import Stretch, stretches
 from gradviz.analysis.neighbourhood import critical_edges
+from gradviz.analysis.nested_passes import every_graph
 from gradviz.analysis.op_families import op_family
 from gradviz.analysis.uncollected import uncollected
 from gradviz.render import style
@@ -74,6 +75,7 @@ class Box(NamedTuple):
         is_aside: Whether it stands on the right of the one box that leads to it, as the
             transposed weight of a linear layer. Below, it would stand among what comes
             next, of which it is no part.
+        passes: What it called, below the chips; see `gradviz.render.nesting`.
     """
 
     badge: str
@@ -89,6 +91,7 @@ class Box(NamedTuple):
     badge_width: float
     chips: tuple[Chip, ...] = ()
     is_aside: bool = False
+    passes: tuple["Scene", ...] = ()
 
 
 class LegendEntry(NamedTuple):
@@ -164,31 +167,54 @@ def build_scene(
         uses: How many chips stand for each leaf, by its id, where there are others
             elsewhere.
     """
+    every = every_graph(graph)
+    colours = {one.task: colouring(one, colour_by, every) for one in every}
+    scene = _scene(graph, colours, uses)
+    legend = colours[graph.task].legend
+    return scene._replace(
+        title="Backward graph" if graph.task < 0 else f"Backward pass {graph.task}",
+        subtitle=_subtitle(graph),
+        legend=(
+            *(LegendEntry(text, colour, colour) for text, colour in legend),
+            *_marks(every),
+        ),
+        scale=colours[graph.task].scale,
+        notes=_notes(graph),
+    )
+
+
+def _scene(
+    graph: Graph,
+    colours: Mapping[int, Colouring],
+    uses: Counter[int] | None = None,
+) -> Scene:
+    """The boxes and edges of a graph, and of the graphs inside of it."""
     nodes = graph.nodes
+    own = colours[graph.task]
     leaves = leaves_by_user(graph)
     uses = num_uses(graph, leaves) if uses is None else uses
     folded = {leaf for own in leaves.values() for leaf in own}
     drawn = [index for index in range(len(nodes)) if index not in folded]
     place_of = {index: at for at, index in enumerate(drawn)}
     is_detailed = len(drawn) <= MAX_DETAILED
-    colours = colouring(graph, colour_by)
     critical = {graph.edges[at] for at in critical_edges(graph)}
     ways = _ways((one for one in graph.edges if one.consumer not in folded), critical)
     num_in = Counter(edge.consumer for edge in ways)
     ends = {index for index in leaves if num_in[index] == 1}
     ends -= {edge.producer for edge in ways}
     return Scene(
-        title="Backward graph" if graph.task < 0 else f"Backward pass {graph.task}",
-        subtitle=_subtitle(graph),
+        title="",
+        subtitle="",
         boxes=tuple(
             _box(
                 nodes[index],
-                colours,
+                own,
                 is_detailed,
                 tuple(
-                    _chip(nodes[leaf], colours, uses, is_detailed=is_detailed)
+                    _chip(nodes[leaf], own, uses, is_detailed=is_detailed)
                     for leaf in leaves.get(index, ())
                 ),
+                tuple(_called(one, colours) for one in nodes[index].nested),
             )._replace(is_aside=index in ends and _is_view(nodes[index]))
             for index in drawn
         ),
@@ -196,14 +222,54 @@ def build_scene(
             (place_of[edge.producer], place_of[edge.consumer]) for edge in ways
         ),
         bold=frozenset(at for at, edge in enumerate(ways) if edge in critical),
-        legend=(
-            *(LegendEntry(text, colour, colour) for text, colour in colours.legend),
-            *_marks(graph),
-        ),
-        scale=colours.scale,
+        legend=(),
+        scale=None,
         is_detailed=is_detailed,
         frames=_frames(graph, place_of) if is_detailed else (),
-        notes=_notes(graph),
+    )
+
+
+def _called(graph: Graph, colours: Mapping[int, Colouring]) -> Scene:
+    """A pass inside of the node that called it: a box for the pass, then its graph."""
+    scene = _scene(graph, colours)
+    if len(graph.nodes) == 1 and graph.nodes[0].members:
+        return scene
+    consumers = {consumer for _, consumer in scene.edges}
+    roots = [one for one in range(len(scene.boxes)) if one not in consumers]
+    return scene._replace(
+        boxes=(_pass_box(graph), *scene.boxes),
+        edges=(
+            *((0, 1 + root) for root in roots),
+            *((1 + producer, 1 + consumer) for producer, consumer in scene.edges),
+        ),
+        bold=frozenset(len(roots) + at for at in scene.bold),
+        frames=tuple(
+            frame._replace(members=tuple(1 + member for member in frame.members))
+            for frame in scene.frames
+        ),
+    )
+
+
+def _pass_box(graph: Graph) -> Box:
+    """The begin of a pass, from which its gradients flow."""
+    parts = [size(graph)]
+    if graph.duration_ns is not None:
+        parts.append(duration(graph.duration_ns))
+    title, subtitle = f"pass {graph.task}", " · ".join([*parts, *graph.notes])
+    told = f"{title}, called from inside another one, which --task {graph.task} draws"
+    wide = max(width(title, style.TEXT_SIZE), width(subtitle, style.SMALL_SIZE))
+    return Box(
+        badge="",
+        title=title,
+        subtitle=subtitle,
+        tooltip=f"{told} alone\n{subtitle}",
+        colour=style.FAINT_INK,
+        fill=style.BACKGROUND,
+        outline="plain",
+        is_leaf=False,
+        width=math.ceil(wide + 2 * PADDING),
+        height=36.0,
+        badge_width=0.0,
     )
 
 
@@ -250,7 +316,11 @@ def _repeated(text: str, times: int) -> str:
 
 
 def _box(
-    node: GraphNode, colours: Colouring, is_detailed: bool, chips: tuple[Chip, ...]
+    node: GraphNode,
+    colours: Colouring,
+    is_detailed: bool,
+    chips: tuple[Chip, ...],
+    passes: tuple[Scene, ...],
 ) -> Box:
     title = _title(node)
     subtitle = _details(node, colours) if is_detailed else ""
@@ -273,6 +343,7 @@ def _box(
         height=(36.0 if subtitle else 26.0) + chips_height,
         badge_width=badge_width,
         chips=chips,
+        passes=passes,
     )
 
 
@@ -342,7 +413,7 @@ def _particulars(node: GraphNode) -> list[str]:
     parts = []
     if node.copies > 1:
         parts.append(f"{TIMES}{node.copies}")
-    if node.calls:
+    if node.calls and len(node.nested) in range(len(node.calls)):
         parts.append(calls(node))
     if node.slack_ns is not None and not node.is_critical:
         parts.append(f"slack {duration(node.slack_ns)}")
@@ -376,12 +447,16 @@ def size(graph: Graph) -> str:
 
 
 def _subtitle(graph: Graph) -> str:
+    inside = every_graph(graph)[1:]
     tensors = {
         index for index, node in enumerate(graph.nodes) if node.saved_by is not None
     }
     num_edges = sum(edge.consumer not in tensors for edge in graph.edges)
     parts = [size(graph), count(num_edges, "edge")]
     parts += [count(len(tensors), "saved tensor")] if tensors else []
+    if inside:
+        num_nodes = sum(one.num_nodes for one in inside)
+        parts.append(f"{count(len(inside), 'pass')} inside, {num_nodes:,} nodes")
     if graph.duration_ns is not None:
         parts.append(duration(graph.duration_ns))
     if graph.omitted:
@@ -397,9 +472,9 @@ def _notes(graph: Graph) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _marks(graph: Graph) -> tuple[LegendEntry, ...]:
+def _marks(graphs: Sequence[Graph]) -> tuple[LegendEntry, ...]:
     """The legend of what is special, if anything is."""
-    nodes = graph.nodes
+    nodes = [node for graph in graphs for node in graph.nodes]
     marks = []
     statuses = {node.status for node in nodes}
     if "failed" in statuses:
@@ -419,6 +494,7 @@ def _marks(graph: Graph) -> tuple[LegendEntry, ...]:
         node.status is None and node.saved_by is None and not node.is_predicted
         for node in nodes
     ):
-        why = "not needed" if graph.is_finished else "did not run"
+        is_finished = all(graph.is_finished for graph in graphs)
+        why = "not needed" if is_finished else "did not run"
         marks.append(LegendEntry(why, style.LINE, style.BACKGROUND, "dashed"))
     return tuple(marks)

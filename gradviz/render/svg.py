@@ -1,6 +1,6 @@
 """A laid out picture of a graph as an SVG file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gradviz.analysis.uncollected import uncollected
@@ -9,6 +9,7 @@ from gradviz.render.chips import CHIP_GAP, CHIP_HEIGHT, Chip, chips_size
 from gradviz.render.frames import LABEL_HEIGHT, Rectangle, label_lefts, place_frames
 from gradviz.render.layout import BoxLayout
 from gradviz.render.markup import document, element, escape, group, number
+from gradviz.render.nesting import origin, panels, panels_height
 from gradviz.render.routing import Point
 from gradviz.render.scene import Box, LegendEntry, ModuleFrame, Scene
 from gradviz.render.style import Outline
@@ -63,8 +64,6 @@ def svg(scene: Scene, layout: BoxLayout, scale: float = 1.0) -> bytes:
     top = _top(scene)
     left = (page[0] - layout.width) / 2
     looks = _Looks()
-    draw, path = (_box, _curve) if scene.is_detailed else (_small_box, _line)
-    frames = place_frames(scene, layout)
     parts = [
         _ARROWS,
         element("text", scene.title, class_="title", x=MARGIN, y=MARGIN + 12),
@@ -72,26 +71,29 @@ def svg(scene: Scene, layout: BoxLayout, scale: float = 1.0) -> bytes:
         *_notes(scene),
         group(legend, x=MARGIN, y=MARGIN + _head(scene)),
         f'<g transform="translate({number(left)} {number(top)})">',
-        *(_frame_border(place) for _, place in frames),
-        '<g class="edges">',
-        *(
-            f'<path{BOLD if at in scene.bold else ""} d="{path(route)}"/>'
-            for at, route in enumerate(layout.routes)
-        ),
-        "</g>",
-        *(
-            _frame_label(frame, left, place)
-            for left, (frame, place) in zip(
-                label_lefts(frames, layout), frames, strict=True
-            )
-        ),
-        *(
-            draw(box, looks, *centre)
-            for box, centre in zip(scene.boxes, layout.centres, strict=True)
-        ),
+        *_graph(scene, layout, looks),
         "</g>",
     ]
     return document(scene.title, *page, parts, _STYLE + looks.rules(), scale=scale)
+
+
+def _graph(scene: Scene, layout: BoxLayout, looks: "_Looks") -> Iterable[str]:
+    """Frames, edges and boxes, what is behind others first."""
+    path = _curve if scene.is_detailed else _line
+    frames = place_frames(scene, layout)
+    yield from (_frame_border(place) for _, place in frames)
+    yield '<g class="edges">'
+    for at, route in enumerate(layout.routes):
+        yield f'<path{BOLD if at in scene.bold else ""} d="{path(route)}"/>'
+    yield "</g>"
+    lefts = label_lefts(frames, layout)
+    for left, (frame, place) in zip(lefts, frames, strict=True):
+        yield _frame_label(frame, left, place)
+    for at, (box, (x, y)) in enumerate(zip(scene.boxes, layout.centres, strict=True)):
+        if scene.is_detailed:
+            yield _box(box, looks, x, y, layout.inside.get(at, ()))
+        else:
+            yield _small_box(box, looks, x, y)
 
 
 def _head(scene: Scene) -> float:
@@ -159,12 +161,15 @@ def _line(route: Sequence[Point]) -> str:
 # written out instead of being put together by `element`.
 
 
-def _box(box: Box, looks: "_Looks", x: float, y: float) -> str:
+def _box(
+    box: Box, looks: "_Looks", x: float, y: float, inside: Sequence[BoxLayout] = ()
+) -> str:
     look = looks.name(box)
     corner = box.height / 2 if box.is_leaf else 6.0
     middle = number((box.badge_width + box.width) / 2)
     wide, high, r = number(box.width), number(box.height), number(corner)
-    text_height = box.height - chips_size(box.chips)[1]
+    head = box.height - panels_height(box, inside)
+    text_height = head - chips_size(box.chips)[1]
     baseline = 15.5 if box.subtitle else text_height / 2 + 4
     subtitle = (
         f'<text class="small faint middle" x="{middle}" y="29">'
@@ -177,8 +182,38 @@ def _box(box: Box, looks: "_Looks", x: float, y: float) -> str:
         f"{_badge(box, look, corner) if box.badge else ''}"
         f'<text class="middle" x="{middle}" y="{number(baseline)}">'
         f"{escape(box.title)}</text>{subtitle if box.subtitle else ''}"
-        f"{_chips(box, looks, text_height)}</g>"
+        f"{_chips(box, looks, text_height)}{_passes(box, looks, inside)}</g>"
     )
+
+
+def _passes(box: Box, looks: "_Looks", inside: Sequence[BoxLayout]) -> str:
+    """The passes that a box called, beside each other, an arrow to each."""
+    parts = []
+    places = panels(box, inside)
+    for scene, layout, place in zip(box.passes, inside, places, strict=True):
+        x, y = origin(scene, layout)
+        begin, (middle, at) = scene.boxes[0], layout.centres[0]
+        route = f"M{number(x + middle)} 0V{number(y + at - begin.height / 2)}"
+        parts += [
+            f'<g class="pass" transform="{_move(place.left, place.top)}">',
+            element(
+                "rect",
+                width=place.right - place.left,
+                height=place.bottom - place.top,
+                rx=6,
+                fill=style.BACKGROUND,
+                stroke=style.FAINT_LINE,
+            ),
+            f'<g class="edges"><path d="{route}"/></g>',
+            f'<g transform="{_move(x, y)}">',
+            *_graph(scene, layout, looks),
+            "</g></g>",
+        ]
+    return "".join(parts)
+
+
+def _move(x: float, y: float) -> str:
+    return f"translate({number(x)} {number(y)})"
 
 
 def _badge(box: Box, look: str, corner: float) -> str:

@@ -27,6 +27,7 @@ class DrawnBox(NamedTuple):
     tooltip: str
     texts: tuple[tuple[str, Rectangle], ...]
     chips: tuple["DrawnBox", ...]
+    passes: tuple["Drawing", ...] = ()
 
 
 class Drawing(NamedTuple):
@@ -45,11 +46,15 @@ def read_drawing(svg: bytes) -> Drawing:
     page = [float(one) for one in root.attrib["viewBox"].split()]
     graph = [one for one in root.findall(f"{SVG}g") if one.find(f"{SVG}g") is not None]
     (drawing,) = graph
-    x, y = _moved(drawing, 0.0, 0.0)
+    return _drawing(drawing, Rectangle(*page), 0.0, 0.0)
+
+
+def _drawing(drawing: ET.Element, page: Rectangle, x: float, y: float) -> Drawing:
+    x, y = _moved(drawing, x, y)
     edges = drawing.find(f"{SVG}g[@class='edges']")
     assert edges is not None
     return Drawing(
-        Rectangle(*page),
+        page,
         tuple(
             _box(one, x, y)
             for one in drawing.findall(f"{SVG}g")
@@ -70,6 +75,7 @@ def faults(drawing: Drawing) -> list[str]:
             for a, b in _meetings(places)
         ),
         *(fault for box in drawing.boxes for fault in _inside(box)),
+        *(f for box in drawing.boxes for one in box.passes for f in faults(one)),
         *(
             f"{box.tooltip!r} lies outside the page"
             for box in drawing.boxes
@@ -102,6 +108,11 @@ def _inside(box: DrawnBox) -> Iterator[str]:
         if not _holds(box.place, chip.place):
             yield f"chip {chip.tooltip!r} leaves its box"
         yield from _inside(chip)
+    panels = [one.page for one in box.passes]
+    if any(_meetings([*panels, *(chip.place for chip in box.chips)])):
+        yield f"what is inside of {box.tooltip!r} overlaps"
+    if not all(_holds(box.place, panel) for panel in panels):
+        yield f"a pass leaves {box.tooltip!r}"
     if any(_meetings([chip.place for chip in box.chips])):
         yield f"chips of {box.tooltip!r} overlap"
 
@@ -160,8 +171,20 @@ def _box(group: ET.Element, x: float, y: float) -> DrawnBox:
         _rect(rect, x, y),
         group.findtext(f"{SVG}title") or "",
         tuple(_text(one, x, y) for one in group.findall(f"{SVG}text")),
-        tuple(_box(one, x, y) for one in group.findall(f"{SVG}g")),
+        tuple(
+            _box(one, x, y)
+            for one in group.findall(f"{SVG}g")
+            if one.get("class") != "pass"
+        ),
+        tuple(_pass(one, x, y) for one in group.findall(f"{SVG}g[@class='pass']")),
     )
+
+
+def _pass(group: ET.Element, x: float, y: float) -> Drawing:
+    """A pass inside of the box that called it: its panel is its page."""
+    x, y = _moved(group, x, y)
+    panel, _, drawing = group
+    return _drawing(drawing, _rect(panel, x, y), x, y)
 
 
 def _moved(group: ET.Element, x: float, y: float) -> Point:

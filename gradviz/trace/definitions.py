@@ -41,7 +41,7 @@ class VersionOnly(msgspec.Struct, frozen=True):
     version: tuple[int, int]
 
 
-class NodeRow(msgspec.Struct, frozen=True, array_like=True):
+class NodeRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A node, written as an array.
 
     Attributes:
@@ -68,7 +68,7 @@ class NodeRow(msgspec.Struct, frozen=True, array_like=True):
     parameter: Integer = -1
 
 
-class InputRow(msgspec.Struct, frozen=True, array_like=True):
+class InputRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What inputs expect, written as an array; `dtype` and `device` are strings."""
 
     index: Index
@@ -77,7 +77,7 @@ class InputRow(msgspec.Struct, frozen=True, array_like=True):
     device: Index
 
 
-class QueueRow(msgspec.Struct, frozen=True, array_like=True):
+class QueueRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A ready queue, written as an array."""
 
     id: Integer

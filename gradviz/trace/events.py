@@ -40,7 +40,12 @@ def _snake_case(name: str) -> str:
 
 
 class Event(
-    msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=_snake_case
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    tag_field="kind",
+    tag=_snake_case,
+    gc=False,  # numbers and texts lead nowhere
 ):
     """What all events have.
 

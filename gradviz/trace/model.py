@@ -38,7 +38,7 @@ UNKNOWN_DEVICE: Final = -2
 _CHUNK: Final = 1 << 14
 
 
-class InputDefinition(msgspec.Struct, frozen=True):
+class InputDefinition(msgspec.Struct, frozen=True, gc=False):
     """What a node expects at one of its inputs, as text."""
 
     shape: tuple[int, ...]
@@ -125,7 +125,7 @@ class NodeDefinitions(Mapping[int, NodeDefinition], abc.ABC):
         """The edges of many nodes, one after the other; none of one that is lost."""
 
 
-class ThreadDefinition(msgspec.Struct, frozen=True):
+class ThreadDefinition(msgspec.Struct, frozen=True, gc=False):
     """A thread that reported something; `number` counts from 0 within the trace."""
 
     number: int
@@ -150,7 +150,7 @@ class ProcessDefinition(msgspec.Struct, frozen=True):
     threads: tuple[int, ...]
 
 
-class QueueDefinition(msgspec.Struct, frozen=True):
+class QueueDefinition(msgspec.Struct, frozen=True, gc=False):
     """A ready queue.
 
     Attributes:

@@ -27,6 +27,7 @@ from gradviz.render.page.tables import (
     SegmentTable,
     SleepTable,
     StayTable,
+    StreamWaitTable,
 )
 from gradviz.render.text import clean
 from gradviz.trace.losses import losses_in_words
@@ -117,6 +118,7 @@ class PageDocument(NamedTuple):
     stays: StayTable
     gradients: GradientTable
     sleeps: SleepTable
+    stream_waits: StreamWaitTable
     kernels: KernelTable
     memory: MemoryTable
     segments: SegmentTable
@@ -214,6 +216,7 @@ def build_page(
         stays=stays,
         gradients=extract.gradients(),
         sleeps=sleeps,
+        stream_waits=extract.stream_waits(),
         kernels=kernels,
         memory=memory,
         segments=segments,

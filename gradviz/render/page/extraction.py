@@ -10,8 +10,11 @@ from gradviz.analysis.executions import MAX_TEXT, definition, execution_columns
 from gradviz.analysis.graph import saved_bytes
 from gradviz.analysis.kernels import kernels
 from gradviz.analysis.memory import HeldMemory
+from gradviz.analysis.processor_waits import processor_waits
+from gradviz.analysis.shapes import Usual, medians_like
 from gradviz.analysis.spans import NEVER, Spans, ended_with_their_pass, in_order, spans
 from gradviz.render.page.columns import RowPlaces, TextTable
+from gradviz.render.page.drawings import MAX_DRAWN
 from gradviz.render.page.tables import (
     CostTable,
     EdgeTable,
@@ -24,6 +27,7 @@ from gradviz.render.page.tables import (
     SegmentTable,
     SleepTable,
     StayTable,
+    StreamWaitTable,
 )
 from gradviz.render.text import clean, shape
 from gradviz.trace.model import Trace
@@ -204,7 +208,22 @@ class Extract:
             runs.thread_time_ns,
             runs.status,
             self.places(errors),
+            processor_waits(self.trace, runs),
+            *self._usual(),
         )
+
+    def _usual(self) -> tuple[Column, Column, Column]:
+        """Of each run in how many passes its node completed, and the medians there."""
+        known = {
+            (task, node): usual
+            for task in self.tasks[:MAX_DRAWN].tolist()
+            for node, usual in medians_like(self.trace, task).items()
+        }
+        tasks, nodes = self.executions.task, self.executions.node
+        runs = zip(tasks.tolist(), nodes.tolist(), strict=True)
+        rows = [known.get(run, Usual(0, 0, -1)) for run in runs]
+        passes, took_ns, ran_ns = np.array(rows, np.int64).reshape(-1, 3).T
+        return passes, np.where(passes == 0, -1, took_ns), ran_ns
 
     def stays(self) -> StayTable:
         """What lay in which queue."""
@@ -271,6 +290,16 @@ class Extract:
             rows["queue"],
             self.since_ns(np.maximum(end - rows["waited_ns"], self.origin_ns)),
             self.since_ns(np.minimum(end, self.end_ns)),
+        )
+
+    def stream_waits(self) -> StreamWaitTable:
+        """Whose work which streams had to wait for."""
+        rows = self.of_tasks(self.trace.columns["stream_waited"])
+        rows = rows.at(rows["producer"] >= 0)
+        return StreamWaitTable(
+            self.task_places.of(rows["task"]),
+            self.node_places.of(rows["node"]),
+            self.node_places.of(rows["producer"]),
         )
 
     def kernels(self) -> KernelTable:

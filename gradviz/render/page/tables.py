@@ -55,6 +55,8 @@ class RunTable(NamedTuple):
     `begin` and `end` are moments, -1 where there is no such event. `end_ns` is
     `start_ns` where it is not known. `waited_ns` and `thread_time_ns` are -1 where they
     are not; `status` is a place in `PageHeader.statuses`, `error` a text.
+    `processor_wait_ns` is what nothing explains; of `num_alike` passes the medians are
+    `usual_ns` and `usual_thread_time_ns`, -1 where they are not known.
     """
 
     node: Column
@@ -68,6 +70,10 @@ class RunTable(NamedTuple):
     thread_time_ns: Column
     status: Column
     error: Column
+    processor_wait_ns: Column
+    num_alike: Column
+    usual_ns: Column
+    usual_thread_time_ns: Column
 
 
 class StayTable(NamedTuple):
@@ -116,6 +122,14 @@ class SleepTable(NamedTuple):
     queue: Column
     begin_ns: Column
     end_ns: Column
+
+
+class StreamWaitTable(NamedTuple):
+    """Whose work the stream of a node had to wait for; -1: that of the caller."""
+
+    task: Column
+    node: Column
+    producer: Column
 
 
 class KernelTable(NamedTuple):

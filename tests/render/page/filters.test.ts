@@ -9,7 +9,7 @@ const MORE = ["cpu", "sim:0", "a/mul.py:7"];
 
 /** Mul (3) on sim:0, its leaf (12) on cpu, and another Mul (7), which failed. */
 const page = {
-  header: { texts: [...TEXTS, ...MORE], statuses: ["completed", "failed"] },
+  header: { texts: [...TEXTS, ...MORE], statuses: ["completed", "failed"], passes: [{}] },
   nodes: {
     id: Int32Array.of(3, 12, 7),
     name: Int32Array.of(0, 1, 0),
@@ -17,9 +17,11 @@ const page = {
     parameter: Int32Array.of(-1, 3, -1),
     location: Int32Array.of(-1, 6, -1),
     device: Int32Array.of(5, 4, 4),
+    shape: Int32Array.of(-1, -1, -1),
+    sequence_nr: Int32Array.of(40, -1, 12),
     length: 3,
   },
-  runs: { node: Int32Array.of(0, 1, 2), status: Int32Array.of(0, 0, 1), length: 3 },
+  runs: { node: Int32Array.of(0, 1, 2), status: Int32Array.of(0, 0, 1), task: Int32Array.of(0, 0, 0), length: 3 },
   text: (place: number) => [...TEXTS, ...MORE][place] ?? "",
 } as unknown as Page;
 
@@ -40,9 +42,28 @@ test("a text means names, modules, parameters and lines that have it, whatever i
   assert.deepEqual(meant({ text: "mul.py" }), [0, 1, 0]);
 });
 
-test("a number means the node of this id, and no part of another one", () => {
-  assert.deepEqual(meant({ text: "3" }), [1, 0, 0]);
-  assert.deepEqual(meant({ text: "1" }), [0, 0, 0]);
+test("a number means the nodes that have it, and no part of another one", () => {
+  assert.deepEqual(meant({ text: "3" }), [1, 0, 0]); // its id
+  assert.deepEqual(meant({ text: "1" }), [0, 1, 0]); // it ran as number 1
+  assert.deepEqual(meant({ text: "40" }), [1, 0, 0]); // the order in which it was made
+  assert.deepEqual(meant({ text: "12" }), [0, 1, 1]); // an id, and such an order
+  assert.deepEqual(meant({ text: "4" }), [0, 0, 0]);
+});
+
+test("a word with a key is looked for nowhere else", () => {
+  assert.deepEqual(meant({ text: "id=12" }), [0, 1, 0]);
+  assert.deepEqual(meant({ text: "sequence=12" }), [0, 0, 1]);
+  assert.deepEqual(meant({ text: "number=0" }), [1, 0, 0]);
+  assert.deepEqual(meant({ text: "name=MulB" }), [1, 0, 1]);
+  assert.deepEqual(meant({ text: "module=encoder" }), [1, 0, 0]);
+  assert.deepEqual(meant({ text: "device=sim" }), [1, 0, 0]);
+  assert.deepEqual(meant({ text: "nothing=12" }), [0, 0, 0]);
+});
+
+test("of several words a node must have each", () => {
+  assert.deepEqual(meant({ text: "mul encoder" }), [1, 1, 0]);
+  assert.deepEqual(meant({ text: "name=mulb encoder" }), [1, 0, 0]);
+  assert.deepEqual(meant({ text: "module=net  name=accumulate" }), [0, 0, 0]);
 });
 
 test("several filters have to hold together", () => {
@@ -52,7 +73,7 @@ test("several filters have to hold together", () => {
   assert.deepEqual(meant({ device: "sim:0", status: "failed" }), [0, 0, 0]);
 });
 
-test("a search finds ids first, then parameters, then names", () => {
+test("a search finds numbers first, then parameters, then names", () => {
   assert.deepEqual(found(page, "weight", 5), [1]);
   assert.deepEqual(found(page, "mul", 5), [0, 2, 1]);
   assert.deepEqual(found(page, "7", 5), [2, 1]);

@@ -61,7 +61,16 @@ def many_passes():
     return recording.trace
 
 
+def capture():
+    with gv.record() as recording:
+        x = gv.ones(4, requires_grad=True)
+        y = x.exp()
+        gv.autograd.grad((y * y.sin()).sum(), [y])
+    return recording.trace
+
+
 PROGRAMS = {
+    "a capture": capture,
     "two devices": two_devices,
     "nested passes": nested_passes,
     "a failure": failure,

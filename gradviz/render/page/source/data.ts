@@ -18,6 +18,7 @@ const TABLES = {
   runs: [
     ...["node", "task", "thread", "begin", "end", "start_ns", "end_ns"] as const,
     ...["waited_ns", "thread_time_ns", "status", "error"] as const,
+    ...["processor_wait_ns", "num_alike", "usual_ns", "usual_thread_time_ns"] as const,
   ],
   stays: [
     ...["queue", "task", "node", "pushed", "popped", "pushed_by", "thread"] as const,
@@ -28,6 +29,7 @@ const TABLES = {
     ...["size_bytes", "at", "until"] as const,
   ],
   sleeps: ["thread", "queue", "begin_ns", "end_ns"],
+  stream_waits: ["task", "node", "producer"],
   kernels: ["stream", "name", "thread", "launched_ns", "begin_ns", "end_ns"],
   memory: ["purpose", "at_ns", "size_bytes"],
   segments: ["kind", "begin_ns", "end_ns", "thread", "task", "node"],

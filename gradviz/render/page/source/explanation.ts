@@ -1,7 +1,7 @@
 /* Why a node ran when it did, in sentences: those of `gradviz explain`, from the tables.
 
-Nothing here is guessed. What `explain` finds by looking at all of a trace, what a thread
-did meanwhile and what is usual for the node, only it tells. */
+Nothing here is guessed. What threads did in passes that are not on the page, only
+`explain` tells. */
 
 import { calledIn } from "./calls.ts";
 import { chained, type Chains, rowsOf } from "./chains.ts";
@@ -27,6 +27,7 @@ export interface Stories {
   readonly handed: Chains;
   readonly events: Chains;
   readonly costs: Chains;
+  readonly streamWaits: Chains;
   /** The stays of each queue, in the order in which they came. */
   readonly queues: ReadonlyMap<number, readonly number[]>;
 }
@@ -46,6 +47,7 @@ export function storiesOf(page: Page): Stories {
     handed: chained(gradients.producer, nodes.length),
     events: chained(events.node, nodes.length),
     costs: chained(costs.node, nodes.length),
+    streamWaits: chained(page.stream_waits.node, nodes.length),
     queues,
   };
 }
@@ -64,13 +66,17 @@ export function explained(
   if (stay >= 0 && stays.what[stay] === ROOT) found.push(["The pass began with it."]);
   if (given.length) found.push(arrivals(page, task, given));
   if (stay >= 0) {
-    found.push(queued(page, task, stay));
+    found.push(queued(page, task, stay, run));
     const ahead = overtaken(page, stories, stay);
     if (ahead.length) found.push(["Before it left: ", ...ahead, "."]);
   }
-  found.push(run < 0 ? absent(page, stories, task, node) : ran(page, task, run));
-  const calls = run < 0 ? [] : called(page, run);
-  if (calls.length) found.push(calls);
+  const waits = ofTask(rowsOf(stories.streamWaits, node), page.stream_waits.task, task);
+  if (waits.length) {
+    const producers = waits.slice(0, MOST).map((row) => page.stream_waits.producer[row]);
+    found.push(["Its stream had to wait for the work of ", ...listed(producers), "."]);
+  }
+  if (run < 0) found.push(absent(page, stories, task, node));
+  else found.push(...evaluation(page, task, run));
   const handed = ofTask(rowsOf(stories.handed, node), gradients.task, task).filter(
     (row) => gradients.remaining[row] === 0,
   );
@@ -106,8 +112,8 @@ function arrivals(page: Page, task: number, given: readonly number[]): Sentence 
   ];
 }
 
-function queued(page: Page, task: number, stay: number): Sentence {
-  const { stays, header, events } = page;
+function queued(page: Page, task: number, stay: number, run: number): Sentence {
+  const { stays, header, events, runs } = page;
   const name = header.queues.find(({ id }) => id === stays.queue[stay])?.name ?? "?";
   const where = `It was pushed to the queue of ${name} `;
   const pushed: Sentence =
@@ -120,7 +126,45 @@ function queued(page: Page, task: number, stay: number): Sentence {
       ? ""
       : `, pushed by ${threadName(page, stays.thread[stay])} and popped by ` +
         threadName(page, stays.popped_by[stay]);
-  return [...pushed, `and lay there for ${duration(lay)}${between}.`];
+  const thread = run < 0 ? -1 : runs.thread[run];
+  const [busy, slept] = [busyNs(page, thread, stay), sleptNs(page, thread, stay)];
+  const parts = [
+    ...(busy ? [`ran other nodes for ${duration(busy)}`] : []),
+    ...(slept ? [`woke up ${duration(slept)} later`] : []),
+  ];
+  const meanwhile = parts.length ? `; thread ${thread} ${parts.join(" and ")}` : "";
+  return [...pushed, `and lay there for ${duration(lay)}${between}${meanwhile}.`];
+}
+
+/** How long a thread ran other nodes, that were done by then, before it took a task. */
+function busyNs({ stays, events, runs }: Page, thread: number, stay: number): number {
+  const begin = events.at_ns[stays.pushed[stay]];
+  const end = events.at_ns[stays.popped[stay]];
+  let [reached, busy] = [begin, 0];
+  for (let run = 0; run < runs.length; run++) {
+    // One that is about to end, because it pushed the task there, is not meant.
+    const isPusher =
+      runs.node[run] === stays.pushed_by[stay] && runs.task[run] === stays.task[stay];
+    if (runs.thread[run] !== thread || isPusher) continue;
+    if (runs.end_ns[run] <= begin || runs.end_ns[run] > end) continue;
+    // What lies inside of another one counts once; runs are in order of start.
+    busy += Math.max(runs.end_ns[run] - Math.max(runs.start_ns[run], reached), 0);
+    reached = Math.max(reached, runs.end_ns[run]);
+  }
+  return busy;
+}
+
+/** How long after a push the thread woke that slept by then. */
+function sleptNs({ stays, events, sleeps }: Page, thread: number, stay: number): number {
+  const begin = events.at_ns[stays.pushed[stay]];
+  const end = events.at_ns[stays.popped[stay]];
+  let slept = 0;
+  for (let row = 0; row < sleeps.length; row++) {
+    const woken = sleeps.end_ns[row];
+    const isMeant = woken > begin && woken <= end && sleeps.begin_ns[row] <= begin;
+    if (isMeant && sleeps.thread[row] === thread) slept = Math.max(slept, woken - begin);
+  }
+  return slept;
 }
 
 /** What left its queue while it lay there, those of one reason together. */
@@ -154,14 +198,38 @@ function reason({ stays, header }: Page, one: number, other: number): string {
   return mine > its ? "made later by the forward" : "equal to it, and on top of the heap";
 }
 
+/** How a node ran, and how it usually does. */
+function evaluation(page: Page, task: number, run: number): Sentence[] {
+  const { runs } = page;
+  const found = [ran(page, task, run)];
+  if (runs.processor_wait_ns[run] > 0)
+    found.push([
+      `For ${duration(runs.processor_wait_ns[run])} of that its thread was not running, ` +
+        `and nothing recorded says why: another thread had the processor or the ` +
+        `interpreter's lock, or it slept.`,
+    ]);
+  const calls = called(page, run);
+  if (calls.length) found.push(calls);
+  if (runs.num_alike[run] > 1 && runs.usual_ns[run] >= 0)
+    found.push([
+      `The median of ${count(runs.num_alike[run], "pass")} of this shape is ` +
+        `${duration(runs.usual_ns[run])}` +
+        `${onProcessor(runs.usual_ns[run], runs.usual_thread_time_ns[run])}.`,
+    ]);
+  return found;
+}
+
+/** For how long of it a thread was running, where that was measured. */
+function onProcessor(took: number, own: number): string {
+  return own < 0 || took < SHORT_NS ? "" : `, ${duration(own)} of it on a processor`;
+}
+
 function ran(page: Page, task: number, run: number): Sentence {
   const { runs, header } = page;
   const thread = threadName(page, runs.thread[run]);
   const took_ns = runs.end_ns[run] - runs.start_ns[run];
   const took = duration(took_ns);
-  const own = runs.thread_time_ns[run];
-  const processor =
-    own < 0 || took_ns < SHORT_NS ? "" : `, ${duration(own)} of it on a processor`;
+  const processor = onProcessor(took_ns, runs.thread_time_ns[run]);
   switch (header.statuses[runs.status[run]]) {
     case "captured":
       return [`Its gradient was captured on ${thread}; it did not have to run.`];

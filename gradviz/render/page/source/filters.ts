@@ -1,10 +1,31 @@
-/* Which nodes are meant by what a reader has written or chosen. */
+/* Which nodes are meant by what a reader has written or chosen.
+
+Words are looked for one by one, and a node must have all of them. A word is a part of
+a text of the node, or one of its numbers; `module=encoder` looks in the module only. */
 
 import type { Page } from "./data.ts";
+import { numberingOf } from "./numbering.ts";
 import type { Filters } from "./store.ts";
 
-/** Texts of a node that are searched. */
-const SEARCHED = ["name", "module", "parameter", "location"] as const;
+/** Texts of a node that are searched, and what a reader may call them. */
+const TEXTS = {
+  name: "name",
+  module: "module",
+  parameter: "parameter",
+  line: "location",
+  shape: "shape",
+  device: "device",
+} as const;
+type Text = keyof typeof TEXTS;
+
+/** Its number in pictures, in the trace, and in the order in which it was made. */
+const NUMBERS = ["number", "id", "sequence"] as const;
+
+/** What may stand before a `=`. */
+export const KEYS: readonly string[] = [...Object.keys(TEXTS), ...NUMBERS];
+
+/** Without a key these texts are searched: shapes and devices are the same in many. */
+const SEARCHED: readonly Text[] = ["name", "module", "parameter", "line"];
 
 /** Of each node whether it is meant; null where all are. */
 export function meantBy(page: Page, filters: Filters): Uint8Array | null {
@@ -12,15 +33,9 @@ export function meantBy(page: Page, filters: Filters): Uint8Array | null {
   if (!text && !device && !status) return null;
   const { nodes, runs, header } = page;
   const meant = new Uint8Array(nodes.length).fill(1);
-  if (text) {
-    const words = text.toLowerCase();
-    const has = placesWith(page, (one) => one.toLowerCase().includes(words));
-    for (let node = 0; node < nodes.length; node++) {
-      const isMeant =
-        SEARCHED.some((of) => nodes[of][node] >= 0 && has[nodes[of][node]] === 1) ||
-        String(nodes.id[node]) === words;
-      if (!isMeant) meant[node] = 0;
-    }
+  for (const word of text.toLowerCase().split(/\s+/).filter(Boolean)) {
+    const has = wordOf(page, word);
+    for (let node = 0; node < nodes.length; node++) meant[node] &= Number(has(node));
   }
   if (device) {
     const has = placesWith(page, (one) => one === device);
@@ -45,21 +60,52 @@ export function found(page: Page, text: string, most: number): number[] {
   const meant = words ? meantBy(page, { text: words, device: "", status: "" }) : null;
   if (!meant) return [];
   const { nodes } = page;
+  const isNumber = numbersOf(page, words);
   const ranks: number[][] = [[], [], [], []];
   for (let node = 0; node < nodes.length; node++) {
     if (!meant[node]) continue;
     const name = page.text(nodes.name[node]).toLowerCase();
-    const rank =
-      String(nodes.id[node]) === words
-        ? 0
-        : page.text(nodes.parameter[node]).toLowerCase().endsWith(words)
-          ? 1
-          : name.startsWith(words)
-            ? 2
-            : 3;
+    const rank = isNumber.number(node) || isNumber.id(node)
+      ? 0
+      : page.text(nodes.parameter[node]).toLowerCase().endsWith(words)
+        ? 1
+        : name.startsWith(words)
+          ? 2
+          : 3;
     if (ranks[rank].length < most) ranks[rank].push(node);
   }
   return ranks.flat().slice(0, most);
+}
+
+/** Tells of a node whether a word is in it. */
+function wordOf(page: Page, word: string): (node: number) => boolean {
+  const { nodes } = page;
+  const [, key, value] = /^([a-z]+)=(.*)$/.exec(word) ?? [];
+  const isKnown = key !== undefined && KEYS.includes(key);
+  const wanted = isKnown ? value : word;
+  const has = placesWith(page, (one) => one.toLowerCase().includes(wanted));
+  const isNumber = numbersOf(page, wanted);
+  const tests = (isKnown ? [key] : [...SEARCHED, ...NUMBERS]).map((of) => {
+    if (of in isNumber) return isNumber[of as (typeof NUMBERS)[number]];
+    const column = nodes[TEXTS[of as Text]];
+    return (node: number) => column[node] >= 0 && has[column[node]] === 1;
+  });
+  return (node) => tests.some((test) => test(node));
+}
+
+/** Tell of a node whether one of its numbers is written so. */
+function numbersOf(page: Page, text: string) {
+  const wanted = /^\d+$/.test(text) ? Number(text) : NaN;
+  const { ofRun } = numberingOf(page);
+  const numbered = new Uint8Array(page.nodes.length);
+  for (let run = 0; run < page.runs.length; run++) {
+    if (ofRun[run] === wanted) numbered[page.runs.node[run]] = 1;
+  }
+  return {
+    number: (node: number) => numbered[node] === 1,
+    id: (node: number) => page.nodes.id[node] === wanted,
+    sequence: (node: number) => page.nodes.sequence_nr[node] === wanted,
+  };
 }
 
 /** Of each text whether it is as wanted: a text is looked at once, however often used. */

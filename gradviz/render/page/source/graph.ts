@@ -64,7 +64,13 @@ export function mountGraph(
   let toggles = [false, false];
   let meant = meantBy(page, store.get().filters);
   let { progress, outcome, captured, now, played } = ofPass();
-  let shown: { task: number; plan: Plan; colouring: Colouring; passages: Passages };
+  let shown: {
+    task: number;
+    open: State["open"];
+    plan: Plan;
+    colouring: Colouring;
+    passages: Passages;
+  };
   let marks: ReturnType<typeof marksOf>;
   compose();
 
@@ -88,7 +94,8 @@ export function mountGraph(
     const task = taskDrawn();
     const plan = composed(page, parts, task, new Set(openNow()));
     const colouring = colouringOf(page, plan, task, store.get().colourBy);
-    shown = { task, plan, colouring, passages: passagesOf(page, plan) };
+    const { open } = store.get();
+    shown = { task, open, plan, colouring, passages: passagesOf(page, plan) };
     mark();
     tell();
   }
@@ -307,7 +314,7 @@ export function mountGraph(
       if (changed.has("task")) ({ progress, outcome, captured, now, played } = ofPass());
       if (changed.has("filters")) meant = meantBy(page, state.filters);
       const isNew = changed.has("task") && shown.task !== taskDrawn();
-      if (isNew || changed.has("open") || changed.has("colourBy")) compose();
+      if (isNew || state.open !== shown.open || changed.has("colourBy")) compose();
       else mark();
       if (changed.has("task") || changed.has("critical") || changed.has("theme")) tell();
       if (isNew) begin();

@@ -87,6 +87,7 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
     tellLevels(plan);
     colourings.value = colourBy;
     critical.checked = store.get().critical;
+    critical.disabled = page.header.critical_task !== task;
     const root = parts.roots.get(task) ?? -1;
     const left = root < 0 ? 0 : page.parts.omitted[root];
     omitted.textContent = left ? `${count(left, "node")} left out` : "";
@@ -148,7 +149,7 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
     if (hasIdle(task, outcome))
       found.push(mark("idle", pass?.status === "completed" ? "not needed" : "did not run"));
     if (store.get().critical && page.header.critical_task === task)
-      found.push(mark("critical-box", "critical path"));
+      found.push(mark("critical", "critical path"));
     return found;
   }
 

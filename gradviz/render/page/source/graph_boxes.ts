@@ -45,7 +45,7 @@ export function drawBox(
   if (boxes.badge_width[box] > 0)
     fill(context, frame, isFar ? colours.line : colour, 1, boxes.badge_width[box] / wide);
   const isCritical = look.criticalBoxes.has(box);
-  context.strokeStyle = failed ? colours.alarm : isCritical ? colours.critical : isNever ? colours.line : colour;
+  context.strokeStyle = failed ? colours.alarm : isNever ? colours.line : colour;
   context.lineWidth = (failed ? 4 : isCritical ? 2.6 : isCaptured ? 2 : 1.1) * Math.max(1, 0.5 / scale);
   context.setLineDash(isNever ? [4, 3] : isCaptured ? [1.5, 3] : []);
   context.stroke();

@@ -30,7 +30,8 @@ const KEYS: readonly (readonly [
     "Nodes",
     [
       ["K and J", "the next in execution order, the one before"],
-      ["/", "search"],
+      ["/", "search: words, numbers, or module=encoder, sequence=12 and such"],
+      ["↓ ↑ Enter", "in the list of a search: choose, select"],
       ["Escape", "select nothing, then show the whole pass"],
     ],
   ],

@@ -2,7 +2,8 @@
 
 import type { Page } from "./data.ts";
 import { el } from "./elements.ts";
-import { found } from "./filters.ts";
+import { found, KEYS } from "./filters.ts";
+import { numberingOf } from "./numbering.ts";
 import { type Filters, INITIAL, type Store } from "./store.ts";
 import { count, shorten } from "./words.ts";
 
@@ -18,8 +19,8 @@ export function mountSearch(
   const input = el("input", {
     type: "search",
     placeholder: "Search nodes ( / )",
-    "aria-label": "Search nodes: name, module, parameter, line or id",
-    title: "Name, module, parameter, line or id",
+    "aria-label": "Search nodes: name, module, parameter, line or number",
+    title: `Name, module, parameter, line or number; or only one of them: ${KEYS.join("=, ")}=`,
     "aria-keyshortcuts": "/",
     role: "combobox",
     "aria-expanded": "false",
@@ -72,12 +73,13 @@ export function mountSearch(
     input.setAttribute("aria-expanded", String(isOpen));
     const rows = results.map((node, at) => {
       const where = page.text(nodes.parameter[node]) || page.text(nodes.module[node]);
+      const number = numberingOf(page).of(node, passOf(node));
       const row = el(
         "li",
         { role: "option", id: `found-${at}`, "aria-selected": String(at === active) },
         el("span", {}, shorten(page.text(nodes.name[node]), 60)),
         el("small", {}, shorten(where, 60)),
-        el("small", {}, String(nodes.id[node])),
+        el("small", {}, number < 0 ? "did not run" : `number ${number}`),
       );
       row.addEventListener("pointerdown", (event) => {
         event.preventDefault();
@@ -97,9 +99,16 @@ export function mountSearch(
       : "";
   }
 
-  function select(node: number): void {
+  /** The pass that is shown if the node ran in it, else the first in which it did. */
+  function passOf(node: number): number {
+    const { task } = store.get();
+    if (numberingOf(page).of(node, task) >= 0) return task;
     const run = page.runs.node.indexOf(node);
-    store.set({ node, task: run < 0 ? store.get().task : page.runs.task[run] });
+    return run < 0 ? task : page.runs.task[run];
+  }
+
+  function select(node: number): void {
+    store.set({ node, task: passOf(node) });
     show(false);
   }
 

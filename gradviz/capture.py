@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from gradviz import thread_handovers
 from gradviz.backends.stream import made_at
@@ -31,6 +31,9 @@ from gradviz.trace.schedule import Action, StepSchedule, schedule
 from gradviz.trace.scope import Scope, scope_of
 from gradviz.trace.sink import FileSink, MemorySink, cannot_write
 from gradviz.trace.writer import Counts
+
+if TYPE_CHECKING:
+    from gradviz.drawing import Picture, RecordedPass
 
 __all__ = [
     "Counts",
@@ -175,6 +178,28 @@ class Recording:
             else:
                 self._trace = self._load(self.path)
         return self._trace
+
+    @property
+    def passes(self) -> "tuple[RecordedPass, ...]":
+        """Its backward passes, in the order in which they began; see `trace`."""
+        drawing = importlib.import_module("gradviz.drawing")
+        passes: tuple[RecordedPass, ...] = drawing.recorded_passes(self.trace)
+        return passes
+
+    def graph(self, task: str | int = "last", *, collapse: bool = True) -> "Picture":
+        """The graph of one of its passes, as `gradviz.draw` draws it.
+
+        Args:
+            task: Which pass, as the option ``--task`` has it.
+            collapse: Draw parts of models as boxes where the graph is big.
+
+        Raises:
+            RuntimeError: The recording goes on.
+            UserError: There is no such pass, or several are.
+        """
+        drawing = importlib.import_module("gradviz.drawing")
+        picture: Picture = drawing.draw(self, task=task, collapse=collapse)
+        return picture
 
     def _load(self, path: Path) -> Trace:
         trace = load_trace(path)

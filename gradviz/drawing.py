@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradviz.analysis.graph import Graph, build_graph
-from gradviz.analysis.passes import select_task
+from gradviz.analysis.passes import Pass, passes, select_task
 from gradviz.analysis.simplification import split_shared_leaves
 from gradviz.errors import UserError
 from gradviz.ops.recording.variable import Variable
@@ -74,6 +74,33 @@ class Picture:
     def __repr__(self) -> str:
         num = f"{self.graph.num_nodes:,} node{'s' * (self.graph.num_nodes != 1)}"
         return f"<Picture of {num}: .save('graph.svg') writes it to a file>"
+
+
+class RecordedPass:
+    """A backward pass of a recording, which notebooks show as its graph.
+
+    Attributes:
+        about: Which it is, when it ran, and how it ended.
+    """
+
+    def __init__(self, trace: Trace, about: Pass) -> None:
+        self.about = about
+        self._trace = trace
+
+    def graph(self, *, collapse: bool = True) -> Picture:
+        """Its graph, as `draw` draws it."""
+        return draw(self._trace, task=self.about.task, collapse=collapse)
+
+    def _repr_svg_(self) -> str:
+        return self.graph()._repr_svg_()
+
+    def __repr__(self) -> str:
+        return f"<Backward pass {self.about.task}: {self.about.status}>"
+
+
+def recorded_passes(trace: Trace) -> tuple[RecordedPass, ...]:
+    """The backward passes of a trace, in the order in which they began."""
+    return tuple(RecordedPass(trace, one) for one in passes(trace))
 
 
 def draw(

@@ -9,6 +9,7 @@ import pytest
 import gradviz as gv
 from gradviz import nn
 from gradviz.errors import UserError
+from tests.analysis.reentrant import Inner
 
 
 @pytest.fixture
@@ -113,13 +114,38 @@ def test_a_recording_is_shown_as_timeline_and_each_pass_as_graph(loss) -> None:
     assert gv.draw(recording.trace, task=first).graph == picture.graph
 
 
+def test_a_recording_has_the_graph_of_each_of_its_passes(loss) -> None:
+    with gv.record() as recording:
+        loss.backward(retain_graph=True)
+        (loss * 3).backward()
+
+    first, second = recording.passes
+
+    assert [one.about.task for one in (first, second)] == [*recording.trace.tasks]
+    assert repr(first) == f"<Backward pass {first.about.task}: completed>"
+    assert f"Backward pass {first.about.task}" in texts(first._repr_svg_())
+    assert recording.graph().graph == second.graph().graph
+    assert recording.graph(first.about.task).graph == first.graph().graph
+    assert isinstance(recording.graph().digraph, graphviz.Digraph)
+
+
+def test_the_graph_of_a_recorded_pass_holds_the_passes_that_it_called() -> None:
+    with gv.record() as recording:
+        Inner.apply(gv.ones(1, requires_grad=True)).sum().backward()
+
+    for collapse in (True, False):
+        nodes = recording.graph(collapse=collapse).graph.nodes
+        assert [len(node.nested) for node in nodes] == [0, 1, 0]
+
+
 def test_a_recording_without_a_pass_is_shown_as_text() -> None:
     with gv.record() as recording:
         pass
 
     assert recording._repr_svg_() is None
+    assert recording.passes == ()
     with pytest.raises(UserError, match="no backward pass"):
-        gv.draw(recording)
+        recording.graph()
 
 
 def test_one_graph_shows_one_pass(loss) -> None:
@@ -163,6 +189,8 @@ def test_a_notebook_shows_graph_recording_and_pass(tmp_path) -> None:
         "gv.draw(loss, params={'weights': x}, show_saved=True)",
         "with gv.record() as recording:\n    loss.sum().backward()\nrecording",
         "gv.draw(recording)",
+        "recording.graph()",
+        "recording.passes[0]",
     ]
     notebook = nbformat.v4.new_notebook(
         cells=list(map(nbformat.v4.new_code_cell, cells))
@@ -179,10 +207,11 @@ def test_a_notebook_shows_graph_recording_and_pass(tmp_path) -> None:
             patch.setenv(name, value)
         nbclient.NotebookClient(notebook, kernel_name="this", timeout=120).execute()
 
-    graph, timeline, one_pass = (
+    graph, timeline, *one_pass = (
         texts(cell.outputs[0].data["image/svg+xml"]) for cell in notebook.cells[1:]
     )
     assert {"Backward graph", "weights (3,) · 1", "saved tensor"} <= {*graph}
     assert any("3 nodes · 1 thread" in one for one in timeline)
-    assert any(one.startswith("Backward pass ") for one in one_pass)
+    assert len(one_pass) == 3
+    assert all("Backward pass " in "".join(one) for one in one_pass)
     assert all("text/plain" in cell.outputs[0].data for cell in notebook.cells[1:])

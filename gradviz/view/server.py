@@ -92,6 +92,7 @@ class ViewServer:
         self._limits = limits
         self._is_last = is_last
         self._open: set[asyncio.StreamWriter] = set()
+        self._silent: dict[asyncio.StreamWriter, None] = {}  # the oldest first
 
     async def serve(self) -> None:
         """Answer whoever asks."""
@@ -126,10 +127,18 @@ class ViewServer:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         has_body = True
+        # Who has not asked yet makes room for who comes: a browser asks at once.
+        if len(self._open) > self._limits.connections and self._silent:
+            oldest = next(iter(self._silent))
+            del self._silent[oldest]
+            self._open.discard(oldest)
+            oldest.transport.abort()
         if len(self._open) > self._limits.connections:
             response = refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections")
         else:
-            response, has_body = await self._respond(reader)
+            self._silent[writer] = None
+            response, has_body = await self._respond(reader, writer)
+        is_heard = has_body and not reader.at_eof()  # else the browser has gone
         writer.transport.set_write_buffer_limits(0)  # `drain` waits for all of it
         writer.write(format_response(response, has_body=has_body))
         await asyncio.wait_for(writer.drain(), self._limits.body_s)
@@ -137,10 +146,12 @@ class ViewServer:
         # Closed with bytes unread, a connection is reset, and the answer lost with it.
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(_finish(reader), min(_TAIL_S, self._limits.head_s))
-        if self._is_last(response):
+        if is_heard and self._is_last(response):
             self._done.set()
 
-    async def _respond(self, reader: asyncio.StreamReader) -> tuple[ViewResponse, bool]:
+    async def _respond(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> tuple[ViewResponse, bool]:
         """A response to what comes, and whether its body is wanted."""
         try:
             head = await asyncio.wait_for(
@@ -156,6 +167,8 @@ class ViewServer:
             ), True
         except BadRequestError as error:
             return refusal(HTTPStatus.BAD_REQUEST, str(error)), True
+        finally:
+            self._silent.pop(writer, None)
         refused = self._admission.answer(request)
         if refused is not None:
             return refused, request.method != "HEAD"

@@ -1,5 +1,6 @@
 """The server, through sockets, as a browser or somebody who wants to do harm."""
 
+import contextlib
 import socket
 import threading
 from http import HTTPStatus
@@ -126,14 +127,39 @@ def test_whoever_says_nothing_keeps_nobody_waiting(serve):
         assert status(served.ask("/")) == 200
 
 
-def test_there_are_only_so_many_connections(serve):
+def head_of(served, target="/"):
+    lines = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n"
+    return f"{lines}Cookie: {served.cookie}\r\n\r\n".encode()
+
+
+def test_who_has_not_asked_yet_makes_room_for_who_does(serve):
     served = serve(limits=ServerLimits(connections=2))
-    silent = [served.connect() for _ in range(2)]
-    try:
+
+    with served.connect() as first, served.connect() as second:
+        for one in (first, second):
+            one.sendall(b"GET ")
+        assert status(served.ask("/")) == 200
+        with contextlib.suppress(ConnectionResetError):
+            assert first.recv(1) == b""
+        second.sendall(head_of(served)[len("GET ") :])
+        assert status(everything(second)) == 200
+
+
+def test_only_so_many_may_wait_for_answers(serve):
+    asked, may_go = threading.Semaphore(0), threading.Event()
+
+    def answer(_):
+        asked.release()
+        may_go.wait(PATIENCE_S)
+        return ViewResponse(HTTPStatus.OK)
+
+    served = serve(answer, ServerLimits(connections=1))
+    with served.connect() as connection:
+        connection.sendall(head_of(served))
+        assert asked.acquire(timeout=PATIENCE_S)
         assert status(served.ask("/")) == 503
-    finally:
-        for one in silent:
-            one.close()
+        may_go.set()
+        assert status(everything(connection)) == 200
 
 
 def test_a_connection_that_closes_makes_room(serve):
@@ -204,5 +230,24 @@ def test_it_ends_by_itself_after_the_last_response(serve):
 
     assert status(served.ask("/first")) == 200
     assert status(served.ask("/last")) == 200
+    served.thread.join(PATIENCE_S)
+    assert not served.thread.is_alive()
+
+
+def test_a_response_that_nobody_got_is_not_the_last(serve):
+    asked, may_go = threading.Semaphore(0), threading.Event()
+
+    def answer(_):
+        asked.release()
+        may_go.wait(PATIENCE_S)
+        return ViewResponse(HTTPStatus.OK, b"/last")
+
+    served = serve(answer, is_last=lambda response: response.body == b"/last")
+    with served.connect() as connection:
+        connection.sendall(head_of(served))
+        assert asked.acquire(timeout=PATIENCE_S)
+    may_go.set()
+    assert status(served.ask("/", method="HEAD")) == 200
+    assert status(served.ask("/")) == 200
     served.thread.join(PATIENCE_S)
     assert not served.thread.is_alive()

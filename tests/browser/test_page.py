@@ -263,6 +263,46 @@ def test_a_replay_plays_to_the_end(page):
     )
 
 
+def test_a_replay_moves_a_line_over_pictures_that_stay(page):
+    """They are not drawn anew for each event."""
+    page.press(Keys.HOME)
+    before = pictures(page)
+    place = "return document.querySelector('#timeline .cursor').style.transform"
+    begin = page.run(place)
+
+    page.press(Keys.END)
+    after = pictures(page)
+    assert page.run(place) != begin
+    for name in ("timeline", "queues", "memory"):
+        assert after[name] == before[name]
+
+
+# --- fingers ----------------------------------------------------------------------
+
+
+def span(page) -> tuple[float, float]:
+    """Which times the address says."""
+    said = state(page)
+    return float(said["from_ns"]), float(said["until_ns"])
+
+
+def test_two_fingers_look_closer_and_one_moves_what_is_seen(page):
+    page.touch(
+        "#timeline canvas",
+        [(300, 80), (500, 80)],
+        [(250, 80), (550, 80)],
+        [(200, 80), (600, 80)],
+    )
+    page.wait_for('location.hash.includes("from_ns")')
+    begin, end = span(page)
+
+    page.touch("#timeline canvas", [(500, 80)], [(450, 80)], [(400, 80)])
+    page.wait_for(f"!location.hash.includes('from_ns={begin:.0f}&')")
+    moved, until = span(page)
+    assert moved > begin
+    assert until - moved == pytest.approx(end - begin, rel=1e-6)
+
+
 # --- hands off the mouse -----------------------------------------------------------
 
 
@@ -295,6 +335,21 @@ def test_keys_look_closer_and_farther(page, key, other):
     assert before["timeline"] != closer["timeline"]
     assert before["queues"] != closer["queues"]
     page.wait_for('!location.hash.includes("from_ns")')
+
+
+def test_room_that_was_given_to_a_panel_is_there_on_the_next_page(window, pages):
+    tall = "return document.querySelector('[data-panel=timeline]').offsetHeight"
+    open_page(window, pages["recorded"])
+    before = window.run(tall)
+
+    window.run("document.querySelector('.times .splitter').focus()")
+    window.press(Keys.ARROW_UP, Keys.ARROW_UP, Keys.ARROW_UP)
+    given = window.run(tall)
+    assert given < before - 50
+    open_page(window, pages["recorded"])
+    kept = window.run(tall)
+    window.run("localStorage.clear()")
+    assert kept == pytest.approx(given, abs=1)
 
 
 def test_light_becomes_dark(page):

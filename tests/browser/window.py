@@ -124,6 +124,28 @@ class Window:
             actions.send_keys(key)
         actions.perform()
 
+    def touch(self, selector: str, *moments: list[tuple[float, float]]) -> None:
+        """Put fingers on an element, move them from moment to moment, and lift them.
+
+        Args:
+            selector: The element.
+            moments: Of each moment where the fingers are, from its left upper corner.
+        """
+        box = self.run(
+            "const { x, y } = document.querySelector(arguments[0])"
+            ".getBoundingClientRect(); return [x, y]",
+            selector,
+        )
+        kinds = ["touchStart", *["touchMove"] * (len(moments) - 1), "touchEnd"]
+        for kind, fingers in zip(kinds, [*moments, []], strict=True):
+            points = [
+                {"x": box[0] + x, "y": box[1] + y, "id": number}
+                for number, (x, y) in enumerate(fingers)
+            ]
+            self.driver.execute_cdp_cmd(
+                "Input.dispatchTouchEvent", {"type": kind, "touchPoints": points}
+            )
+
     def elements(self) -> list[list[Any]]:
         """Of each element the tag and the names of its attributes."""
         return self.run(_ELEMENTS)

@@ -1,4 +1,4 @@
-/* The axis of time, its lines, and the line of the moment that is looked at. */
+/* The axis of time and its lines, and what all pictures write and hatch with. */
 
 import type { Colours } from "./colours.ts";
 import { moment, ticks } from "./ticks.ts";
@@ -33,26 +33,6 @@ export function drawAxis(
     context.fillStyle = colours.faintInk;
     context.fillText(text, x, AXIS_HEIGHT / 2 - 1);
   }
-}
-
-/** The line of the moment, with a handle on the axis. */
-export function drawMoment(
-  context: Context,
-  view: Viewport,
-  left: number,
-  height: number,
-  time: number,
-  colours: Colours,
-): void {
-  const x = left + Math.round(pixelOf(view, time));
-  if (x < left || x > left + view.width) return;
-  context.fillStyle = colours.accent;
-  context.fillRect(x - 0.5, AXIS_HEIGHT - 6, 1.5, height - AXIS_HEIGHT + 6);
-  context.beginPath();
-  context.moveTo(x - 5, AXIS_HEIGHT - 11);
-  context.lineTo(x + 5, AXIS_HEIGHT - 11);
-  context.lineTo(x, AXIS_HEIGHT - 4);
-  context.fill();
 }
 
 const widths = new Map<string, number>();

@@ -12,6 +12,7 @@ import { mountMemory } from "./memory_panel.ts";
 import { mountNow } from "./now_panel.ts";
 import { mountQueues } from "./queues_panel.ts";
 import { mountReplay } from "./replay.ts";
+import { giveRoom, keepRoom, keptRoom, roomIn } from "./room.ts";
 import { mountSearch } from "./search.ts";
 import { layOut } from "./shell.ts";
 import {
@@ -45,11 +46,12 @@ function show(page: Page, before?: Shown): Shown {
   const ended = new AbortController();
   const { signal } = ended;
   followTheme(store, signal);
-  const sizes = sizesIn(root);
+  const room = before && roomIn(root);
   before?.end();
   root.replaceChildren();
   const places = layOut(root, page, store);
-  giveSizes(root, sizes);
+  giveRoom(root, room ?? keptRoom(root));
+  keepRoom(root, signal);
   mountSearch(places.search, page, store, signal);
   mountTimeline(places.timeline, page, store);
   mountQueues(places.queues, page, store);
@@ -91,23 +93,6 @@ function show(page: Page, before?: Shown): Shown {
     ended.abort();
   }
   return { page, store, camera, end };
-}
-
-/** How much room the reader has given each part, and how far each is scrolled. */
-function sizesIn(root: HTMLElement): [string, number][] {
-  return parts(root).map((one) => [one.style.flexGrow, one.scrollTop]);
-}
-
-function giveSizes(root: HTMLElement, sizes: [string, number][]): void {
-  parts(root).forEach((one, at) => {
-    if (!sizes[at]) return;
-    one.style.flexGrow = sizes[at][0];
-    requestAnimationFrame(() => (one.scrollTop = sizes[at][1]));
-  });
-}
-
-function parts(root: HTMLElement): HTMLElement[] {
-  return [...root.querySelectorAll<HTMLElement>(".panel, .column, .details, .inside")];
 }
 
 /** What an address says, without places that this page does not have. */

@@ -1,7 +1,8 @@
 /* Bytes that were held, over time, stacked by what they were held for. */
 
-import { AXIS_HEIGHT, BOLD, type Context, drawAxis, drawMoment, FONT } from "./axis.ts";
+import { AXIS_HEIGHT, BOLD, type Context, drawAxis, FONT } from "./axis.ts";
 import { type Colours, colours } from "./colours.ts";
+import { mountCursor } from "./cursor.ts";
 import type { Page } from "./data.ts";
 import { canvas, el } from "./elements.ts";
 import { eventAt } from "./events.ts";
@@ -82,11 +83,11 @@ export function mountMemory(element: HTMLElement, page: Page, store: Store): voi
     const look = colours();
     drawAxis(context, view(), gutterOf(wide), high, look);
     if (top >= 0) drawStack(context, stack, view(), gutterOf(wide), high, look, top);
-    const at = page.events.at_ns[store.get().moment];
-    if (at !== undefined) drawMoment(context, view(), gutterOf(wide), high, at, look);
   });
   const box = picture.element;
-  element.append(legendOf(stack), el("div", { class: "picture" }, box));
+  const framed = el("div", { class: "picture" }, box);
+  element.append(legendOf(stack), framed);
+  mountCursor(framed, page, store);
   listen(box, {
     zoom: (factor, x) =>
       show(store, zoomed(view(), factor, Math.max(x - gutterOf(wide), 0))),
@@ -107,7 +108,7 @@ export function mountMemory(element: HTMLElement, page: Page, store: Store): voi
     leave: hideTooltip,
     scrolls: () => false,
   });
-  store.subscribe(picture.again, "moment", "from_ns", "until_ns");
+  store.subscribe(picture.again, "from_ns", "until_ns");
 }
 
 function legendOf(stack: Stack): HTMLElement {

@@ -1,15 +1,8 @@
 /* How many tasks lay in each ready queue, over time. */
 
-import {
-  AXIS_HEIGHT,
-  BOLD,
-  type Context,
-  drawAxis,
-  drawMoment,
-  fitted,
-  FONT,
-} from "./axis.ts";
+import { AXIS_HEIGHT, BOLD, type Context, drawAxis, fitted, FONT } from "./axis.ts";
 import { type Colours, colours } from "./colours.ts";
+import { mountCursor } from "./cursor.ts";
 import type { Page } from "./data.ts";
 import { canvas, el } from "./elements.ts";
 import { eventAt } from "./events.ts";
@@ -66,13 +59,12 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
           drawChart(context, chart, top, chartHeight(), view(), gutterOf(wide), look);
       });
       context.restore();
-      const time = page.events.at_ns[store.get().moment];
-      if (time !== undefined)
-        drawMoment(context, view(), gutterOf(wide), high, time, look);
     },
   );
   const box = picture.element;
-  element.append(el("div", { class: "picture" }, box));
+  const framed = el("div", { class: "picture" }, box);
+  element.append(framed);
+  mountCursor(framed, page, store);
 
   function most(): number {
     return Math.max(AXIS_HEIGHT + charts.length * (chartHeight() + GAP) - high - 1, 0);
@@ -107,7 +99,7 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
     scroll(event.key === "ArrowUp" ? -chartHeight() : chartHeight());
     event.preventDefault();
   });
-  store.subscribe(picture.again, "moment", "from_ns", "until_ns");
+  store.subscribe(picture.again, "from_ns", "until_ns");
 }
 
 function drawChart(

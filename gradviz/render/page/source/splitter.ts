@@ -1,6 +1,7 @@
 /* The bars between panels, with which the reader gives one more room and another less. */
 
 import { el } from "./elements.ts";
+import { RESIZED } from "./room.ts";
 
 /** No panel becomes smaller than this, in pixels. */
 const LEAST = 60;
@@ -38,6 +39,10 @@ export function splitter(label: string): HTMLElement {
     other.style.flexGrow = String((1 - size / both) * grown);
     bar.setAttribute("aria-valuenow", String(Math.round((size / both) * 100)));
     turn();
+    tell();
+  }
+  function tell(): void {
+    bar.dispatchEvent(new Event(RESIZED, { bubbles: true }));
   }
   let from: number | undefined;
   bar.addEventListener("pointerdown", (event) => {
@@ -57,6 +62,7 @@ export function splitter(label: string): HTMLElement {
     for (const one of [bar.previousElementSibling, bar.nextElementSibling]) {
       if (one instanceof HTMLElement) one.style.removeProperty("flex-grow");
     }
+    tell();
   });
   bar.addEventListener("keydown", (event) => {
     const step = {

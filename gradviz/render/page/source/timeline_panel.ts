@@ -3,10 +3,11 @@
 import { numberingOf } from "./numbering.ts";
 import { LEAF_COLOUR, REST_COLOUR } from "./operations.ts";
 import { type Arrow, drawArrows } from "./arrows.ts";
-import { AXIS_HEIGHT, type Context, drawMoment } from "./axis.ts";
+import { AXIS_HEIGHT, type Context } from "./axis.ts";
 import { arranged, type Arranged } from "./bars.ts";
 import { chained, type Chains, rowsOf } from "./chains.ts";
 import { colours } from "./colours.ts";
+import { mountCursor } from "./cursor.ts";
 import type { Page } from "./data.ts";
 import { canvas, el } from "./elements.ts";
 import { eventAt } from "./events.ts";
@@ -73,7 +74,9 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
   );
   const box = picture.element;
   box.setAttribute("role", "application");
-  element.append(legendOf(all), el("div", { class: "picture" }, box));
+  const framed = el("div", { class: "picture" }, box);
+  element.append(legendOf(all), framed);
+  mountCursor(framed, page, store);
 
   function most(): number {
     return Math.max(place.height + AXIS_HEIGHT - high, 0);
@@ -137,7 +140,6 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
     "node",
     "task",
     "hover",
-    "moment",
     "from_ns",
     "until_ns",
     "filters",
@@ -152,7 +154,7 @@ function draw(
   store: Store,
   arrows: readonly Arrow[],
 ): void {
-  const { node, task, hover, moment } = store.get();
+  const { node, task, hover } = store.get();
   const { place, view, height, scrolled } = drawn;
   drawTimeline(context, drawn);
   context.save();
@@ -172,9 +174,6 @@ function draw(
     context.strokeRect(x - 1, y - 1, Math.max(length + 1, 3), place.barHeight + 2);
   }
   context.restore();
-  const at = all.page.events.at_ns[moment];
-  if (at !== undefined)
-    drawMoment(context, view, place.gutter, height, at, drawn.colours);
 }
 
 /** The run of a node in a pass, the first of any pass if that one has none; -1 for none. */

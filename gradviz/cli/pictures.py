@@ -1,4 +1,4 @@
-"""What the commands that draw curves over time have in common."""
+"""What the commands that draw what happens over time have in common."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ import click
 
 from gradviz.analysis.passes import select_task
 from gradviz.analysis.queues import NoSuchMomentError
-from gradviz.cli.notes import note
+from gradviz.cli.notes import note, note_next
 from gradviz.cli.progress import working
 from gradviz.cli.viewer import check_viewable, show_file
 from gradviz.cli.writing import check_output, format_of, write_output
@@ -21,6 +21,11 @@ Panel = TypeVar("Panel")
 
 #: So many passes are drawn one below the other.
 MAX_PANELS: Final = 40
+
+#: ``--to`` is another name of ``--until`` here; of `export` it means another thing.
+SETTINGS: Final = {
+    "token_normalize_func": lambda name: "until" if name == "to" else name
+}
 
 width_option = click.option(
     "--width",
@@ -89,14 +94,32 @@ def panels_of(
 
 
 def write_picture(
-    output: Path, draw: Callable[[], bytes], *, quiet: bool, is_opened: bool, what: str
+    output: Path,
+    draw: Callable[[], bytes],
+    *,
+    quiet: bool,
+    is_opened: bool,
+    what: str,
+    then: str,
+    trace_path: Path,
 ) -> None:
-    """Draw, write it in the format that its suffix names, and say so."""
+    """Draw, write it in the format that its suffix names, and say so.
+
+    Args:
+        output: The file.
+        draw: Makes an SVG.
+        quiet: Whether to say nothing.
+        is_opened: Whether to show the picture.
+        what: What is drawn, in words.
+        then: The command that is of use next.
+        trace_path: The trace, for that command.
+    """
     with working(f"drawing {what}"):
         data = converted(draw(), format_of(output, PICTURE_FORMATS))
     write_output(output, data)
     if not quiet:
         note(f"drew {output}: {what}")
+        note_next(then, trace_path)
     if is_opened:
         show_file(output)
 

@@ -16,6 +16,7 @@ from gradviz.cli.options import (
     trace_argument,
 )
 from gradviz.cli.pictures import (
+    SETTINGS,
     check_picture,
     panels_of,
     program_of,
@@ -28,7 +29,7 @@ from gradviz.render.memory_svg import render_memory
 from gradviz.render.text import count
 
 
-@click.command("memory")
+@click.command("memory", context_settings=SETTINGS)
 @trace_argument
 @output_option("gradviz-memory-<trace>.svg")
 @force_option
@@ -77,4 +78,6 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
         quiet=quiet,
         is_opened=is_opened,
         what=f"the memory of {count(len(memories), 'pass')}",
+        then="show memory",
+        trace_path=trace_path,
     )

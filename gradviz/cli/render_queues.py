@@ -16,6 +16,7 @@ from gradviz.cli.options import (
     trace_argument,
 )
 from gradviz.cli.pictures import (
+    SETTINGS,
     check_picture,
     panels_of,
     program_of,
@@ -30,7 +31,7 @@ from gradviz.render.text import count
 NEEDED: Final = ("task_pushed", "task_popped", "queue_waited")
 
 
-@click.command("queues")
+@click.command("queues", context_settings=SETTINGS)
 @trace_argument
 @output_option("gradviz-queues-<trace>.svg")
 @force_option
@@ -75,4 +76,6 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
         quiet=quiet,
         is_opened=is_opened,
         what=f"the queues of {count(len(found), 'pass')}",
+        then="show queues",
+        trace_path=trace_path,
     )

@@ -335,7 +335,7 @@ def test_several_passes_are_drawn_one_below_the_other(picture, trace_path, call)
 
 @pytest.mark.parametrize("picture", ["queues", "memory"])
 def test_a_part_of_the_time_is_drawn_as_wide_as_it_is_wanted(picture, trace_path, call):
-    options = ("--from", "1us", "--until", "5us", "--width", "500")
+    options = ("--from", "1us", "--to", "5us", "--width", "500")
 
     result = call("render", picture, trace_path, *options, "-o", "-")
 

@@ -63,6 +63,7 @@ class Root(LazyGroup):
             args: What follows the name of the program.
             obj: The trace that is meant where none is named.
         """
+        _open_closed_streams()
         try:
             code = super().main(args, "gradviz", standalone_mode=False, obj=obj)
             sys.stdout.flush()  # an error is told here, not as the interpreter ends
@@ -100,6 +101,17 @@ class Root(LazyGroup):
             if isinstance(error, UserError):
                 raise
             raise UserError(_sentence(error)) from error
+
+
+def _open_closed_streams() -> None:
+    """Let what goes to a stream that was closed before we began go to nobody.
+
+    Python has None in its place, and the first file that is opened gets its number.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nobody = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
+            setattr(sys, name, nobody)
 
 
 def _give_up_stdout() -> None:

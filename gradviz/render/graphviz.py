@@ -7,6 +7,7 @@ the same program to all who call it here.
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from typing import Final, Literal, TypeAlias
@@ -52,14 +53,7 @@ def run(source: str, engine: DotEngine, format: str, timeout_s: float) -> bytes:
         UserError: It failed; the text says with what.
     """
     try:
-        done = subprocess.run(
-            _command(engine, format),
-            input=source.encode(),
-            capture_output=True,
-            timeout=timeout_s,
-            env=os.environ | _NO_FILES,
-            check=False,
-        )
+        done = _run_within(timeout_s, _command(engine, format), source.encode())
     except subprocess.TimeoutExpired as error:
         raise RenderTimeoutError(
             f"Graphviz took longer than {timeout_s:g} s and was stopped; "
@@ -74,6 +68,26 @@ def run(source: str, engine: DotEngine, format: str, timeout_s: float) -> bytes:
             f"{': ' + said[-1] if said else ''}; an svg with --engine own needs none"
         )
     return done.stdout
+
+
+def _run_within(
+    timeout_s: float, command: list[str], source: bytes
+) -> subprocess.CompletedProcess[bytes]:
+    """As `subprocess.run`, but what ``dot``, as a script, began is stopped too."""
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | _NO_FILES,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(source, timeout_s)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 def _command(engine: DotEngine, format: str) -> list[str]:  # noqa: A002 - as above

@@ -95,6 +95,20 @@ def test_python_m_gradviz_is_the_command_line() -> None:
     assert done.stdout.startswith("gradviz ")
 
 
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(closed: str) -> None:
+    command = f'"$0" -m gradviz --version {closed}'
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+    assert (done.stdout, done.stderr) == ("", "")
+
+
 @pytest.mark.parametrize("group", ["show", "render"])
 def test_every_command_of_a_group_is_there(group: str) -> None:
     command = gradviz.get_command(click.Context(gradviz), group)

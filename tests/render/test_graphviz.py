@@ -1,4 +1,5 @@
 import os
+import select
 import stat
 import sys
 
@@ -49,6 +50,20 @@ def test_a_dot_that_takes_too_long_is_stopped(fake_dot):
         graphviz.run("", "dot", "plain", timeout_s=0.2)
 
     assert raised.value.exit_code == 5
+
+
+def test_what_a_dot_that_takes_too_long_began_is_stopped_too(fake_dot, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    end = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    fake_dot(f"os.open({str(pipe)!r}, os.O_WRONLY); os.fork(); time.sleep(600)")
+
+    with pytest.raises(RenderTimeoutError):
+        graphviz.run("", "dot", "plain", timeout_s=1)
+
+    # Readable, at its end, once nobody is left who could write.
+    assert select.select([end], [], [], 20) == ([end], [], [])
+    os.close(end)
 
 
 def test_a_dot_that_fails_is_quoted(fake_dot):

@@ -16,7 +16,7 @@ from gradviz.render.layout import BoxLayout
 from gradviz.render.routing import Point
 from gradviz.render.scene import Box, ModuleFrame, Scene
 from gradviz.render.style import SMALL_SIZE
-from gradviz.render.text import width
+from gradviz.render.text import fit, width
 
 #: Between a frame and its boxes.
 PADDING: Final = 7.0
@@ -25,7 +25,11 @@ LABEL_HEIGHT: Final = SMALL_SIZE + 6.0
 #: Between a frame and the boxes above and below it.
 CLEARANCE: Final = 5.0
 #: By how much dot's curves may miss the boxes that they lead to.
-TOLERANCE: Final = 0.5
+TOLERANCE: Final = 1.5
+#: How far letters reach below the line that they stand on.
+BASELINE: Final = 3.0
+#: In so many pieces a curve is looked at where it may pass a label.
+PIECES: Final = 24
 
 
 class Rectangle(NamedTuple):
@@ -119,31 +123,49 @@ def place_frames(
     return _named(placed[::-1])
 
 
-def label_lefts(
+def place_labels(
     placed: Sequence[tuple[ModuleFrame, Rectangle]], layout: BoxLayout
-) -> list[float]:
-    """Where the label of each frame begins: left, or right if edges pass there."""
+) -> list[tuple[float, str]]:
+    """Where the label of each frame begins, and as much of it as there is room for.
+
+    It stands above the boxes, as far left as it can without an edge through it.
+    """
     if not placed:
         return []
-    curves = np.array(
-        [
-            (min(x), min(y), max(x), max(y))
-            for route in layout.routes
-            for at in range(0, len(route) - 1, 3)
-            for x, y in [zip(*route[at : at + 4], strict=True)]
-        ]
-    ).reshape(-1, 4)
-    lefts = []
+    lines = _lines(layout)
+    found = []
     for frame, place in placed:
-        wide = width(frame.label, SMALL_SIZE)
-        left, right = place.left + PADDING, place.right - PADDING - wide
-        top = place.top + LABEL_HEIGHT
-        passed = [
-            _meet(Rectangle(at, place.top, at + wide, top), curves).any()
-            for at in (left, right)
+        band = place._replace(bottom=place.top + LABEL_HEIGHT + BASELINE)
+        passed = lines[_meet(band, lines)]
+        order = passed[:, 0].argsort()
+        ends = np.maximum.accumulate(passed[order, 2]) + CLEARANCE
+        begins = [place.left + PADDING, *ends.tolist()]
+        until = [*(passed[order, 0] - CLEARANCE).tolist(), place.right - PADDING]
+        rooms = [
+            (max(begin, place.left + PADDING), min(end, place.right - PADDING))
+            for begin, end in zip(begins, until, strict=True)
         ]
-        lefts.append(right if passed == [True, False] and right > left else left)
-    return lefts
+        wide = width(frame.label, SMALL_SIZE)
+        widest = max(rooms, key=lambda room: room[1] - room[0])
+        left, right = next((one for one in rooms if one[1] - one[0] >= wide), widest)
+        found.append((left, fit(frame.label, right - left, SMALL_SIZE)))
+    return found
+
+
+def _lines(layout: BoxLayout) -> NDArray[np.float64]:
+    """Rectangles around short pieces of all curves."""
+    curves = [
+        route[at : at + 4]
+        for route in layout.routes
+        for at in range(0, len(route) - 1, 3)
+    ]
+    part = np.linspace(0.0, 1.0, PIECES + 1)[:, None]
+    shares = np.hstack(
+        [(1 - part) ** 3, 3 * (1 - part) ** 2 * part, 3 * (1 - part) * part**2, part**3]
+    )
+    points = shares @ np.array(curves, np.float64).reshape(-1, 4, 2)
+    ends = np.stack([points[:, :-1], points[:, 1:]])
+    return np.concatenate([ends.min(axis=0), ends.max(axis=0)], axis=2).reshape(-1, 4)
 
 
 def _named(

@@ -6,12 +6,12 @@ from typing import Final
 from gradviz.analysis.uncollected import uncollected
 from gradviz.render import style
 from gradviz.render.chips import CHIP_GAP, CHIP_HEIGHT, Chip, chips_size
-from gradviz.render.frames import LABEL_HEIGHT, Rectangle, label_lefts, place_frames
+from gradviz.render.frames import LABEL_HEIGHT, Rectangle, place_frames, place_labels
 from gradviz.render.layout import BoxLayout
 from gradviz.render.markup import document, element, escape, group, number
 from gradviz.render.nesting import origin, panels, panels_height
 from gradviz.render.routing import Point
-from gradviz.render.scene import Box, LegendEntry, ModuleFrame, Scene
+from gradviz.render.scene import Box, LegendEntry, Scene
 from gradviz.render.style import Outline
 from gradviz.render.text import width
 
@@ -86,9 +86,10 @@ def _graph(scene: Scene, layout: BoxLayout, looks: "_Looks") -> Iterable[str]:
     for at, route in enumerate(layout.routes):
         yield f'<path{BOLD if at in scene.bold else ""} d="{path(route)}"/>'
     yield "</g>"
-    lefts = label_lefts(frames, layout)
-    for left, (frame, place) in zip(lefts, frames, strict=True):
-        yield _frame_label(frame, left, place)
+    labels = place_labels(frames, layout)
+    for (left, text), (_, place) in zip(labels, frames, strict=True):
+        if text:
+            yield _frame_label(left, text, place)
     for at, (box, (x, y)) in enumerate(zip(scene.boxes, layout.centres, strict=True)):
         if scene.is_detailed:
             yield _box(box, looks, x, y, layout.inside.get(at, ()))
@@ -129,18 +130,9 @@ def _frame_border(place: Rectangle) -> str:
     )
 
 
-def _frame_label(frame: ModuleFrame, left: float, place: Rectangle) -> str:
-    """What a frame is called, legible where an edge passes behind it."""
-    return element(
-        "text",
-        frame.label,
-        class_="small faint",
-        x=left,
-        y=place.top + LABEL_HEIGHT,
-        stroke=style.PANEL,
-        stroke_width=4,
-        paint_order="stroke",
-    )
+def _frame_label(left: float, text: str, place: Rectangle) -> str:
+    baseline = place.top + LABEL_HEIGHT
+    return element("text", text, class_="small faint", x=left, y=baseline)
 
 
 # --- edges ----------------------------------------------------------------------

@@ -6,6 +6,7 @@ import pytest
 
 from gradviz.trace.reader import load_trace
 from tests.docs.gallery import PAGE, PICTURES, commands, draw
+from tests.render.svg_geometry import faults, read_drawing
 
 SHOWN = re.compile(r"^!\[([^\]]{20,})\]\(gallery/([\w.-]+)\)$", re.MULTILINE)
 
@@ -41,3 +42,11 @@ def test_each_trace_is_whole_and_of_the_examples():
     for trace in map(load_trace, sorted(PICTURES.glob("*.gvt"))):
         assert trace.losses.is_complete
         assert trace.tasks
+
+
+def test_nothing_is_wrong_with_a_picture_of_a_graph():
+    graphs = sorted(PICTURES.glob("*-graph.svg"))
+
+    assert len(graphs) > 5
+    for one in graphs:
+        assert faults(read_drawing(one.read_bytes())) == [], one.name

@@ -8,8 +8,13 @@ from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
 from gradviz.analysis.passes import Pass
 from gradviz.analysis.timeline import Lane, Timeline
 from gradviz.analysis.timeline_spans import Span
+from gradviz.render import graph as graph_pictures
+from gradviz.render.layout import BoxLayout
+from gradviz.render.scene import Scene
+from gradviz.render.svg import svg
 from gradviz.trace.model import InputDefinition
 from tests.hostile.texts import HOSTILE
+from tests.render.svg_geometry import faults, misses, read_drawing
 
 
 def node(index: int, **changes: object) -> GraphNode:
@@ -29,6 +34,20 @@ def node(index: int, **changes: object) -> GraphNode:
         "status": "completed",
     }
     return GraphNode(**(fields | changes))
+
+
+@pytest.fixture(autouse=True)
+def _pictures_of_graphs_are_sound(monkeypatch):
+    """Nothing is wrong with any picture of a graph that a test draws."""
+
+    def checked(scene: Scene, layout: BoxLayout, scale: float = 1.0) -> bytes:
+        drawn = svg(scene, layout, scale)
+        drawing = read_drawing(drawn)
+        assert faults(drawing) == []
+        assert misses(drawing, scene) == []
+        return drawn
+
+    monkeypatch.setattr(graph_pictures, "svg", checked)
 
 
 @pytest.fixture

@@ -1,23 +1,37 @@
 """The geometry of a picture of a graph, read from SVG, and what is wrong with it."""
 
+import itertools
+import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from gradviz.render import style
 from gradviz.render.frames import Rectangle
+from gradviz.render.scene import Scene
 from gradviz.render.text import width
 
 SVG: Final = "{http://www.w3.org/2000/svg}"
 #: Lengths are written with one decimal, those of large pictures with none.
 SLACK: Final = 1.1
-#: Points at which a curve is looked at.
-SAMPLES: Final = 12
+#: How far apart the points are, at most, at which a curve is looked at.
+STEP: Final = 3.0
+#: What one sees of a picture without scrolling.
+FIRST_SCREEN: Final = (1_280.0, 720.0)
+
+#: Which part of a text stands left of its place.
+ANCHORS: Final = {"middle": 0.5, "end": 1.0}
 
 _NUMBER: Final = re.compile(r"-?[0-9.]+")
 
 Point = tuple[float, float]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.signedinteger[Any]]
 
 
 class DrawnBox(NamedTuple):
@@ -31,9 +45,10 @@ class DrawnBox(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """A picture of a graph."""
+    """A picture of a graph; `head` is its title and all up to the graph."""
 
     page: Rectangle
+    head: tuple[tuple[str, Rectangle], ...]
     boxes: tuple[DrawnBox, ...]
     edges: tuple[tuple[Point, ...], ...]
     frames: tuple[Rectangle, ...]
@@ -44,9 +59,15 @@ def read_drawing(svg: bytes) -> Drawing:
     """The boxes, edges and frames of a picture of a graph."""
     root = ET.fromstring(svg)
     page = [float(one) for one in root.attrib["viewBox"].split()]
-    graph = [one for one in root.findall(f"{SVG}g") if one.find(f"{SVG}g") is not None]
-    (drawing,) = graph
-    return _drawing(drawing, Rectangle(*page), 0.0, 0.0)
+    *rest, graph = root.findall(f"{SVG}g")
+    legend = [
+        _text(text, *_moved(group, 0.0, 0.0))
+        for group in rest
+        for text in group.findall(f"{SVG}text")
+    ]
+    drawing = _drawing(graph, Rectangle(*page), 0.0, 0.0)
+    title = [_text(one, 0.0, 0.0) for one in root.findall(f"{SVG}text")]
+    return drawing._replace(head=(*title, *legend))
 
 
 def _drawing(drawing: ET.Element, page: Rectangle, x: float, y: float) -> Drawing:
@@ -55,12 +76,13 @@ def _drawing(drawing: ET.Element, page: Rectangle, x: float, y: float) -> Drawin
     assert edges is not None
     return Drawing(
         page,
+        (),
         tuple(
             _box(one, x, y)
             for one in drawing.findall(f"{SVG}g")
             if one.get("class") != "edges"
         ),
-        tuple(tuple(_points(one.attrib["d"], x, y)) for one in edges),
+        tuple(_controls(one.attrib["d"], x, y) for one in edges),
         tuple(_rect(one, x, y) for one in drawing.findall(f"{SVG}rect")),
         tuple(_text(one, x, y) for one in drawing.findall(f"{SVG}text")),
     )
@@ -68,36 +90,103 @@ def _drawing(drawing: ET.Element, page: Rectangle, x: float, y: float) -> Drawin
 
 def faults(drawing: Drawing) -> list[str]:
     """What is wrong with it, a sentence each."""
-    places = [box.place for box in drawing.boxes]
+    inside = [one for box in drawing.boxes for one in box.passes]
     return [
+        *_of_boxes(drawing),
+        *_of_edges(drawing),
+        *_of_texts(drawing),
+        *(fault for one in inside for fault in faults(one)),
+    ]
+
+
+def misses(drawing: Drawing, scene: Scene) -> list[str]:
+    """What of a scene is not in its picture, and what in the picture is not of it."""
+    tooltips = Counter(box.tooltip for box in scene.boxes)
+    tooltips.update(chip.tooltip for box in scene.boxes for chip in box.chips)
+    drawn = Counter(box.tooltip for box in drawing.boxes)
+    drawn.update(chip.tooltip for box in drawing.boxes for chip in box.chips)
+    return [
+        *(f"{one!r} is missing" for one in (tooltips - drawn).elements()),
+        *(f"{one!r} is too much" for one in (drawn - tooltips).elements()),
+        *(["edges are missing"] * (len(scene.edges) - len(drawing.edges))),
         *(
-            f"{drawing.boxes[a].tooltip!r} overlaps {drawing.boxes[b].tooltip!r}"
-            for a, b in _meetings(places)
-        ),
-        *(fault for box in drawing.boxes for fault in _inside(box)),
-        *(f for box in drawing.boxes for one in box.passes for f in faults(one)),
-        *(
-            f"{box.tooltip!r} lies outside the page"
-            for box in drawing.boxes
-            if not _holds(drawing.page, box.place)
-        ),
-        *(
-            f"edge {edge} runs through {drawing.boxes[box].tooltip!r}"
-            for edge, box in _runs(drawing.edges, places)
-        ),
-        *(
-            f"a frame holds a part of {drawing.boxes[box].tooltip!r}"
-            for frame in drawing.frames
-            for box, place in enumerate(places)
-            if frame.meets(place) and not _holds(frame, place)
-        ),
-        *(
-            f"frames {one} and {other} cross"
-            for number, one in enumerate(drawing.frames)
-            for other in drawing.frames[:number]
-            if one.meets(other) and not (_holds(one, other) or _holds(other, one))
+            miss
+            for box, one in zip(drawing.boxes, scene.boxes, strict=False)
+            for pass_, called in zip(box.passes, one.passes, strict=True)
+            for miss in misses(pass_, called)
         ),
     ]
+
+
+def begins_in_sight(drawing: Drawing) -> bool:
+    """Whether title, legend and first node are on the first screen."""
+    first = [drawing.boxes[0].place] if drawing.boxes else []
+    return all(
+        one.right < FIRST_SCREEN[0] and one.bottom < FIRST_SCREEN[1]
+        for one in [*first, *(place for _, place in drawing.head)]
+    )
+
+
+def _of_boxes(drawing: Drawing) -> Iterator[str]:
+    places = [box.place for box in drawing.boxes]
+    for a, b in _meetings(places):
+        yield f"{drawing.boxes[a].tooltip!r} overlaps {drawing.boxes[b].tooltip!r}"
+    for box in drawing.boxes:
+        yield from _inside(box)
+        if not _holds(drawing.page, box.place):
+            yield f"{box.tooltip!r} lies outside the page"
+    for number, frame in enumerate(drawing.frames):
+        if not _holds(drawing.page, frame):
+            yield f"frame {number} lies outside the page"
+        for box, place in enumerate(places):
+            if frame.meets(place) and not _holds(frame, place):
+                yield f"a frame holds a part of {drawing.boxes[box].tooltip!r}"
+        for other in drawing.frames[:number]:
+            if frame.meets(other) and not (
+                _holds(frame, other) or _holds(other, frame)
+            ):
+                yield f"frames {frame} and {other} cross"
+
+
+def _of_edges(drawing: Drawing) -> Iterator[str]:
+    points, owner = _sampled(drawing.edges)
+    page = drawing.page
+    is_inside = (points >= np.array(page[:2]) - SLACK) & (
+        points <= np.array(page[2:]) + SLACK
+    )
+    for edge in np.unique(owner[~is_inside.all(axis=1)]).tolist():
+        yield f"edge {edge} leaves the page"
+    places = [box.place for box in drawing.boxes]
+    for at, edge in _met(points, owner, places):
+        yield f"edge {edge} runs through {drawing.boxes[at].tooltip!r}"
+    texts = [place for _, place in drawing.labels]
+    for at, edge in _met(points, owner, texts):
+        yield f"edge {edge} crosses {drawing.labels[at][0]!r}"
+    ends = np.array([(*one[0], *one[-1]) for one in drawing.edges]).reshape(-1, 4)
+    corners = np.array(places).reshape(-1, 4)
+    for edge, (x0, y0, x1, y1) in enumerate(ends.tolist()):
+        if not (_touches(x0, y0, corners) and _touches(x1, y1, corners)):
+            yield f"edge {edge} does not begin and end at a box"
+
+
+def _of_texts(drawing: Drawing) -> Iterator[str]:
+    for written, place in [*drawing.head, *drawing.labels]:
+        if not _holds(drawing.page, place):
+            yield f"{written!r} leaves the page"
+    graph = [*(box.place for box in drawing.boxes), *drawing.frames]
+    top = min((one.top for one in graph), default=math.inf)
+    for written, place in drawing.head:
+        if place.bottom > top + SLACK:
+            yield f"{written!r} of the head stands in the graph"
+    named = [*drawing.head, *drawing.labels]
+    named += [("", box.place) for box in drawing.boxes]
+    num_texts = len(drawing.head) + len(drawing.labels)
+    for a, b in _meetings([place for _, place in named]):
+        if min(a, b) < num_texts:
+            yield f"{named[min(a, b)][0]!r} overlaps another text or a box"
+    for written, place in drawing.labels:
+        if not any(_holds(frame, place) for frame in drawing.frames):
+            yield f"{written!r} stands in no frame"
 
 
 def _inside(box: DrawnBox) -> Iterator[str]:
@@ -109,12 +198,11 @@ def _inside(box: DrawnBox) -> Iterator[str]:
             yield f"chip {chip.tooltip!r} leaves its box"
         yield from _inside(chip)
     panels = [one.page for one in box.passes]
-    if any(_meetings([*panels, *(chip.place for chip in box.chips)])):
-        yield f"what is inside of {box.tooltip!r} overlaps"
     if not all(_holds(box.place, panel) for panel in panels):
         yield f"a pass leaves {box.tooltip!r}"
-    if any(_meetings([chip.place for chip in box.chips])):
-        yield f"chips of {box.tooltip!r} overlap"
+    within = [*(place for _, place in box.texts), *(chip.place for chip in box.chips)]
+    if any(_meetings([*within, *panels])):
+        yield f"what is inside of {box.tooltip!r} overlaps"
 
 
 def _holds(one: Rectangle, other: Rectangle) -> bool:
@@ -143,24 +231,48 @@ def _meetings(places: list[Rectangle]) -> Iterator[tuple[int, int]]:
         open_.append(index)
 
 
-def _runs(
-    edges: Iterable[tuple[Point, ...]], places: list[Rectangle]
+def _sampled(edges: Sequence[Sequence[Point]]) -> tuple[Floats, Integers]:
+    """Points along all curves, at most `STEP` apart, and of which edge each is."""
+    curves = np.array(
+        [edge[at : at + 4] for edge in edges for at in range(0, len(edge) - 3, 3)]
+    ).reshape(-1, 4, 2)
+    owner = np.repeat(np.arange(len(edges)), [len(edge) // 3 for edge in edges])
+    lengths = np.abs(np.diff(curves, axis=1)).sum(axis=(1, 2))
+    number = (2 + 2 * lengths // STEP).astype(np.int64)
+    curve = np.repeat(np.arange(len(curves)), number)
+    begin = np.repeat(np.cumsum(number) - number, number)
+    part = ((np.arange(len(curve)) - begin) / (number - 1)[curve])[:, None]
+    rest, control = 1 - part, curves[curve]
+    points = rest**3 * control[:, 0] + 3 * rest**2 * part * control[:, 1]
+    points += 3 * rest * part**2 * control[:, 2] + part**3 * control[:, 3]
+    return points, owner[curve]
+
+
+def _met(
+    points: Floats, owner: Integers, places: Sequence[Rectangle]
 ) -> Iterator[tuple[int, int]]:
-    """Edges, and boxes inside of which they have a point."""
-    step = 64.0
-    rows: dict[int, list[int]] = {}
-    for index, place in enumerate(places):
-        for row in range(int(place.top // step), int(place.bottom // step) + 1):
-            rows.setdefault(row, []).append(index)
-    for number, points in enumerate(edges):
-        hit = {
-            index
-            for x, y in points
-            for index in rows.get(int(y // step), ())
-            if places[index].left + SLACK < x < places[index].right - SLACK
-            and places[index].top + SLACK < y < places[index].bottom - SLACK
-        }
-        yield from ((number, index) for index in sorted(hit))
+    """Places, and edges that have a point inside of them."""
+    order = np.argsort(points[:, 1])
+    x, y, owner = points[order, 0], points[order, 1], owner[order]
+    for at, place in enumerate(places):
+        begin = np.searchsorted(y, place.top + SLACK, "right")
+        end = np.searchsorted(y, place.bottom - SLACK)
+        inside = (place.left + SLACK < x[begin:end]) & (
+            x[begin:end] < place.right - SLACK
+        )
+        yield from ((at, edge) for edge in np.unique(owner[begin:end][inside]).tolist())
+
+
+def _touches(x: float, y: float, corners: Floats) -> bool:
+    """Whether a point lies on the border of a box."""
+    near = (
+        (corners[:, 0] - SLACK <= x)
+        & (x <= corners[:, 2] + SLACK)
+        & (corners[:, 1] - SLACK <= y)
+        & (y <= corners[:, 3] + SLACK)
+    )
+    distance = np.abs(corners[near] - [x, y, x, y])
+    return bool((distance <= SLACK).any())
 
 
 def _box(group: ET.Element, x: float, y: float) -> DrawnBox:
@@ -202,32 +314,23 @@ def _text(text: ET.Element, x: float, y: float) -> tuple[str, Rectangle]:
     """What it says and its place, as `gradviz.render.text.width` estimates it."""
     written = "".join(text.itertext())
     classes = text.get("class", "").split()
-    size = style.SMALL_SIZE if "small" in classes else style.TEXT_SIZE
-    wide = width(written, size)
-    left = x + float(text.attrib["x"]) - (wide / 2 if "middle" in classes else 0.0)
+    sizes = {"small": style.SMALL_SIZE, "title": style.TITLE_SIZE}
+    size = next((sizes[one] for one in classes if one in sizes), style.TEXT_SIZE)
+    is_bold = bool({"bold", "title"}.intersection(classes))
+    wide = width(written, size, bold=is_bold)
+    shift = next((part for one, part in ANCHORS.items() if one in classes), 0.0)
+    left = x + float(text.attrib["x"]) - shift * wide
     base = y + float(text.attrib["y"])
     return written, Rectangle(left, base - 0.75 * size, left + wide, base + 0.2 * size)
 
 
-def _points(path: str, x: float, y: float) -> Iterator[Point]:
-    """Points along a path of lines (M, L) or of curves (M, C)."""
+def _controls(path: str, x: float, y: float) -> tuple[Point, ...]:
+    """A start, and three points for each curve of a path of lines or of curves."""
     numbers = [float(one) for one in _NUMBER.findall(path)]
     stops = [
         (x + at, y + down) for at, down in zip(numbers[::2], numbers[1::2], strict=True)
     ]
-    yield stops[0]
-    if "C" not in path:
-        stops = [stop for stop in stops for _ in range(3)][2:]
-    for at in range(0, len(stops) - 3, 3):
-        for number in range(1, SAMPLES + 1):
-            yield _on_curve(stops[at : at + 4], number / SAMPLES)
-
-
-def _on_curve(control: list[Point], part: float) -> Point:
-    rest = 1 - part
-    shares = (rest**3, 3 * rest**2 * part, 3 * rest * part**2, part**3)
-    x, y = (
-        sum(share * point[axis] for share, point in zip(shares, control, strict=True))
-        for axis in (0, 1)
-    )
-    return x, y
+    if "C" in path:
+        return tuple(stops)
+    lines = ((one, one, other, other) for one, other in itertools.pairwise(stops))
+    return (stops[0], *(point for line in lines for point in line[1:]))

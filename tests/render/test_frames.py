@@ -7,15 +7,18 @@ import pytest
 
 from gradviz.render.dot import digraph, skeleton
 from gradviz.render.frames import (
+    CLEARANCE,
     LABEL_HEIGHT,
     PADDING,
-    label_lefts,
     place_frames,
+    place_labels,
     with_room,
 )
 from gradviz.render.layout import BoxLayout, place
 from gradviz.render.scene import build_scene
+from gradviz.render.style import SMALL_SIZE
 from gradviz.render.svg import svg
+from gradviz.render.text import width
 from tests.render.svg_geometry import faults, read_drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -129,19 +132,40 @@ def test_edges_still_begin_and_end_at_their_boxes_when_frames_got_room(nested):
         assert (route[0][1], route[-1][1]) == pytest.approx((bottom, top))
 
 
-def test_a_label_stands_at_the_right_where_an_edge_passes_at_the_left(nested):
+def with_edges(layout, place, *xs):
+    """A layout in which further edges pass the label of a frame."""
+    y = place.top + 5
+    passing = tuple(
+        ((place.left + x, y), (place.left + x, y), (place.left + x, y + 9)) for x in xs
+    )
+    ways = tuple((*way, way[-1]) for way in passing)
+    return layout._replace(routes=(*layout.routes, *ways))
+
+
+def test_a_label_stands_right_of_an_edge_that_passes_at_the_left(nested):
     scene, layout = drawn_in_a_column(nested)
     frames = place_frames(scene, layout)
     _, outer = frames[0]
-    y = outer.top + 5
-    points = tuple((outer.left + x, y) for x in (0, 10, 20, 30))
-    passed = layout._replace(routes=(*layout.routes, points))
 
-    lefts = label_lefts(frames, passed)
+    before = place_labels(frames, layout)
+    after = place_labels(frames, with_edges(layout, outer, 20))
 
-    assert label_lefts(frames, layout)[0] == outer.left + PADDING
-    assert outer.left + PADDING < lefts[0] < outer.right - PADDING
-    assert lefts[1:] == label_lefts(frames, layout)[1:]
+    assert before[0] == (outer.left + PADDING, "net.block")
+    assert after[0] == (outer.left + 20 + CLEARANCE, "net.block")
+    assert after[1:] == before[1:]
+
+
+def test_a_label_is_cut_where_edges_leave_no_room_for_all_of_it(nested):
+    scene, layout = drawn_in_a_column(nested)
+    frames = place_frames(scene, layout)
+    _, outer = frames[0]
+    passed = with_edges(layout, outer, *range(0, 500, 40))
+
+    left, text = place_labels(frames, passed)[0]
+
+    assert text.endswith("…")
+    assert (left - CLEARANCE - outer.left) % 40 == pytest.approx(0)
+    assert width(text, SMALL_SIZE) <= 40 - 2 * CLEARANCE
 
 
 def test_a_picture_without_frames_needs_no_room(step):

@@ -151,7 +151,7 @@ def test_of_several_that_could_stand_aside_the_others_stand_below():
 
 
 @given(graphs(is_acyclic=True), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_nothing_overlaps_what_stands_aside(graph, chooser):
     sizes, edges = graph
     first = len(sizes)

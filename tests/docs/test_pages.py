@@ -1,12 +1,16 @@
-"""The programs of the pages run, and print what the pages say."""
+"""The programs of the pages run, and print what the pages say; so do commands."""
 
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from gradviz.cli.main import gradviz
 from tests.docs.pages import DOCS, ROOT, blocks, outputs
 from tests.docs.pictures import PICTURES
 
@@ -18,8 +22,11 @@ RUN = (
     "streams.md",
     "testing.md",
 )
-#: What a bar says of itself if it is wide enough, and the legend of what is there.
-#: What a bar says of itself, if it is wide enough.
+
+#: What a reader of a page types, in a folder with the trace.
+COMMAND = re.compile(r"^(?:\$ )?gradviz ((?:render|replay) .*)$", re.MULTILINE)
+
+#: What a bar says of itself, if it is wide enough, and the legend of what is there.
 LABEL = re.compile(r'<text class="(?:label|key)[^>]*>[^<]*</text>')
 
 LETTERS = re.compile(r">([A-Za-z][\w ]*)<")
@@ -34,6 +41,29 @@ def test_a_page_prints_what_it_says(name: str):
     assert len(programs) == (DOCS / name).read_text().count("```python") > 2
     for program, output in zip(programs, printed, strict=True):
         assert (program.line, output) == (program.line, program.output)
+
+
+@pytest.mark.parametrize("name", ["page.md", "pictures.md", "replay.md"])
+def test_the_commands_of_a_page_run_one_after_the_other(name, tmp_path, monkeypatch):
+    pytest.importorskip("typst", reason="png and pdf need it")
+    monkeypatch.chdir(tmp_path)
+    for trace in ("first.gvt", "training.gvt"):
+        shutil.copy(DOCS / "training.gvt", trace)
+    commands = COMMAND.findall((DOCS / name).read_text(encoding="utf-8"))
+
+    results = [CliRunner().invoke(gradviz, shlex.split(one)) for one in commands]
+
+    assert results
+    assert [one.stderr for one in results if one.exit_code] == []
+    outputs = {
+        words[words.index("-o") + 1]
+        for words in map(shlex.split, commands)
+        if "-o" in words
+    }
+    assert {path.name for path in tmp_path.iterdir()} == outputs | {
+        "first.gvt",
+        "training.gvt",
+    }
 
 
 def test_the_pictures_show_what_the_pages_draw(tmp_path: Path):
@@ -54,12 +84,6 @@ def test_the_pictures_show_what_the_pages_draw(tmp_path: Path):
             assert letters(anew) == letters(stored)
             if picture != "streams-overlap.svg":  # some are before, or after, its pass
                 assert arrows(anew) == arrows(stored)
-
-
-def test_what_the_readme_points_to_is_there():
-    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text())
-
-    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def letters(picture: Path) -> set[str]:

@@ -15,12 +15,18 @@ Where a layer begins cannot be told from that: "abcabcab" may be "abc" twice and
 or "a", "bca" twice and "b". It begins where as many layers as possible are whole, and
 of such places where the module changes most: not within a block.
 
+Branches that stand side by side, as the heads of an attention do, come after each other
+in the order of ids too, and lead to none of each other. They are equal if their edges
+are, if all are led to by the same nodes and lead to the same ones, and if their modules
+differ by numbers only: queries and keys are no repeat.
+
 The nodes at the same place of each layer become one, edges between two layers go, and
 all others stay. In the order of the first layer's nodes no edge points back, so no
 cycle comes of it.
 """
 
 import itertools
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -40,6 +46,9 @@ MAX_PERIOD: Final = 1_024
 MAX_ROUNDS: Final = 3
 
 
+_NUMBER: Final = re.compile(r"(?<![^.])[0-9]+(?![^.])")
+
+
 class _Repeat(NamedTuple):
     """Places in a sequence, from `start` on: `times` stretches of `period`."""
 
@@ -49,11 +58,11 @@ class _Repeat(NamedTuple):
 
 
 @uncollected()
-def fold_repeats(graph: Graph) -> Graph:
-    """Draw what repeats once; see Note [Repeats]."""
+def fold_repeats(graph: Graph, min_repeats: int = MIN_REPEATS) -> Graph:
+    """Draw what repeats at least so often once; see Note [Repeats]."""
     for _ in range(MAX_ROUNDS):
         order = sorted(inner_nodes(graph), key=lambda index: -graph.nodes[index].id)
-        found = _repeats(graph, order)
+        found = _repeats(graph, order, min_repeats)
         if not found:
             break
         graph = noted(_folded(graph, order, found), graph, "what repeats is drawn once")
@@ -155,6 +164,22 @@ class _Ways:
         some = self._rows[:, self._first[start] : self._first[end]]
         return zip(*some.tolist(), strict=True)
 
+    def outside(self, repeat: _Repeat) -> list[set[tuple[int, ...]]]:
+        """Of each layer of a repeat the ways to and from nodes that are in none."""
+        start, period, times = repeat
+        end = start + period * times
+        producer, consumer, _ = self._rows
+        leaves = (start <= producer) & (producer < end) & (consumer >= end)
+        comes = (producer < start) & (start <= consumer) & (consumer < end)
+        found: list[set[tuple[int, ...]]] = [set() for _ in range(times)]
+        for one, to, way in zip(*self._rows[:, leaves].tolist(), strict=True):
+            layer, place = divmod(one - start, period)
+            found[layer].add((place, to, way))
+        for one, to, way in zip(*self._rows[:, comes].tolist(), strict=True):
+            layer, place = divmod(to - start, period)
+            found[layer].add((one, place, way))
+        return found
+
     def may_repeat(self, repeat: _Repeat) -> bool:
         """Whether two layers, one after the other, lead to the same, it seems.
 
@@ -172,22 +197,25 @@ class _Ways:
         return bool((np.diff(borders) > period).any())
 
 
-def _repeats(graph: Graph, order: Sequence[int]) -> list[_Repeat]:
+def _repeats(graph: Graph, order: Sequence[int], least: int) -> list[_Repeat]:
     """What repeats, none of it overlapping, in the order of nodes."""
     likeness = _likeness(graph)
     taken = np.zeros(len(order), np.bool_)
     ways = _Ways(graph, order, likeness)
-    cuts = _cuts([graph.nodes[index].module for index in order])
+    modules = [graph.nodes[index].module for index in order]
+    cuts = _cuts(modules)
     found = []
-    for start, end, period in _candidates(np.array(likeness, np.int64)[list(order)]):
+    sequence = np.array(likeness, np.int64)[list(order)]
+    for start, end, period in _candidates(sequence, least):
         free = np.flatnonzero(~taken[start:end]) + start
-        if len(free) < MIN_REPEATS * period or free[-1] - free[0] >= len(free):
+        if len(free) < least * period or free[-1] - free[0] >= len(free):
             continue
         begin = _begin(cuts, int(free[0]), int(free[-1]) + 1, period)
         some = _Repeat(begin, period, (int(free[-1]) + 1 - begin) // period)
-        if not ways.may_repeat(some):
+        # Of two layers the last may lack what would tell that they repeat.
+        if some.times > 2 and not ways.may_repeat(some):
             continue
-        for one in _same_edges(ways, some):
+        for one in _same_edges(ways, some, least, modules):
             found.append(one)
             taken[one.start : one.start + one.period * one.times] = True
     return sorted(found)
@@ -211,15 +239,15 @@ def _kind(node: GraphNode) -> tuple[object, ...]:
     )
 
 
-def _candidates(likeness: Column) -> list[tuple[int, int, int]]:
+def _candidates(likeness: Column, least: int) -> list[tuple[int, int, int]]:
     """From where to where it repeats, and the period: what saves most first."""
     found = []
-    for period in range(1, min(MAX_PERIOD, len(likeness) // MIN_REPEATS) + 1):
+    for period in range(1, min(MAX_PERIOD, len(likeness) // least) + 1):
         same = np.zeros(len(likeness) - period + 2, np.int8)
         same[1:-1] = likeness[period:] == likeness[:-period]
         change = np.diff(same)
         starts, ends = np.flatnonzero(change == 1), np.flatnonzero(change == -1)
-        long = ends - starts >= (MIN_REPEATS - 1) * period
+        long = ends - starts >= (least - 1) * period
         for start, end in zip(starts[long].tolist(), ends[long].tolist(), strict=True):
             saved = (end - start) // period * period
             found.append((-saved, period, start, end + period))
@@ -244,7 +272,9 @@ def _begin(cuts: Column, start: int, end: int, period: int) -> int:
     return start + int(cuts[first : first + spare + 1].argmin())
 
 
-def _same_edges(ways: _Ways, repeat: _Repeat) -> list[_Repeat]:
+def _same_edges(
+    ways: _Ways, repeat: _Repeat, least: int, modules: Sequence[str]
+) -> list[_Repeat]:
     """Those layers of a repeat, each after the other, that have the same edges too."""
     start, period, times = repeat
     within: list[set[tuple[int, int, int]]] = [set() for _ in range(times)]
@@ -257,6 +287,14 @@ def _same_edges(ways: _Ways, repeat: _Repeat) -> list[_Repeat]:
         elif 0 <= to_layer < times:
             at = to_place + (to_layer - layer) * period
             to_next[layer].add((place, at, way))
+    if not any(to_next):
+        outside = ways.outside(repeat)
+        ends = range(start, start + period * times, period)
+        names = [
+            [_NUMBER.sub("0", one) for one in modules[a : a + period]] for a in ends
+        ]
+        alike = list(zip(within, outside, names, strict=True))
+        return _side_by_side(repeat, alike, least)
     found = []
     first = 0
     for layer in range(1, times + 1):
@@ -265,9 +303,22 @@ def _same_edges(ways: _Ways, repeat: _Repeat) -> list[_Repeat]:
             continue
         among = {edge for edge in within[layer] if edge[1] >= 0} if is_next else set()
         end = layer + (is_next and among <= within[first])
-        if end - first >= MIN_REPEATS:
+        if end - first >= least:
             found.append(_Repeat(start + first * period, period, end - first))
         first = layer
+    return found
+
+
+def _side_by_side(
+    repeat: _Repeat, likeness: Sequence[object], least: int
+) -> list[_Repeat]:
+    """Those branches of a repeat, each after the other, that are alike."""
+    found = []
+    for _, some in itertools.groupby(range(repeat.times), likeness.__getitem__):
+        first, *others = some
+        if 1 + len(others) >= least:
+            start = repeat.start + first * repeat.period
+            found.append(_Repeat(start, repeat.period, 1 + len(others)))
     return found
 
 

@@ -3,7 +3,7 @@
 import functools
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -19,6 +19,9 @@ from gradviz.cli.completion import complete_address
 from gradviz.render.detail import automatic, detailed_to_fit
 from gradviz.render.scene import MAX_DETAILED
 from gradviz.trace.model import Trace
+
+#: What comes so often is drawn once if that is asked for.
+MIN_FOLDED: Final = 2
 
 
 class AskedPart(NamedTuple):
@@ -92,7 +95,7 @@ class AskedDetail(NamedTuple):
         return automatic(graph, trace, self.max_nodes)
 
     def _simplified(self, graph: Graph) -> Graph:
-        graph = fold_repeats(graph) if self.is_folded else graph
+        graph = fold_repeats(graph, MIN_FOLDED) if self.is_folded else graph
         graph = graph if self.depth is None else collapse_modules(graph, self.depth)
         return contract_chains(graph) if self.is_contracted else graph
 

@@ -83,10 +83,53 @@ def test_a_layer_that_failed_is_drawn_itself():
     assert told(fold_repeats(graph)) == [("a", 3), ("b", 3), ("a", 1), ("b", 1)]
 
 
-def test_branches_that_are_alike_do_not_follow_each_other():
-    graph = named("xaaay", [(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4)])
+BRANCHES = [(0, 1), (0, 3), (0, 5), (1, 2), (2, 7), (3, 4), (4, 7), (5, 6), (6, 7)]
+
+
+def test_branches_that_are_alike_are_drawn_once():
+    folded = fold_repeats(named("xabababy", BRANCHES))
+
+    assert told(folded) == [("x", 1), ("a", 3), ("b", 3), ("y", 1)]
+    assert pairs_of(folded) == [(0, 1), (1, 2), (2, 3)]
+
+
+@pytest.mark.parametrize("edge", [(0, 4), (2, 8), (1, 7)])
+def test_branches_with_another_way_in_or_out_are_not_alike(edge):
+    """What the first or the second one has more, the third has not."""
+    graph = named("xabababyz", sorted([*BRANCHES, (7, 8), edge]))
 
     assert fold_repeats(graph) == graph
+
+
+def test_branches_of_modules_with_names_of_their_own_are_not_alike():
+    names = ["", *[f"N.{name}" for name in "qqkkvv"], ""]
+
+    def branches(modules):
+        graph = named("xabababy", BRANCHES)
+        return msgspec.structs.replace(
+            graph,
+            nodes=tuple(
+                msgspec.structs.replace(node, module=module)
+                for node, module in zip(graph.nodes, modules, strict=True)
+            ),
+        )
+
+    graph = branches(names)
+    heads = branches(["", *[f"N.{i // 2}.q" for i in range(6)], ""])
+
+    assert fold_repeats(graph) == graph
+    assert [node.module for node in fold_repeats(heads).nodes] == [
+        "",
+        *["N.0-2.q"] * 2,
+        "",
+    ]
+
+
+def test_two_are_a_repeat_if_that_is_asked_for():
+    graph = line("xababy")
+
+    assert fold_repeats(graph) == graph
+    assert told(fold_repeats(graph, 2)) == [("x", 1), ("a", 2), ("b", 2), ("y", 1)]
 
 
 def test_each_layers_own_leaves_are_drawn_once_as_well():

@@ -160,7 +160,7 @@ def build_page(
         memory = extract.memory(
             build_memory(trace, tasks, held=held, has_savings=False)
         )
-    segments = SegmentTable(*np.empty((6, 0), np.int64))
+    segments = SegmentTable(*np.empty((7, 0), np.int64))
     costs = CostTable(*np.empty((6, 0), np.int64))
     try:
         path = find_critical_path(trace, tasks[0])

@@ -349,11 +349,13 @@ class Extract:
             np.int64,
         ).reshape(-1, 6)
         kind, begin, end, thread, task, node = rows.T
+        streams = [one.stream for one in path.segments]
         return SegmentTable(
             kind,
             begin,
             end,
             thread,
+            self.places(streams),
             self.task_places.of(task),
             self.node_places.of(node),
         )

@@ -152,12 +152,16 @@ class MemoryTable(NamedTuple):
 
 
 class SegmentTable(NamedTuple):
-    """The critical path; `kind` is a place in `PageHeader.segment_kinds`."""
+    """The critical path; `kind` is a place in `PageHeader.segment_kinds`.
+
+    A segment lies on a thread, or on a stream, which is a text; the other one is -1.
+    """
 
     kind: Column
     begin_ns: Column
     end_ns: Column
     thread: Column
+    stream: Column
     task: Column
     node: Column
 

@@ -229,3 +229,27 @@ def test_what_the_pass_left_for_a_device_to_do_is_on_its_page():
     assert page.kernels.end_ns.tolist() == [60 - 10, 180 - 10]
     assert page.header.duration_ns == 180 - 10
     assert page.header.passes[0].end_ns == 100 - 10
+
+
+def test_the_critical_path_goes_over_the_streams_that_threads_wait_for():
+    story = Story()
+    node = story.node(1)
+    story.begin(7, [node], at=0)
+    story.take(7, node, at=(5, 6, 7))
+    story.kernel(1, "sim:0/0", at=10, ran=(15, 60))
+    story.now = 1_000 + 90
+    story.recorder.stream_synchronized("sim:0/0")
+    story.complete(7, node, at=95)
+    story.end(7, at=100)
+
+    page = build_page(story.trace(), (7,))
+
+    segments, texts = page.segments, list(page.texts)
+    thread = page.header.threads[0].number
+    assert [
+        texts[stream] if stream >= 0 else thread for stream in segments.stream.tolist()
+    ] == [thread] * 3 + ["sim:0/0"] * 2 + [thread] * 3
+    assert segments.end_ns.tolist() == [5, 7, 10, 15, 60, 90, 95, 100]
+    on_a_thread = segments.stream < 0
+    assert set(segments.thread[on_a_thread].tolist()) == {thread}
+    assert set(segments.thread[~on_a_thread].tolist()) == {-1}

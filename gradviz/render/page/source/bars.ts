@@ -1,5 +1,6 @@
 /* The lanes of a page: what its threads and streams did, as bars in rows. */
 
+import { type Crossings, crossingsOf } from "./critical.ts";
 import type { Page } from "./data.ts";
 import { byLane, nested } from "./lanes.ts";
 import { leveled } from "./levels.ts";
@@ -22,6 +23,8 @@ export interface Arranged {
   readonly rowOf: Uint8Array;
   /** Bars that are nested too deep to be drawn. */
   readonly omitted: number;
+  /** Where the critical path goes from lane to lane. */
+  readonly crossings: Crossings;
 }
 
 export function arranged(page: Page, isMeant: (node: number) => boolean): Arranged {
@@ -78,10 +81,18 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
     end[at] = one.end_ns ?? header.duration_ns;
   });
   const numLanes = header.threads.length + streams.size;
+  const { segments } = page;
+  const laneOfSegment = Int32Array.from({ length: segments.length }, (_, at) => {
+    const known =
+      segments.stream[at] < 0
+        ? threads.get(segments.thread[at])
+        : streams.get(segments.stream[at]);
+    return known ?? numLanes;
+  });
   const critical = byLane(
-    page.segments.begin_ns,
-    page.segments.end_ns,
-    page.segments.thread.map((thread) => threads.get(thread) ?? numLanes),
+    segments.begin_ns,
+    segments.end_ns,
+    laneOfSegment,
     numLanes + 1,
   );
   const names = [
@@ -100,13 +111,12 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
       (sum, item) => sum + Number(kind[item] === NODE || kind[item] === KERNEL),
       0,
     );
-    const segments = nested(page.segments.begin_ns, page.segments.end_ns, critical[at])
-      .rows[0];
+    const path = nested(segments.begin_ns, segments.end_ns, critical[at]).rows[0];
     return {
       name: names[at],
       detail: count(num, at < header.threads.length ? "node" : "kernel"),
       rows: found.rows.map(leveled),
-      critical: leveled(segments ?? nested(start, end, []).rows[0] ?? EMPTY),
+      critical: leveled(path ?? nested(start, end, []).rows[0] ?? EMPTY),
     };
   });
   const bars: Bars = {
@@ -129,6 +139,7 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
     laneOf: lane,
     rowOf,
     omitted,
+    crossings: crossingsOf(segments.end_ns, laneOfSegment, numLanes),
   };
 }
 

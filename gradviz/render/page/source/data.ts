@@ -32,7 +32,7 @@ const TABLES = {
   stream_waits: ["task", "node", "producer"],
   kernels: ["stream", "name", "thread", "launched_ns", "begin_ns", "end_ns"],
   memory: ["purpose", "at_ns", "size_bytes"],
-  segments: ["kind", "begin_ns", "end_ns", "thread", "task", "node"],
+  segments: ["kind", "begin_ns", "end_ns", "thread", "stream", "task", "node"],
   costs: ["task", "node", "own_ns", "on_path_ns", "slack_ns", "if_free_ns"],
   parts: ["task", "box", "width", "height", "omitted"],
   boxes: [

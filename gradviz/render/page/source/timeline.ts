@@ -11,6 +11,7 @@ import {
   widthOf,
 } from "./axis.ts";
 import { type Colours, textOn } from "./colours.ts";
+import { drawCritical, type Crossings } from "./critical.ts";
 import { type LeveledRow, marks, placeAt } from "./levels.ts";
 import { firstAbove } from "./sorted.ts";
 import { gutterOf } from "./time_axis.ts";
@@ -56,7 +57,7 @@ const ROW_HEIGHTS = [22, 36] as const;
 const ROW_GAP = 4;
 const PADDING = 6;
 const GAP = 6;
-const CRITICAL_HEIGHT = 4;
+export const CRITICAL_HEIGHT = 4;
 const NAME_HEIGHT = 16;
 const MIN_LABEL = 30;
 
@@ -120,6 +121,7 @@ export interface Drawn {
   readonly scrolled: number;
   readonly colours: Colours;
   readonly height: number;
+  readonly crossings: Crossings;
   readonly isCriticalMarked: boolean;
 }
 
@@ -141,6 +143,7 @@ export function drawTimeline(context: Context, drawn: Drawn): void {
   context.rect(left, AXIS_HEIGHT, view.width, height - AXIS_HEIGHT);
   context.clip();
   for (const lane of seen) drawRows(context, drawn, lane);
+  if (drawn.isCriticalMarked) drawCritical(context, drawn, seen);
   context.restore();
 }
 
@@ -181,17 +184,10 @@ function drawLane(
 }
 
 function drawRows(context: Context, drawn: Drawn, lane: number): void {
-  const { view, place, scrolled, colours } = drawn;
-  const one = drawn.lanes[lane];
+  const { view, place, scrolled } = drawn;
   const slice = nsPerPixel(view);
   const top = rowTop(place, lane, 0, scrolled);
-  context.fillStyle = colours.critical;
-  if (drawn.isCriticalMarked)
-    marks(one.critical, view.from, view.until, slice, (_, start, end) => {
-      const [x, wide] = extent(drawn, start, end);
-      context.fillRect(x, top - CRITICAL_HEIGHT - 2, wide, CRITICAL_HEIGHT - 1);
-    });
-  one.rows.forEach((row, at) =>
+  drawn.lanes[lane].rows.forEach((row, at) =>
     drawRow(context, drawn, row, top + at * place.rowHeight, slice),
   );
 }

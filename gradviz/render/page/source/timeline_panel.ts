@@ -60,6 +60,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
       scrolled,
       colours: colours(),
       height: high,
+      crossings: all.crossings,
       isCriticalMarked: store.get().critical,
     };
   }

@@ -80,8 +80,8 @@ class ReplayApp(App[None]):
         Binding("K,shift+up", "scroll(-1)"),
         Binding("f", "follow"),
         Binding("escape", "release"),
-        Binding("slash", "ask('find')"),
-        Binding("g", "ask('jump')"),
+        Binding("slash", "ask('find')", priority=True),
+        Binding("g", "ask('jump')", priority=True),
         Binding("question_mark", "help"),
     ]
 
@@ -166,7 +166,12 @@ class ReplayApp(App[None]):
         self.player.release()
         self._board.show()
 
-    def action_ask(self, what: str) -> None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Whether a key means that now: letters of an answer ask nothing."""
+        del parameters
+        return action != "ask" or not isinstance(self.screen, ModalScreen)
+
+    async def action_ask(self, what: str) -> None:
         """Ask for a node, or where to go."""
         self.player.is_playing = False
 
@@ -175,7 +180,10 @@ class ReplayApp(App[None]):
                 getattr(self.player, what)(text)
             self._board.show()
 
-        self.push_screen(Prompt(_QUESTIONS[what]), answered)
+        prompt = Prompt(_QUESTIONS[what])
+        # What is typed at once belongs into the line: no key is heard before it can be.
+        await self.push_screen(prompt, answered)
+        prompt.set_focus(prompt.query_one(Input))
 
     def action_help(self) -> None:
         """Tell the keys."""

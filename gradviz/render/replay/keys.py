@@ -29,7 +29,7 @@ KEYS: Final = (
     ("g", "go to a time (1.5ms), an event (120), a part (50%)"),
     ("/", "find a node: by id, name, line, module or parameter"),
     ("f", "follow the node: step on its events only"),
-    ("↑ ↓  or k j", "look at the first that gives to the node, that gets from it"),
+    ("↑ ↓  or k j", "look at the first that gives to it, that gets from it"),
     ("tab, enter", "point at any neighbour (shift: backwards), look at it"),
     ("J K", "scroll long queues and countdowns"),
     ("escape", "look at the node of each event again, follow none"),

@@ -76,9 +76,9 @@ def _side(
         name = (shown.name(one.node, width), "reverse" if number == pointed else "")
         line = Text.assemble((f"{begin}{mark}", DIM), name, stage)
         which = f"{number + 1} of {total}" if number == pointed else ""
+        if room == 1 and total > 1:  # no line is left for how many more there are
+            return [row(width, line, which or f"and {total - 1:,} more")]
         lines.append(row(width, line, which))
-    if is_here and room == 1:
-        return lines[:1]
     kept = cut(lines, width, room, max(total - first, 1))
     return [*kept, *[Text(" " * width)] * (room - len(kept))]
 

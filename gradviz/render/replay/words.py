@@ -167,6 +167,8 @@ class ReplayWords:
     def stage(self, one: NodeAt) -> str:
         """What has become of a node."""
         match one.stage:
+            case "waiting" if not one.remaining:
+                return "has all it waits for"
             case "waiting":
                 return f"waits for {one.remaining:,} more"
             case "not reached":

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from textual import events
 
 from gradviz.render.replay.app import Help, Prompt, ReplayApp
 from gradviz.render.replay.player import Player
@@ -81,6 +82,23 @@ def test_a_time_is_asked_for_and_what_is_none_is_said(busy):
     place, foot = driven(busy, drive)
     assert place == 8
     assert foot == "'x' is no time (1.5ms), event (120) or part (50%)"
+
+
+@pytest.mark.parametrize(("typed", "place"), [("g12", 11), ("/Exp", 7)])
+def test_what_is_typed_without_a_pause_is_heard(typed, place, busy):
+    names = {"/": "slash"}
+
+    async def drive(app, pilot):
+        for key in typed:
+            app.post_message(events.Key(names.get(key, key), key))
+        app.post_message(events.Key("enter", None))
+        for _ in range(50):
+            if app.player.place and not isinstance(app.screen, Prompt):
+                break
+            await pilot.pause()
+        return app.player.place
+
+    assert driven(busy, drive) == place
 
 
 def test_help_tells_all_keys_and_goes(busy):

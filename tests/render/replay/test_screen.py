@@ -193,6 +193,15 @@ def test_a_node_and_its_neighbours_say_what_has_become_of_them(busy):
     assert "gives to nobody" in text
 
 
+def test_in_one_line_the_first_neighbour_is_told_and_how_many_more(busy):
+    player = at(busy, "node_completed")
+    player.choose(0, 1)
+
+    (line,) = [line for line in drawn(player, 80, 24) if "gets from" in line]
+    assert line.startswith("gets from Mul (5)  completed")
+    assert line[:39].endswith("and 1 more")
+
+
 def test_what_a_trace_lacks_stands_on_the_screen(story):
     node = story.node(1)
     story.begin(0, [node], at=0)

@@ -125,5 +125,6 @@ def write_picture(
 
 
 def program_of(trace: Trace) -> str:
-    """The program that was recorded, without the folders; empty if not known."""
-    return Path(trace.header.argv[0]).name if trace.header.argv else ""
+    """The program that was recorded, without the folders; empty if it has no name."""
+    program = Path(trace.header.argv[0]).name if trace.header.argv else ""
+    return "" if program.startswith("-") else program  # as of ``python -c``

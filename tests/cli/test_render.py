@@ -381,6 +381,19 @@ def test_of_several_passes_those_that_end_before_are_left_out_and_told(call, tmp
     assert "Ready queues of backward pass 1" in result.stdout
 
 
+@pytest.mark.parametrize("kind", ["queues", "memory", "timeline"])
+def test_what_python_ran_from_its_command_line_has_no_name(kind, call, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["-c"])
+    with gv.record("line.gvt"):
+        gv.ones(2, requires_grad=True).sum().backward()
+
+    result = call("render", kind, "line.gvt", "-o", "-")
+
+    told = " ".join(ET.fromstring(result.stdout_bytes).itertext())
+    assert "backward pass" in told.lower()
+    assert "-c" not in told
+
+
 def test_a_graph_is_scaled_to_fit_and_the_command_says_so(call, trace_path) -> None:
     result = call("render", "graph", trace_path, "-o", "x.svg", "--fit", "300x100")
 

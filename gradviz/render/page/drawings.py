@@ -40,15 +40,20 @@ from gradviz.render.page.tables import (
     StopTable,
     WayTable,
 )
+from gradviz.render.routing import Point
 from gradviz.render.scene import Scene, build_scene
 from gradviz.trace.model import Trace
 from gradviz.trace.table import Column
 
 #: All drawings of a page together have no more boxes; what lies deeper stays closed.
-MAX_BOXES: Final = 40_000
+MAX_BOXES: Final = 24_000
 
 #: So many passes have drawings.
 MAX_DRAWN: Final = 8
+
+#: More ways across the borders of a part do not all go between its boxes.
+MAX_CROSSING: Final = 8
+LANE_GAP: Final = 14.0
 
 #: The border of a part, as an end of ways.
 OUTSIDE: Final = -1
@@ -224,23 +229,76 @@ def _scene(
 def _lay_out(scene: Scene, ways: Sequence[tuple[int, int]]) -> BoxLayout:
     """A layout of boxes; the borders are two more, the first and the last.
 
-    What no way leaves stands above the lower border none the less.
+    What no way leaves stands above the lower border none the less. Of many ways across
+    the borders those that say where a box stands go down between the others; the rest
+    share one line on the right of all.
     """
     end = len(scene.boxes) + 1
+    sizes = [(box.width, box.height) for box in scene.boxes]
+    if not any(OUTSIDE in way for way in ways):
+        return lay_out(sizes, ways)
+    inner = [way for way in ways if OUTSIDE not in way]
+    reached = {other for _, other in inner}
+    left = {one for one, _ in inner}
+    is_many = len(ways) - len(inner) > MAX_CROSSING
+    aside = {
+        way: None
+        for way in (ways if is_many else ())
+        if (way[0] == OUTSIDE and way[1] in reached)
+        or (way[1] == OUTSIDE and way[0] in left)
+    }
     drawn = [
         (one + 1, end if other == OUTSIDE else other + 1)  # OUTSIDE + 1: the first
         for one, other in ways
+        if (one, other) not in aside
     ]
-    if not any(OUTSIDE in way for way in ways):
-        return lay_out(scene.sizes, ways, scene.aside)
-    aside = [box + 1 for box in scene.aside]
-    left = {*aside, *(one for one, _ in drawn)}
-    unseen = [(box, end) for box in range(1, end) if box not in left]
-    border = (0.0, 0.0)
-    found = lay_out([border, *scene.sizes, border], [*drawn, *unseen], aside)
+    leave = {one for one, _ in drawn}
+    unseen = [(box, end) for box in range(1, end) if box not in leave]
+    found = lay_out([(0.0, 0.0), *sizes, (0.0, 0.0)], [*drawn, *unseen])
+    led = iter(found.routes)
+    beside = _BesideAll(found, sizes)
     return found._replace(
-        centres=found.centres[1:-1], routes=found.routes[: len(drawn)]
+        centres=found.centres[1:-1],
+        routes=tuple(beside.route(*way) if way in aside else next(led) for way in ways),
+        width=found.width + (LANE_GAP if aside else 0.0),
     )
+
+
+class _BesideAll:
+    """Routes from the borders of a part to its boxes, on the right of all of them.
+
+    Args:
+        layout: Of the boxes; the borders are two more, the first and the last.
+        sizes: Of the boxes.
+    """
+
+    def __init__(self, layout: BoxLayout, sizes: Sequence[tuple[float, float]]) -> None:
+        (self._from, _), *self._centres, (self._to, _) = layout.centres
+        self._sizes = sizes
+        self._height = layout.height
+        self._lane = layout.width + LANE_GAP
+        self._halves: dict[float, float] = {}
+        for (_, y), (_, height) in zip(self._centres, sizes, strict=True):
+            self._halves[y] = max(self._halves.get(y, 0.0), height / 2)
+        self._rows = sorted(self._halves)
+
+    def route(self, producer: int, consumer: int) -> tuple[Point, ...]:
+        """From a border down the line as far as the row of the box, or the reverse."""
+        is_entry = producer == OUTSIDE
+        box, side = (consumer, -1) if is_entry else (producer, 1)
+        (x, y), (width, height) = self._centres[box], self._sizes[box]
+        port = x + 0.3 * width
+        stops = [(self._from, 0.0) if is_entry else (self._to, self._height)]
+        outer = self._rows[0 if is_entry else -1]
+        if y != outer:
+            near = self._rows[self._rows.index(y) + side]
+            stops.append((self._lane, outer + side * self._halves[outer]))
+            stops.append((self._lane, near - side * self._halves[near]))
+        stops.append((port, y + side * self._halves[y]))
+        stops.append((port, y + side * height / 2))
+        if not is_entry:
+            stops.reverse()
+        return (stops[0], *(point for stop in stops[1:] for point in (stop,) * 3))
 
 
 class _Drawn:

@@ -39,7 +39,7 @@ def nest_passes(
         trace: Where the passes are.
         simplified: What is to be done to their graphs.
         max_nodes: How many nodes there may be. Where those of one depth together are
-            more, each pass of that depth is drawn as one node.
+            more, each pass of that depth is drawn as one node, if there is room for it.
         are_boxes: Draw each as one node, however small.
     """
     if not any(node.calls for node in graph.nodes):
@@ -69,7 +69,7 @@ def _with_called(
     """Graphs of one depth with what was called from them."""
     calls = [task for node in _nodes(graphs) if _holds(node) for task in node.calls]
     room = max_nodes - sum(len(graph.nodes) for graph in graphs)
-    if not 0 < len(calls) <= MAX_NESTED or not depth:
+    if not 0 < len(calls) <= min(room, MAX_NESTED) or not depth:
         return list(graphs)
     if _num_runs(trace, calls) > MAX_NODES:
         return list(graphs)

@@ -389,7 +389,8 @@ def _details(node: GraphNode, colours: Colouring) -> str:
     """The second line of a box: what it raised, its shape or value, and so on."""
     if node.status == "failed":
         lines = node.error.strip().splitlines() or ["failed"]
-        return shorten(clean(lines[0]), MAX_ERROR)
+        error = shorten(clean(lines[0]), MAX_ERROR)
+        return " · ".join([error, *_left_undone(node)])
     parts = []
     if colours.scale:
         parts += [colours.texts[node.id]] if node.id in colours.texts else []
@@ -433,7 +434,17 @@ def _of_several(node: GraphNode, *, shows_time: bool) -> list[str]:
         parts.append(count(num_parameters, "parameter"))
     if node.busy_ns is not None and shows_time:
         parts.append(duration(node.busy_ns))
-    return parts
+    return parts + _left_undone(node)
+
+
+def _left_undone(node: GraphNode) -> list[str]:
+    """How many of those that a box stands for did not run, and how many were captured.
+
+    Where all were the border says so.
+    """
+    found = Counter(one.status for one in node.members if not one.is_predicted)
+    told = [(found[None], "did not run"), (found["captured"], "captured")]
+    return [f"{num:,} {what}" for num, what in told if 0 < num < len(node.members)]
 
 
 def size(graph: Graph) -> str:

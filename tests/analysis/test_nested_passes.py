@@ -102,12 +102,23 @@ def test_passes_too_many_for_their_nodes_are_a_box_each():
 
 
 def test_what_lies_deeper_is_a_box_where_there_is_room_for_one_depth():
-    graph = nested([[[], []]], max_nodes=8)
+    graph = nested([[[], []]], max_nodes=10)
 
     (outer,) = (node.nested[0] for node in graph.nodes if node.nested)
     deeper = [len(one.nodes) for node in outer.nodes for one in node.nested]
     assert deeper == [1, 1]
     assert len(outer.nodes) == 4
+
+
+@pytest.mark.parametrize("max_nodes", range(4, 30))
+def test_there_are_never_more_nodes_than_are_asked_for(max_nodes):
+    graph = nested([[[], []], [[]], []], max_nodes)
+
+    assert sum(len(one.nodes) for one in every_graph(graph)) <= max_nodes
+    num_calls = sum(
+        "passes inside" in one or "inside not" in one for one in graph.notes
+    )
+    assert num_calls or max_nodes >= 28
 
 
 def test_passes_are_boxes_if_that_is_asked_for():

@@ -1,6 +1,26 @@
 import pytest
 
+from gradviz.analysis.graph import Graph
+from gradviz.analysis.simplification import as_one
 from gradviz.render.scene import MAX_PARALLEL, build_scene
+
+
+def test_a_box_says_how_many_of_its_nodes_did_not_run_or_were_captured(make_node):
+    statuses = ["completed", "captured", None, None]
+    nodes = [
+        make_node(at, status=one, order=None if one is None else at)
+        for at, one in enumerate(statuses)
+    ]
+
+    def told(some):
+        box = as_one(some, name="N.part", module="N.part")
+        graph = Graph(task=0, nodes=(box,), edges=())
+        return build_scene(graph).boxes[0].subtitle
+
+    assert "2 did not run · 1 captured" in told(nodes)
+    assert "did not run" not in told(nodes[2:])
+    failed = make_node(4, status="failed", error="ValueError: no\nmore")
+    assert told([failed, *nodes[2:]]) == "ValueError: no · 2 did not run"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
 children are forks of one process that has loaded everything.
 """
 
-import importlib
+import importlib.util
 import json
 import os
 import resource
@@ -12,23 +12,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-VIEWS = (
-    "show_summary",
-    "show_critical",
-    "show_memory",
-    "show_order",
-    "show_events",
-    "show_queues",
-    "show_timeline",
-    "show_utilisation",
-    "simulate",
-    "check",
-    "diff",
-    "replay",
-    "explain",
-    "export",
-    "merge",
-)
 MEMORY_BYTES = 512 << 20
 CPU_S = 5
 
@@ -134,16 +117,12 @@ def _become(command: tuple[str, ...], path: Path, out: int, err: int) -> None:
 
 
 def main() -> None:
-    for name in VIEWS:
-        importlib.import_module(f"gradviz.cli.{name}")
-    for name in (
-        "render_graph",
-        "render_timeline",
-        "render_queues",
-        "render_memory",
-        "main",
-    ):
-        importlib.import_module(f"gradviz.cli.{name}")
+    for group, *words in COMMANDS + WRITERS:
+        for name in (group, "_".join((group, *words[:1]))):
+            if importlib.util.find_spec(f"gradviz.cli.{name}"):
+                importlib.import_module(f"gradviz.cli.{name}")
+    for name in ("gradviz.cli.main", "numpy.ma", "rich.cells", "tomllib"):
+        importlib.import_module(name)
     for number, path in enumerate(map(Path, sys.argv[1:])):
         for command in commands_for(number):
             sys.stdout.write(json.dumps(run(command, path)) + "\n")

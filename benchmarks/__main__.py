@@ -29,13 +29,23 @@ from benchmarks.devices import (
 )
 from benchmarks.hips import HIPS_CASES
 from benchmarks.memory import extra_tensors
+from benchmarks.pages import FRAMES, OPEN_S, pages
 from benchmarks.pictures import DOT_S, pictures
 from benchmarks.startup import BARE, COMMAND_MS, HELP_MS, OTHERS, startups
 from benchmarks.timing import Contestant, Result, compete, count_own_time
 from benchmarks.traces import answers
 
 #: Rows that are no race between libraries.
-EXTRA = ("tracing", "probes", "memory", "devices", "traces", "pictures", "startup")
+EXTRA = (
+    "tracing",
+    "probes",
+    "memory",
+    "devices",
+    "traces",
+    "pictures",
+    "pages",
+    "startup",
+)
 
 
 def main() -> None:
@@ -67,6 +77,7 @@ def main() -> None:
         "devices": lambda: report_devices(torch, chosen.rounds),
         "traces": report_traces,
         "pictures": report_pictures,
+        "pages": report_pages,
         "startup": lambda: report_startup(chosen.rounds, own_time=own_time),
     }
     for name in chosen.case or [*CASES, *reports]:
@@ -208,6 +219,30 @@ def report_pictures() -> None:
         )
         dot = f"over {DOT_S:.0f} s" if one.dot_s is None else f"{one.dot_s:.2f} s"
         print(f"| | dot | {dot} | | | |", flush=True)
+
+
+def report_pages() -> None:
+    """Pages in a browser: milliseconds of this machine."""
+    for one in pages():
+        case = f"page of {one.num_events:,} events"
+        if one.slower > 1:
+            case += f", a processor {one.slower} times slower"
+        size = f"{one.size_bytes / 1e6:.1f} MB"
+        opened, panned, played = one.measured
+        is_promised = one.num_events == 100_000 and one.slower == 1
+        promise = "| |"
+        if is_promised:
+            holds = "yes" if opened <= OPEN_S * 1e3 else "no"
+            promise = f"| ≤ {OPEN_S:.0f} s | {holds} |"
+        print(f"| {case} | opens, {size} | {opened / 1e3:.2f} s | | {promise}")
+        for what, (median, slow) in (("pans", panned), ("plays", played)):
+            if is_promised:
+                holds = "yes" if median <= 1e3 / FRAMES + 0.1 else "no"
+                promise = f"| {FRAMES} frames/s | {holds} |"
+            print(
+                f"| | {what}, a frame | {median:.1f} ms | | up to {slow:.1f} {promise}",
+                flush=True,
+            )
 
 
 def report(

@@ -1,8 +1,9 @@
 """How long pictures of large graphs take, beside Graphviz's ``dot`` on the same graph.
 
 Each picture is drawn in a process of its own (`python -m benchmarks.pictures ENGINE
-TRACE`), since the peak of memory is a process's. Every node is drawn: what a picture
-collapses unless it is told otherwise would be no measure.
+TRACE`), since the peak of memory is a process's. Every node is drawn, also where the
+command would leave some out: what a picture collapses unless it is told otherwise would
+be no measure.
 """
 
 import random
@@ -17,7 +18,7 @@ from typing import Final, NamedTuple
 
 import gradviz as gv
 from benchmarks.memory import resident
-from gradviz.analysis.graph import build_graph
+from gradviz.analysis.graph import MAX_SIMPLIFIED, build_graph
 from gradviz.analysis.simplification import split_shared_leaves
 from gradviz.errors import RenderTimeoutError
 from gradviz.render.graph import render_graph
@@ -119,6 +120,9 @@ CASES: Final = {
     ),
     "a random graph with hubs, 1,000 nodes": Case(partial(hubs, 600), None),
     "a random graph with hubs, 10,000 nodes": Case(partial(hubs, 6_000), 2.0),
+    "a random graph with hubs, 100,000 nodes": Case(
+        partial(hubs, 60_000), 5.0, has_dot=False
+    ),
 }
 
 
@@ -133,7 +137,9 @@ def _drawn(engine: str, trace: Path) -> tuple[float, float, float]:
 def _draw(engine: str, path: Path) -> None:
     trace = load_trace(path)
     begin = time.perf_counter()
-    graph = split_shared_leaves(build_graph(trace, next(iter(trace.tasks))))
+    graph = split_shared_leaves(
+        build_graph(trace, next(iter(trace.tasks)), MAX_SIMPLIFIED)
+    )
     took = float("inf")
     try:
         render_graph(graph, engine="dot" if engine == "dot" else "own", timeout_s=DOT_S)

@@ -53,7 +53,8 @@ def document(
         *parts,
         "</svg>\n",
     )
-    return "\n".join(lines).encode()
+    # Piece by piece: one character of another alphabet would make all of it wider.
+    return b"\n".join(line.encode() for line in lines)
 
 
 def element(tag: str, content: str = "", **attributes: str | float) -> str:

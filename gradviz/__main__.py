@@ -1,11 +1,16 @@
 """The entry point of ``gradviz`` and of ``python -m gradviz``."""
 
-from gradviz.cli.main import gradviz
+import sys
 
 
 def main() -> None:
     """Run the command line on ``sys.argv``; exits the process."""
-    gradviz()
+    try:
+        from gradviz.cli.main import gradviz  # noqa: PLC0415 - Ctrl-C may come meanwhile
+
+        gradviz()
+    except KeyboardInterrupt:  # once there is a command line, that is who catches it
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from gradviz.__main__ import main
 from gradviz.cli.lazy import Entry
 from gradviz.cli.main import Root, gradviz
 from gradviz.errors import MissingToolError
@@ -93,6 +94,20 @@ def test_python_m_gradviz_is_the_command_line() -> None:
     )
 
     assert done.stdout.startswith("gradviz ")
+
+
+def test_ctrl_c_while_the_program_is_imported_is_an_exit_code(monkeypatch) -> None:
+    class Interrupted:
+        def find_spec(self, *_: object) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "gradviz.cli.main")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted()])
+
+    with pytest.raises(SystemExit) as raised:
+        main()
+
+    assert raised.value.code == 130
 
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])

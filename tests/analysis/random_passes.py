@@ -1,6 +1,9 @@
 """Passes over random graphs, on the caller's thread and those of simulated devices."""
 
+import contextlib
 import random
+
+import pytest
 
 from gradviz import sim
 from gradviz.backends.device import Device
@@ -11,11 +14,15 @@ from gradviz.engine import Edge, Engine, Node
 class Work(Node):
     """Hands its gradient on, after a while, and perhaps after a pass of its own."""
 
+    fails = False
+
     def __init__(self, receivers, device, rounds, engine, inner=None):
         super().__init__([Edge(one) for one in receivers], device=device)
         self.rounds, self.engine, self.inner = rounds, engine, inner
 
     def apply(self, grad):
+        if self.fails:
+            raise ArithmeticError("it fails")
         sum(range(self.rounds))
         if self.inner is not None:
             self.engine.execute([Edge(self.inner)], [1.0])
@@ -39,14 +46,20 @@ def graph(rng, engine, num_devices, size, depth=0):
     return Work(loose, devices[0], 10, engine)
 
 
-def random_trace(seed, num_devices, size=40):
-    """The trace of one pass, and of those inside of it."""
+def random_trace(seed, num_devices, size=40, *, fails=False, path=None):
+    """The trace of one pass, and of those inside of it; perhaps one that fails."""
     rng, engine = random.Random(seed), Engine()
     count = sim.device_count()
     sim.set_device_count(max(num_devices, 1))
     try:
         root = graph(rng, engine, num_devices, size)
-        with record() as recording:
+        if fails:
+            below = [root]
+            for node in below:
+                below += [one.node for one in node.next_edges if one.node not in below]
+            rng.choice(below).fails = True
+        failing = pytest.raises(ArithmeticError) if fails else contextlib.nullcontext()
+        with record(path) as recording, failing:
             engine.execute([Edge(root)], [1.0])
     finally:
         engine.stop()

@@ -1,8 +1,6 @@
 """``gradviz replay`` where there is no terminal."""
 
 import json
-import shlex
-from pathlib import Path
 
 from gradviz.trace.reader import load_trace
 
@@ -115,19 +113,3 @@ def test_of_no_event_there_is_no_film(trace_path, call, tmp_path):
 
     assert "there is nothing to replay" in done.stderr
     assert not (tmp_path / "film.svg").exists()
-
-
-def test_the_commands_of_its_page_do_what_the_page_says(call):
-    docs = Path(__file__).parents[2] / "docs"
-    lines = (docs / "replay.md").read_text().splitlines()
-    commands = [line[2:].split("#")[0] for line in lines if line.startswith("$ ")]
-    assert commands
-
-    for command in commands:
-        _, *words = shlex.split(command.replace("training.gvt", f"{docs}/training.gvt"))
-        done = call(*words)
-        assert done.exit_code == 0
-        (head,) = [one for one in done.stdout.splitlines() if one.startswith("Event ")]
-        assert " ms, pass 5, " in head
-        assert float(head.split(", ")[1].split()[0]) >= 10
-        assert "Why this one: " in done.stdout

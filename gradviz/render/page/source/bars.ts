@@ -43,10 +43,11 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
   const colour = new Uint8Array(size);
   const lane = new Int32Array(size);
   const threads = new Map(header.threads.map((one, place) => [one.number, place]));
-  const streams = new Map<number, number>();
-  for (const stream of kernels.stream) {
-    if (!streams.has(stream)) streams.set(stream, header.threads.length + streams.size);
-  }
+  const streams = new Map(
+    [...new Set(kernels.stream)]
+      .sort((one, other) => (page.text(one) < page.text(other) ? -1 : 1))
+      .map((stream, at) => [stream, header.threads.length + at]),
+  );
   start.set(runs.start_ns);
   for (let run = 0; run < numRuns; run++) {
     const has = runs.end[run] >= 0 || runs.end_ns[run] > runs.start_ns[run];

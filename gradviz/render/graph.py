@@ -159,7 +159,7 @@ def _why_not_dot(scene: Scene) -> str:
 
 
 def _by_dot(scene: Scene, timeout_s: float) -> BoxLayout:
-    text = graphviz.run(skeleton(scene).source, "dot", "plain", timeout_s)
+    text = graphviz.run(skeleton(scene).source, "plain", timeout_s)
     try:
         return parse_plain(text.decode(), scene)
     except ValueError as error:

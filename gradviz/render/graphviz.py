@@ -10,18 +10,15 @@ import shutil
 import signal
 import subprocess
 import sys
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from gradviz.errors import MissingToolError, RenderTimeoutError, UserError
 
-#: Lay out, or only draw what has all its places.
-DotEngine: TypeAlias = Literal["dot", "nop2"]
-
-#: pygraphviz in the role of ``dot -Kengine -Tformat``.
+#: pygraphviz in the role of ``dot -Tformat``.
 _PYGRAPHVIZ: Final = """
 import sys, pygraphviz
 graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode())
-sys.stdout.buffer.write(graph.draw(None, sys.argv[2], sys.argv[1]))
+sys.stdout.buffer.write(graph.draw(None, sys.argv[1], "dot"))
 """
 
 #: Graphviz takes itself for a web server's: it opens no file that a graph names.
@@ -38,12 +35,11 @@ def is_available() -> bool:
     return where() is not None
 
 
-def run(source: str, engine: DotEngine, format: str, timeout_s: float) -> bytes:  # noqa: A002 - what it is called everywhere
+def run(source: str, format: str, timeout_s: float) -> bytes:  # noqa: A002 - what it is called everywhere
     """What Graphviz makes of DOT text.
 
     Args:
         source: The graph.
-        engine: How to lay it out.
         format: Such as ``plain``, ``png`` or ``pdf``.
         timeout_s: How long it may take; then it is killed.
 
@@ -53,7 +49,7 @@ def run(source: str, engine: DotEngine, format: str, timeout_s: float) -> bytes:
         UserError: It failed; the text says with what.
     """
     try:
-        done = _run_within(timeout_s, _command(engine, format), source.encode())
+        done = _run_within(timeout_s, _command(format), source.encode())
     except subprocess.TimeoutExpired as error:
         raise RenderTimeoutError(
             f"Graphviz took longer than {timeout_s:g} s and was stopped; "
@@ -90,12 +86,12 @@ def _run_within(
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
-def _command(engine: DotEngine, format: str) -> list[str]:  # noqa: A002 - as above
+def _command(format: str) -> list[str]:  # noqa: A002 - as above
     dot = where()
     if dot == "pygraphviz":
-        return [sys.executable, "-c", _PYGRAPHVIZ, engine, format]
+        return [sys.executable, "-c", _PYGRAPHVIZ, format]
     if dot is not None:
-        return [dot, f"-K{engine}", f"-T{format}"]
+        return [dot, "-Kdot", f"-T{format}"]
     raise MissingToolError(
         "neither 'dot' nor pygraphviz is here: pip install 'gradviz[dot]', or take "
         "--engine own, which needs nothing"

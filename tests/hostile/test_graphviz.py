@@ -28,7 +28,7 @@ def drawn(path: Path, suffix: str) -> bytes:
 
 def told(path: Path, format_: str) -> bytes:
     """What Graphviz makes of the DOT text of a trace."""
-    return graphviz.run(drawn(path, ".dot").decode(), "dot", format_, timeout_s=60)
+    return graphviz.run(drawn(path, ".dot").decode(), format_, timeout_s=60)
 
 
 def attributes(graph: object) -> set[str]:

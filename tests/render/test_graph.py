@@ -23,8 +23,8 @@ class FakeGraphviz:
         self.answer = answer
         self.runs = []
 
-    def run(self, source, engine, format, timeout_s):  # noqa: A002 - the real one's
-        self.runs.append((engine, format))
+    def run(self, source, format, timeout_s):  # noqa: A002 - the real one's
+        self.runs.append(format)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer

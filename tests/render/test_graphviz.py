@@ -31,7 +31,7 @@ def no_graphviz(tmp_path, monkeypatch):
 def test_dot_gets_the_source_and_its_answer_comes_back(fake_dot):
     fake_dot("print(sys.argv[1:], sys.stdin.read())")
 
-    answer = graphviz.run("digraph {}", "dot", "plain", timeout_s=30)
+    answer = graphviz.run("digraph {}", "plain", timeout_s=30)
 
     assert answer == b"['-Kdot', '-Tplain'] digraph {}\n"
 
@@ -39,7 +39,7 @@ def test_dot_gets_the_source_and_its_answer_comes_back(fake_dot):
 def test_dot_may_not_load_files(fake_dot):
     fake_dot("print(os.environ['SERVER_NAME'])")
 
-    assert graphviz.run("", "dot", "plain", timeout_s=30) == b"gradviz\n"
+    assert graphviz.run("", "plain", timeout_s=30) == b"gradviz\n"
     assert "SERVER_NAME" not in os.environ
 
 
@@ -47,7 +47,7 @@ def test_a_dot_that_takes_too_long_is_stopped(fake_dot):
     fake_dot("time.sleep(600)")
 
     with pytest.raises(RenderTimeoutError, match=r"longer than 0.2 s") as raised:
-        graphviz.run("", "dot", "plain", timeout_s=0.2)
+        graphviz.run("", "plain", timeout_s=0.2)
 
     assert raised.value.exit_code == 5
 
@@ -59,7 +59,7 @@ def test_what_a_dot_that_takes_too_long_began_is_stopped_too(fake_dot, tmp_path)
     fake_dot(f"os.open({str(pipe)!r}, os.O_WRONLY); os.fork(); time.sleep(600)")
 
     with pytest.raises(RenderTimeoutError):
-        graphviz.run("", "dot", "plain", timeout_s=1)
+        graphviz.run("", "plain", timeout_s=1)
 
     # Readable, at its end, once nobody is left who could write.
     assert select.select([end], [], [], 20) == ([end], [], [])
@@ -70,14 +70,14 @@ def test_a_dot_that_fails_is_quoted(fake_dot):
     fake_dot("sys.exit('syntax error in line 1')")
 
     with pytest.raises(UserError, match="exit code 1: syntax error in line 1"):
-        graphviz.run("", "dot", "plain", timeout_s=30)
+        graphviz.run("", "plain", timeout_s=30)
 
 
 def test_a_dot_that_says_nothing_has_failed(fake_dot):
     fake_dot("")
 
     with pytest.raises(UserError, match="Graphviz failed"):
-        graphviz.run("", "dot", "plain", timeout_s=30)
+        graphviz.run("", "plain", timeout_s=30)
 
 
 def test_a_dot_that_cannot_be_started_is_a_clear_error(tmp_path, monkeypatch):
@@ -87,12 +87,12 @@ def test_a_dot_that_cannot_be_started_is_a_clear_error(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(UserError, match="cannot be started"):
-        graphviz.run("", "dot", "plain", timeout_s=30)
+        graphviz.run("", "plain", timeout_s=30)
 
 
 def test_without_graphviz_the_error_says_what_to_install(no_graphviz):
     with pytest.raises(MissingToolError, match=r"gradviz\[dot\].*engine own") as raised:
-        graphviz.run("", "dot", "png", timeout_s=30)
+        graphviz.run("", "png", timeout_s=30)
 
     assert raised.value.exit_code == 4
     assert not graphviz.is_available()
@@ -109,6 +109,6 @@ def test_pygraphviz_stands_in_for_a_missing_dot(no_graphviz, tmp_path, monkeypat
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.setattr(graphviz, "_has_pygraphviz", lambda: True)
 
-    answer = graphviz.run("digraph { ä }", "nop2", "png", timeout_s=30)
+    answer = graphviz.run("digraph { ä }", "png", timeout_s=30)
 
-    assert answer == "None png nop2 digraph { ä }".encode()
+    assert answer == "None png dot digraph { ä }".encode()

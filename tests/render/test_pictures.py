@@ -33,7 +33,7 @@ def our_layout(model: str) -> BoxLayout:
 def dots_layout(model: str) -> BoxLayout:
     """What dot makes of the same boxes and edges, without frames."""
     scene = scene_of(model)._replace(frames=())
-    plain = graphviz.run(skeleton(scene).source, "dot", "plain", 60)
+    plain = graphviz.run(skeleton(scene).source, "plain", 60)
     return parse_plain(plain.decode(), scene)
 
 

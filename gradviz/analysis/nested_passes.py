@@ -18,6 +18,8 @@ from gradviz.trace.model import Trace
 
 #: Of more passes that were called in passes of one depth none is drawn.
 MAX_NESTED: Final = 40
+#: Each pass is looked for among all events: of so many, all passes together, at most.
+MAX_EVENTS: Final = 10_000_000
 #: What lies deeper is only named by its caller.
 MAX_DEPTH: Final = 8
 
@@ -71,7 +73,9 @@ def _with_called(
     room = max_nodes - sum(len(graph.nodes) for graph in graphs)
     if not 0 < len(calls) <= min(room, MAX_NESTED) or not depth:
         return list(graphs)
-    if _num_runs(trace, calls) > MAX_NODES:
+    if _num_runs(trace, calls) > MAX_NODES or (
+        len(calls) * trace.num_events > MAX_EVENTS
+    ):
         return list(graphs)
     whole = [build_graph(trace, task) for task in calls]
     simpler = [simplified(one) for one in whole]

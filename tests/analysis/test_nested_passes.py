@@ -159,6 +159,18 @@ def test_more_passes_than_there_is_room_for_are_only_named(monkeypatch):
     assert graph.notes == ("3 passes inside not drawn",)
 
 
+def test_passes_of_a_trace_in_which_they_take_long_to_find_are_only_named(monkeypatch):
+    trace = recorded([[], []])
+    graph = build_graph(trace, trace.tasks[0])
+
+    def num_inside(max_events):
+        monkeypatch.setattr(nested_passes, "MAX_EVENTS", max_events)
+        return len(every_graph(nest_passes(graph, trace, lambda one: one, 100))) - 1
+
+    assert num_inside(2 * trace.num_events) == 2
+    assert num_inside(2 * trace.num_events - 1) == 0
+
+
 def test_of_a_pass_inside_of_many_only_those_above_are_drawn(monkeypatch):
     monkeypatch.setattr(nested_passes, "MAX_DEPTH", 2)
 

@@ -20,6 +20,8 @@ from gradviz.trace.model import Trace
 MAX_NESTED: Final = 40
 #: Each pass is looked for among all events: of so many, all passes together, at most.
 MAX_EVENTS: Final = 10_000_000
+#: How a graph's note ends that says how many passes are only named.
+NOT_DRAWN: Final = "inside not drawn"
 #: What lies deeper is only named by its caller.
 MAX_DEPTH: Final = 8
 
@@ -51,7 +53,7 @@ def nest_passes(
     every = every_graph(whole)
     notes = ["passes inside as boxes"] if any(map(_is_one_box, every[1:])) else []
     if missing := sum(len(node.calls) - len(node.nested) for node in _nodes(every)):
-        notes.append(f"{missing:,} pass{'es' * (missing > 1)} inside not drawn")
+        notes.append(f"{missing:,} pass{'es' * (missing > 1)} {NOT_DRAWN}")
     return msgspec.structs.replace(whole, notes=(*whole.notes, *notes))
 
 

@@ -6,6 +6,7 @@ from typing import Final, get_args
 import click
 
 from gradviz.analysis.graph import MAX_NODES, MAX_SIMPLIFIED, Graph, build_graph
+from gradviz.analysis.nested_passes import NOT_DRAWN
 from gradviz.analysis.passes import select_task
 from gradviz.analysis.simplification import split_shared_leaves
 from gradviz.cli.graph_options import (
@@ -123,9 +124,13 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
 
 def _tell_detail(asked: Graph, drawn: Graph, detail: AskedDetail) -> None:
     """Say what was done to a graph so that there is room for it."""
+    new = [one for one in drawn.notes if one not in asked.notes]
+    for missing in [one for one in new if one.endswith(NOT_DRAWN)]:
+        note(f"{missing}: --task N draws one alone")
+        new.remove(missing)
     if detail.is_chosen:
         return
-    done = ", ".join(one for one in drawn.notes if one not in asked.notes)
+    done = ", ".join(new)
     if detail.fit:
         wide, high = detail.fit
         note(f"to fit {wide:,} x {high:,} pixels: {done or 'every node as it is'}")

@@ -8,6 +8,7 @@ import gradviz as gv
 from gradviz import nn
 from gradviz.render import conversion
 from tests.analysis.conftest import Story
+from tests.analysis.reentrant import Inner
 
 
 def test_a_graph_is_drawn_beside_where_one_stands(trace_path, call, tmp_path) -> None:
@@ -392,6 +393,18 @@ def test_what_python_ran_from_its_command_line_has_no_name(kind, call, monkeypat
     told = " ".join(ET.fromstring(result.stdout_bytes).itertext())
     assert "backward pass" in told.lower()
     assert "-c" not in told
+
+
+def test_passes_that_are_not_drawn_inside_are_said(call, tmp_path) -> None:
+    with gv.record(tmp_path / "calls.gvt"):
+        Inner.apply(gv.ones(1, requires_grad=True)).sum().backward()
+
+    every = call("render", "graph", "calls.gvt", "-o", "-")
+    chains = call("render", "graph", "calls.gvt", "--contract", "-o", "-")
+
+    assert "not drawn" not in every.stderr
+    assert "1 pass inside not drawn: --task N draws one alone" in chains.stderr
+    assert "1 pass inside not drawn" in chains.stdout
 
 
 def test_a_graph_is_scaled_to_fit_and_the_command_says_so(call, trace_path) -> None:

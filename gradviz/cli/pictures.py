@@ -11,7 +11,7 @@ from gradviz.analysis.queues import NoSuchMomentError
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.progress import working
 from gradviz.cli.viewer import check_viewable, show_file
-from gradviz.cli.writing import check_output, format_of, write_output
+from gradviz.cli.writing import called, check_output, format_of, write_output
 from gradviz.render.charts import MAX_WIDTH, MIN_WIDTH, WIDTH
 from gradviz.render.conversion import PICTURE_FORMATS, check_convertible, converted
 from gradviz.render.text import count
@@ -118,7 +118,7 @@ def write_picture(
         data = converted(draw(), format_of(output, PICTURE_FORMATS))
     write_output(output, data)
     if not quiet:
-        note(f"drew {output}: {what}")
+        note(f"drew {called(output)}: {what}")
         note_next(then, trace_path)
     if is_opened:
         show_file(output)

@@ -27,7 +27,7 @@ from gradviz.cli.options import (
 from gradviz.cli.progress import working
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.viewer import check_viewable, show_file
-from gradviz.cli.writing import check_output, format_of, write_output
+from gradviz.cli.writing import called, check_output, format_of, write_output
 from gradviz.render.colouring import ColourBy
 from gradviz.render.graph import FORMATS, LayoutEngine, render_graph
 from gradviz.render.scene import size
@@ -116,7 +116,8 @@ def command(  # noqa: PLR0913, PLR0917 - a command has the options it has
         )
     write_output(output, drawn.data)
     if not quiet:
-        note(f"drew {output}: {size(graph)}{LAID_OUT[drawn.engine]} ({drawn.note})")
+        drew = f"drew {called(output)}: {size(graph)}"
+        note(f"{drew}{LAID_OUT[drawn.engine]} ({drawn.note})")
         note_next("render timeline", trace_path)
     if is_opened:
         show_file(output)

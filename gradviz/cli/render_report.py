@@ -17,7 +17,7 @@ from gradviz.cli.options import (
 from gradviz.cli.progress import working
 from gradviz.cli.reading import NODE_RUNS, find_trace, read_trace
 from gradviz.cli.viewer import check_viewable, show_file
-from gradviz.cli.writing import check_output, format_of, write_output
+from gradviz.cli.writing import called, check_output, format_of, write_output
 from gradviz.render.page.document import build_page, pack_page
 from gradviz.render.page.html import write_page
 from gradviz.render.text import count
@@ -58,7 +58,7 @@ def command(
     if not quiet:
         about = page.header
         note(
-            f"wrote {output}: {count(len(about.passes), 'pass')}, "
+            f"wrote {called(output)}: {count(len(about.passes), 'pass')}, "
             f"{count(len(page.nodes.id), 'node')}, {count(about.num_events, 'event')}"
         )
         note_next("show order", trace_path)

@@ -26,7 +26,13 @@ from gradviz.cli.options import (
 from gradviz.cli.paging import paged
 from gradviz.cli.reading import find_trace, read_trace
 from gradviz.cli.timelines import step_option
-from gradviz.cli.writing import check_output, format_of, print_json, write_output
+from gradviz.cli.writing import (
+    called,
+    check_output,
+    format_of,
+    print_json,
+    write_output,
+)
 from gradviz.render.replay.film import film
 from gradviz.render.replay.plain import print_replay
 from gradviz.render.replay.player import Player
@@ -110,7 +116,9 @@ def command(  # noqa: PLR0913, PLR0917 - each of them narrows it down
     shown = chosen[: limit or MAX_PRINTED]
     if output is not None:
         write_output(output, film(replay, shown[:MAX_FILMED]))
-        note(f"filmed {count(min(len(shown), MAX_FILMED), 'event')} in {output}")
+        note(
+            f"filmed {count(min(len(shown), MAX_FILMED), 'event')} in {called(output)}"
+        )
         return
     if not plain and not as_json and _is_on_terminal():
         # Here, so that no other command loads textual, nor this one to print.

@@ -17,6 +17,11 @@ Format = TypeVar("Format", bound=str)
 Answer = TypeVar("Answer")
 
 
+def called(output: Path) -> str:
+    """What notes call an output."""
+    return "stdout" if output == STDOUT else str(output)
+
+
 def format_of(path: Path, formats: Sequence[Format]) -> Format:
     """The format that the suffix of `path` names; the first of `formats` for ``-``.
 

@@ -4,12 +4,16 @@ It is the ``dot`` on the PATH, or else pygraphviz, whose wheels bring Graphviz a
 the same program to all who call it here.
 """
 
+import contextlib
 import importlib.util
 import os
+import selectors
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from typing import Final
 
 from gradviz.errors import MissingToolError, RenderTimeoutError, UserError
@@ -20,6 +24,9 @@ import sys, pygraphviz
 graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode())
 sys.stdout.buffer.write(graph.draw(None, sys.argv[1], "dot"))
 """
+
+#: So many bytes can be a picture; of what prints without end no more is read.
+MAX_ANSWER: Final = 128 << 20
 
 #: Graphviz takes itself for a web server's: it opens no file that a graph names.
 _NO_FILES: Final = {"SERVER_NAME": "gradviz"}
@@ -46,7 +53,7 @@ def run(source: str, format: str, timeout_s: float) -> bytes:  # noqa: A002 - wh
     Raises:
         MissingToolError: There is no Graphviz.
         RenderTimeoutError: It took too long.
-        UserError: It failed; the text says with what.
+        UserError: It failed, or wrote far too much; the text says with what.
     """
     try:
         done = _run_within(timeout_s, _command(format), source.encode())
@@ -70,20 +77,58 @@ def _run_within(
     timeout_s: float, command: list[str], source: bytes
 ) -> subprocess.CompletedProcess[bytes]:
     """As `subprocess.run`, but what ``dot``, as a script, began is stopped too."""
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | _NO_FILES,
-        start_new_session=True,
-    ) as process:
-        try:
-            out, err = process.communicate(source, timeout_s)
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+    deadline_s = time.monotonic() + timeout_s
+    with tempfile.TemporaryFile() as given:
+        given.write(source)
+        given.seek(0)
+        with subprocess.Popen(
+            command,
+            stdin=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | _NO_FILES,
+            start_new_session=True,
+        ) as process:
+            try:
+                out, err = _read(process, deadline_s)
+                process.wait(max(deadline_s - time.monotonic(), 0))
+            except BaseException:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                raise
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _read(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[bytes, bytes]:
+    """All that it writes, as long as that is no more than can be an answer.
+
+    Raises:
+        subprocess.TimeoutExpired: It was not done in time.
+        UserError: It wrote too much.
+    """
+    assert process.stdout is not None
+    assert process.stderr is not None
+    said = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
+    with selectors.DefaultSelector() as selector:
+        for pipe in said:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            ready = selector.select(max(deadline_s - time.monotonic(), 0))
+            if not ready:
+                raise subprocess.TimeoutExpired(process.args, deadline_s)
+            for key, _ in ready:
+                some = os.read(key.fd, 1 << 20)
+                if not some:
+                    selector.unregister(key.fd)
+                said[key.fd] += some
+            if sum(map(len, said.values())) > MAX_ANSWER:
+                raise UserError(
+                    f"Graphviz wrote more than {MAX_ANSWER >> 20} MiB and was stopped; "
+                    f"is {where()} what you take it for? An svg with --engine own "
+                    f"needs none"
+                )
+    out, err = map(bytes, said.values())
+    return out, err
 
 
 def _command(format: str) -> list[str]:  # noqa: A002 - as above

@@ -34,6 +34,7 @@ def test_a_dash_draws_to_stdout(picture, trace_path, call, tmp_path) -> None:
     result = call("render", picture, trace_path, "-o", "-")
 
     assert ET.fromstring(result.stdout_bytes).tag.endswith("svg")
+    assert result.stderr.startswith("gradviz: drew stdout: ")
     assert [one.name for one in tmp_path.iterdir()] == ["two.gvt"]
 
 

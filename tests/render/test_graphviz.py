@@ -66,6 +66,22 @@ def test_what_a_dot_that_takes_too_long_began_is_stopped_too(fake_dot, tmp_path)
     os.close(end)
 
 
+def test_a_dot_that_writes_without_end_is_stopped_when_it_is_no_picture_any_more(
+    fake_dot, monkeypatch
+):
+    monkeypatch.setattr(graphviz, "MAX_ANSWER", 1 << 20)
+    fake_dot("while True: print(*range(1_000))")
+
+    with pytest.raises(UserError, match="more than 1 MiB and was stopped"):
+        graphviz.run("", "plain", timeout_s=30)
+
+
+def test_a_dot_that_reads_nothing_may_answer(fake_dot):
+    fake_dot("print('graph')")
+
+    assert graphviz.run("x" * (1 << 20), "plain", timeout_s=30) == b"graph\n"
+
+
 def test_a_dot_that_fails_is_quoted(fake_dot):
     fake_dot("sys.exit('syntax error in line 1')")
 

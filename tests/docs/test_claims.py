@@ -15,8 +15,8 @@ TEST = re.compile(r"`([\w/]+\.py)::([\w:]+)`")
 
 STATES = ("same", "better", "partly", "not applicable", "not yet")
 
-#: What docs/parity.md must have a row for: the reference table of PyTorch's engine
-#: without distribution, and the facts measured on it.
+#: What docs/parity.md must have a row for: the reference table of PyTorch's engine, the
+#: facts measured on it, and the table of its distributed engine.
 ROWS = [
     *(f"L{number}" for number in range(1, 14)),
     *(f"Q{number}" for number in range(1, 9)),
@@ -56,6 +56,7 @@ ROWS = [
     *(f"C{number}" for number in (*range(1, 10), *range(11, 20))),
     *(f"C{number}" for number in (20, 22, 25, 26)),
     *(f"G{number}" for number in range(1, 19)),
+    *(f"D{number}" for number in range(1, 15)),
 ]
 
 #: What docs/promises.md must have a row for: all faults but those of other processes,

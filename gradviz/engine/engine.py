@@ -78,6 +78,11 @@ class Engine:
             the CPU, on the calling thread: no hand-over from thread to thread (C25).
         sync: Where threads and locks come from; tests pass their own.
 
+    Attributes:
+        sync: As given.
+        queues: Those of its devices.
+        passes: Those that are under way.
+
     Source: torch/csrc/autograd/engine.h, struct Engine.
     """
 
@@ -91,17 +96,17 @@ class Engine:
     ) -> None:
         self._max_depth = max_depth
         self._caller_fast_path = caller_fast_path
-        self._sync = sync
+        self.sync = sync
         self._policy = policy_named(schedule) if isinstance(schedule, str) else schedule
-        self._queues = DeviceQueues(sync, self._policy.schedule)
+        self.queues = DeviceQueues(sync, self._policy.schedule)
         #: The state of each thread that has called, or works for, this engine.
         self._threads: weakref.WeakSet[ThreadState] = weakref.WeakSet()
         self._states: Local[ThreadState] = sync.local(_registering(self._threads))
-        self._passes = Passes(sync)
+        self.passes = Passes(sync)
         self._device_threads = DeviceThreads(
-            sync, self._states, self._queues, self._passes
+            sync, self._states, self.queues, self.passes
         )
-        self._pool = ThreadPool(sync, self._states, self._queues)
+        self._pool = ThreadPool(sync, self._states, self.queues)
         self._watchdog: Watchdog | None = None
         self._warned = sync.flag()
         #: The process whose threads these are; None before the first one starts.
@@ -109,7 +114,7 @@ class Engine:
         # The threads refer to the parts above and never to the engine itself, so an
         # engine that nobody uses any more is collected, and its threads end.
         self._finalizer = weakref.finalize(
-            self, _stop, sync, self._passes, self._device_threads, self._pool, 0.0
+            self, _stop, sync, self.passes, self._device_threads, self._pool, 0.0
         )
 
     def execute(
@@ -166,14 +171,14 @@ class Engine:
             state, roots, outputs, keep_graph=keep_graph, create_graph=create_graph
         )
         try:
-            self._passes.begin(graph_task)
+            self.passes.begin(graph_task)
             self._prepare(graph_task, root, accumulate_grad=accumulate_grad)
             if graph_task.streams is not None:
                 buffer = graph_task.streams.begin(root, buffer)
             execute_with_graph_task(
-                self._sync,
+                self.sync,
                 state,
-                self._queues,
+                self.queues,
                 self._max_depth,
                 self._run_in_pool,
                 graph_task,
@@ -187,8 +192,8 @@ class Engine:
                 raise SystemExit from error
             raise
         finally:
-            self._passes.forget(graph_task.id, None)
-            self._passes.tell_idle()
+            self.passes.forget(graph_task.id, None)
+            self.passes.tell_idle()
         return tuple(graph_task.captured_gradients)
 
     def queue_callback(self, callback: Callable[[], object]) -> None:
@@ -197,7 +202,7 @@ class Engine:
         Raises:
             RuntimeError: The calling thread is in no backward pass.
         """
-        graph_task = self._states.get().graph_task
+        graph_task = self.thread_state().graph_task
         if graph_task is None:
             raise RuntimeError(
                 "Final callbacks can only be installed during backward pass."
@@ -215,23 +220,27 @@ class Engine:
         self.watch(0, str)
         if self._finalizer.detach() is not None:
             limit = float(os.environ.get(SHUTDOWN_WAIT_LIMIT, "10"))
-            _stop(self._sync, self._passes, self._device_threads, self._pool, limit)
+            _stop(self.sync, self.passes, self._device_threads, self._pool, limit)
 
     # --- introspection, for the calling thread --------------------------------
+
+    def thread_state(self) -> ThreadState:
+        """What the engine remembers of the calling thread."""
+        return self._states.get()
 
     @property
     def current_graph_task(self) -> GraphTask | None:
         """The pass whose node the calling thread runs."""
-        return self._states.get().graph_task
+        return self.thread_state().graph_task
 
     @property
     def current_node(self) -> Node | None:
         """The node that the calling thread runs (K7)."""
-        return self._states.get().node
+        return self.thread_state().node
 
     def is_checkpoint_valid(self) -> bool:
         """Whether all passes on this thread's stack run unrestricted (K1)."""
-        return self._states.get().is_checkpoint_valid
+        return self.thread_state().is_checkpoint_valid
 
     def current_execution_order(self) -> tuple[Position, ...]:
         """The order of the calling thread's pass; see `predicted_order`.
@@ -259,7 +268,7 @@ class Engine:
         Takes no lock, so that it works on an engine that hangs.
         """
         return describe_state(
-            self._passes.under_way(), self._queues, _all_of(self._threads)
+            self.passes.under_way(), self.queues, _all_of(self._threads)
         )
 
     def watch(self, seconds: float, write: Callable[[str], object]) -> None:
@@ -274,7 +283,7 @@ class Engine:
             self._watchdog = None
         if seconds > 0:
             self._watchdog = Watchdog(
-                self._sync, self._passes, seconds, _reporter(weakref.ref(self), write)
+                self.sync, self.passes, seconds, _reporter(weakref.ref(self), write)
             )
 
     @property
@@ -286,9 +295,9 @@ class Engine:
 
     def _check_callable(self) -> ThreadState:
         process_id = self._process_id
-        if process_id is not None and process_id != self._sync.process_id():
+        if process_id is not None and process_id != self.sync.process_id():
             raise RuntimeError(_FORKED)
-        state = self._states.get()
+        state = self.thread_state()
         if not state.in_user_code:
             raise EngineError(
                 "backward was called from a signal handler or a finaliser that "
@@ -307,10 +316,10 @@ class Engine:
         create_graph: bool,
     ) -> GraphTask:
         if state.ready_queue is None:
-            state.ready_queue = self._queues.new_caller_queue()
+            state.ready_queue = self.queues.new_caller_queue()
         is_reentrant = state.worker_device != NO_DEVICE
         return GraphTask(
-            self._sync,
+            self.sync,
             keep_graph=keep_graph,
             create_graph=create_graph,
             reentrant_depth=state.total_depth + 1 if is_reentrant else 0,
@@ -344,7 +353,7 @@ class Engine:
         if self._caller_fast_path and len(devices) == 1:
             graph_task.uses_device_threads = False
         if graph_task.uses_device_threads:
-            self._start_threads(devices)
+            self.initialize_device_threads_pool(devices)
             graph_task.devices = frozenset(device.number for device in devices)
             graph_task.is_private = not devices
         if streams:
@@ -354,18 +363,18 @@ class Engine:
             self._policy.begin(
                 graph_task.id,
                 [
-                    (node, self._queues.queue_of(graph_task, node).id)
+                    (node, self.queues.queue_of(graph_task, node).id)
                     for node in (root, *dependencies)
                     if graph_task.should_execute(node) or node is root
                 ],
             )
         if graph_task.probe:
-            self._report_begin(graph_task.probe, graph_task, root)
+            self.report_begin(graph_task.probe, graph_task, root)
 
     # --- threads ----------------------------------------------------------------
 
-    def _start_threads(self, devices: Collection[Device]) -> None:
-        """Have a thread for each device in use, if a pass needs any at all (L3, L4).
+    def initialize_device_threads_pool(self, devices: Collection[Device]) -> None:
+        """Have a thread for each of these devices (L3, L4).
 
         A process whose graphs stay on the CPU starts no thread, and may fork.
         """
@@ -385,19 +394,20 @@ class Engine:
     def _remember_process(self) -> None:
         """From here on a fork would leave threads behind (L9)."""
         if self._process_id is None:
-            self._process_id = self._sync.process_id()
+            self._process_id = self.sync.process_id()
 
     def _warn_of_cycle(self) -> None:
         if not self._warned.value:
             self._warned.value = True
             warnings.warn(_CREATE_GRAPH, UserWarning, stacklevel=4)
 
-    def _report_begin(
+    def report_begin(
         self,
         probe: Probe,
         graph_task: GraphTask,
         root: Node,
     ) -> None:
+        """Tell a listener what a pass consists of."""
         probe.task_begun(
             graph_task.id,
             parent=-1 if graph_task.parent is None else graph_task.parent.id,
@@ -408,7 +418,7 @@ class Engine:
             keep_graph=graph_task.keep_graph,
             create_graph=graph_task.create_graph,
         )
-        for queue in (graph_task.cpu_ready_queue, *self._queues):
+        for queue in (graph_task.cpu_ready_queue, *self.queues):
             probe.queue_defined(queue.id, queue.name, queue.device)
         probe.nodes_defined((root, *graph_task.dependencies))
         probe.dependencies_counted(

@@ -125,8 +125,11 @@ def _capture(graph_task: GraphTask, node: Node, inputs: InputBuffer) -> bool:
     if not info.is_needed:
         captured = call_tensor_pre_hooks(graph_task, node, inputs)
     for capture in info.captures:
-        with graph_task.mutex:
+        if capture.hook is not None:  # anybody's code: not under the mutex
+            gradient = capture.hook(captured, capture.input_nr)
+        else:
             gradient = captured[capture.input_nr]
+        with graph_task.mutex:
             graph_task.captured_gradients[capture.output_index] = gradient
             if graph_task.probe:
                 graph_task.probe.capture_taken(

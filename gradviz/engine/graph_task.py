@@ -36,10 +36,15 @@ class Capture(NamedTuple):
     Attributes:
         input_nr: Which gradient of the node's.
         output_index: Its place in what `Engine.execute` returns.
+        hook: Given the node's gradients and `input_nr`; what it returns is captured
+            instead. Without locks, on the thread that evaluates the node.
+
+    Source: torch/csrc/autograd/graph_task.h, struct Capture, its capture hooks.
     """
 
     input_nr: int
     output_index: int
+    hook: "Callable[[InputBuffer, int], Gradient] | None" = None
 
 
 class ExecInfo:

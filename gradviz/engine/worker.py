@@ -100,14 +100,14 @@ def thread_main(
             return  # a shutdown
         state.has_count = True
         if task.node is None:
-            _report_wake_up(popped, queue, task)
+            report_wake_up(popped, queue, task)
             if task.ends_pass:
                 popped.is_done = True
                 continue
         elif state is popped.home:
             _evaluate(state, queues, popped, queue, task.node, task.inputs)
         else:
-            _help(state, queues, popped, queue, task.node, task.inputs)
+            help_with(state, queues, popped, queue, task.node, task.inputs)
         # The task, and with it the gradients, is let go before it is counted as done:
         # who waits for the pass finds no reference of ours left (M4).
         del task
@@ -140,14 +140,15 @@ def _wait(
         return None
 
 
-def _report_wake_up(
+def report_wake_up(
     graph_task: GraphTask, queue: ReadyQueue[NodeTask], task: NodeTask
 ) -> None:
+    """Tell a listener that a task which has no node was popped."""
     if graph_task.probe and not isinstance(task, LetGo):
         graph_task.probe.task_popped(graph_task.id, -1, queue.id, len(queue))
 
 
-def _help(
+def help_with(
     state: ThreadState,
     queues: DeviceQueues,
     graph_task: GraphTask,

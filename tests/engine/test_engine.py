@@ -626,7 +626,7 @@ class TestInsideTheEngine:
 
         class Intruder(probe.Probe):
             def node_completed(self, *args: Any) -> None:
-                state = engine._states.get()
+                state = engine.thread_state()
                 outcomes.append(state.in_user_code)
 
         out = Sink()
@@ -767,4 +767,4 @@ def test_a_pass_that_is_over_is_no_longer_under_way(
     with pytest.raises(error) if error else contextlib.nullcontext():
         engine.execute([(root(), 0)], [1])
 
-    assert engine._passes.under_way() == ()
+    assert engine.passes.under_way() == ()

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from gradviz.engine import AccumulateGrad, Edge, Engine, InputMetadata, Node
+from gradviz.engine.evaluation import evaluate_function
+from gradviz.engine.graph_task import Capture, ExecInfo, GraphTask
 from gradviz.trace import probe
 from gradviz.trace.probe import How
 from tests.engine.nodes import (
@@ -585,3 +587,37 @@ def test_an_idle_device_thread_keeps_no_gradient(engine: Engine):
     run(engine, Call(lambda grad: (np.ones(2),), root))
 
     assert [ref() for ref in seen] == [None]
+
+
+def test_what_the_hook_of_a_capture_returns_is_captured_instead():
+    seen = []
+
+    def hook(gradients, input_nr):
+        seen.append((list(gradients), input_nr))
+        return gradients[input_nr] * 10
+
+    leaf = AccumulateGrad(Leaf())
+    engine = Engine()
+    state = engine.thread_state()
+    state.ready_queue = engine.queues.new_caller_queue()
+    graph_task = GraphTask(
+        engine.sync,
+        keep_graph=False,
+        create_graph=False,
+        reentrant_depth=0,
+        cpu_ready_queue=state.ready_queue,
+        owner=-1,
+        home=state,
+        uses_device_threads=False,
+        probe=None,
+    )
+    info = ExecInfo()
+    info.captures.append(Capture(0, 0, hook))
+    graph_task.exec_info = {leaf: info}
+    graph_task.captured_gradients = [None]
+
+    evaluate_function(state, engine.queues, graph_task, leaf, [3.0])
+
+    assert graph_task.captured_gradients == [30.0]
+    assert seen == [([3.0], 0)]
+    assert leaf.leaf.grad is None

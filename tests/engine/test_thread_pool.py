@@ -349,7 +349,7 @@ class TestIdle:
 
         def backward() -> None:
             def look(grad: Any) -> Any:
-                state = engine._states.get()
+                state = engine.thread_state()
                 things = state.graph_task, state.node
                 refs.extend(weakref.ref(thing) for thing in things if thing)
                 return ()

@@ -418,7 +418,7 @@ def test_what_a_skipped_node_was_given_is_dropped_as_in_user_code(engine: Engine
 
     class Dying:
         def __del__(self) -> None:
-            found.append(engine._states.get().in_user_code)
+            found.append(engine.thread_state().in_user_code)
 
     older = Sink()
     newer = Call(raiser(ValueError("mine")))
@@ -426,7 +426,7 @@ def test_what_a_skipped_node_was_given_is_dropped_as_in_user_code(engine: Engine
         engine.execute([(Call(lambda grad: (1, Dying()), newer, older), 0)], [1])
 
     assert found == [True]
-    assert engine._states.get().in_user_code
+    assert engine.thread_state().in_user_code
 
 
 class Interrupt(BaseException):
@@ -493,9 +493,9 @@ class TestInterrupts:
         with pytest.raises(error):
             run_at(engine, place, queue)
 
-        left = engine._states.get().ready_queue
+        left = engine.thread_state().ready_queue
         assert left is None or len(left) == 0
-        assert not any(map(len, engine._queues))
+        assert not any(map(len, engine.queues))
         assert_works(engine)
 
     def test_an_interrupt_while_a_pass_is_given_up_leaves_it_working(
@@ -524,7 +524,7 @@ class TestInterrupts:
                 engine.execute([(root, 0)], [1])
         may_end.send()
 
-        assert engine._states.get().ready_queue is None
+        assert engine.thread_state().ready_queue is None
         assert_works(engine)
 
 
@@ -678,7 +678,7 @@ class TestTheMutex:
         def watch(method: str) -> Any:
             def told_of(self: probe.Probe, task: int, *args: Any) -> None:
                 (mutex,) = (
-                    one.mutex for one in engine._passes.under_way() if one.id == task
+                    one.mutex for one in engine.passes.under_way() if one.id == task
                 )
                 told[method].add(mutex.locked())  # type: ignore[attr-defined]
 

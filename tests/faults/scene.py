@@ -267,7 +267,7 @@ def surviving_engine() -> Iterator[Engine]:
 
 def assert_idle(engine: Engine) -> None:
     """Assert that the calling thread's state is that of a thread in no backward."""
-    state, fresh = engine._states.get(), ThreadState()
+    state, fresh = engine.thread_state(), ThreadState()
     wrong = {
         name: getattr(state, name)
         for name in _PUT_BACK
@@ -286,9 +286,9 @@ def assert_devices_idle(engine: Engine) -> None:
     Nor does a thread of the pool stand in for one any more: a queue has one consumer.
     """
     wait_until(lambda: not engine._pool._served)
-    for queue in engine._queues:
+    for queue in engine.queues:
         assert not len(queue), f"{queue.name} has a task left"
     for state in engine._threads:
-        if state.worker_device >= 0 and state.ready_queue in tuple(engine._queues):
+        if state.worker_device >= 0 and state.ready_queue in tuple(engine.queues):
             assert not state.calls, f"{state.thread_name} has calls that are over"
             assert state.total_depth == state.current_depth == 0

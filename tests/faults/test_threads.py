@@ -126,7 +126,7 @@ def test_a_device_thread_that_is_struck_fails_the_passes_that_need_it():
         def hold():
             # Until the other pass waits in the queue.
             is_running.set()
-            wait_until(lambda: len(next(iter(engine._queues))))
+            wait_until(lambda: len(next(iter(engine.queues))))
             system.victim = threading.get_ident()
 
         def begin(node):

@@ -155,7 +155,7 @@ class World:
             after = self._thread_state()
             self.expect(after == before, f"the thread was {before}, now it is {after}")
             self._queues[self.scheduler.thread()] = (
-                self.engine._states.get().ready_queue
+                self.engine.thread_state().ready_queue
             )
             if (account := self._opened_after(num_passes)) is not None:
                 account.close(root, gradient, error, self._fibers.now_ns)
@@ -194,7 +194,7 @@ class World:
         for lock in self.scheduler.locks:
             if lock.owner is not None:
                 yield f"{lock.describe()} is still held"
-        device_queues = tuple(self.engine._queues)
+        device_queues = tuple(self.engine.queues)
         for queue in (*self._queues.values(), *device_queues):
             if queue is not None and len(queue):
                 yield f"the queue of {queue.name} still holds {len(queue)} tasks"
@@ -245,7 +245,7 @@ class World:
 
     def _thread_state(self) -> tuple[object, ...]:
         """What a call must leave as it was."""
-        state = self.engine._states.get()
+        state = self.engine.thread_state()
         return (
             state.worker_device,
             state.current_depth,

@@ -1,0 +1,1 @@
+"""Programs of several workers, and backward passes through all of them."""

@@ -1,0 +1,76 @@
+"""How a call of another worker may fail, besides with an answer."""
+
+import functools
+from typing import Final
+
+from gradviz.errors import GradvizError
+
+
+class RpcError(GradvizError, RuntimeError):
+    """A call of another worker has failed."""
+
+
+class PeerDownError(RpcError):
+    """The other worker is gone, or was never there."""
+
+
+class RpcTimeoutError(RpcError, TimeoutError):
+    """The other worker did not answer in time."""
+
+
+class RemoteError(RpcError):
+    """What a function raised on another worker.
+
+    One that raised a built-in error, such as `ValueError`, is that as well.
+
+    Args:
+        node: The other worker's rank.
+        kind: Name of the class of what was raised.
+        text: What that said.
+        remote_traceback: Where it was raised, in words; empty if nobody knows.
+
+    Attributes:
+        node: As given, like the others.
+    """
+
+    def __init__(self, node: int, kind: str, text: str, remote_traceback: str) -> None:
+        super().__init__(text)
+        self.node = node
+        self.kind = kind
+        self.remote_traceback = remote_traceback
+
+
+def remote_error(node: int, kind: str, text: str, remote_traceback: str) -> RemoteError:
+    """What the caller is told of an error on another worker."""
+    return _class_of(kind)(node, kind, text, remote_traceback)
+
+
+#: Built-in errors that a text alone makes, and that callers tell apart.
+_BUILT_IN: Final = {
+    one.__name__: one
+    for one in (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        IndexError,
+        KeyError,
+        LookupError,
+        MemoryError,
+        NotImplementedError,
+        OverflowError,
+        TypeError,
+        ValueError,
+        ZeroDivisionError,
+    )
+}
+
+
+@functools.lru_cache(maxsize=64)
+def _class_of(kind: str) -> type[RemoteError]:
+    """The class of errors that are remote ones, and of the built-in class `kind`."""
+    found = _BUILT_IN.get(kind)
+    if found is None:
+        return RemoteError
+    return type(
+        f"Remote{kind}", (RemoteError, found), {"__str__": BaseException.__str__}
+    )

@@ -1,0 +1,1 @@
+"""How messages get from one worker to another: one interface, several ways."""

@@ -1,0 +1,80 @@
+"""What a worker keeps for others, who have references to it."""
+
+from collections import OrderedDict
+from typing import Any, Final
+
+from gradviz.distributed.future import Future
+from gradviz.engine.sync import Sync
+
+#: How many ids a worker remembers of what it no longer keeps.
+MAX_GONE: Final = 10_000
+
+
+class Kept:
+    """The values of one worker that others refer to, by id.
+
+    Note [References]
+    ~~~~~~~~~~~~~~~~~
+    Each reference, on whichever worker, is a *fork* with an id of its own. A value is
+    kept as long as one of its forks is. Who passes a reference on tells the owner of
+    the new fork, and keeps its own until the owner has answered, so that at no time
+    there is none. The news of a fork and that of its end may come in either order: an
+    end that comes first is remembered.
+
+    Args:
+        sync: The seam.
+    """
+
+    def __init__(self, sync: Sync) -> None:
+        self._sync = sync
+        #: Guards what follows.
+        self._mutex = sync.lock()
+        self._values: dict[int, Future[Any]] = {}
+        self._forks: dict[int, set[int]] = {}
+        self._ended: dict[int, set[int]] = {}
+        self._gone: OrderedDict[int, None] = OrderedDict()
+
+    def future(self, rref: int) -> Future[Any]:
+        """The value of that id, which may be yet to come.
+
+        Raises:
+            LookupError: It is gone.
+        """
+        with self._mutex:
+            if rref in self._gone:
+                raise LookupError(f"nothing is kept as rref {rref} any more")
+            if rref not in self._values:
+                self._values[rref] = Future(self._sync)
+            return self._values[rref]
+
+    def hold(self, rref: int, fork: int) -> None:
+        """Keep a value for one more reference."""
+        with self._mutex:
+            ended = self._ended.get(rref)
+            if ended is not None and fork in ended:
+                ended.remove(fork)
+                if not ended:
+                    del self._ended[rref]
+            else:
+                self._forks.setdefault(rref, set()).add(fork)
+
+    def drop(self, rref: int, fork: int) -> None:
+        """Keep a value for one reference less."""
+        with self._mutex:
+            forks = self._forks.get(rref, set())
+            if fork not in forks:
+                self._ended.setdefault(rref, set()).add(fork)
+                return
+            forks.remove(fork)
+            if forks:
+                return
+            del self._forks[rref]
+            value = self._values.pop(rref, None)
+            self._gone[rref] = None
+            while len(self._gone) > MAX_GONE:
+                self._gone.popitem(last=False)
+        del value  # anybody's code may run: not under the lock
+
+    def __len__(self) -> int:
+        with self._mutex:
+            return len(self._values)

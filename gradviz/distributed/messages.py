@@ -1,0 +1,159 @@
+"""What workers say to each other: frozen values, which JSON can carry.
+
+A message goes beside the arrays that it has; Note [Packed values] says how it names
+them.
+"""
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from gradviz.distributed.values import Packed
+
+
+class Message(msgspec.Struct, frozen=True, tag=True, kw_only=True):
+    """Base of all messages."""
+
+
+class AutogradMetadata(msgspec.Struct, frozen=True):
+    """What makes a message part of a graph (D12).
+
+    Attributes:
+        context_id: In which context it was sent.
+        message_id: The send and the receive have this number.
+    """
+
+    context_id: int
+    message_id: int
+
+
+class Greet(Message, frozen=True):
+    """I am there; answered with `Greeting`."""
+
+
+class Greeting(Message, frozen=True):
+    """So am I, under this name."""
+
+    name: str
+
+
+class Leave(Message, frozen=True):
+    """I am done; answered when all workers are. Sent to worker 0."""
+
+
+class Call(Message, frozen=True):
+    """Run a function; answered with `Result`.
+
+    Attributes:
+        function: Its registered name.
+        arguments: A tuple and a dict, in a tuple.
+        autograd: None outside of all contexts.
+        rref: Keep what it returns under this id, and do not send it.
+    """
+
+    function: str
+    arguments: Packed
+    autograd: AutogradMetadata | None = None
+    rref: int | None = None
+
+
+class Fetch(Message, frozen=True):
+    """Send what is kept under an id; answered with `Result`."""
+
+    rref: int
+    autograd: AutogradMetadata | None = None
+
+
+class Hold(Message, frozen=True):
+    """Someone else has a reference to what is kept under an id."""
+
+    rref: int
+    fork: int
+
+
+class Drop(Message, frozen=True):
+    """Someone no longer has one."""
+
+    rref: int
+    fork: int
+
+
+class Result(Message, frozen=True):
+    """What a function returned.
+
+    Attributes:
+        value: The form of it.
+        autograd: None if nothing that needs a gradient is in it.
+    """
+
+    value: Packed
+    autograd: AutogradMetadata | None = None
+
+
+class PropagateGradients(Message, frozen=True):
+    """Go on with a backward pass, with these gradients, which are the arrays.
+
+    Attributes:
+        context_id: In which context.
+        message_id: Of which message they are the gradients.
+        pass_id: Which pass: its root's worker and how many that one has begun before.
+        retain_graph: Keep what the graph has saved.
+    """
+
+    context_id: int
+    message_id: int
+    pass_id: int
+    retain_graph: bool
+
+
+class AbortPass(Message, frozen=True):
+    """A backward pass has failed: wait for nothing of it any more."""
+
+    context_id: int
+    pass_id: int
+    reason: str
+
+
+class ReleaseContext(Message, frozen=True):
+    """Forget a context, and tell whom you have sent it to."""
+
+    context_id: int
+
+
+class Done(Message, frozen=True):
+    """Understood, and done."""
+
+
+AnyMessage: TypeAlias = (
+    Greet
+    | Greeting
+    | Leave
+    | Call
+    | Fetch
+    | Hold
+    | Drop
+    | Result
+    | PropagateGradients
+    | AbortPass
+    | ReleaseContext
+    | Done
+)
+
+
+def as_meta(message: Message) -> dict[str, Any]:
+    """A message as a transport takes it."""
+    meta: dict[str, Any] = msgspec.to_builtins(message)
+    return meta
+
+
+def from_meta(meta: object) -> AnyMessage:
+    """The message that came.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        message: AnyMessage = msgspec.convert(meta, AnyMessage)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"not a message: {error}") from None
+    return message

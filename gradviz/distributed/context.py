@@ -1,0 +1,177 @@
+"""What one worker keeps of one distributed forward and backward."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gradviz.distributed.functions import RecvRpcBackward, SendRpcBackward
+from gradviz.distributed.future import Future, when_all
+from gradviz.distributed.gradients import accumulated
+from gradviz.distributed.graph_task import DistGraphTask
+from gradviz.distributed.ids import worker_of
+from gradviz.engine.input_buffer import InputBuffer
+from gradviz.engine.sync import Sync
+from gradviz.ops.recording.variable import Value, Variable
+
+_SET_TWICE: Final = "Cannot set GraphTask multiple times for the same autograd context"
+
+
+class DistAutogradContext:
+    """The sends and receives of a forward pass, and the gradients of its backward.
+
+    Each worker that takes part has one, under the same id. Any thread may use it.
+
+    Args:
+        context_id: The id.
+        sync: The seam.
+
+    Attributes:
+        context_id: As given.
+
+    Source: torch/csrc/distributed/autograd/context/context.h (D12).
+    """
+
+    def __init__(self, context_id: int, sync: Sync) -> None:
+        self.context_id = context_id
+        self._sync = sync
+        #: Guards all that follows.
+        self._mutex = sync.lock()
+        self._known_workers: set[int] = set()
+        self._sends: dict[int, SendRpcBackward] = {}
+        self._recvs: dict[int, RecvRpcBackward] = {}
+        self._gradients: dict[Variable, Value] = {}
+        #: The worker of a root -> its last pass that has ended here.
+        self._ended: dict[int, int] = {}
+        self._outstanding_rpcs: list[Future[Any]] = []
+        self._graph_task: DistGraphTask | None = None
+
+    # --- the forward pass -------------------------------------------------------
+
+    def add_known_worker(self, worker: int) -> None:
+        """Remember a worker to which this context was sent: it is to forget it, too."""
+        with self._mutex:
+            self._known_workers.add(worker)
+
+    def known_workers(self) -> frozenset[int]:
+        """To whom this context was sent."""
+        with self._mutex:
+            return frozenset(self._known_workers)
+
+    def add_send_function(self, message_id: int, function: SendRpcBackward) -> None:
+        """Remember what tensors were sent by a message."""
+        with self._mutex:
+            assert message_id not in self._sends
+            self._sends[message_id] = function
+
+    def add_recv_function(self, message_id: int, function: RecvRpcBackward) -> None:
+        """Remember what tensors came by a message."""
+        with self._mutex:
+            assert message_id not in self._recvs
+            self._recvs[message_id] = function
+
+    def send_functions(self) -> Mapping[int, SendRpcBackward]:
+        """Message id -> what was sent by it."""
+        with self._mutex:
+            return dict(self._sends)
+
+    def recv_functions(self) -> Mapping[int, RecvRpcBackward]:
+        """Message id -> what came by it."""
+        with self._mutex:
+            return dict(self._recvs)
+
+    def retrieve_send_function(self, message_id: int) -> SendRpcBackward:
+        """What was sent by a message.
+
+        Raises:
+            RuntimeError: Nothing.
+        """
+        with self._mutex:
+            found = self._sends.get(message_id)
+        if found is None:
+            raise RuntimeError(
+                f"Could not find send function for autograd message id: {message_id}"
+            )
+        return found
+
+    # --- the backward pass --------------------------------------------------------
+
+    @property
+    def graph_task(self) -> DistGraphTask | None:
+        """The pass that is under way here."""
+        with self._mutex:
+            return self._graph_task
+
+    def set_graph_task(self, graph_task: DistGraphTask) -> None:
+        """Own the pass that begins (D4).
+
+        Raises:
+            RuntimeError: There is one already.
+        """
+        with self._mutex:
+            if self._graph_task is not None:
+                raise RuntimeError(_SET_TWICE)
+            self._graph_task = graph_task
+
+    def reset_graph_task(self, graph_task: DistGraphTask) -> bool:
+        """Let go of a pass that has ended, and of what it waited for.
+
+        Returns:
+            Whether it was still there.
+        """
+        with self._mutex:
+            if self._graph_task is not graph_task:
+                return False
+            self._graph_task = None
+            self._outstanding_rpcs = []
+            return True
+
+    def has_ended(self, pass_id: int) -> bool:
+        """Whether a pass has ended here, or a later one of the same root."""
+        with self._mutex:
+            return self._ended.get(worker_of(pass_id), -1) >= pass_id
+
+    def mark_ended(self, pass_id: int) -> bool:
+        """Take no more gradients of a pass; returns whether that is news."""
+        root = worker_of(pass_id)
+        with self._mutex:
+            if self._ended.get(root, -1) >= pass_id:
+                return False
+            self._ended[root] = pass_id
+            return True
+
+    def add_outstanding_rpc(self, graph_task: DistGraphTask, rpc: Future[Any]) -> None:
+        """Remember gradients on their way; their error is that of the pass."""
+        with self._mutex:
+            self._outstanding_rpcs.append(rpc)
+
+        def check() -> None:
+            if rpc.error is not None:
+                graph_task.set_error(rpc.error, None)
+
+        rpc.add_done_callback(check)
+
+    def clear_and_wait_for_outstanding_rpcs(self) -> Future[None]:
+        """Done when all gradients that were sent have been dealt with."""
+        with self._mutex:
+            rpcs, self._outstanding_rpcs = self._outstanding_rpcs, []
+        return when_all(self._sync, rpcs)
+
+    # --- gradients ----------------------------------------------------------------
+
+    def accumulate_gradient(
+        self, leaf: Variable, gradients: InputBuffer, input_nr: int
+    ) -> None:
+        """Add ``gradients[input_nr]`` to what this context has for `leaf`.
+
+        Never to its ``.grad``. Nobody of this context adds to it at the same time: a
+        leaf's node runs once in a pass, and passes of a context follow each other.
+        """
+        with self._mutex:
+            stored = self._gradients.get(leaf)
+        total = accumulated(leaf, stored, gradients, input_nr)
+        with self._mutex:
+            self._gradients[leaf] = total
+
+    def gradients(self) -> dict[Variable, Value]:
+        """Leaf -> its gradient in this context."""
+        with self._mutex:
+            return dict(self._gradients)

@@ -1,0 +1,101 @@
+"""The nodes where a graph leaves a worker, and where it comes in."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from gradviz.engine.node import Edge, InputMetadata, Node
+from gradviz.engine.protocols import Gradient
+
+#: Sends the gradients of what came by a message back to where it came from. Given the
+#: node, and a gradient for each of its inputs.
+Propagate: TypeAlias = Callable[["RecvRpcBackward", Sequence[Gradient]], object]
+
+
+class SendRpcBackward(Node):
+    """What was sent to another worker: its gradients come from there.
+
+    A pass begins here with the gradients that a message has brought.
+
+    Args:
+        edges: Where the gradients go, one for each tensor that was sent and needs one.
+        input_metadata: What those must look like.
+        message_id: The message by which they were sent.
+        peer: The worker to which they were.
+        function: What was called there, or had been called here; for people.
+
+    Attributes:
+        message_id: As given, like the others.
+
+    Source: torch/csrc/distributed/autograd/functions/sendrpc_backward.h (D13).
+    Differs: the gradients are the node's inputs, and it keeps nothing itself.
+    """
+
+    __slots__ = ("function", "message_id", "peer")
+
+    def __init__(
+        self,
+        edges: Sequence[Edge],
+        input_metadata: Sequence[InputMetadata],
+        *,
+        message_id: int,
+        peer: int,
+        function: str,
+    ) -> None:
+        super().__init__(edges, input_metadata)
+        self.message_id = message_id
+        self.peer = peer
+        self.function = function
+
+    def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
+        """The gradients, as they came."""
+        return tuple(inputs)
+
+    def describe(self) -> str:
+        """Which message it was."""
+        return (
+            f"message {self.message_id} to node {self.peer} (function {self.function})"
+        )
+
+
+class RecvRpcBackward(Node):
+    """What came from another worker: its gradients go back there.
+
+    Args:
+        input_metadata: What each tensor that came, and needs a gradient, looks like.
+        message_id: The message by which they came.
+        peer: The worker from which they did.
+        propagate: Sends the gradients there.
+
+    Attributes:
+        message_id: As given, like `peer`.
+
+    Source: torch/csrc/distributed/autograd/functions/recvrpc_backward.h (D13).
+    """
+
+    __slots__ = ("_propagate", "message_id", "peer")
+
+    input_metadata: Sequence[InputMetadata]
+
+    def __init__(
+        self,
+        input_metadata: Sequence[InputMetadata],
+        *,
+        message_id: int,
+        peer: int,
+        propagate: Propagate,
+    ) -> None:
+        super().__init__((), input_metadata)
+        self.message_id = message_id
+        self.peer = peer
+        self._propagate = propagate
+
+    def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
+        """Send the gradients, zeros for those that did not come; hand nothing on."""
+        gradients = tuple(
+            np.zeros(metadata.shape, metadata.dtype) if gradient is None else gradient
+            for gradient, metadata in zip(inputs, self.input_metadata, strict=True)
+        )
+        self._propagate(self, gradients)
+        return ()

@@ -1,0 +1,122 @@
+"""The part of a distributed backward pass that one worker runs."""
+
+from collections.abc import Callable
+
+from gradviz.distributed.future import Future
+from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
+from gradviz.engine.node import Node
+from gradviz.engine.ready_queue import ReadyQueue
+from gradviz.engine.sync import Sync
+from gradviz.engine.thread_state import ThreadState
+from gradviz.trace.probe import Probe
+
+
+class DistGraphTask(GraphTask):
+    """A pass that several threads of this worker may run at once.
+
+    Note [Queues of a distributed pass]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    A local pass has one thread that waits until it is done, and that thread does all
+    work for the CPU. Here nobody waits with a queue in its hand: whoever brings
+    gradients, the caller or a message, begins at a node of its own with a ready queue
+    of its own, works until that is empty, and leaves; the pass is over when nothing of
+    it is outstanding, on any thread. What such a thread makes ready goes to its own
+    queue. What the thread of a device makes ready for the CPU has no such queue, and
+    goes to one that all passes share, whose thread hands it to another one to run.
+    So `cpu_ready_queue` depends on who asks, and the local engine need not know.
+
+    Args:
+        sync: The seam.
+        pass_id: The pass, the same on all workers.
+        keep_graph: Whether saved tensors survive it.
+        shared_queue: Where work for the CPU goes that a device's thread makes ready.
+        thread_state: The state of the calling thread in the local engine.
+        probe: Who listens.
+
+    Attributes:
+        pass_id: As given.
+        ended: Done when the pass is over on this worker, and none of its nodes runs.
+        fed: The messages whose gradients have come. Guarded by `mutex`.
+
+    Source: torch/csrc/distributed/autograd/engine/dist_engine.cpp (D1, D3, D6).
+    """
+
+    __slots__ = ("_shared_queue", "_thread_state", "ended", "fed", "pass_id")
+
+    def __init__(
+        self,
+        sync: Sync,
+        *,
+        pass_id: int,
+        keep_graph: bool,
+        shared_queue: "ReadyQueue[NodeTask]",
+        thread_state: Callable[[], ThreadState],
+        probe: Probe | None,
+    ) -> None:
+        self._thread_state = thread_state
+        super().__init__(
+            sync,
+            keep_graph=keep_graph,
+            create_graph=False,
+            reentrant_depth=0,
+            cpu_ready_queue=shared_queue,
+            owner=CPU_DEVICE,
+            home=None,
+            uses_device_threads=True,
+            probe=probe,
+        )
+        self.is_private = False
+        self.pass_id = pass_id
+        self.fed: set[int] = set()
+        self.ended: Future[None] = Future(sync)
+
+    @property
+    def cpu_ready_queue(self) -> "ReadyQueue[NodeTask]":
+        """The calling thread's own; the shared one, if it is a device's thread."""
+        state = self._thread_state()
+        if state.worker_device == CPU_DEVICE and state.ready_queue is not None:
+            return state.ready_queue
+        return self._shared_queue
+
+    @cpu_ready_queue.setter
+    def cpu_ready_queue(self, queue: "ReadyQueue[NodeTask]") -> None:
+        self._shared_queue = queue
+
+    def feed(self, message_id: int) -> bool:
+        """Take note of gradients; returns whether they had not come before."""
+        with self.mutex:
+            is_new = message_id not in self.fed
+            self.fed.add(message_id)
+        return is_new
+
+    def set_error(self, error: BaseException, node: Node | None) -> bool:
+        """Fail the pass, which ends as soon as none of its nodes runs (R7).
+
+        It does not wait for what is outstanding: gradients that never come would keep
+        it for ever.
+        """
+        is_first = super().set_error(error, node)
+        self._end_if_failed()
+        return is_first
+
+    def end_help(self, state: object) -> None:
+        """Say that a node has run."""
+        super().end_help(state)
+        self._end_if_failed()
+
+    def forget_helper(self, state: object) -> None:
+        """Say that a thread runs no node any more, however it ended."""
+        super().forget_helper(state)
+        self._end_if_failed()
+
+    def end(self) -> None:
+        """Say that nothing is outstanding any more."""
+        self._end_if_failed()
+        if self.is_complete:
+            self.ended.set_result(None)
+
+    def _end_if_failed(self) -> None:
+        with self.mutex:
+            error = None if self.helpers else self.error
+        if error is not None:
+            self.ended.set_error(error)

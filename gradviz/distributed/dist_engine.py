@@ -1,0 +1,500 @@
+"""The distributed engine: a backward pass that goes on where its gradients come from.
+
+Each worker runs its part by itself, with the pieces of the local engine: it begins when
+the first gradients come, goes on with each message that brings more, and its answer to
+the first message says that all of it is done, here and beyond. So the root of the pass
+knows that everything is done when its own messages are answered.
+"""
+
+import contextvars
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from gradviz.distributed.container import DistAutogradContainer
+from gradviz.distributed.context import DistAutogradContext
+from gradviz.distributed.functions import RecvRpcBackward, SendRpcBackward
+from gradviz.distributed.future import Future, completed, failed
+from gradviz.distributed.graph_task import DistGraphTask
+from gradviz.distributed.ids import COUNTER_BITS, Ids
+from gradviz.distributed.preparation import prepare, validate_roots_and_retrieve_edges
+from gradviz.engine import Engine
+from gradviz.engine.basic_nodes import GraphRoot
+from gradviz.engine.completion import mark_as_completed_and_run_post_processing
+from gradviz.engine.graph_task import CPU_DEVICE, NO_DEVICE, NodeTask, Shutdown
+from gradviz.engine.node import Edge, Node
+from gradviz.engine.pass_streams import PassStreams
+from gradviz.engine.protocols import Gradient
+from gradviz.engine.ready_queue import ReadyQueue
+from gradviz.engine.thread_state import ThreadState
+from gradviz.engine.validation import validate_outputs
+from gradviz.engine.worker import help_with, report_wake_up
+from gradviz.ops.recording.silence import SILENT, put, setting
+from gradviz.trace import probe as trace
+from gradviz.trace.probe import Push
+
+#: The keys of `DistEngine.debug_info`.
+NUM_BACKWARD_PASSES: Final = "num_current_backward_passes"
+NUM_CONTEXTS: Final = "num_autograd_contexts"
+
+#: Tells a worker that a pass of a context has failed, and why.
+TellOfFailure = Callable[[int, DistAutogradContext, int, str], object]
+
+
+class DistEngine:
+    """Runs one worker's part of distributed backward passes.
+
+    Note [Pass ids]
+    ~~~~~~~~~~~~~~~
+    When a pass fails on one worker, gradients of it may still be on their way to
+    another. They must not begin it anew there: nobody would ever end it, and the next
+    pass of the context would meet it. PyTorch's engine does just that. So each pass has
+    an id, the worker of its root and how many that one has begun, and every message
+    with gradients carries it. A worker refuses gradients of a pass that has ended here,
+    or of an earlier one of the same root; it fails one that is still there when a later
+    one comes. And a worker where a pass fails tells those whom it knows, so that nobody
+    waits for gradients that will not come.
+
+    Note [GPU to CPU continuations]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+    Work for the CPU that a device's thread makes ready has no thread that waits for it;
+    see Note [Queues of a distributed pass]. It goes to a queue of this engine, whose
+    thread takes it out and hands it to a thread of the pool at once.
+
+    Args:
+        engine: The local one, whose devices and rules are used.
+        container: The contexts.
+        launch: Runs a job on another thread.
+        tell_of_failure: Given a worker, a context, a pass and the reason.
+
+    Source: torch/csrc/distributed/autograd/engine/dist_engine.cpp (D1-D11).
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        container: DistAutogradContainer,
+        launch: Callable[[Callable[[], object]], object],
+        tell_of_failure: TellOfFailure,
+    ) -> None:
+        self._engine = engine
+        self._sync = engine.sync
+        self._container = container
+        self._launch = launch
+        self._tell_of_failure = tell_of_failure
+        self._pass_ids = Ids(container.worker, 1)
+        self._global_cpu_ready_queue = engine.queues.new_caller_queue()
+        #: Guards what follows, and the beginning of passes: one at a time.
+        self._mutex = self._sync.lock()
+        self._under_way: dict[int, DistGraphTask] = {}
+        self._has_cpu_thread = False
+
+    # --- what a worker is asked to do ---------------------------------------------
+
+    def execute(
+        self,
+        context_id: int,
+        roots: Sequence[object],
+        *,
+        retain_graph: bool,
+        timeout: float | None = None,
+    ) -> None:
+        """Run a backward pass from here, through all workers, and wait for it (D9).
+
+        Args:
+            context_id: In which context; its gradients are added up there.
+            roots: Tensors of one element.
+            retain_graph: Keep what the graph has saved, for another pass.
+            timeout: How many seconds it may take; None is for ever.
+
+        Raises:
+            RuntimeError: There is no such context; a root cannot be one; a pass is
+                under way in it; the pass failed, here or elsewhere, or took too long.
+        """
+        context = self._container.retrieve_context(context_id)
+        edges, gradients = validate_roots_and_retrieve_edges(roots)
+        root = GraphRoot(edges, gradients)
+        pass_id = self._pass_ids.next()
+        with self._mutex:
+            graph_task = self._begin(context, root, pass_id, keep_graph=retain_graph)
+            graph_task.outstanding_tasks += 1
+        result = self._run_and_finish(context, graph_task, root, [])
+        try:
+            result.wait(timeout)
+        except TimeoutError:
+            unfed = self.unfed(context, graph_task)
+            waits = f"; no gradients came for {', '.join(unfed)}" if unfed else ""
+            error = RuntimeError(
+                f"the distributed backward did not end within {timeout:g} s{waits}"
+            )
+            self._abandon(context, graph_task, error)
+            raise error from None
+        except BaseException as error:
+            if not result.done():  # it struck the waiting
+                self._abandon(context, graph_task, error)
+            raise
+
+    def execute_send_function_async(
+        self,
+        context: DistAutogradContext,
+        send: SendRpcBackward,
+        gradients: Sequence[Gradient],
+        *,
+        pass_id: int,
+        retain_graph: bool,
+    ) -> Future[None]:
+        """Go on with a pass at a send, with the gradients that have come (D8).
+
+        Args:
+            context: In which context.
+            send: Whose gradients they are.
+            gradients: One for each tensor that was sent.
+            pass_id: Which pass; see Note [Pass ids].
+            retain_graph: Keep what the graph has saved.
+
+        Returns:
+            For the first message of a pass, done when all of it is done that begins
+            here; else done at once. It never waits.
+        """
+        inputs = [Edge(send, index) for index in range(send.num_inputs)]
+        gradients = list(validate_outputs(inputs, gradients))
+        with self._mutex:
+            current = context.graph_task
+            if context.has_ended(pass_id):
+                return failed(self._sync, self._late(context, pass_id))
+            if current is None:
+                begun = self._begin(context, send, pass_id, keep_graph=retain_graph)
+        if current is None:
+            begun.feed(send.message_id)
+            return self._run_and_finish(context, begun, send, gradients)
+        if current.pass_id != pass_id:
+            return self._after(context, current, send, gradients, pass_id, retain_graph)
+        if not current.feed(send.message_id):
+            return failed(
+                self._sync,
+                RuntimeError(f"the gradients of {send.describe()} have come before"),
+            )
+        self._launch_task(current, send, gradients)
+        return completed(self._sync, None)
+
+    def fail(self, context: DistAutogradContext, pass_id: int, reason: str) -> None:
+        """Have a pass of a context fail, as another worker says; pass on such news."""
+        if not context.mark_ended(pass_id):
+            return
+        current = context.graph_task
+        if current is not None and current.pass_id == pass_id:
+            current.set_error(RuntimeError(reason), None)
+        else:
+            self._tell_all(context, pass_id, reason)
+
+    def forget(self, context: DistAutogradContext) -> None:
+        """Have the pass of a context fail that was released (Note [Pass ids])."""
+        current = context.graph_task
+        if current is not None:
+            error = RuntimeError(
+                f"autograd context {context.context_id} was released during backward"
+            )
+            current.set_error(error, None)
+
+    def unfed(
+        self, context: DistAutogradContext, graph_task: DistGraphTask
+    ) -> list[str]:
+        """The sends of a pass that still wait for gradients, in words (D14)."""
+        with graph_task.mutex:
+            fed = set(graph_task.fed)
+        sends = context.send_functions()
+        return [send.describe() for number, send in sends.items() if number not in fed]
+
+    def num_backward_passes(self) -> int:
+        """How many passes are under way on this worker."""
+        with self._mutex:
+            return len(self._under_way)
+
+    def debug_info(self) -> dict[str, int]:
+        """Two numbers by which one sees whether anything is left behind (D11)."""
+        return {
+            NUM_BACKWARD_PASSES: self.num_backward_passes(),
+            NUM_CONTEXTS: len(self._container),
+        }
+
+    def close(self) -> None:
+        """Fail what is under way, and end the engine's thread."""
+        with self._mutex:
+            under_way = tuple(self._under_way.values())
+            has_thread, self._has_cpu_thread = self._has_cpu_thread, False
+        for graph_task in under_way:
+            graph_task.set_error(RuntimeError("the worker was shut down"), None)
+        if has_thread:
+            self._global_cpu_ready_queue.push(Shutdown())
+
+    # --- a pass begins ------------------------------------------------------------
+
+    def _begin(
+        self,
+        context: DistAutogradContext,
+        begin: Node,
+        pass_id: int,
+        *,
+        keep_graph: bool,
+    ) -> DistGraphTask:
+        """Make the pass, and have the context own it; under the mutex."""
+        engine = self._engine
+        heard = setting()
+        try:
+            put(SILENT)  # the pass runs in copies of this context
+            graph_task = DistGraphTask(
+                self._sync,
+                pass_id=pass_id,
+                keep_graph=keep_graph,
+                shared_queue=self._global_cpu_ready_queue,
+                thread_state=engine.thread_state,
+                probe=trace.current,
+            )
+        finally:
+            put(heard)
+        found = prepare(graph_task, context, begin)
+        if found.devices:
+            engine.initialize_device_threads_pool(found.devices)
+            graph_task.devices = frozenset(one.number for one in found.devices)
+            if not self._has_cpu_thread:
+                self._has_cpu_thread = True
+                self._sync.spawn(self._global_cpu_thread, "gv_dist_cpu")
+        if found.streams:
+            graph_task.streams = PassStreams(
+                graph_task.id, graph_task.probe, found.streams
+            )
+        context.set_graph_task(graph_task)
+        try:
+            engine.passes.begin(graph_task)
+        except BaseException:
+            context.reset_graph_task(graph_task)
+            engine.passes.forget(graph_task.id, None)
+            raise
+        self._under_way[graph_task.id] = graph_task
+        if graph_task.probe:
+            engine.report_begin(graph_task.probe, graph_task, begin)
+        return graph_task
+
+    def _after(
+        self,
+        context: DistAutogradContext,
+        current: DistGraphTask,
+        send: SendRpcBackward,
+        gradients: Sequence[Gradient],
+        pass_id: int,
+        retain_graph: bool,
+    ) -> Future[None]:
+        """Begin a pass when the one that is here has ended, which is out of date."""
+        if current.pass_id >> COUNTER_BITS != pass_id >> COUNTER_BITS:
+            return failed(
+                self._sync,
+                RuntimeError(
+                    f"a backward pass of node {current.pass_id >> COUNTER_BITS} is "
+                    f"under way in autograd context {context.context_id}"
+                ),
+            )
+        error = RuntimeError("a later backward pass of the same root has begun")
+        current.set_error(error, None)
+        result: Future[None] = Future(self._sync)
+        run = contextvars.copy_context().run
+
+        def go_on() -> None:
+            self._clean_up(context, current)
+            again = self.execute_send_function_async(
+                context, send, gradients, pass_id=pass_id, retain_graph=retain_graph
+            )
+            again.add_done_callback(
+                lambda: (
+                    result.set_result(None)
+                    if again.error is None
+                    else result.set_error(again.error)
+                )
+            )
+
+        current.ended.add_done_callback(lambda: run(go_on))
+        return result
+
+    # --- a pass runs --------------------------------------------------------------
+
+    def _run_and_finish(
+        self,
+        context: DistAutogradContext,
+        graph_task: DistGraphTask,
+        begin: Node,
+        inputs: Sequence[Gradient],
+    ) -> Future[None]:
+        """Run a pass; done when all is, and it was cleaned up after it (D7, D8)."""
+        result: Future[None] = Future(self._sync)
+
+        def finish(error: BaseException | None) -> None:
+            self._clean_up(context, graph_task)
+            if error is None:
+                result.set_result(None)
+                return
+            reason = f"Error on Node {self._container.worker}: {_message(error)}"
+            failure = RuntimeError(reason)
+            failure.__cause__ = error
+            result.set_error(failure)
+            self._tell_all(context, graph_task.pass_id, reason)
+
+        def wait_for_rpcs() -> None:
+            if graph_task.ended.error is not None:
+                finish(graph_task.ended.error)
+                return
+            rpcs = context.clear_and_wait_for_outstanding_rpcs()
+            rpcs.add_done_callback(lambda: finish(rpcs.error))
+
+        graph_task.ended.add_done_callback(wait_for_rpcs)
+        self._launch_task(graph_task, begin, inputs)
+        return result
+
+    def _launch_task(
+        self, graph_task: DistGraphTask, node: Node, inputs: Sequence[Gradient]
+    ) -> None:
+        """Run a node where the pass begins, and what it makes ready, on a thread."""
+        buffer = list(inputs)
+        if graph_task.streams is not None:
+            buffer = graph_task.streams.begin(node, buffer)
+        task = NodeTask(
+            graph_task, node, buffer, graph_task.priority + node.sequence_nr
+        )
+        self._launch_until_empty(task, is_root=True)
+
+    def _launch_until_empty(self, task: NodeTask, *, is_root: bool) -> None:
+        graph_task = task.graph_task
+        assert isinstance(graph_task, DistGraphTask)
+
+        def run() -> None:
+            self._execute_until_ready_queue_empty(graph_task, task, is_root=is_root)
+
+        try:
+            self._launch(run)
+        except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            graph_task.set_error(error, None)
+
+    def _execute_until_ready_queue_empty(
+        self, graph_task: DistGraphTask, first: NodeTask, *, is_root: bool
+    ) -> None:
+        """Work with a fresh queue until it is empty (D6); a thread of the pool."""
+        state = self._engine.thread_state()
+        queue: ReadyQueue[NodeTask] = self._engine.queues.new_caller_queue()
+        state.serve(queue, CPU_DEVICE)
+        if graph_task.probe:
+            graph_task.probe.queue_defined(queue.id, queue.name, CPU_DEVICE)
+            if is_root:
+                _report_push(graph_task, first, queue)
+        queue.push_own(first)
+        del first  # or its gradients would live until the queue is empty
+        try:
+            while not queue.is_empty():
+                self._run(state, queue, queue.pop())
+        except BaseException as error:  # noqa: BLE001 - it struck the engine's own code
+            graph_task.is_torn.value = True
+            graph_task.set_error(error, None)
+            graph_task.forget_helper(state)
+        finally:
+            state.worker_device = NO_DEVICE
+            state.ready_queue = state.graph_task = state.node = None
+            state.in_user_code = True
+            state.is_interrupted = False
+
+    def _run(
+        self, state: ThreadState, queue: ReadyQueue[NodeTask], task: NodeTask
+    ) -> None:
+        """What the local engine's loop does with a task."""
+        graph_task = task.graph_task
+        assert isinstance(graph_task, DistGraphTask)
+        queues = self._engine.queues
+        state.has_count = True
+        if task.node is not None:
+            help_with(state, queues, graph_task, queue, task.node, task.inputs)
+        else:
+            report_wake_up(graph_task, queue, task)
+            if task.ends_pass:
+                graph_task.end()
+                return
+        del task
+        if state.has_count and graph_task.finish_one():
+            mark_as_completed_and_run_post_processing(state, queues, graph_task)
+            graph_task.end()
+
+    def _global_cpu_thread(self) -> None:
+        """See Note [GPU to CPU continuations]."""
+        queue = self._global_cpu_ready_queue
+        while not isinstance(task := queue.pop(), Shutdown):
+            self._launch_until_empty(task, is_root=False)
+            del task
+
+    # --- a pass ends ----------------------------------------------------------------
+
+    def _clean_up(
+        self, context: DistAutogradContext, graph_task: DistGraphTask
+    ) -> None:
+        """Let go of a pass, however it ended (D10)."""
+        context.mark_ended(graph_task.pass_id)
+        context.reset_graph_task(graph_task)
+        with self._mutex:
+            self._under_way.pop(graph_task.id, None)
+        self._engine.passes.forget(graph_task.id, None)
+        self._engine.passes.tell_idle()
+
+    def _abandon(
+        self,
+        context: DistAutogradContext,
+        graph_task: DistGraphTask,
+        error: BaseException,
+    ) -> None:
+        """Give up a pass for which the caller no longer waits."""
+        graph_task.set_error(error, None)
+        self._clean_up(context, graph_task)
+        self._tell_all(context, graph_task.pass_id, _message(error))
+
+    def _tell_all(
+        self, context: DistAutogradContext, pass_id: int, reason: str
+    ) -> None:
+        for peer in context.known_workers():
+            self._tell_of_failure(peer, context, pass_id, reason)
+
+    def _late(self, context: DistAutogradContext, pass_id: int) -> RuntimeError:
+        return RuntimeError(
+            f"Error on Node {self._container.worker}: gradients came for backward "
+            f"pass {pass_id} of autograd context {context.context_id}, which has ended"
+        )
+
+
+def propagating_pass(engine: Engine, node: RecvRpcBackward) -> DistGraphTask:
+    """The distributed pass that runs `node` on the calling thread.
+
+    Raises:
+        RuntimeError: Some other pass does.
+    """
+    graph_task = engine.current_graph_task
+    if not isinstance(graph_task, DistGraphTask):
+        raise RuntimeError(
+            f"{node!r} came from node {node.peer}, and its gradients go there: call "
+            f"gradviz.distributed.autograd.backward instead of backward"
+        )
+    return graph_task
+
+
+def _message(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _report_push(
+    graph_task: DistGraphTask, task: NodeTask, queue: ReadyQueue[NodeTask]
+) -> None:
+    probe, node = graph_task.probe, task.node
+    if probe is None or node is None:
+        return
+    with graph_task.mutex:
+        probe.task_pushed(
+            graph_task.id,
+            node.id,
+            queue.id,
+            graph_task.reentrant_depth,
+            node.sequence_nr,
+            1,
+            graph_task.outstanding_tasks,
+            -1,
+            Push.ROOT,
+        )

@@ -1,0 +1,205 @@
+"""Calling functions on other workers, under PyTorch's names.
+
+Values are copied: arguments on their way there, results on their way back. Inside of
+`gradviz.distributed.autograd.context` both are part of one graph.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from gradviz.distributed.failures import (
+    PeerDownError,
+    RemoteError,
+    RpcError,
+    RpcTimeoutError,
+)
+from gradviz.distributed.future import Future
+from gradviz.distributed.registry import register
+from gradviz.distributed.rref import RRef
+from gradviz.distributed.transport.base import Transport
+from gradviz.distributed.values import ValueNotSentError
+from gradviz.distributed.worker import CURRENT, RpcWorker, WorkerInfo
+from gradviz.engine import default_engine
+
+#: How many seconds a call may take, unless it says otherwise.
+#: Source: torch/csrc/distributed/rpc/rpc_agent.h, kDefaultRpcTimeoutSeconds.
+DEFAULT_TIMEOUT: Final = 60.0
+
+#: All workers of this process, in order of `init`. Guarded by the lock.
+_WORKERS: Final[list[RpcWorker]] = []
+_LOCK: Final = threading.Lock()
+
+
+def init(
+    name: str,
+    rank: int,
+    world_size: int,
+    *,
+    transport: Transport,
+    timeout: float | None = DEFAULT_TIMEOUT,
+) -> None:
+    """Make the calling thread, or this process, a worker; wait for all others.
+
+    Args:
+        name: How others may call it.
+        rank: Its number, from 0.
+        world_size: How many workers there are.
+        transport: Its way to them.
+        timeout: How many seconds the others may take to come.
+
+    Raises:
+        RuntimeError: It is one already.
+        ValueError: The transport is another worker's; two have the same name.
+        RpcError: Another one did not come.
+    """
+    if CURRENT.get() is not None:
+        raise RuntimeError(
+            f"RPC is already initialized: this thread is one of {CURRENT.get().info}"  # type: ignore[union-attr]  # asked above
+        )
+    if (transport.rank, transport.world_size) != (rank, world_size):
+        raise ValueError(
+            f"the transport is that of worker {transport.rank} of "
+            f"{transport.world_size}, not of worker {rank} of {world_size}"
+        )
+    worker = RpcWorker(name, transport, default_engine())
+    try:
+        worker.meet(timeout)
+    except BaseException:
+        worker.close()
+        raise
+    CURRENT.set(worker)
+    with _LOCK:
+        _WORKERS.append(worker)
+
+
+def shutdown(graceful: bool = True, timeout: float | None = DEFAULT_TIMEOUT) -> None:
+    """Stop being a worker.
+
+    Args:
+        graceful: Wait until all others stop as well; what they ask is answered till
+            then.
+        timeout: How many seconds to wait for them.
+
+    Raises:
+        RuntimeError: It is none.
+        RpcError: They did not stop in time.
+    """
+    worker = current_worker()
+    try:
+        if graceful:
+            worker.leave(timeout)
+    finally:
+        worker.close()
+        if CURRENT.get() is worker:
+            CURRENT.set(None)
+        with _LOCK:
+            _WORKERS.remove(worker)
+
+
+def current_worker() -> RpcWorker:
+    """The worker that the calling thread is one of.
+
+    In a process that is one worker, that is each of its threads.
+
+    Raises:
+        RuntimeError: It is none.
+    """
+    worker = CURRENT.get()
+    if worker is not None:
+        return worker
+    with _LOCK:
+        if len(_WORKERS) == 1:
+            return _WORKERS[0]
+    raise RuntimeError(
+        "RPC has not been initialized. Call gradviz.distributed.rpc.init first."
+    )
+
+
+def get_worker_info(worker_name: str | None = None) -> WorkerInfo:
+    """Name and rank of a worker; of the calling one, if none is named.
+
+    Raises:
+        RuntimeError: There is no such worker.
+    """
+    worker = current_worker()
+    if worker_name is None:
+        return worker.info
+    return worker.infos[worker.resolve(worker_name)]
+
+
+def rpc_sync(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Any] | str,
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
+) -> Any:  # noqa: ANN401 - of any type
+    """What a function returns on another worker.
+
+    Args:
+        to: The worker.
+        func: A registered function, or its name.
+        args: What it is given: tensors, arrays, plain values, references, and lists,
+            tuples and dicts of them.
+        kwargs: The same, by name.
+        timeout: How many seconds it may take; None is for ever.
+
+    Raises:
+        RuntimeError: There is no such worker.
+        ValueNotSentError: Something cannot be sent, or the function is not registered.
+        RemoteError: The function raised; a `ValueError` there is one here, too.
+        RpcError: No answer came.
+    """
+    return rpc_async(to, func, args, kwargs, timeout).wait()
+
+
+def rpc_async(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Any] | str,
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
+) -> Future[Any]:
+    """As `rpc_sync`, but does not wait: the future of what the function returns."""
+    worker = current_worker()
+    dst = worker.resolve(to)
+    return worker.call(dst, func, args, kwargs or {}, timeout=timeout)
+
+
+def remote(
+    to: str | int | WorkerInfo,
+    func: Callable[..., Any] | str,
+    args: Sequence[object] = (),
+    kwargs: Mapping[str, object] | None = None,
+    timeout: float | None = DEFAULT_TIMEOUT,
+) -> RRef:
+    """As `rpc_async`, but what the function returns stays there: a reference to it."""
+    worker = current_worker()
+    dst = worker.resolve(to)
+    rref = worker.new_rref(dst)
+    rref.created = worker.call(
+        dst, func, args, kwargs or {}, timeout=timeout, rref=rref.number
+    )
+    return rref
+
+
+__all__ = [
+    "DEFAULT_TIMEOUT",
+    "Future",
+    "PeerDownError",
+    "RRef",
+    "RemoteError",
+    "RpcError",
+    "RpcTimeoutError",
+    "ValueNotSentError",
+    "WorkerInfo",
+    "current_worker",
+    "get_worker_info",
+    "init",
+    "register",
+    "remote",
+    "rpc_async",
+    "rpc_sync",
+    "shutdown",
+]

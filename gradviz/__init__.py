@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gradviz import backends as backends
     from gradviz import cuda as cuda
     from gradviz import diagnostics as diagnostics
+    from gradviz import distributed as distributed
     from gradviz import engine as engine
     from gradviz import linalg as linalg
     from gradviz import nn as nn

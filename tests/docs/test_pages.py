@@ -16,6 +16,7 @@ from tests.docs.pictures import PICTURES
 
 RUN = (
     "autograd.md",
+    "distributed.md",
     "how-the-engine-works.md",
     "library.md",
     "pictures.md",
@@ -38,7 +39,7 @@ def test_a_page_prints_what_it_says(name: str):
 
     printed = outputs(DOCS / name)
 
-    assert len(programs) == (DOCS / name).read_text().count("```python") > 2
+    assert len(programs) == (DOCS / name).read_text().count("```python") > 0
     for program, output in zip(programs, printed, strict=True):
         assert (program.line, output) == (program.line, program.output)
 

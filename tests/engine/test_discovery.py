@@ -11,6 +11,7 @@ from gradviz.engine.discovery import (
     find_cycle,
     min_topological_nr,
 )
+from gradviz.engine.graph_task import Capture
 from tests.engine.accelerator import NOTED_0, NOTED_1
 from tests.engine.nodes import SIM_0, SIM_1, Pass, Sink
 
@@ -153,7 +154,7 @@ class TestExecInfo:
             Pass(wanted), outputs, accumulate_grad=False, min_topological_nr=0
         )
 
-        assert infos[wanted].captures == [(1, 0), (0, 1), (1, 2)]
+        assert infos[wanted].captures == [Capture(1, 0), Capture(0, 1), Capture(1, 2)]
 
     def test_the_root_has_an_entry_even_if_nothing_leads_anywhere(self):
         """I4."""

@@ -19,10 +19,10 @@ class Rank(NamedTuple):
 
 def precedence(one: Rank, other: Rank) -> Precedence | None:
     """Why the first goes before the second; None if it does not."""
-    if one.what == Push.WAKE_UP:
-        return "wake-up"
-    if other.what == Push.WAKE_UP:
-        return None
+    if Push.WAKE_UP in {one.what, other.what}:
+        if one.what == other.what:
+            return "equal"  # however deep their passes are
+        return "wake-up" if one.what == Push.WAKE_UP else None
     if one.reentrant_depth != other.reentrant_depth:
         return "deeper" if one.reentrant_depth > other.reentrant_depth else None
     # As unsigned numbers, of which -1 is the largest.

@@ -303,15 +303,10 @@ def by_priority(queued: Spans, places: Column) -> Column:
     Of equals, whose order is that of a heap, what was indeed popped first.
     """
     rows = queued.rows.at(places)
+    is_wake_up = rows["what"] == Push.WAKE_UP
+    depth = np.where(is_wake_up, 0, rows["reentrant_depth"])  # of which none goes first
     sequence_nr = rows["sequence_nr"].view(np.uint64)  # of which -1 is the largest
-    return np.lexsort(
-        (
-            queued.end[places],
-            ~sequence_nr,
-            -rows["reentrant_depth"],
-            rows["what"] != Push.WAKE_UP,
-        )
-    )
+    return np.lexsort((queued.end[places], ~sequence_nr, -depth, ~is_wake_up))
 
 
 def _until_started(trace: Trace) -> tuple[Spans, Column]:

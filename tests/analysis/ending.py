@@ -100,7 +100,9 @@ def out_of_order(trace: Trace) -> Iterator[str]:
     for seq, queue, task, node, thread, *what in sorted([*pushes, *pops]):
         if what:
             kind, depth, sequence_nr = what
-            rank = -(kind == Push.WAKE_UP), -depth, -(sequence_nr % 2**64)
+            rank = 0, -depth, -(sequence_nr % 2**64)
+            if kind == Push.WAKE_UP:  # of which none goes first
+                rank = -1, 0, 0
             one = Queued(rank, seq, neighbour(thread, seq, 1), task, node)
             there[queue, task, node].append(one)
             if task not in failed:  # of which a queue may be cleared without a word

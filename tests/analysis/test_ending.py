@@ -2,6 +2,7 @@
 
 import pytest
 
+from gradviz.trace.probe import Push
 from tests.analysis.ending import contradictions, out_of_order
 
 
@@ -24,6 +25,16 @@ def test_a_task_that_was_taken_before_one_that_goes_first_is_found(two):
 
     assert "node=5" in found.partition(" while ")[0]
     assert "node=9" in found.partition(" while ")[2]
+
+
+def test_of_wake_ups_any_may_be_taken_first(two):
+    story, *_ = two
+    for task, depth in ((0, 1), (2, 3)):
+        story.recorder.task_pushed(task, -1, 1, depth, 0, 1, 1, -1, Push.WAKE_UP)
+    story.recorder.task_popped(0, -1, 1, 1)
+    story.recorder.task_popped(2, -1, 1, 0)
+
+    assert list(out_of_order(story.trace())) == []
 
 
 def test_what_goes_first_and_is_taken_first_is_in_order(two):

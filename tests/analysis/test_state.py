@@ -8,6 +8,7 @@ import pytest
 import gradviz as gv
 from gradviz import sim
 from gradviz.analysis.moment import BufferedGradient, Running
+from gradviz.analysis.precedence import precedence
 from gradviz.analysis.state import History
 from gradviz.capture import record
 from gradviz.trace import events as e
@@ -260,6 +261,20 @@ def test_what_is_deeper_lies_before_what_is_later_made_and_wake_ups_before_all(s
     (tasks,) = history.at(history.num_events - 1).queues.values()
 
     assert [task.node for task in tasks] == [-1, 2, 1, 0]
+
+
+def test_of_wake_ups_what_was_popped_first_lies_first_however_deep_its_pass(story):
+    story.begin(0, [story.node(1)], at=0)
+    for task, depth in ((0, 1), (2, 3)):
+        story.recorder.task_pushed(task, -1, 1, depth, 0, 1, 1, -1, Push.WAKE_UP)
+    story.recorder.task_popped(0, -1, 1, 1)
+    story.recorder.task_popped(2, -1, 1, 0)
+
+    history = History(story.trace())
+    (tasks,) = history.at(history.num_events - 3).queues.values()
+
+    assert [task.task for task in tasks] == [0, 2]
+    assert precedence(tasks[0], tasks[1]) == "equal"
 
 
 def test_a_thread_sleeps_from_what_came_before_its_sleep_until_it_tells_of_it(story):

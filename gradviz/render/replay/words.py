@@ -25,6 +25,7 @@ from gradviz.render.text import (
     size,
 )
 from gradviz.trace.losses import losses_in_words
+from gradviz.trace.probe import Push
 
 #: What cannot be told without some kinds of events.
 _NEEDED: Final = {
@@ -103,6 +104,8 @@ class ReplayWords:
                     f"The forward made it later, sequence_nr {one.sequence_nr}, than "
                     f"{best}: {other.sequence_nr}."
                 )
+            case "equal" if one.what == Push.WAKE_UP:
+                return f"Of wake-ups none goes first: before {best}."
             case "equal":
                 return (
                     f"Of equals, sequence_nr {sequence_nr(one)}, the heap had it on "

@@ -179,7 +179,9 @@ def check_why(event, before, lines):
     else:
         (depth, number), best = rank(mine[0]), max(map(rank, others))
         words = (
-            "A wake-up goes before"
+            "Of wake-ups none goes first"
+            if (depth, number) == best == WAKE_UP
+            else "A wake-up goes before"
             if (depth, number) == WAKE_UP
             else "nested deeper"
             if depth > best[0]

@@ -83,9 +83,12 @@ export function momentAt(history: History, seq: number): Moment {
 
 /** Below zero where `a` is popped before `b`, if nothing else comes. */
 function inTurn(queued: Queued, a: number, b: number): number {
+  const [isFirst, isSecond] = [a, b].map((one) => queued.what[one] === WAKE_UP);
+  // Of wake-ups none goes first, however deep their passes are.
+  const deeper = isFirst ? 0 : queued.reentrantDepth[b] - queued.reentrantDepth[a];
   return (
-    Number(queued.what[a] !== WAKE_UP) - Number(queued.what[b] !== WAKE_UP) ||
-    queued.reentrantDepth[b] - queued.reentrantDepth[a] ||
+    Number(isSecond) - Number(isFirst) ||
+    deeper ||
     rank(queued.sequenceNr[b]) - rank(queued.sequenceNr[a]) ||
     // Of equals, whose order is that of a heap, what was indeed popped first.
     queued.end[a] - queued.end[b] ||

@@ -16,9 +16,11 @@ import gradviz as gv
 from gradviz.render.page.document import build_page, pack_page
 from gradviz.render.page.html import write_page
 
-#: A page of 100,000 events opens within this, and draws that many frames a second.
+#: A page of 100,000 events opens within this, draws that many frames a second, and at
+#: each of them keeps the thread that does so busy no longer than that.
 OPEN_S: Final = 2.0
 FRAMES: Final = 60
+BUSY_MS: Final = 8.0
 
 #: Of a linear layer and its tanh, about.
 EVENTS_OF_A_LAYER: Final = 32
@@ -45,12 +47,13 @@ _PANNED: Final = """
 const [done] = arguments;
 const took = [];
 let before = performance.now();
-const keys = ["w", "w", "w", ...Array(30).fill("d"), ...Array(30).fill("a")];
+// So close that it never comes to the end, where nothing would be drawn.
+const keys = [...Array(8).fill("w"), ...Array(30).fill("d"), ...Array(30).fill("a")];
 function frame(now) {
   took.push(now - before);
   before = now;
   const key = keys[took.length - 1];
-  if (key === undefined) return done(took.slice(4));
+  if (key === undefined) return done(took.slice(9));
   document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
   requestAnimationFrame(frame);
 }
@@ -78,19 +81,33 @@ requestAnimationFrame(frame);
 """
 
 
+class Frames(NamedTuple):
+    """How long frames took, in milliseconds.
+
+    Attributes:
+        median: From one to the next.
+        slow: The one than which one in twenty is slower.
+        busy: How long the thread that makes them worked on one, on average: its own
+            time, whatever else the machine was busy with.
+    """
+
+    median: float
+    slow: float
+    busy: float
+
+
 class Measured(NamedTuple):
     """What a page took.
 
     Attributes:
         opened_ms: Until its first picture.
-        panned_ms: A frame while the timeline is panned: the median, and the one than
-            which one in twenty is slower.
-        played_ms: The same while a replay plays.
+        panned: While the timeline is panned.
+        played: While a replay plays.
     """
 
     opened_ms: float
-    panned_ms: tuple[float, float]
-    played_ms: tuple[float, float]
+    panned: Frames
+    played: Frames
 
 
 class PageRow(NamedTuple):
@@ -156,13 +173,24 @@ def measure(chrome: webdriver.Chrome, page: Path) -> Measured:
     chrome.get(page.as_uri())
     while not chrome.execute_script("return !!document.querySelector('#page h1')"):
         pass
+    chrome.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     return Measured(
         opened_ms=chrome.execute_async_script(_OPENED),
-        panned_ms=_spread(chrome.execute_async_script(_PANNED)),
-        played_ms=_spread(chrome.execute_async_script(_PLAYED)),
+        panned=_frames(chrome, _PANNED),
+        played=_frames(chrome, _PLAYED),
     )
 
 
-def _spread(frames: list[Any]) -> tuple[float, float]:
-    in_order = sorted(frames)
-    return in_order[len(in_order) // 2], in_order[len(in_order) * 95 // 100]
+def _frames(chrome: webdriver.Chrome, script: str) -> Frames:
+    begin = _busy_s(chrome)
+    took: list[float] = chrome.execute_async_script(script)
+    busy_ms = (_busy_s(chrome) - begin) / len(took) * 1e3
+    in_order = sorted(took)
+    median, slow = in_order[len(took) // 2], in_order[len(took) * 95 // 100]
+    return Frames(median, slow, busy_ms)
+
+
+def _busy_s(chrome: webdriver.Chrome) -> float:
+    told: dict[str, Any] = chrome.execute_cdp_cmd("Performance.getMetrics", {})
+    (busy,) = (one["value"] for one in told["metrics"] if one["name"] == "TaskDuration")
+    return float(busy)

@@ -40,9 +40,10 @@ export function canvas(
 ): { element: HTMLCanvasElement; again: () => void } {
   const element = el("canvas", { "aria-label": label, tabindex: "0", role: "img" });
   let waits = false;
+  // Who asks the element makes the browser lay out what else has changed in this frame.
+  let [width, height] = [0, 0];
   function now() {
     waits = false;
-    const { clientWidth: width, clientHeight: height } = element;
     if (!width || !height) return;
     const ratio = window.devicePixelRatio || 1;
     const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -61,7 +62,10 @@ export function canvas(
     waits = true;
     requestAnimationFrame(now);
   }
-  new ResizeObserver(again).observe(element);
+  new ResizeObserver(() => {
+    [width, height] = [element.clientWidth, element.clientHeight];
+    again();
+  }).observe(element);
   document.addEventListener("themechange", function hear() {
     if (element.isConnected) again();
     else document.removeEventListener("themechange", hear);

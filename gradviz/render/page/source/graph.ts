@@ -18,7 +18,7 @@ import { levelsOf, opened, openedFirst, toggled } from "./opening.ts";
 import { around, openable, partsOf } from "./parts.ts";
 import { type Passages, passagesOf } from "./passages.ts";
 import { frameOf, type Hit, hitAt, type Plan, whole } from "./plan.ts";
-import { outcomesOf, progressOf } from "./progress.ts";
+import { capturedIn, progressOf } from "./progress.ts";
 import type { State, Store } from "./store.ts";
 import { hideTooltip, showTooltip } from "./tooltip.ts";
 
@@ -28,6 +28,8 @@ const KEY_ZOOM = 1.3;
 const MARGIN = 14;
 /** From farther away texts are not legible: who looks for something comes closer. */
 const LEGIBLE = 0.6;
+/** What of the state is marked in the picture. */
+const MARKED = ["task", "node", "hover", "critical"] as const;
 
 /** Gives where one looks at it from, once the reader has chosen that. */
 export function mountGraph(
@@ -77,7 +79,9 @@ export function mountGraph(
   function ofPass() {
     const { task } = store.get();
     const progress = progressOf(page, task);
-    return { progress, ...outcomesOf(page, task), now: progress(-1), played: -1 };
+    const now = progress(-1);
+    const outcome = now.stage.slice();
+    return { progress, now, outcome, captured: capturedIn(page, task), played: -1 };
   }
 
   /** The pass that is drawn: that of the state, if it has a drawing. */
@@ -315,13 +319,14 @@ export function mountGraph(
       if (changed.has("filters")) meant = meantBy(page, state.filters);
       const isNew = changed.has("task") && shown.task !== taskDrawn();
       if (isNew || state.open !== shown.open || changed.has("colourBy")) compose();
-      else mark();
+      else if (MARKED.some((part) => changed.has(part))) mark();
       if (changed.has("task") || changed.has("critical") || changed.has("theme")) tell();
       if (isNew) begin();
       // What was clicked in here is where one looks already.
       if (isNew || (changed.has("node") && state.node !== clicked)) reveal(selectedBox());
       clicked = -1;
-      again();
+      if (changed.size > 1 || !changed.has("moment")) again();
+      else picture.again(); // the map shows no moments
     },
     ...(["task", "open", "colourBy", "filters", "critical", "node", "hover"] as const),
     ...(["moment", "panel", "theme"] as const),

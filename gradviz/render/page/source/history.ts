@@ -25,8 +25,7 @@ export function historyOf({ stays, runs, sleeps, gradients, events }: Page): His
       node: Int32Array.from(stays.node),
       queue: Int32Array.from(stays.queue),
       what: Uint8Array.from(stays.what),
-      reentrantDepth: Int32Array.from(stays.depth),
-      sequenceNr: Float64Array.from(stays.sequence_nr),
+      turn: turnsOf(stays),
     },
     running: {
       ...indexed(Uint32Array.from(pick(runs.begin)), ends(pick(runs.end))),
@@ -56,6 +55,28 @@ export function historyOf({ stays, runs, sleeps, gradients, events }: Page): His
       remaining: Int32Array.from(gradients.remaining),
     },
   };
+}
+
+const WAKE_UP = 2;
+
+/** The place of each task in the order in which all would be popped from one queue. */
+function turnsOf({ what, depth, sequence_nr: number, popped, length }: Page["stays"]) {
+  // The sequence number of every AccumulateGrad is -1, which is the largest.
+  const rank = Float64Array.from(number, (one) => (one < 0 ? Number.MAX_VALUE : one));
+  const end = ends(popped);
+  const inTurn = Uint32Array.from({ length }, (_, stay) => stay).sort(
+    (a, b) =>
+      Number(what[a] !== WAKE_UP) - Number(what[b] !== WAKE_UP) ||
+      // Of wake-ups none goes first, however deep their passes are.
+      (what[a] !== WAKE_UP && depth[b] - depth[a]) ||
+      rank[b] - rank[a] ||
+      // Of equals, whose order is that of a heap, what was indeed popped first.
+      end[a] - end[b] ||
+      a - b,
+  );
+  const turns = new Int32Array(length);
+  inTurn.forEach((stay, turn) => (turns[stay] = turn));
+  return turns;
 }
 
 function ends(column: Numbers): Uint32Array {

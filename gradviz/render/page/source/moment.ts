@@ -10,8 +10,8 @@ export interface Queued extends Spans {
   readonly node: Int32Array;
   readonly queue: Int32Array;
   readonly what: Uint8Array;
-  readonly reentrantDepth: Int32Array;
-  readonly sequenceNr: Float64Array;
+  /** Of two that lie in a queue the one with the lower turn is popped first. */
+  readonly turn: Int32Array;
 }
 
 /** Nodes, from when a thread began to evaluate them until it was done. */
@@ -64,12 +64,11 @@ export interface Moment {
   readonly countdowns: readonly Countdown[];
 }
 
-const WAKE_UP = 2;
-
 export function momentAt(history: History, seq: number): Moment {
   const { queued, running, asleep } = history;
   const queues = grouped(openAt(queued, seq), queued.queue);
-  for (const places of queues.values()) places.sort((a, b) => inTurn(queued, a, b));
+  for (const places of queues.values())
+    places.sort((a, b) => queued.turn[a] - queued.turn[b]);
   return {
     seq,
     queues,
@@ -81,42 +80,20 @@ export function momentAt(history: History, seq: number): Moment {
   };
 }
 
-/** Below zero where `a` is popped before `b`, if nothing else comes. */
-function inTurn(queued: Queued, a: number, b: number): number {
-  const [isFirst, isSecond] = [a, b].map((one) => queued.what[one] === WAKE_UP);
-  // Of wake-ups none goes first, however deep their passes are.
-  const deeper = isFirst ? 0 : queued.reentrantDepth[b] - queued.reentrantDepth[a];
-  return (
-    Number(isSecond) - Number(isFirst) ||
-    deeper ||
-    rank(queued.sequenceNr[b]) - rank(queued.sequenceNr[a]) ||
-    // Of equals, whose order is that of a heap, what was indeed popped first.
-    queued.end[a] - queued.end[b] ||
-    a - b
-  );
-}
-
-/** The sequence number of every AccumulateGrad is -1, which is the largest. */
-function rank(sequenceNr: number): number {
-  return sequenceNr < 0 ? Number.MAX_VALUE : sequenceNr;
-}
-
 function countdownsAt(gradients: Gradients, seq: number): Countdown[] {
-  const found = new Map<
-    string,
-    { task: number; node: number; remaining: number; gradients: number[] }
-  >();
+  const { task, node, remaining } = gradients;
+  const found = new Map<number, { remaining: number; gradients: number[] }>();
   for (const place of openAt(gradients, seq)) {
-    const [task, node] = [gradients.task[place], gradients.node[place]];
-    const key = `${task} ${node}`;
-    const one = found.get(key) ?? { task, node, remaining: 0, gradients: [] };
-    one.remaining = gradients.remaining[place];
+    // Nodes and passes are places: their pair is one number, and exact.
+    const key = task[place] * 2 ** 32 + node[place];
+    let one = found.get(key);
+    if (one === undefined) found.set(key, (one = { remaining: 0, gradients: [] }));
+    one.remaining = remaining[place];
     one.gradients.push(place);
-    found.set(key, one);
   }
-  return [...found.values()].sort(
-    (a, b) => Number(a.remaining === 0) - Number(b.remaining === 0),
-  );
+  return [...found.values()]
+    .map((one) => ({ task: task[one.gradients[0]], node: node[one.gradients[0]], ...one }))
+    .sort((a, b) => Number(a.remaining === 0) - Number(b.remaining === 0));
 }
 
 function grouped(places: readonly number[], key: Int32Array): Map<number, number[]> {

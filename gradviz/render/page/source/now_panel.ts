@@ -1,19 +1,22 @@
 /* The engine at the moment: what lies in the queues, what threads do, who still waits. */
 
 import type { Page } from "./data.ts";
-import { button, el } from "./elements.ts";
+import { el } from "./elements.ts";
 import { historyOf } from "./history.ts";
 import { type History, type Moment, momentAt } from "./moment.ts";
+import { type NodeList, nodeList, type NodeRow } from "./node_list.ts";
 import type { Store } from "./store.ts";
 import { calledIn, numberingOf } from "./numbering.ts";
 import { count, duration } from "./words.ts";
 
-/** So many rows of each list are shown; of more it is said how many there are. */
-const MAX_ROWS = 60;
+/** Nobody reads lists that change more often than this. */
+const LEAST_MS = 50;
 
 export function mountNow(element: HTMLElement, page: Page, store: Store): void {
-  const history = historyOf(page);
-  const [queues, workers, countdowns] = [el("div"), el("div"), el("div")];
+  const { header } = page;
+  const queues = header.queues.map(({ name }) => nodeList(store, name));
+  const threads = header.threads.map(({ name }) => nodeList(store, name));
+  const countdowns = nodeList(store, "");
   const hint = el(
     "p",
     { class: "hint" },
@@ -22,168 +25,124 @@ export function mountNow(element: HTMLElement, page: Page, store: Store): void {
   const lists = el(
     "div",
     { class: "lists" },
-    list("Queues", queues, "in the order in which tasks would be popped"),
-    list("Threads", workers, ""),
-    list("Countdowns", countdowns, "nodes that still wait for gradients"),
+    group("Queues", queues, "in the order in which tasks would be popped"),
+    group("Threads", threads, ""),
+    group("Countdowns", [countdowns], "nodes that still wait for gradients"),
   );
   element.append(hint, lists);
+  let history: History | undefined;
   let shown = -2;
+  let isSeen = false;
+  let toldAt = -Infinity;
+  let due: ReturnType<typeof setTimeout> | undefined;
+
   function tell(): void {
     const { moment } = store.get();
-    if (moment === shown || element.clientHeight === 0) return;
+    if (moment === shown || !isSeen) return;
     shown = moment;
+    toldAt = performance.now();
     hint.hidden = moment >= 0;
     lists.hidden = moment < 0;
     if (moment < 0) return;
-    const focused = buttons().indexOf(document.activeElement as HTMLButtonElement);
+    history ??= historyOf(page);
     const now = momentAt(history, moment);
-    queues.replaceChildren(...queueRows(page, store, history, now));
-    workers.replaceChildren(...workerRows(page, store, history, now));
-    countdowns.replaceChildren(...countdownRows(page, store, history, now));
-    // Whoever steps with the focus on a node stays in the lists.
-    if (focused >= 0) buttons()[Math.min(focused, buttons().length - 1)]?.focus();
+    tellQueues(page, queues, history, now);
+    tellThreads(page, threads, history, now);
+    tellCountdowns(page, countdowns, history, now);
   }
-  function buttons(): HTMLButtonElement[] {
-    return [...lists.querySelectorAll("button")];
+  function soon(): void {
+    if (due !== undefined) return;
+    const wait = toldAt + LEAST_MS - performance.now();
+    if (wait <= 0) return tell();
+    due = setTimeout(() => {
+      due = undefined;
+      tell();
+    }, wait);
   }
-  new ResizeObserver(tell).observe(element);
-  store.subscribe(tell, "moment", "panel");
-  tell();
+  new ResizeObserver(() => {
+    isSeen = element.clientHeight > 0;
+    tell();
+  }).observe(element);
+  store.subscribe(soon, "moment");
 }
 
-function list(title: string, rows: HTMLElement, about: string): HTMLElement {
+function group(title: string, lists: readonly NodeList[], about: string): HTMLElement {
   return el(
     "div",
     { class: "list" },
     el("h3", {}, title, el("small", {}, about)),
-    rows,
+    ...lists.map(({ element }) => element),
   );
 }
 
-function queueRows(
+function tellQueues(
   page: Page,
-  store: Store,
+  lists: readonly NodeList[],
   { queued }: History,
   now: Moment,
-): HTMLElement[] {
-  return page.header.queues.map(({ id, name }) => {
+): void {
+  page.header.queues.forEach(({ id }, at) => {
     const places = now.queues.get(id) ?? [];
-    const rows = places.slice(0, MAX_ROWS).map((place) => {
-      const task = queued.task[place];
+    const about = places.length === 0 ? "empty" : count(places.length, "task");
+    lists[at].tell(about, places, (place) => {
+      const [node, task] = [queued.node[place], queued.task[place]];
       const what = ["", "root", "wake-up"][queued.what[place]];
-      const label =
-        queued.node[place] < 0 ? what : calledIn(page, queued.node[place], task);
-      const since = duration(
-        page.events.at_ns[now.seq] - page.events.at_ns[queued.begin[place]],
-      );
-      return row(
-        store,
-        queued.node[place],
-        task,
-        label,
-        `${what === "root" ? "root, " : ""}for ${since}`,
-      );
+      const since = sinceBegin(page, now, queued.begin[place]);
+      return {
+        ...{ node, task },
+        label: node < 0 ? what : calledIn(page, node, task),
+        about: what === "root" ? `root, ${since}` : since,
+      };
     });
-    const head = el(
-      "h4",
-      {},
-      name,
-      el("small", {}, places.length === 0 ? "empty" : count(places.length, "task")),
-    );
-    return el("div", {}, head, el("ol", {}, ...rows), ...more(places.length));
   });
 }
 
-function workerRows(
+function tellThreads(
   page: Page,
-  store: Store,
+  lists: readonly NodeList[],
   { running }: History,
   now: Moment,
-): HTMLElement[] {
+): void {
   const queueNames = new Map(page.header.queues.map(({ id, name }) => [id, name]));
-  return page.header.threads.map(({ number, name }) => {
-    const nodes = now.running.get(number) ?? [];
-    const rows = nodes.map((place) => {
-      const since = duration(
-        page.events.at_ns[now.seq] - page.events.at_ns[running.begin[place]],
-      );
-      return row(
-        store,
-        running.node[place],
-        running.task[place],
-        calledIn(page, running.node[place], running.task[place]),
-        `for ${since}`,
-      );
-    });
+  page.header.threads.forEach(({ number }, at) => {
+    const places = now.running.get(number) ?? [];
     const asleep = now.asleep.get(number);
     const does =
-      nodes.length > 0
+      places.length > 0
         ? "runs"
         : asleep !== undefined
           ? `asleep on ${queueNames.get(asleep) ?? "its queue"}`
           : "between nodes";
-    return el(
-      "div",
-      {},
-      el("h4", {}, name, el("small", {}, does)),
-      el("ol", {}, ...rows),
-    );
+    lists[at].tell(does, places, (place) => {
+      const [node, task] = [running.node[place], running.task[place]];
+      const about = sinceBegin(page, now, running.begin[place]);
+      return { node, task, label: calledIn(page, node, task), about };
+    });
   });
 }
 
-function countdownRows(
+function tellCountdowns(
   page: Page,
-  store: Store,
+  list: NodeList,
   { gradients }: History,
   now: Moment,
-): HTMLElement[] {
+): void {
   const waiting = now.countdowns.filter((one) => one.remaining > 0);
-  const rows = waiting.slice(0, MAX_ROWS).map((one) => {
-    const from = one.gradients
+  const none = waiting.length === 0 ? "No node waits for another gradient." : "";
+  list.tell(none, waiting, ({ node, task, remaining, gradients: given }): NodeRow => {
+    const from = given
       .map((place) => gradients.producer[place])
-      .filter((node) => node >= 0)
-      .map((node) => numberingOf(page).of(node, one.task));
-    const has =
-      from.length > 0
-        ? `has those of ${from.slice(0, 4).join(", ")}${from.length > 4 ? " …" : ""}`
-        : "";
-    const made = row(
-      store,
-      one.node,
-      one.task,
-      calledIn(page, one.node, one.task),
-      has,
-    );
-    made.prepend(
-      el(
-        "b",
-        { class: "countdown", title: `waits for ${count(one.remaining, "gradient")}` },
-        String(one.remaining),
-      ),
-    );
-    return made;
+      .filter((producer) => producer >= 0)
+      .map((producer) => numberingOf(page).of(producer, task));
+    const some = from.slice(0, 4).join(", ");
+    return {
+      ...{ node, task, waits: remaining },
+      label: calledIn(page, node, task),
+      about: from.length > 0 ? `has those of ${some}${from.length > 4 ? " …" : ""}` : "",
+    };
   });
-  if (rows.length === 0)
-    return [el("p", { class: "hint" }, "No node waits for another gradient.")];
-  return [el("ol", {}, ...rows), ...more(waiting.length)];
 }
 
-function row(
-  store: Store,
-  node: number,
-  task: number,
-  label: string,
-  about: string,
-): HTMLElement {
-  const name =
-    node < 0
-      ? el("span", {}, label)
-      : button(label, () => store.set({ node, task }), { class: "node" });
-  return el("li", {}, name, el("small", {}, about));
-}
-
-function more(number: number): HTMLElement[] {
-  return number > MAX_ROWS
-    ? [el("p", { class: "hint" }, `and ${count(number - MAX_ROWS, "more node")}`)]
-    : [];
+function sinceBegin({ events }: Page, now: Moment, begin: number): string {
+  return `for ${duration(events.at_ns[now.seq] - events.at_ns[begin])}`;
 }

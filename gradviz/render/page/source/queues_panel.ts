@@ -19,7 +19,7 @@ import {
   type Viewport,
   zoomed,
 } from "./viewport.ts";
-import { count } from "./words.ts";
+import { count, integer } from "./words.ts";
 
 /** Charts are between so high and so high, as there is room. */
 const CHART_HEIGHTS = [34, 120] as const;
@@ -136,7 +136,7 @@ function drawChart(
   );
   context.font = FONT;
   context.fillStyle = look.faintInk;
-  const most = `at most ${longest.toLocaleString("en")}`;
+  const most = `at most ${integer(longest)}`;
   context.fillText(
     fitted(context, most, room),
     8,

@@ -6,7 +6,7 @@ import { nextOf } from "./events.ts";
 import { calledIn } from "./numbering.ts";
 import type { Store } from "./store.ts";
 import { reach } from "./time_axis.ts";
-import { duration } from "./words.ts";
+import { duration, integer } from "./words.ts";
 
 /** Events a second. */
 const SPEEDS = [1, 2, 5, 10, 30, 100, 300, 1000, 10_000];
@@ -37,7 +37,7 @@ export function mountReplay(element: HTMLElement, page: Page, store: Store): Pla
   slider.addEventListener("input", () => jump(Number(slider.value)));
   const speeds = el("select", { "aria-label": "Speed", title: "Speed" });
   SPEEDS.forEach((one, at) =>
-    speeds.append(el("option", { value: String(at) }, `${one.toLocaleString("en")}/s`)),
+    speeds.append(el("option", { value: String(at) }, `${integer(one)}/s`)),
   );
   speeds.value = String(speed);
   speeds.addEventListener("change", () => (speed = Number(speeds.value)));
@@ -139,7 +139,7 @@ function eventInWords(page: Page, moment: number): string {
   const thread = header.threads.find(
     ({ number }) => number === events.thread[moment],
   )?.name;
-  const of = `event ${(moment + 1).toLocaleString("en")} of ${events.length.toLocaleString("en")}`;
+  const of = `event ${integer(moment + 1)} of ${integer(events.length)}`;
   const what =
     node < 0 ? kind : `${kind}: ${calledIn(page, node, events.task[moment])}`;
   return [of, duration(events.at_ns[moment]), what, ...(thread ? [thread] : [])].join(

@@ -6,7 +6,7 @@ import { button, el } from "./elements.ts";
 import { explained, ofTask, type Sentence, storiesOf } from "./explanation.ts";
 import { calledIn, numberingOf } from "./numbering.ts";
 import type { Store } from "./store.ts";
-import { count, duration } from "./words.ts";
+import { count, duration, integer } from "./words.ts";
 
 /** So many events of a node are told, and so many neighbours. */
 const MAX_EVENTS = 200;
@@ -63,7 +63,7 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
     const sequence = nodes.sequence_nr[node];
     add(
       "made as",
-      sequence < 0 ? "an AccumulateGrad, which runs as soon as it can" : `number ${sequence.toLocaleString("en")} of its thread`,
+      sequence < 0 ? "an AccumulateGrad, which runs as soon as it can" : `number ${integer(sequence)} of its thread`,
     );
     const path = nodes.topological_nr[node];
     if (path > 0) add("longest path", `${count(path, "node")} to a leaf`);

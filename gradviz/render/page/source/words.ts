@@ -30,10 +30,17 @@ export function size(bytes: number): string {
   return `${bytes} B`;
 }
 
+const COUNTS = new Intl.NumberFormat("en");
+
+/** A whole number: `1,797`. */
+export function integer(number: number): string {
+  return COUNTS.format(number);
+}
+
 /** A number and its noun: `1 node`, `1,797 nodes`, `2 passes`. */
 export function count(number: number, noun: string): string {
   const ending = number === 1 ? "" : /[sx]$/.test(noun) ? "es" : "s";
-  return `${number.toLocaleString("en")} ${noun}${ending}`;
+  return `${integer(number)} ${noun}${ending}`;
 }
 
 /** At most so many characters of a text. */

@@ -12,6 +12,7 @@ from typing import Final
 
 from gradviz.distributed.container import DistAutogradContainer
 from gradviz.distributed.context import DistAutogradContext
+from gradviz.distributed.execution import DistExecution
 from gradviz.distributed.functions import RecvRpcBackward, SendRpcBackward
 from gradviz.distributed.future import Future, completed, failed
 from gradviz.distributed.graph_task import DistGraphTask
@@ -19,18 +20,12 @@ from gradviz.distributed.ids import COUNTER_BITS, Ids
 from gradviz.distributed.preparation import prepare, validate_roots_and_retrieve_edges
 from gradviz.engine import Engine
 from gradviz.engine.basic_nodes import GraphRoot
-from gradviz.engine.completion import mark_as_completed_and_run_post_processing
-from gradviz.engine.graph_task import CPU_DEVICE, NO_DEVICE, NodeTask, Shutdown
 from gradviz.engine.node import Edge, Node
 from gradviz.engine.pass_streams import PassStreams
 from gradviz.engine.protocols import Gradient
-from gradviz.engine.ready_queue import ReadyQueue
-from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.validation import validate_outputs
-from gradviz.engine.worker import help_with, report_wake_up
 from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.trace import probe as trace
-from gradviz.trace.probe import Push
 
 #: The keys of `DistEngine.debug_info`.
 NUM_BACKWARD_PASSES: Final = "num_current_backward_passes"
@@ -54,12 +49,6 @@ class DistEngine:
     one comes. And a worker where a pass fails tells those whom it knows, so that nobody
     waits for gradients that will not come.
 
-    Note [GPU to CPU continuations]
-    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-    Work for the CPU that a device's thread makes ready has no thread that waits for it;
-    see Note [Queues of a distributed pass]. It goes to a queue of this engine, whose
-    thread takes it out and hands it to a thread of the pool at once.
-
     Args:
         engine: The local one, whose devices and rules are used.
         container: The contexts.
@@ -79,14 +68,12 @@ class DistEngine:
         self._engine = engine
         self._sync = engine.sync
         self._container = container
-        self._launch = launch
         self._tell_of_failure = tell_of_failure
         self._pass_ids = Ids(container.worker, 1)
-        self._global_cpu_ready_queue = engine.queues.new_caller_queue()
+        self._execution = DistExecution(engine, launch)
         #: Guards what follows, and the beginning of passes: one at a time.
         self._mutex = self._sync.lock()
         self._under_way: dict[int, DistGraphTask] = {}
-        self._has_cpu_thread = False
 
     # --- what a worker is asked to do ---------------------------------------------
 
@@ -173,7 +160,7 @@ class DistEngine:
                 self._sync,
                 RuntimeError(f"the gradients of {send.describe()} have come before"),
             )
-        self._launch_task(current, send, gradients)
+        self._execution.launch(current, send, gradients)
         return completed(self._sync, None)
 
     def fail(self, context: DistAutogradContext, pass_id: int, reason: str) -> None:
@@ -220,11 +207,9 @@ class DistEngine:
         """Fail what is under way, and end the engine's thread."""
         with self._mutex:
             under_way = tuple(self._under_way.values())
-            has_thread, self._has_cpu_thread = self._has_cpu_thread, False
         for graph_task in under_way:
             graph_task.set_error(RuntimeError("the worker was shut down"), None)
-        if has_thread:
-            self._global_cpu_ready_queue.push(Shutdown())
+        self._execution.close()
 
     # --- a pass begins ------------------------------------------------------------
 
@@ -245,7 +230,7 @@ class DistEngine:
                 self._sync,
                 pass_id=pass_id,
                 keep_graph=keep_graph,
-                shared_queue=self._global_cpu_ready_queue,
+                shared_queue=self._execution.queue,
                 thread_state=engine.thread_state,
                 probe=trace.current,
             )
@@ -255,9 +240,7 @@ class DistEngine:
         if found.devices:
             engine.initialize_device_threads_pool(found.devices)
             graph_task.devices = frozenset(one.number for one in found.devices)
-            if not self._has_cpu_thread:
-                self._has_cpu_thread = True
-                self._sync.spawn(self._global_cpu_thread, "gv_dist_cpu")
+            self._execution.begin_cpu_thread()
         if found.streams:
             graph_task.streams = PassStreams(
                 graph_task.id, graph_task.probe, found.streams
@@ -344,85 +327,8 @@ class DistEngine:
             rpcs.add_done_callback(lambda: finish(rpcs.error))
 
         graph_task.ended.add_done_callback(wait_for_rpcs)
-        self._launch_task(graph_task, begin, inputs)
+        self._execution.launch(graph_task, begin, inputs)
         return result
-
-    def _launch_task(
-        self, graph_task: DistGraphTask, node: Node, inputs: Sequence[Gradient]
-    ) -> None:
-        """Run a node where the pass begins, and what it makes ready, on a thread."""
-        buffer = list(inputs)
-        if graph_task.streams is not None:
-            buffer = graph_task.streams.begin(node, buffer)
-        task = NodeTask(
-            graph_task, node, buffer, graph_task.priority + node.sequence_nr
-        )
-        self._launch_until_empty(task, is_root=True)
-
-    def _launch_until_empty(self, task: NodeTask, *, is_root: bool) -> None:
-        graph_task = task.graph_task
-        assert isinstance(graph_task, DistGraphTask)
-
-        def run() -> None:
-            self._execute_until_ready_queue_empty(graph_task, task, is_root=is_root)
-
-        try:
-            self._launch(run)
-        except BaseException as error:  # noqa: BLE001 - whoever waits is told
-            graph_task.set_error(error, None)
-
-    def _execute_until_ready_queue_empty(
-        self, graph_task: DistGraphTask, first: NodeTask, *, is_root: bool
-    ) -> None:
-        """Work with a fresh queue until it is empty (D6); a thread of the pool."""
-        state = self._engine.thread_state()
-        queue: ReadyQueue[NodeTask] = self._engine.queues.new_caller_queue()
-        state.serve(queue, CPU_DEVICE)
-        if graph_task.probe:
-            graph_task.probe.queue_defined(queue.id, queue.name, CPU_DEVICE)
-            if is_root:
-                _report_push(graph_task, first, queue)
-        queue.push_own(first)
-        del first  # or its gradients would live until the queue is empty
-        try:
-            while not queue.is_empty():
-                self._run(state, queue, queue.pop())
-        except BaseException as error:  # noqa: BLE001 - it struck the engine's own code
-            graph_task.is_torn.value = True
-            graph_task.set_error(error, None)
-            graph_task.forget_helper(state)
-        finally:
-            state.worker_device = NO_DEVICE
-            state.ready_queue = state.graph_task = state.node = None
-            state.in_user_code = True
-            state.is_interrupted = False
-
-    def _run(
-        self, state: ThreadState, queue: ReadyQueue[NodeTask], task: NodeTask
-    ) -> None:
-        """What the local engine's loop does with a task."""
-        graph_task = task.graph_task
-        assert isinstance(graph_task, DistGraphTask)
-        queues = self._engine.queues
-        state.has_count = True
-        if task.node is not None:
-            help_with(state, queues, graph_task, queue, task.node, task.inputs)
-        else:
-            report_wake_up(graph_task, queue, task)
-            if task.ends_pass:
-                graph_task.end()
-                return
-        del task
-        if state.has_count and graph_task.finish_one():
-            mark_as_completed_and_run_post_processing(state, queues, graph_task)
-            graph_task.end()
-
-    def _global_cpu_thread(self) -> None:
-        """See Note [GPU to CPU continuations]."""
-        queue = self._global_cpu_ready_queue
-        while not isinstance(task := queue.pop(), Shutdown):
-            self._launch_until_empty(task, is_root=False)
-            del task
 
     # --- a pass ends ----------------------------------------------------------------
 
@@ -478,23 +384,3 @@ def propagating_pass(engine: Engine, node: RecvRpcBackward) -> DistGraphTask:
 
 def _message(error: BaseException) -> str:
     return str(error) or type(error).__name__
-
-
-def _report_push(
-    graph_task: DistGraphTask, task: NodeTask, queue: ReadyQueue[NodeTask]
-) -> None:
-    probe, node = graph_task.probe, task.node
-    if probe is None or node is None:
-        return
-    with graph_task.mutex:
-        probe.task_pushed(
-            graph_task.id,
-            node.id,
-            queue.id,
-            graph_task.reentrant_depth,
-            node.sequence_nr,
-            1,
-            graph_task.outstanding_tasks,
-            -1,
-            Push.ROOT,
-        )

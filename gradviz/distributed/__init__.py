@@ -4,8 +4,8 @@ Read it bottom up. *The ground*: `ids`, `future`, `failures`, `timers`, `elastic
 *The graph*: `functions`, where it leaves a worker and comes in; `gradients`,
 `graph_task`, `context`, `container`, `attachment`. *The pass*: `preparation`,
 `execution`, `dist_engine`. *What is sent*: `values`, `messages`, and how: `transport`.
-*A worker*: `registry`, `kept`, `rref`, `worker`. *What users call*: `rpc`,
-`autograd`.
+*A worker*: `registry`, `kept`, `rref`, `references`, `calls`, `worker`. *What users
+call*: `rpc`, `autograd`.
 """
 
 from gradviz.distributed import autograd, rpc

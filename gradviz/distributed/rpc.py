@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from gradviz.distributed.calls import WorkerInfo
 from gradviz.distributed.failures import (
     PeerDownError,
     RemoteError,
@@ -19,7 +20,7 @@ from gradviz.distributed.registry import register
 from gradviz.distributed.rref import RRef
 from gradviz.distributed.transport.base import Transport
 from gradviz.distributed.values import ValueNotSentError
-from gradviz.distributed.worker import CURRENT, RpcWorker, WorkerInfo
+from gradviz.distributed.worker import CURRENT, RpcWorker
 from gradviz.engine import default_engine
 
 #: How many seconds a call may take, unless it says otherwise.
@@ -164,7 +165,7 @@ def rpc_async(
     """As `rpc_sync`, but does not wait: the future of what the function returns."""
     worker = current_worker()
     dst = worker.resolve(to)
-    return worker.call(dst, func, args, kwargs or {}, timeout=timeout)
+    return worker.calls.call(dst, func, args, kwargs or {}, timeout=timeout)
 
 
 def remote(
@@ -177,8 +178,8 @@ def remote(
     """As `rpc_async`, but what the function returns stays there: a reference to it."""
     worker = current_worker()
     dst = worker.resolve(to)
-    rref = worker.new_rref(dst)
-    rref.created = worker.call(
+    rref = worker.references.new(dst)
+    rref.created = worker.calls.call(
         dst, func, args, kwargs or {}, timeout=timeout, rref=rref.number
     )
     return rref

@@ -1,0 +1,87 @@
+"""The references of one worker: to what others keep, and of others to what it keeps."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradviz.distributed.future import Future
+from gradviz.distributed.ids import Ids
+from gradviz.distributed.messages import Drop, Hold, Message
+from gradviz.distributed.rref import Referrer, RRef
+from gradviz.distributed.values import Packed
+
+
+class References:
+    """Makes, sends and receives references, and tells owners when one is gone.
+
+    Args:
+        home: The worker.
+        rank: Its rank.
+        send: Sends a message to a worker; the future of its answer.
+    """
+
+    def __init__(
+        self,
+        home: Referrer,
+        rank: int,
+        send: Callable[[int, Message], Future[Any]],
+    ) -> None:
+        self._home = home
+        self._rank = rank
+        self._send = send
+        self._ids = Ids(rank)
+        #: Owner, id and fork of references that are gone. Finalisers append: in one
+        #: step of C and past the seam, for they may strike anywhere.
+        self._dropped: deque[tuple[int, int, int]] = deque()
+
+    def new(self, owner: int) -> RRef:
+        """A reference to what `owner` will keep under a new id."""
+        number = self._ids.next()
+        return RRef(self._home, owner, number, number, None)
+
+    def drop_later(self, owner: int, rref: int, fork: int) -> None:
+        """Take note that a reference is gone; a finaliser may call it anywhere."""
+        self._dropped.append((owner, rref, fork))
+
+    def drop(self) -> None:
+        """Tell owners of the references that are gone."""
+        while self._dropped:
+            owner, rref, fork = self._dropped.popleft()
+            if owner == self._rank:
+                self._home.kept.drop(rref, fork)
+            else:
+                self._send(owner, Drop(rref=rref, fork=fork))
+
+    def pack(self, value: object, dst: int) -> Packed | None:
+        """The form of a reference that is sent to `dst`; None for other values."""
+        if not isinstance(value, RRef):
+            return None
+        if value.owner_rank == dst:
+            return ["rref", value.owner_rank, value.number, -1]
+        fork = self._ids.next()
+        if value.owner_rank == self._rank:
+            self._home.kept.hold(value.number, fork)
+        else:
+            told = self._send(value.owner_rank, Hold(rref=value.number, fork=fork))
+            told.add_done_callback(lambda: _let_live(value))
+        return ["rref", value.owner_rank, value.number, fork]
+
+    def unpack(self, form: Sequence[Packed]) -> RRef:
+        """The reference that has come.
+
+        Raises:
+            ValueError: It is none.
+        """
+        match form:
+            case ["rref", int(owner), int(number), int(fork)]:
+                if fork < 0:
+                    fork = self._ids.next()
+                    self._home.kept.hold(number, fork)
+                return RRef(self._home, owner, number, fork, None)
+            case _:
+                raise ValueError(f"not the form of a value: {form!r:.80}")
+
+
+def _let_live(value: object) -> None:
+    """Called when `value` may go: until then, the callback refers to it."""
+    del value

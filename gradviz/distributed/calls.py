@@ -145,10 +145,10 @@ class RpcCalls:
         args, kwargs = self._incoming(src, message.autograd, message.arguments, arrays)
         context_id = message.autograd.context_id if message.autograd else None
         reply: Future[Parcel] = Future(self._sync)
-        kept = None
+        kept: Future[Any] | None = None
         if message.rref is not None:
-            self._kept.hold(message.rref, message.rref)
-            kept = self._kept.future(message.rref)
+            is_wanted = self._kept.hold(message.rref, message.rref)
+            kept = self._kept.future(message.rref) if is_wanted else Future(self._sync)
 
         def answer(value: object) -> None:
             if kept is not None:

@@ -102,6 +102,11 @@ class DistAutogradContainer:
         with self._mutex:
             return self._contexts.get(context_id)
 
+    def contexts(self) -> list[DistAutogradContext]:
+        """All that are here."""
+        with self._mutex:
+            return [*self._contexts.values()]
+
     def __len__(self) -> int:
         with self._mutex:
             return len(self._contexts)
@@ -133,7 +138,10 @@ class DistAutogradContainer:
                 self._tombstones.popitem(last=False)
         if _CURRENT.get() == (self, context_id):
             _CURRENT.set(None)
-        if context is not None and self.after_release is not None:
+        if context is None:
+            return
+        context.release()
+        if self.after_release is not None:
             self.after_release(context)
 
     # --- the context of a thread --------------------------------------------------

@@ -36,20 +36,37 @@ class DistAutogradContext:
         #: Guards all that follows.
         self._mutex = sync.lock()
         self._known_workers: set[int] = set()
+        self._is_released = False
         self._sends: dict[int, SendRpcBackward] = {}
         self._recvs: dict[int, RecvRpcBackward] = {}
         self._gradients: dict[Variable, Value] = {}
         #: The worker of a root -> its last pass that has ended here.
         self._ended: dict[int, int] = {}
+        #: Those of them that have not failed.
+        self._succeeded: set[int] = set()
         self._outstanding_rpcs: list[Future[Any]] = []
         self._graph_task: DistGraphTask | None = None
 
     # --- the forward pass -------------------------------------------------------
 
     def add_known_worker(self, worker: int) -> None:
-        """Remember a worker to which this context was sent: it is to forget it, too."""
+        """Remember a worker to which this context is sent: it is to forget it, too.
+
+        Raises:
+            RuntimeError: The context was released: nobody would tell that worker.
+        """
         with self._mutex:
+            if self._is_released:
+                raise RuntimeError(
+                    f"autograd context {self.context_id} was released before a call in "
+                    f"it was sent to node {worker}"
+                )
             self._known_workers.add(worker)
+
+    def release(self) -> None:
+        """Have it be sent to nobody any more."""
+        with self._mutex:
+            self._is_released = True
 
     def known_workers(self) -> frozenset[int]:
         """To whom this context was sent."""
@@ -121,27 +138,43 @@ class DistAutogradContext:
             if self._graph_task is not graph_task:
                 return False
             self._graph_task = None
-            self._outstanding_rpcs = []
-            return True
+            rpcs, self._outstanding_rpcs = self._outstanding_rpcs, []
+        for rpc in rpcs:
+            rpc.set_error(RuntimeError("the backward pass has ended"))
+        return True
 
     def has_ended(self, pass_id: int) -> bool:
         """Whether a pass has ended here, or a later one of the same root."""
         with self._mutex:
             return self._ended.get(worker_of(pass_id), -1) >= pass_id
 
-    def mark_ended(self, pass_id: int) -> bool:
+    def has_succeeded(self, pass_id: int) -> bool:
+        """Whether a pass is the last one of its root, and has ended well here."""
+        with self._mutex:
+            return pass_id in self._succeeded
+
+    def mark_ended(self, pass_id: int, *, has_failed: bool = True) -> bool:
         """Take no more gradients of a pass; returns whether that is news."""
         root = worker_of(pass_id)
         with self._mutex:
-            if self._ended.get(root, -1) >= pass_id:
+            before = self._ended.get(root, -1)
+            if before >= pass_id:
                 return False
             self._ended[root] = pass_id
+            self._succeeded.discard(before)
+            if not has_failed:
+                self._succeeded.add(pass_id)
             return True
 
     def add_outstanding_rpc(self, graph_task: DistGraphTask, rpc: Future[Any]) -> None:
         """Remember gradients on their way; their error is that of the pass."""
         with self._mutex:
-            self._outstanding_rpcs.append(rpc)
+            is_current = self._graph_task is graph_task
+            if is_current:
+                self._outstanding_rpcs.append(rpc)
+        if not is_current:  # it has failed meanwhile: nobody waits for the answer
+            rpc.set_error(RuntimeError("the backward pass has ended"))
+            return
 
         def check() -> None:
             if rpc.error is not None:
@@ -149,11 +182,18 @@ class DistAutogradContext:
 
         rpc.add_done_callback(check)
 
-    def clear_and_wait_for_outstanding_rpcs(self) -> Future[None]:
+    def outstanding_rpcs(self) -> Future[None]:
         """Done when all gradients that were sent have been dealt with."""
         with self._mutex:
-            rpcs, self._outstanding_rpcs = self._outstanding_rpcs, []
+            rpcs = [*self._outstanding_rpcs]
         return when_all(self._sync, rpcs)
+
+    def give_up_outstanding_rpcs(self, error: BaseException) -> None:
+        """Wait for no answer to gradients any more: it might never come."""
+        with self._mutex:
+            rpcs = [*self._outstanding_rpcs]
+        for rpc in rpcs:
+            rpc.set_error(error)
 
     # --- gradients ----------------------------------------------------------------
 

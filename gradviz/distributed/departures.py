@@ -7,7 +7,7 @@ from gradviz.engine.sync import Sync
 
 
 class Departures:
-    """Who wants to leave; worker 0 keeps the list for all.
+    """Who wants to leave; the first worker that lives keeps the list for all.
 
     Args:
         sync: The seam.
@@ -29,9 +29,8 @@ class Departures:
         self._let_go()
         return answer
 
-    def peer_is_down(self, peer: int, reason: str) -> None:
+    def peer_is_down(self) -> None:
         """Wait for one worker less."""
-        del peer, reason
         with self._mutex:
             is_empty = not self._leaving
         if not is_empty:
@@ -43,6 +42,6 @@ class Departures:
             if not alive <= self._leaving.keys():
                 return
             leaving, self._leaving = self._leaving, {}
-        # Worker 0 last: it closes when it is told, and could not tell the others.
+        # The first one last: it closes when it is told, and could not tell the others.
         for rank in sorted(leaving, reverse=True):
             leaving[rank].set_result(None)

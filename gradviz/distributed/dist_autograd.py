@@ -1,7 +1,7 @@
 """One worker's part in graphs that go through several of them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from gradviz.backends.base import Array
 from gradviz.distributed.attachment import (
@@ -12,27 +12,28 @@ from gradviz.distributed.attachment import (
 from gradviz.distributed.container import DistAutogradContainer
 from gradviz.distributed.context import DistAutogradContext
 from gradviz.distributed.dist_engine import DistEngine, propagating_pass
-from gradviz.distributed.failures import PeerDownError
 from gradviz.distributed.functions import RecvRpcBackward
-from gradviz.distributed.future import Future
+from gradviz.distributed.future import Future, when_all
+from gradviz.distributed.ids import worker_of
 from gradviz.distributed.messages import (
     AbortPass,
+    AskUnfed,
     AutogradMetadata,
+    JoinContext,
     PropagateGradients,
     ReleaseContext,
+    Unfed,
     as_meta,
+    from_meta,
 )
+from gradviz.distributed.notices import tell_until_understood
 from gradviz.distributed.transport.base import Transport
 from gradviz.engine import Engine
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.variable import Variable
 
-#: How often a worker is told to forget a context, if it does not answer.
-#: Source: torch/csrc/distributed/autograd/context/container.cpp.
-MAX_RETRIES: Final = 20
-
-_FIRST_RETRY_SECONDS: Final = 0.05
-_LAST_RETRY_SECONDS: Final = 5.0
+#: How long other workers may take to say what they wait for.
+_ASK_SECONDS: Final = 1.0
 
 
 class DistAutograd:
@@ -58,9 +59,7 @@ class DistAutograd:
         self._engine = engine
         self.container = DistAutogradContainer(transport.rank, transport.sync)
         self.container.after_release = self._tell_to_forget
-        self.dist_engine = DistEngine(
-            engine, self.container, launch, self._tell_of_failure
-        )
+        self.dist_engine = DistEngine(engine, self.container, launch, self)
 
     # --- the forward pass -------------------------------------------------------
 
@@ -150,19 +149,50 @@ class DistAutograd:
             retain_graph=message.retain_graph,
         )
 
+    def unfed(self, message: AskUnfed) -> Unfed:
+        """What a pass still waits for here."""
+        context = self.container.find_context(message.context_id)
+        if context is None:
+            return Unfed(sends=())
+        return Unfed(sends=self.dist_engine.unfed_of(context, message.pass_id))
+
     def abort(self, message: AbortPass) -> None:
         """Have a pass fail that has failed elsewhere."""
         context = self.container.find_context(message.context_id)
         if context is not None:
             self.dist_engine.fail(context, message.pass_id, message.reason)
 
-    def _tell_of_failure(
-        self, peer: int, context: DistAutogradContext, pass_id: int, reason: str
+    # --- what the engine asks of other workers --------------------------------------
+
+    def tell_of_failure(
+        self, peer: int, context_id: int, pass_id: int, reason: str
     ) -> None:
-        message = AbortPass(
-            context_id=context.context_id, pass_id=pass_id, reason=reason
-        )
-        self._transport.request(peer, as_meta(message))
+        """Have a pass fail on a worker that has failed here."""
+        message = AbortPass(context_id=context_id, pass_id=pass_id, reason=reason)
+        tell_until_understood(self._transport, peer, message)
+
+    def why_down(self, peer: int) -> str | None:
+        """Why a worker is down; None if it is not known to be."""
+        return self._transport.why_down(peer)
+
+    def unfed_elsewhere(
+        self, context_id: int, pass_id: int
+    ) -> dict[int, Sequence[str]]:
+        """What other workers still wait for in a pass, of those that say so in time."""
+        ask = as_meta(AskUnfed(context_id=context_id, pass_id=pass_id))
+        asked = {
+            peer: self._transport.request(peer, ask, (), _ASK_SECONDS)
+            for peer, is_alive in self._transport.alive().items()
+            if is_alive and peer != self._transport.rank
+        }
+        when_all(self._transport.sync, [*asked.values()]).settled()
+        found: dict[int, Sequence[str]] = {}
+        for peer, answer in asked.items():
+            if answer.error is None:
+                unfed = from_meta(answer.value()[0])
+                assert isinstance(unfed, Unfed)
+                found[peer] = unfed.sends
+        return found
 
     # --- the end of a context ---------------------------------------------------
 
@@ -170,20 +200,33 @@ class DistAutograd:
         """End what is under way in a context that was released, and tell others."""
         self.dist_engine.forget(context)
         for peer in context.known_workers():
-            self._tell_until_understood(peer, context.context_id, 0)
+            message = ReleaseContext(context_id=context.context_id)
+            tell_until_understood(self._transport, peer, message)
 
-    def _tell_until_understood(self, peer: int, context_id: int, attempt: int) -> None:
-        message = ReleaseContext(context_id=context_id)
-        told: Future[Any] = self._transport.request(peer, as_meta(message))
+    def peer_is_down(self, peer: int, reason: str) -> None:
+        """Wait for nothing from a worker any more, and forget its contexts.
 
-        def check() -> None:
-            if told.error is None or isinstance(told.error, PeerDownError):
+        Each worker tells those to whom it has sent a context when that ends. The one
+        that is gone may be the only one that would have told this one; so whoever made
+        a context is asked to do so.
+        """
+        for context in self.container.contexts():
+            self.dist_engine.peer_is_down(context, peer, reason)
+            owner = worker_of(context.context_id)
+            if owner == peer:
+                self.container.release_context_if_present(context.context_id)
+            elif owner != self._transport.rank:
+                message = JoinContext(context_id=context.context_id)
+                tell_until_understood(self._transport, owner, message)
+
+    def join(self, peer: int, context_id: int) -> None:
+        """Tell a worker when a context of this one ends, which may be now."""
+        context = self.container.find_context(context_id)
+        try:
+            if context is not None:
+                context.add_known_worker(peer)
                 return
-            if attempt < MAX_RETRIES:
-                pause = min(_FIRST_RETRY_SECONDS * 2**attempt, _LAST_RETRY_SECONDS)
-                self._transport.timers.after(
-                    pause,
-                    lambda: self._tell_until_understood(peer, context_id, attempt + 1),
-                )
-
-        told.add_done_callback(check)
+        except RuntimeError:
+            pass  # it has just been released
+        message = ReleaseContext(context_id=context_id)
+        tell_until_understood(self._transport, peer, message)

@@ -7,16 +7,18 @@ knows that everything is done when its own messages are answered.
 """
 
 import contextvars
-from collections.abc import Callable, Sequence
-from typing import Final
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
 
 from gradviz.distributed.container import DistAutogradContainer
 from gradviz.distributed.context import DistAutogradContext
 from gradviz.distributed.execution import DistExecution
+from gradviz.distributed.failures import PeerDownError
 from gradviz.distributed.functions import RecvRpcBackward, SendRpcBackward
 from gradviz.distributed.future import Future, completed, failed
 from gradviz.distributed.graph_task import DistGraphTask
-from gradviz.distributed.ids import COUNTER_BITS, Ids
+from gradviz.distributed.ids import Ids, worker_of
 from gradviz.distributed.preparation import prepare, validate_roots_and_retrieve_edges
 from gradviz.engine import Engine
 from gradviz.engine.basic_nodes import GraphRoot
@@ -31,8 +33,25 @@ from gradviz.trace import probe as trace
 NUM_BACKWARD_PASSES: Final = "num_current_backward_passes"
 NUM_CONTEXTS: Final = "num_autograd_contexts"
 
-#: Tells a worker that a pass of a context has failed, and why.
-TellOfFailure = Callable[[int, DistAutogradContext, int, str], object]
+#: After how many seconds a pass that has not ended says what it waits for.
+WATCH_SECONDS: Final = 30.0
+
+
+class Others(Protocol):
+    """What the engine asks of the other workers."""
+
+    def tell_of_failure(
+        self, peer: int, context_id: int, pass_id: int, reason: str
+    ) -> None:
+        """Have a pass of a context fail there."""
+
+    def why_down(self, peer: int) -> str | None:
+        """Why a worker is down; None if it is not known to be."""
+
+    def unfed_elsewhere(
+        self, context_id: int, pass_id: int
+    ) -> Mapping[int, Sequence[str]]:
+        """What they still wait for in a pass, by worker."""
 
 
 class DistEngine:
@@ -53,7 +72,7 @@ class DistEngine:
         engine: The local one, whose devices and rules are used.
         container: The contexts.
         launch: Runs a job on another thread.
-        tell_of_failure: Given a worker, a context, a pass and the reason.
+        others: The other workers.
 
     Source: torch/csrc/distributed/autograd/engine/dist_engine.cpp (D1-D11).
     """
@@ -63,12 +82,12 @@ class DistEngine:
         engine: Engine,
         container: DistAutogradContainer,
         launch: Callable[[Callable[[], object]], object],
-        tell_of_failure: TellOfFailure,
+        others: Others,
     ) -> None:
         self._engine = engine
         self._sync = engine.sync
         self._container = container
-        self._tell_of_failure = tell_of_failure
+        self._others = others
         self._pass_ids = Ids(container.worker, 1)
         self._execution = DistExecution(engine, launch)
         #: Guards what follows, and the beginning of passes: one at a time.
@@ -104,21 +123,17 @@ class DistEngine:
         with self._mutex:
             graph_task = self._begin(context, root, pass_id, keep_graph=retain_graph)
             graph_task.outstanding_tasks += 1
-        result = self._run_and_finish(context, graph_task, root, [])
+        self._run_and_finish(context, graph_task, root, [])
         try:
-            result.wait(timeout)
-        except TimeoutError:
-            unfed = self.unfed(context, graph_task)
-            waits = f"; no gradients came for {', '.join(unfed)}" if unfed else ""
-            error = RuntimeError(
-                f"the distributed backward did not end within {timeout:g} s{waits}"
-            )
-            self._abandon(context, graph_task, error)
-            raise error from None
+            if not self._is_over(context, graph_task, timeout):
+                raise RuntimeError(
+                    f"the distributed backward did not end within {timeout:g} s"
+                    f"{self._waits(context, graph_task)}"
+                )
         except BaseException as error:
-            if not result.done():  # it struck the waiting
-                self._abandon(context, graph_task, error)
+            self._abandon(context, graph_task, error)
             raise
+        graph_task.result.value()
 
     def execute_send_function_async(
         self,
@@ -146,20 +161,22 @@ class DistEngine:
         gradients = list(validate_outputs(inputs, gradients))
         with self._mutex:
             current = context.graph_task
+            if context.has_succeeded(pass_id):
+                return completed(self._sync, None)
             if context.has_ended(pass_id):
                 return failed(self._sync, self._late(context, pass_id))
             if current is None:
                 begun = self._begin(context, send, pass_id, keep_graph=retain_graph)
+                begun.begun_by = send.message_id
+                begun.feed(send.message_id)
         if current is None:
-            begun.feed(send.message_id)
             return self._run_and_finish(context, begun, send, gradients)
         if current.pass_id != pass_id:
             return self._after(context, current, send, gradients, pass_id, retain_graph)
         if not current.feed(send.message_id):
-            return failed(
-                self._sync,
-                RuntimeError(f"the gradients of {send.describe()} have come before"),
-            )
+            if current.begun_by == send.message_id:
+                return current.result
+            return completed(self._sync, None)
         self._execution.launch(current, send, gradients)
         return completed(self._sync, None)
 
@@ -169,7 +186,7 @@ class DistEngine:
             return
         current = context.graph_task
         if current is not None and current.pass_id == pass_id:
-            current.set_error(RuntimeError(reason), None)
+            _fail(context, current, RuntimeError(reason))
         else:
             self._tell_all(context, pass_id, reason)
 
@@ -180,16 +197,26 @@ class DistEngine:
             error = RuntimeError(
                 f"autograd context {context.context_id} was released during backward"
             )
-            current.set_error(error, None)
+            _fail(context, current, error)
 
-    def unfed(
-        self, context: DistAutogradContext, graph_task: DistGraphTask
-    ) -> list[str]:
+    def peer_is_down(
+        self, context: DistAutogradContext, peer: int, reason: str
+    ) -> None:
+        """Have the pass of a context fail that waits for a worker which is gone."""
+        current = context.graph_task
+        if current is not None and (
+            worker_of(current.pass_id) == peer
+            or any(send.peer == peer for send in _unfed(context, current))
+        ):
+            error = PeerDownError(f"node {peer} is down: {reason}")
+            _fail(context, current, error)
+
+    def unfed_of(self, context: DistAutogradContext, pass_id: int) -> tuple[str, ...]:
         """The sends of a pass that still wait for gradients, in words (D14)."""
-        with graph_task.mutex:
-            fed = set(graph_task.fed)
-        sends = context.send_functions()
-        return [send.describe() for number, send in sends.items() if number not in fed]
+        current = context.graph_task
+        if current is None or current.pass_id != pass_id:
+            return ()
+        return tuple(send.describe() for send in _unfed(context, current))
 
     def num_backward_passes(self) -> int:
         """How many passes are under way on this worker."""
@@ -253,6 +280,9 @@ class DistEngine:
             engine.passes.forget(graph_task.id, None)
             raise
         self._under_way[graph_task.id] = graph_task
+        for send in context.send_functions().values():
+            if (reason := self._others.why_down(send.peer)) is not None:
+                self.peer_is_down(context, send.peer, reason)
         if graph_task.probe:
             engine.report_begin(graph_task.probe, graph_task, begin)
         return graph_task
@@ -267,21 +297,21 @@ class DistEngine:
         retain_graph: bool,
     ) -> Future[None]:
         """Begin a pass when the one that is here has ended, which is out of date."""
-        if current.pass_id >> COUNTER_BITS != pass_id >> COUNTER_BITS:
+        if worker_of(current.pass_id) != worker_of(pass_id):
             return failed(
                 self._sync,
                 RuntimeError(
-                    f"a backward pass of node {current.pass_id >> COUNTER_BITS} is "
+                    f"a backward pass of node {worker_of(current.pass_id)} is "
                     f"under way in autograd context {context.context_id}"
                 ),
             )
         error = RuntimeError("a later backward pass of the same root has begun")
-        current.set_error(error, None)
+        _fail(context, current, error)
         result: Future[None] = Future(self._sync)
         run = contextvars.copy_context().run
 
         def go_on() -> None:
-            self._clean_up(context, current)
+            self._clean_up(context, current, has_failed=True)
             again = self.execute_send_function_async(
                 context, send, gradients, pass_id=pass_id, retain_graph=retain_graph
             )
@@ -306,10 +336,10 @@ class DistEngine:
         inputs: Sequence[Gradient],
     ) -> Future[None]:
         """Run a pass; done when all is, and it was cleaned up after it (D7, D8)."""
-        result: Future[None] = Future(self._sync)
+        result = graph_task.result
 
         def finish(error: BaseException | None) -> None:
-            self._clean_up(context, graph_task)
+            self._clean_up(context, graph_task, has_failed=error is not None)
             if error is None:
                 result.set_result(None)
                 return
@@ -323,20 +353,59 @@ class DistEngine:
             if graph_task.ended.error is not None:
                 finish(graph_task.ended.error)
                 return
-            rpcs = context.clear_and_wait_for_outstanding_rpcs()
+            rpcs = context.outstanding_rpcs()
             rpcs.add_done_callback(lambda: finish(rpcs.error))
 
         graph_task.ended.add_done_callback(wait_for_rpcs)
         self._execution.launch(graph_task, begin, inputs)
         return result
 
+    # --- a pass takes its time --------------------------------------------------------
+
+    def _is_over(
+        self,
+        context: DistAutogradContext,
+        graph_task: DistGraphTask,
+        timeout: float | None,
+    ) -> bool:
+        """Wait for a pass, and now and then say what it waits for."""
+        until_ns = None if timeout is None else self._sync.now_ns() + int(timeout * 1e9)
+        said = ""
+        while True:
+            left = WATCH_SECONDS
+            if until_ns is not None:
+                left = min(left, (until_ns - self._sync.now_ns()) / 1e9)
+            if graph_task.result.settled(max(left, 0.0)):
+                return True
+            if until_ns is not None and self._sync.now_ns() >= until_ns:
+                return False
+            waits = self._waits(context, graph_task)
+            if waits and waits != said:
+                warnings.warn(f"a distributed backward goes on{waits}", stacklevel=4)
+            said = waits
+
+    def _waits(self, context: DistAutogradContext, graph_task: DistGraphTask) -> str:
+        """What a pass that begins here waits for, on all workers, in words."""
+        pass_id = graph_task.pass_id
+        own = self.unfed_of(context, pass_id)
+        words = f"; no gradients came for {', '.join(own)}" if own else ""
+        elsewhere = self._others.unfed_elsewhere(context.context_id, pass_id)
+        for node, sends in elsewhere.items():
+            if sends:
+                words += f"; node {node} waits for those of {', '.join(sends)}"
+        return words
+
     # --- a pass ends ----------------------------------------------------------------
 
     def _clean_up(
-        self, context: DistAutogradContext, graph_task: DistGraphTask
+        self,
+        context: DistAutogradContext,
+        graph_task: DistGraphTask,
+        *,
+        has_failed: bool,
     ) -> None:
         """Let go of a pass, however it ended (D10)."""
-        context.mark_ended(graph_task.pass_id)
+        context.mark_ended(graph_task.pass_id, has_failed=has_failed)
         context.reset_graph_task(graph_task)
         with self._mutex:
             self._under_way.pop(graph_task.id, None)
@@ -350,15 +419,15 @@ class DistEngine:
         error: BaseException,
     ) -> None:
         """Give up a pass for which the caller no longer waits."""
-        graph_task.set_error(error, None)
-        self._clean_up(context, graph_task)
+        _fail(context, graph_task, error)
+        self._clean_up(context, graph_task, has_failed=True)
         self._tell_all(context, graph_task.pass_id, _message(error))
 
     def _tell_all(
         self, context: DistAutogradContext, pass_id: int, reason: str
     ) -> None:
         for peer in context.known_workers():
-            self._tell_of_failure(peer, context, pass_id, reason)
+            self._others.tell_of_failure(peer, context.context_id, pass_id, reason)
 
     def _late(self, context: DistAutogradContext, pass_id: int) -> RuntimeError:
         return RuntimeError(
@@ -380,6 +449,23 @@ def propagating_pass(engine: Engine, node: RecvRpcBackward) -> DistGraphTask:
             f"gradviz.distributed.autograd.backward instead of backward"
         )
     return graph_task
+
+
+def _fail(
+    context: DistAutogradContext, graph_task: DistGraphTask, error: BaseException
+) -> None:
+    """Have a pass fail, whether its nodes run or it only waits for answers."""
+    graph_task.set_error(error, None)
+    context.give_up_outstanding_rpcs(error)
+
+
+def _unfed(
+    context: DistAutogradContext, graph_task: DistGraphTask
+) -> list[SendRpcBackward]:
+    with graph_task.mutex:
+        fed = set(graph_task.fed)
+    sends = context.send_functions()
+    return [send for number, send in sends.items() if number not in fed]
 
 
 def _message(error: BaseException) -> str:

@@ -14,6 +14,10 @@ class PeerDownError(RpcError):
     """The other worker is gone, or was never there."""
 
 
+class GivenUpError(PeerDownError):
+    """The other worker takes this one for gone, and answers nothing any more."""
+
+
 class RpcTimeoutError(RpcError, TimeoutError):
     """The other worker did not answer in time."""
 

@@ -72,13 +72,19 @@ class Future(Generic[T]):
             TimeoutError: It did not come in time; it may still come later.
             BaseException: What came instead of a value.
         """
+        if not self.settled(timeout):
+            raise TimeoutError(f"no answer within {timeout:g} s")
+        return self.value()
+
+    def settled(self, timeout: float | None = None) -> bool:
+        """Wait for the answer, whatever it is; returns whether it came in time."""
         box: Mailbox[None] = self._sync.mailbox()
         self.add_done_callback(lambda: box.put(None))
         try:
             box.get(timeout=timeout)
         except Empty:
-            raise TimeoutError(f"no answer within {timeout:g} s") from None
-        return self.value()
+            return False
+        return True
 
     def add_done_callback(self, callback: Callable[[], object]) -> None:
         """Have `callback` called when there is an answer, or now if there is one.

@@ -36,12 +36,22 @@ class DistGraphTask(GraphTask):
     Attributes:
         pass_id: As given.
         ended: Done when the pass is over on this worker, and none of its nodes runs.
+        result: Done when it is over beyond, too, and cleaned up after.
+        begun_by: The message that brought the first gradients; None at the root.
         fed: The messages whose gradients have come. Guarded by `mutex`.
 
     Source: torch/csrc/distributed/autograd/engine/dist_engine.cpp (D1, D3, D6).
     """
 
-    __slots__ = ("_shared_queue", "_thread_state", "ended", "fed", "pass_id")
+    __slots__ = (
+        "_shared_queue",
+        "_thread_state",
+        "begun_by",
+        "ended",
+        "fed",
+        "pass_id",
+        "result",
+    )
 
     def __init__(
         self,
@@ -68,7 +78,9 @@ class DistGraphTask(GraphTask):
         self.is_private = False
         self.pass_id = pass_id
         self.fed: set[int] = set()
+        self.begun_by: int | None = None
         self.ended: Future[None] = Future(sync)
+        self.result: Future[None] = Future(sync)
 
     @property
     def cpu_ready_queue(self) -> "ReadyQueue[NodeTask]":

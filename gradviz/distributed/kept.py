@@ -18,8 +18,8 @@ class Kept:
     Each reference, on whichever worker, is a *fork* with an id of its own. A value is
     kept as long as one of its forks is. Who passes a reference on tells the owner of
     the new fork, and keeps its own until the owner has answered, so that at no time
-    there is none. The news of a fork and that of its end may come in either order: an
-    end that comes first is remembered.
+    there is none. The news of a fork and that of its end may come in either order, and
+    each of them twice: ends are remembered, and what has ended is not held again.
 
     Args:
         sync: The seam.
@@ -31,7 +31,7 @@ class Kept:
         self._mutex = sync.lock()
         self._values: dict[int, Future[Any]] = {}
         self._forks: dict[int, set[int]] = {}
-        self._ended: dict[int, set[int]] = {}
+        self._ended: OrderedDict[tuple[int, int], None] = OrderedDict()
         self._gone: OrderedDict[int, None] = OrderedDict()
 
     def future(self, rref: int) -> Future[Any]:
@@ -47,23 +47,22 @@ class Kept:
                 self._values[rref] = Future(self._sync)
             return self._values[rref]
 
-    def hold(self, rref: int, fork: int) -> None:
-        """Keep a value for one more reference."""
+    def hold(self, rref: int, fork: int) -> bool:
+        """Keep a value for one more reference; returns whether that has not ended."""
         with self._mutex:
-            ended = self._ended.get(rref)
-            if ended is not None and fork in ended:
-                ended.remove(fork)
-                if not ended:
-                    del self._ended[rref]
-            else:
-                self._forks.setdefault(rref, set()).add(fork)
+            if (rref, fork) in self._ended:
+                return False
+            self._forks.setdefault(rref, set()).add(fork)
+            return True
 
     def drop(self, rref: int, fork: int) -> None:
         """Keep a value for one reference less."""
         with self._mutex:
+            self._ended[rref, fork] = None
+            while len(self._ended) > MAX_GONE:
+                self._ended.popitem(last=False)
             forks = self._forks.get(rref, set())
             if fork not in forks:
-                self._ended.setdefault(rref, set()).add(fork)
                 return
             forks.remove(fork)
             if forks:

@@ -38,7 +38,7 @@ class Greeting(Message, frozen=True):
 
 
 class Leave(Message, frozen=True):
-    """I am done; answered when all workers are. Sent to worker 0."""
+    """I am done; answered when all workers are. Sent to the first that lives."""
 
 
 class Call(Message, frozen=True):
@@ -120,6 +120,25 @@ class ReleaseContext(Message, frozen=True):
     context_id: int
 
 
+class JoinContext(Message, frozen=True):
+    """I have this context of yours: tell me when it ends. Sent to who made it."""
+
+    context_id: int
+
+
+class AskUnfed(Message, frozen=True):
+    """Which gradients of a pass do you still wait for? Answered with `Unfed`."""
+
+    context_id: int
+    pass_id: int
+
+
+class Unfed(Message, frozen=True):
+    """What a worker sent whose gradients have not come, in words."""
+
+    sends: tuple[str, ...]
+
+
 class Done(Message, frozen=True):
     """Understood, and done."""
 
@@ -136,6 +155,9 @@ AnyMessage: TypeAlias = (
     | PropagateGradients
     | AbortPass
     | ReleaseContext
+    | JoinContext
+    | AskUnfed
+    | Unfed
     | Done
 )
 

@@ -1,13 +1,13 @@
 """The references of one worker: to what others keep, and of others to what it keeps."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from gradviz.distributed.future import Future
 from gradviz.distributed.ids import Ids
-from gradviz.distributed.messages import Drop, Hold, Message
+from gradviz.distributed.messages import Drop, Hold
+from gradviz.distributed.notices import tell_until_understood
 from gradviz.distributed.rref import Referrer, RRef
+from gradviz.distributed.transport.base import Transport
 from gradviz.distributed.values import Packed
 
 
@@ -16,20 +16,17 @@ class References:
 
     Args:
         home: The worker.
-        rank: Its rank.
-        send: Sends a message to a worker; the future of its answer.
+        transport: The way to the others.
     """
 
     def __init__(
         self,
         home: Referrer,
-        rank: int,
-        send: Callable[[int, Message], Future[Any]],
+        transport: Transport,
     ) -> None:
         self._home = home
-        self._rank = rank
-        self._send = send
-        self._ids = Ids(rank)
+        self._transport = transport
+        self._ids = Ids(transport.rank)
         #: Owner, id and fork of references that are gone. Finalisers append: in one
         #: step of C and past the seam, for they may strike anywhere.
         self._dropped: deque[tuple[int, int, int]] = deque()
@@ -45,12 +42,16 @@ class References:
 
     def drop(self) -> None:
         """Tell owners of the references that are gone."""
-        while self._dropped:
-            owner, rref, fork = self._dropped.popleft()
-            if owner == self._rank:
+        while True:
+            try:  # in one step: another thread may be here too
+                owner, rref, fork = self._dropped.popleft()
+            except IndexError:
+                return
+            if owner == self._transport.rank:
                 self._home.kept.drop(rref, fork)
             else:
-                self._send(owner, Drop(rref=rref, fork=fork))
+                news = Drop(rref=rref, fork=fork)
+                tell_until_understood(self._transport, owner, news)
 
     def pack(self, value: object, dst: int) -> Packed | None:
         """The form of a reference that is sent to `dst`; None for other values."""
@@ -59,10 +60,11 @@ class References:
         if value.owner_rank == dst:
             return ["rref", value.owner_rank, value.number, -1]
         fork = self._ids.next()
-        if value.owner_rank == self._rank:
+        if value.owner_rank == self._transport.rank:
             self._home.kept.hold(value.number, fork)
         else:
-            told = self._send(value.owner_rank, Hold(rref=value.number, fork=fork))
+            news = Hold(rref=value.number, fork=fork)
+            told = tell_until_understood(self._transport, value.owner_rank, news)
             told.add_done_callback(lambda: _let_live(value))
         return ["rref", value.owner_rank, value.number, fork]
 

@@ -10,10 +10,12 @@ from gradviz.distributed.calls import RpcCalls, WorkerInfo, forward, parcel_of
 from gradviz.distributed.departures import Departures
 from gradviz.distributed.dist_autograd import DistAutograd
 from gradviz.distributed.elastic_pool import ElasticPool
+from gradviz.distributed.failures import RpcError
 from gradviz.distributed.future import Future, completed
 from gradviz.distributed.kept import Kept
 from gradviz.distributed.messages import (
     AbortPass,
+    AskUnfed,
     Call,
     Done,
     Drop,
@@ -21,6 +23,7 @@ from gradviz.distributed.messages import (
     Greet,
     Greeting,
     Hold,
+    JoinContext,
     Leave,
     Message,
     PropagateGradients,
@@ -65,7 +68,7 @@ class RpcWorker:
         self.kept = Kept(self.sync)
         self.infos: dict[int, WorkerInfo] = {rank: self.info}
         self._has_met: Future[None] = Future(self.sync)
-        self.references = References(self, rank, self._send)
+        self.references = References(self, transport)
         self.calls = RpcCalls(
             transport,
             self.autograd,
@@ -86,7 +89,7 @@ class RpcWorker:
             RpcError: One of them did not come in time.
             ValueError: Two have the same name.
         """
-        self.transport.start(self.handle, self._departures.peer_is_down)
+        self.transport.start(self.handle, self._peer_is_down)
         greetings = {
             rank: self.transport.request(rank, as_meta(Greet()), (), timeout)
             for rank in range(self.transport.world_size)
@@ -100,11 +103,25 @@ class RpcWorker:
         if len({*names}) < len(names):
             raise ValueError(f"two workers have the same name: {', '.join(names)}")
         self._has_met.set_result(None)
+        self.transport.begin_heartbeats()
 
     def leave(self, timeout: float | None) -> None:
-        """Wait until all others leave as well, or are gone."""
+        """Wait until all others leave as well, or are gone.
+
+        The first worker that lives keeps the list; if it goes, the next one does.
+        """
         self.references.drop()
-        self.transport.request(0, as_meta(Leave()), (), timeout).wait()
+        while True:
+            alive = self.transport.alive()
+            first = min(rank for rank, is_alive in alive.items() if is_alive)
+            leave = self.transport.request(first, as_meta(Leave()), (), timeout)
+            try:
+                leave.wait()
+            except RpcError:
+                if self.transport.why_down(first) is None:
+                    raise
+            else:
+                return
 
     def close(self) -> None:
         """End whatever is under way here; idempotent."""
@@ -169,8 +186,10 @@ class RpcWorker:
                 case PropagateGradients() as gradients:
                     done = self.autograd.go_on_with(gradients, arrays)
                     return done.then(lambda done: parcel_of(Done(), done.value()))
+                case AskUnfed() as ask:
+                    return self._reply(self.autograd.unfed(ask))
                 case _:
-                    self._take_note(message)
+                    self._take_note(src, message)
                     return self._reply(Done())
 
     def _later(
@@ -190,7 +209,12 @@ class RpcWorker:
         self._has_met.add_done_callback(go_on)
         return reply
 
-    def _take_note(self, message: Message) -> None:
+    def _peer_is_down(self, peer: int, reason: str) -> None:
+        with self.entered():
+            self.autograd.peer_is_down(peer, reason)
+        self._departures.peer_is_down()
+
+    def _take_note(self, src: int, message: Message) -> None:
         """Do what a message says that has no answer."""
         match message:
             case Hold(rref=rref, fork=fork):
@@ -199,13 +223,12 @@ class RpcWorker:
                 self.kept.drop(rref, fork)
             case AbortPass():
                 self.autograd.abort(message)
+            case JoinContext(context_id=context_id):
+                self.autograd.join(src, context_id)
             case ReleaseContext(context_id=context_id):
                 self.container.release_context_if_present(context_id)
             case _:
                 raise ValueError(f"{type(message).__name__} is no request")
-
-    def _send(self, dst: int, message: Message) -> Future[Parcel]:
-        return self.transport.request(dst, as_meta(message))
 
     def _reply(self, message: Message) -> Future[Parcel]:
         return completed(self.sync, parcel_of(message))

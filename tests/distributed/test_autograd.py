@@ -26,6 +26,7 @@ from tests.distributed.called import (
     times_parameter,
 )
 from tests.distributed.company import Company, idle
+from tests.distributed.expressions import evaluate, plan_of, value_of
 
 NOTHING = {"num_current_backward_passes": 0, "num_autograd_contexts": 0}
 
@@ -52,7 +53,7 @@ def test_contexts_are_numbered_by_their_worker_and_gone_after_their_block(compan
     def program():
         rank = rpc.get_worker_info().id
         seen = set()
-        for _ in range(20):
+        for _ in range(200):
             with dist_autograd.context() as context_id:
                 assert worker_of(context_id) == rank
                 seen.add(context_id)
@@ -62,7 +63,7 @@ def test_contexts_are_numbered_by_their_worker_and_gone_after_their_block(compan
                 match=f"Could not find autograd context with id: {context_id}",
             ):
                 dist_autograd.get_gradients(context_id)
-        assert len(seen) == 20
+        assert len(seen) == 200
 
     company.run(program, program)
 
@@ -270,37 +271,6 @@ def test_several_roots_and_a_graph_without_calls(company):
     company.run(program)
 
 
-@rpc.register
-def evaluate(plan, values):
-    """The value of an expression, parts of which are other workers'.
-
-    A plan is the number of a value, or a worker, an operation and two plans.
-    """
-    if isinstance(plan, int):
-        return values[plan]
-    where, operation, left, right = plan
-    if where not in (None, rpc.get_worker_info().id):
-        return rpc.rpc_sync(where, evaluate, ((None, operation, left, right), values))
-    first, second = evaluate(left, values), evaluate(right, values)
-    return {"+": first + second, "*": first * second, "-": first - second}[operation]
-
-
-def plan_of(generator, workers, depth):
-    if depth == 0 or generator.random() < 0.15:
-        return generator.randrange(3)
-    parts = [plan_of(generator, workers, depth - 1) for _ in range(2)]
-    return (generator.choice(workers), generator.choice("+*-"), *parts)
-
-
-def value_of(plan, values):
-    if isinstance(plan, int):
-        return values[plan]
-    _, operation, left, right = plan
-    first = value_of(left, values)
-    second = value_of(right, values)
-    return {"+": first + second, "*": first * second, "-": first - second}[operation]
-
-
 @pytest.mark.parametrize(
     "seed",
     [
@@ -455,7 +425,8 @@ def test_a_tensor_that_was_sent_and_not_used_is_named_when_time_is_over(company)
             with pytest.raises(
                 RuntimeError,
                 match=r"did not end within 5 s; no gradients came for message 0 to "
-                r"node 1 \(function tests.distributed.called.double\)$",
+                r"node 1 \(function tests.distributed.called.double\); node 1 waits "
+                r"for those of message \d+ to node 0 \(function \S+called.double\)$",
             ):
                 dist_autograd.backward(context_id, [used.sum()], timeout=5)
             assert dist_autograd.debug_info()["num_current_backward_passes"] == 0
@@ -578,8 +549,8 @@ def test_a_worker_that_dies_in_mid_backward_makes_the_root_raise(company, victim
             passes = rpc.rpc_sync(survivor, counts)["num_current_backward_passes"]
             assert passes == 0
             again = rpc.rpc_sync(survivor, double, (x,)).sum()
-            with pytest.raises(RuntimeError, match="no gradients came for"):
-                dist_autograd.backward(context_id, [again], timeout=1)
+            with pytest.raises(RuntimeError, match=f"node {victim} is down"):
+                dist_autograd.backward(context_id, [again])
         with dist_autograd.context() as context_id:
             loss = rpc.rpc_sync(3 - victim, double, (x,)).sum()
             dist_autograd.backward(context_id, [loss])

@@ -117,6 +117,31 @@ def test_many_threads_of_many_workers_each_have_their_own_gradients():
     assert all(found[number] == number for number in found)
 
 
+def test_fifty_failed_passes_leave_nothing_that_49_good_ones_could_meet():
+    def fail(grad):
+        if fails[0]:
+            raise RuntimeError("Simulate error on backward pass")
+
+    def program():
+        x = leaf(1)
+        with dist_autograd.context() as context_id:
+            near = rpc.rpc_sync(1, scaled, (x, 2))
+            near.register_hook(fail)
+            loss = rpc.rpc_sync(2, scaled, (near, 3)).sum()
+            for _ in range(50):
+                with pytest.raises(RuntimeError, match=r"^Error on Node 0: Simulate"):
+                    dist_autograd.backward(context_id, [loss], retain_graph=True)
+            assert x not in dist_autograd.get_gradients(context_id)
+            fails[0] = False
+            for count in range(1, 50):
+                dist_autograd.backward(context_id, [loss], retain_graph=True)
+                total = dist_autograd.get_gradients(context_id)[x].item()
+                assert total == 6.0 * count
+
+    fails = [True]
+    run(program, idle, idle)
+
+
 @pytest.mark.stress
 def test_a_thousand_backwards_add_up():
     def program():

@@ -10,22 +10,31 @@ Note [The contract of a transport]
    that are sent must not be changed until the future has its answer.
 5. What goes over is JSON and raw buffers with their dtype and shape. Nothing is
    unpickled.
-6. A peer that is down stays down.
+6. A peer that is down stays down. Who gives no sign of life is down.
+
+Note [Heartbeats]
+~~~~~~~~~~~~~~~~~
+A process that is stopped, or a machine that is unplugged, closes no connection, so
+nothing below this module says that it is gone. So workers ask each other for a sign of
+life. Any answer is one, to whatever request; and to a ping, which no handler sees, a
+worker answers even if all its threads are busy. A ping that is lost does no harm while
+others come back.
 """
 
 import abc
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from gradviz.backends.base import Array
 from gradviz.distributed.failures import (
+    GivenUpError,
     PeerDownError,
     RemoteError,
     RpcTimeoutError,
     remote_error,
 )
-from gradviz.distributed.future import Future
+from gradviz.distributed.future import Future, completed
 from gradviz.distributed.timers import Timers
 from gradviz.engine.sync import Sync
 
@@ -39,6 +48,15 @@ Handler: TypeAlias = Callable[[int, dict[str, Any], Sequence[Array]], Future[Par
 OnPeerDown: TypeAlias = Callable[[int, str], object]
 
 
+#: How often workers ask each other for a sign of life.
+HEARTBEAT_SECONDS: Final = 1.0
+
+#: After how many of them without any a worker is down.
+_MISSED_HEARTBEATS: Final = 3
+
+_PING: Final = {"type": "Ping"}
+
+
 class Transport(abc.ABC):
     """One worker's way to the others; see Note [The contract of a transport].
 
@@ -46,21 +64,33 @@ class Transport(abc.ABC):
         rank: This worker.
         world_size: How many there are.
         sync: The seam.
+        heartbeat_seconds: See Note [Heartbeats]; None for a transport on which nobody
+            can be silent.
 
     Attributes:
         rank: As given, like the others.
         timers: For deadlines.
     """
 
-    def __init__(self, rank: int, world_size: int, sync: Sync) -> None:
+    def __init__(
+        self,
+        rank: int,
+        world_size: int,
+        sync: Sync,
+        heartbeat_seconds: float | None = HEARTBEAT_SECONDS,
+    ) -> None:
         self.rank = rank
         self.world_size = world_size
         self.sync = sync
+        self.heartbeat_seconds = heartbeat_seconds
         self.timers = Timers(sync, f"gv_timers_{rank}")
         #: Guards what follows.
         self._mutex = sync.lock()
         self._down: dict[int, str] = {}
         self._pending: dict[Future[Parcel], int] = {}
+        #: When a peer has last answered.
+        self._heard_ns: dict[int, int] = {}
+        self._on_peer_down: OnPeerDown | None = None
 
     @abc.abstractmethod
     def start(self, handler: Handler, on_peer_down: OnPeerDown) -> None:
@@ -110,7 +140,7 @@ class Transport(abc.ABC):
         if reason is not None:
             future.set_error(_down(dst, reason))
             return future
-        future.add_done_callback(lambda: self._forget(future))
+        future.add_done_callback(lambda: self._forget(future, dst))
         if timeout is not None:
             self._expire(future, dst, timeout)
         self.deliver(dst, meta, arrays, future)
@@ -120,6 +150,21 @@ class Transport(abc.ABC):
         """For each worker, whether it is not known to be down."""
         with self._mutex:
             return {rank: rank not in self._down for rank in range(self.world_size)}
+
+    def num_pending(self) -> int:
+        """How many requests have no answer yet."""
+        with self._mutex:
+            return len(self._pending)
+
+    def why_down(self, peer: int) -> str | None:
+        """Why a worker is down; None if it is not known to be."""
+        with self._mutex:
+            return self._down.get(peer)
+
+    def lose(self, peer: int, reason: str) -> None:
+        """Give up a peer, and say so to whom `start` was given."""
+        if self.peer_is_down(peer, reason) and self._on_peer_down is not None:
+            self._on_peer_down(peer, reason)
 
     def peer_is_down(self, peer: int, reason: str) -> bool:
         """Give up a peer: whoever waits for it is told. The first reason counts.
@@ -142,9 +187,54 @@ class Transport(abc.ABC):
             self.peer_is_down(peer, reason)
         self.timers.close()
 
-    def _forget(self, future: Future[Parcel]) -> None:
+    # --- heartbeats -----------------------------------------------------------------
+
+    def begin_heartbeats(self) -> None:
+        """From now on, lose peers that give no sign of life; see Note [Heartbeats]."""
+        if self.heartbeat_seconds is not None:
+            self._beat(self.heartbeat_seconds)
+
+    def answer(
+        self, handler: Handler, src: int, meta: dict[str, Any], arrays: Sequence[Array]
+    ) -> Future[Parcel]:
+        """What a request is answered with: what the handler says, if it is no ping.
+
+        Raises:
+            GivenUpError: So was its sender: what is late does not bring it back.
+        """
+        if (reason := self.why_down(src)) is not None:
+            raise GivenUpError(f"node {src} is down: {reason}")
+        if meta == _PING:
+            return completed(self.sync, ({"now_ns": self.sync.now_ns()}, ()))
+        return handler(src, meta, arrays)
+
+    def _beat(self, seconds: float) -> None:
+        for peer, is_alive in self.alive().items():
+            if is_alive and peer != self.rank:
+                self._ping(peer, _MISSED_HEARTBEATS * seconds)
+        self.timers.after(seconds, lambda: self._beat(seconds))
+
+    def _ping(self, peer: int, patience: float) -> None:
+        asked_ns = self.sync.now_ns()
+        answer = self.request(peer, _PING, (), patience)
+
+        def check() -> None:
+            with self._mutex:
+                is_silent = self._heard_ns.get(peer, -1) < asked_ns
+            if is_silent and isinstance(answer.error, RpcTimeoutError):
+                self.lose(peer, f"it gave no sign of life for {patience:g} s")
+
+        answer.add_done_callback(check)
+
+    def _forget(self, future: Future[Parcel], dst: int) -> None:
+        now_ns = self.sync.now_ns()
         with self._mutex:
             self._pending.pop(future, None)
+            if future.error is None or isinstance(future.error, RemoteError):
+                self._heard_ns[dst] = now_ns
+        error = future.error
+        if isinstance(error, RemoteError) and error.kind == GivenUpError.__name__:
+            self.lose(dst, "it takes this node for down")
 
     def _expire(self, future: Future[Parcel], dst: int, timeout: float) -> None:
         error = RpcTimeoutError(f"node {dst} did not answer within {timeout:g} s")

@@ -54,10 +54,9 @@ class InprocTransport(Transport):
     def __init__(
         self, rank: int, world_size: int, sync: Sync, network: Network
     ) -> None:
-        super().__init__(rank, world_size, sync)
+        super().__init__(rank, world_size, sync, heartbeat_seconds=None)
         self._network = network
         self._handler: Handler | None = None
-        self._on_peer_down: OnPeerDown | None = None
         #: What came before `start`. Guarded by `_mutex`, like the handlers, and how
         #: many threads are in one.
         self._early: list[Callable[[], None]] | None = []
@@ -119,11 +118,6 @@ class InprocTransport(Transport):
                 peer.lose(self.rank, reason)
         self.give_up("this worker has been shut down")
 
-    def lose(self, peer: int, reason: str) -> None:
-        """Take note of a worker that is gone."""
-        if self.peer_is_down(peer, reason) and self._on_peer_down is not None:
-            self._on_peer_down(peer, reason)
-
     def _handle(
         self,
         src: int,
@@ -154,7 +148,8 @@ class InprocTransport(Transport):
         future: Future[Parcel],
     ) -> None:
         try:
-            answer = handler(src, meta, [_read_only(one) for one in arrays])
+            copies = [_read_only(one) for one in arrays]
+            answer = self.answer(handler, src, meta, copies)
         except BaseException as error:  # noqa: BLE001 - whoever waits is told
             future.set_error(as_remote(self.rank, error))
             return

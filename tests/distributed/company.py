@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from gradviz.distributed import rpc
+from gradviz.distributed.transport.base import Transport
 from gradviz.distributed.transport.inproc import Network
 from gradviz.distributed.worker import RpcWorker
 from gradviz.testing.policy import RandomWalk
@@ -15,12 +16,16 @@ class Company:
 
     Attributes:
         workers: Those of the last run, by rank.
+        transports: Theirs, as `wrap` has made them of those of `network`.
         network: Theirs.
         scheduler: Its clock and threads.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(
+        self, seed: int, wrap: Callable[[Transport], Transport] = lambda inner: inner
+    ) -> None:
         self.seed = seed
+        self.wrap = wrap
         self.workers: list[RpcWorker] = []
 
     def run(self, *programs: Callable[[], object], dies: tuple[int, ...] = ()) -> None:
@@ -28,6 +33,7 @@ class Company:
         policy = RandomWalk(self.seed)
         with Scheduler(policy) as self.scheduler, self.scheduler.default_engine():
             self.network = Network(len(programs), self.scheduler)
+            self.transports = [self.wrap(one) for one in self.network.transports]
             self.workers = []
             self._deaths = {rank: self.scheduler.mailbox() for rank in dies}
             self.scheduler.run(
@@ -43,7 +49,7 @@ class Company:
             assert all(name.startswith("gv_autograd") for name in daemons), daemons
 
     def _main(self, rank: int, program: Callable[[], object], size: int) -> None:
-        rpc.init(f"worker{rank}", rank, size, transport=self.network.transports[rank])
+        rpc.init(f"worker{rank}", rank, size, transport=self.transports[rank])
         self.workers = sorted(
             [*self.workers, rpc.current_worker()], key=lambda one: one.info.id
         )
@@ -59,6 +65,7 @@ class Company:
     def kill(self, rank: int) -> None:
         """Let a worker that dies be gone for the others."""
         self.network.kill(rank)
+        self.transports[rank].give_up("it was killed")
         self._deaths[rank].put(None)
 
 

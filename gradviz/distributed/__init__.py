@@ -3,9 +3,9 @@
 Read it bottom up. *The ground*: `ids`, `future`, `failures`, `timers`, `elastic_pool`.
 *The graph*: `functions`, where it leaves a worker and comes in; `gradients`,
 `graph_task`, `context`, `container`, `attachment`. *The pass*: `preparation`,
-`execution`, `dist_engine`. *What is sent*: `values`, `messages`, and how: `transport`,
-`notices`. *A worker*: `registry`, `kept`, `rref`, `references`, `calls`, `worker`. *What
-users call*: `rpc`, `autograd`.
+`execution`, `passes`, `watchdog`, `dist_engine`. *What is sent*: `values`, `messages`,
+and how: `transport`, `notices`. *A worker*: `registry`, `kept`, `rref`, `references`,
+`calls`, `worker`. *What users call*: `rpc`, `autograd`.
 """
 
 from gradviz.distributed import autograd, rpc

@@ -109,6 +109,13 @@ class DistAutogradContext:
             )
         return found
 
+    def unfed_sends(self, graph_task: DistGraphTask) -> list[SendRpcBackward]:
+        """What was sent whose gradients have not come in a pass (D14)."""
+        with graph_task.mutex:
+            fed = set(graph_task.fed)
+        sends = self.send_functions()
+        return [send for number, send in sends.items() if number not in fed]
+
     # --- the backward pass --------------------------------------------------------
 
     @property

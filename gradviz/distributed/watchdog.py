@@ -1,0 +1,62 @@
+"""Saying what a pass waits for that does not end."""
+
+import warnings
+from typing import Final
+
+from gradviz.distributed.context import DistAutogradContext
+from gradviz.distributed.graph_task import DistGraphTask
+from gradviz.distributed.others import Others
+from gradviz.engine.sync import Sync
+
+#: After how many seconds a pass that has not ended says what it waits for.
+WATCH_SECONDS: Final = 30.0
+
+
+class DistWatchdog:
+    """Waits for the passes that begin on one worker.
+
+    Args:
+        sync: The seam.
+        others: The other workers.
+    """
+
+    def __init__(self, sync: Sync, others: Others) -> None:
+        self._sync = sync
+        self._others = others
+
+    def is_over(
+        self,
+        context: DistAutogradContext,
+        graph_task: DistGraphTask,
+        timeout: float | None,
+    ) -> bool:
+        """Wait for a pass, and now and then say what it waits for.
+
+        Returns:
+            Whether it has ended within `timeout` seconds; None is for ever.
+        """
+        until_ns = None if timeout is None else self._sync.now_ns() + int(timeout * 1e9)
+        said = ""
+        while True:
+            left = WATCH_SECONDS
+            if until_ns is not None:
+                left = min(left, (until_ns - self._sync.now_ns()) / 1e9)
+            if graph_task.result.settled(max(left, 0.0)):
+                return True
+            if until_ns is not None and self._sync.now_ns() >= until_ns:
+                return False
+            waits = self.waits(context, graph_task)
+            if waits and waits != said:
+                warnings.warn(f"a distributed backward goes on{waits}", stacklevel=5)
+            said = waits
+
+    def waits(self, context: DistAutogradContext, graph_task: DistGraphTask) -> str:
+        """What a pass that begins here waits for, on all workers, in words."""
+        pass_id = graph_task.pass_id
+        own = [send.describe() for send in context.unfed_sends(graph_task)]
+        words = f"; no gradients came for {', '.join(own)}" if own else ""
+        elsewhere = self._others.unfed_elsewhere(context.context_id, pass_id)
+        for node, sends in elsewhere.items():
+            if sends:
+                words += f"; node {node} waits for those of {', '.join(sends)}"
+        return words

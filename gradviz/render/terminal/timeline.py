@@ -12,7 +12,7 @@ from gradviz.analysis.timeline import Lane, Timeline
 from gradviz.analysis.timeline_spans import STEP_PARTS, Span, SpanKind, StepPart
 from gradviz.render.terminal.tables import EIGHTHS, make_console
 from gradviz.render.text import MAX_TITLE, clean, count, duration, operation, shorten
-from gradviz.render.timeline_text import failures, lasted
+from gradviz.render.timeline_text import called, failures, lasted
 
 MAX_LANE_NAME: Final = 18
 MIN_COLUMNS: Final = 20
@@ -47,7 +47,7 @@ def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
     colours = _colours(timeline)
     num_nodes = sum(lane.num_nodes for lane in timeline.lanes)
     head = (
-        f"{_passes_named(timeline)}: {lasted(timeline)}, "
+        f"{called(timeline)}: {lasted(timeline)}, "
         f"{count(num_nodes, 'node')}, {_lanes_named(timeline)}"
     )
     ruler = " " * gutter + _ruler(timeline.duration_ns, columns)
@@ -65,16 +65,6 @@ def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
         console.print(
             Text(failure, style="bold red"), no_wrap=True, overflow="ellipsis"
         )
-
-
-def _passes_named(timeline: Timeline) -> str:
-    if timeline.step is not None:
-        return f"Step {timeline.step}"
-    outer = [one.task for one in timeline.passes if one.parent < 0]
-    tasks = outer or list(timeline.tasks)
-    if len(tasks) == 1:
-        return f"Backward pass {tasks[0]}"
-    return count(len(tasks), "backward pass")
 
 
 def _lanes_named(timeline: Timeline) -> str:

@@ -15,6 +15,7 @@ below them for ways that go out.
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -54,6 +55,9 @@ MAX_DRAWN: Final = 8
 #: More ways across the borders of a part do not all go between its boxes.
 MAX_CROSSING: Final = 8
 LANE_GAP: Final = 14.0
+
+#: So many layouts are kept for parts that are alike.
+MAX_ALIKE: Final = 64
 
 #: The border of a part, as an end of ways.
 OUTSIDE: Final = -1
@@ -191,7 +195,7 @@ def _draw(interior: _Interior, rows: "_Drawn") -> list[_Interior]:
     nodes = [pass_.as_node(inside, part.module) for inside in part.inside]
     scene = _scene(pass_, part, nodes, inner)
     ways = [*scene.edges, *borders]
-    layout = _lay_out(scene, ways)
+    layout = _lay_out(_sizes(scene), tuple((one[0], one[1]) for one in ways))
     first = rows.add(interior, nodes, scene, ways, layout)
     found = []
     for at, inside in enumerate(part.inside):
@@ -226,15 +230,23 @@ def _scene(
     return build_scene(graph, uses=pass_.uses)
 
 
-def _lay_out(scene: Scene, ways: Sequence[tuple[int, int]]) -> BoxLayout:
+def _sizes(scene: Scene) -> tuple[tuple[float, float], ...]:
+    return tuple((box.width, box.height) for box in scene.boxes)
+
+
+@lru_cache(maxsize=MAX_ALIKE)
+def _lay_out(
+    sizes: tuple[tuple[float, float], ...], ways: tuple[tuple[int, int], ...]
+) -> BoxLayout:
     """A layout of boxes; the borders are two more, the first and the last.
+
+    Parts that are alike are laid out once: the passes of a loop, the layers of a model.
 
     What no way leaves stands above the lower border none the less. Of many ways across
     the borders those that say where a box stands go down between the others; the rest
     share one line on the right of all.
     """
-    end = len(scene.boxes) + 1
-    sizes = [(box.width, box.height) for box in scene.boxes]
+    end = len(sizes) + 1
     if not any(OUTSIDE in way for way in ways):
         return lay_out(sizes, ways)
     inner = [way for way in ways if OUTSIDE not in way]

@@ -185,11 +185,16 @@ def _fronts(num_blocks: int, left: Column, right: Column) -> Column:
         if not len(ready):
             return front
         front[ready] = number
-        sizes = first[ready + 1] - first[ready]
-        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        others = rights[np.repeat(first[ready], sizes) + within]
+        if len(ready) == 1:  # as in a layer of thousands, at each of its boxes
+            others = rights[first[ready[0]] : first[ready[0] + 1]]
+        else:
+            sizes = first[ready + 1] - first[ready]
+            begin = np.repeat(first[ready] - np.cumsum(sizes) + sizes, sizes)
+            others = rights[begin + np.arange(len(begin))]
         np.subtract.at(missing, others, 1)
-        ready = np.unique(others[missing[others] == 0])
+        ready = others[missing[others] == 0]
+        if len(ready) > 1:
+            ready = np.unique(ready)
     raise AssertionError
 
 

@@ -34,8 +34,10 @@ def across(skeleton: Skeleton, layers: Layers) -> Coordinates:
     are tried too, and the longest are taken that do not cost much.
     """
     whole = straight_blocks(skeleton, layers)
+    lengths = MAX_LENGTHS[:: 1 if len(skeleton.ranks) <= LARGE else 3]
+    most = max(map(len, whole[1:]), default=1)
     tried = []
-    for longest in MAX_LENGTHS[:: 1 if len(skeleton.ranks) <= LARGE else 3]:
+    for longest in dict.fromkeys(min(one, most) for one in lengths):
         packing = Packing(skeleton, layers, _cut(whole, longest))
         tried.append((packing, packing.width()))
     narrowest = min(width for _, width in tried)

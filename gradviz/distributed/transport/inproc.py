@@ -3,21 +3,14 @@
 A request is a call of the other worker's handler, on the thread that asks.
 """
 
-import contextlib
-import contextvars
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from gradviz.backends.base import Array
 from gradviz.distributed.future import Future
-from gradviz.distributed.transport.base import (
-    Handler,
-    OnPeerDown,
-    Parcel,
-    Transport,
-    as_remote,
-)
-from gradviz.engine.sync import THREADS, Empty, Mailbox, Sync
+from gradviz.distributed.transport.base import Parcel, as_remote
+from gradviz.distributed.transport.receiving import ReceivingTransport
+from gradviz.engine.sync import THREADS, Sync
 
 
 class Network:
@@ -41,7 +34,7 @@ class Network:
         self.transports[rank].vanish(reason)
 
 
-class InprocTransport(Transport):
+class InprocTransport(ReceivingTransport):
     """One worker's way to the others of its process.
 
     Args:
@@ -56,20 +49,6 @@ class InprocTransport(Transport):
     ) -> None:
         super().__init__(rank, world_size, sync, heartbeat_seconds=None)
         self._network = network
-        self._handler: Handler | None = None
-        #: What came before `start`. Guarded by `_mutex`, like the handlers, and how
-        #: many threads are in one.
-        self._early: list[Callable[[], None]] | None = []
-        self._num_handling = 0
-        self._quiet: Mailbox[None] = sync.mailbox()
-
-    def start(self, handler: Handler, on_peer_down: OnPeerDown) -> None:
-        """Take requests, and first those that have been waiting."""
-        with self._mutex:
-            self._handler, self._on_peer_down = handler, on_peer_down
-            early, self._early = self._early or [], None
-        for take in early:
-            take()
 
     def deliver(
         self,
@@ -79,89 +58,26 @@ class InprocTransport(Transport):
         future: Future[Parcel],
     ) -> None:
         """Call the handler of the other worker."""
-        self._network.transports[dst].receive(self.rank, meta, arrays, future)
 
-    def receive(
-        self,
-        src: int,
-        meta: dict[str, Any],
-        arrays: Sequence[Array],
-        future: Future[Parcel],
-    ) -> None:
-        """Call this worker's handler, when there is one."""
+        def reply(answer: Future[Parcel]) -> None:
+            if answer.error is not None:
+                future.set_error(as_remote(dst, answer.error))
+            else:
+                reply_meta, reply_arrays = answer.value()
+                future.set_result((reply_meta, [_read_only(a) for a in reply_arrays]))
 
-        def take() -> None:
-            contextvars.Context().run(self._handle, src, meta, arrays, future)
+        views = [_read_only(one) for one in arrays]
+        self._network.transports[dst].take(self.rank, meta, views, reply)
 
-        with self._mutex:
-            if self._early is not None:
-                self._early.append(take)
-                return
-        take()
-
-    def close(self, *, graceful: bool = True, timeout: float = 5.0) -> None:
-        """Leave; the others are told, after what they are just being told."""
-        with self._mutex:
-            self._handler = None
-            is_busy = self._num_handling > 0
-        if graceful and is_busy:
-            with contextlib.suppress(Empty):
-                self._quiet.get(timeout=timeout)
-        self.vanish("it has been shut down")
-
-    def vanish(self, reason: str) -> None:
+    def vanish(self, reason: str, *, timeout: float = 0.0) -> None:
         """Be down for everybody."""
+        del timeout
         with self._mutex:
             self._handler = None
         for peer in self._network.transports:
             if peer is not self:
                 peer.lose(self.rank, reason)
         self.give_up("this worker has been shut down")
-
-    def _handle(
-        self,
-        src: int,
-        meta: dict[str, Any],
-        arrays: Sequence[Array],
-        future: Future[Parcel],
-    ) -> None:
-        with self._mutex:
-            handler = self._handler
-            if handler is None:
-                return  # it is gone: whoever waits is told by `lose`
-            self._num_handling += 1
-        try:
-            self._answer(handler, src, meta, arrays, future)
-        finally:
-            with self._mutex:
-                self._num_handling -= 1
-                is_quiet = self._handler is None and not self._num_handling
-            if is_quiet:
-                self._quiet.put(None)
-
-    def _answer(
-        self,
-        handler: Handler,
-        src: int,
-        meta: dict[str, Any],
-        arrays: Sequence[Array],
-        future: Future[Parcel],
-    ) -> None:
-        try:
-            copies = [_read_only(one) for one in arrays]
-            answer = self.answer(handler, src, meta, copies)
-        except BaseException as error:  # noqa: BLE001 - whoever waits is told
-            future.set_error(as_remote(self.rank, error))
-            return
-
-        def reply() -> None:
-            if answer.error is not None:
-                future.set_error(as_remote(self.rank, answer.error))
-            else:
-                reply_meta, reply_arrays = answer.value()
-                future.set_result((reply_meta, [_read_only(a) for a in reply_arrays]))
-
-        answer.add_done_callback(reply)
 
 
 def _read_only(array: Array) -> Array:

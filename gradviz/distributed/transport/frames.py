@@ -1,0 +1,225 @@
+"""What goes over a connection between two workers: frames, one after another.
+
+Note [Frames]
+~~~~~~~~~~~~~
+A frame is 24 bytes of prefix (``gvw1``, the length of the header, the number of the
+frame and the length of the body, big-endian), then the header, which is JSON, then the
+body, which is the bytes of the arrays, one after another, in C order.
+
+The header says what the frame is and which dtype and shape each array has. Whoever
+reads trusts nothing: lengths have limits, dtypes are those of numbers and texts, what
+the arrays need is compared with the body before any memory is asked for. Frames of a
+connection are numbered from 0: one that was recorded and is sent again is refused.
+A frame that is wrong is a `FrameError`, and the end of its connection: nobody knows
+where the next one would begin.
+"""
+
+import math
+import re
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.distributed.failures import RpcError
+
+MAGIC: Final = b"gvw1"
+
+PREFIX: Final = struct.Struct("!4sIQQ")
+
+MAX_HEADER_BYTES: Final = 2**24
+
+MAX_BODY_BYTES: Final = 2**32
+
+#: How long each text of an error may be.
+MAX_TEXT_BYTES: Final = 2**20
+
+#: Signed and unsigned, floats, complex, booleans, bytes, texts, times; never objects.
+_DTYPE: Final = re.compile(r"[<>|][biufcSUmM][1-9][0-9]{0,6}(\[[0-9]*[a-zA-Z]{1,2}\])?")
+
+_MAX_DIMENSIONS: Final = 32
+
+
+class FrameError(RpcError, ValueError):
+    """What came is no frame, or what should go cannot be one."""
+
+
+class WireFrame(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+    """Base of all frames."""
+
+
+class Hello(WireFrame, frozen=True):
+    """The first one of either side: who it is."""
+
+    rank: int
+    world_size: int
+
+
+class Ask(WireFrame, frozen=True):
+    """A request, which has a number for its answer."""
+
+    request: int
+    meta: dict[str, Any]
+
+
+class Reply(WireFrame, frozen=True):
+    """What a handler has made of a request."""
+
+    request: int
+    meta: dict[str, Any]
+
+
+class Failure(WireFrame, frozen=True):
+    """What a handler has raised instead."""
+
+    request: int
+    kind: str
+    text: str
+    traceback: str
+
+
+class Bye(WireFrame, frozen=True):
+    """The last one, and why."""
+
+    reason: str
+
+
+AnyFrame: TypeAlias = Hello | Ask | Reply | Failure | Bye
+
+#: The header and the arrays of a frame that is ready to go.
+Encoded: TypeAlias = tuple[bytes, list[Array]]
+
+
+class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    frame: AnyFrame
+    arrays: list[tuple[str, list[int]]] = []
+
+
+_DECODER: Final = msgspec.json.Decoder(_Header)
+
+
+def encode(frame: AnyFrame, arrays: Sequence[Array] = ()) -> Encoded:
+    """Make a frame ready to go; its arrays stay where they are.
+
+    Raises:
+        FrameError: It is too large, or has what cannot be sent.
+    """
+    for one in arrays:
+        _check_dtype(one.dtype.str)
+        if one.ndim > _MAX_DIMENSIONS:
+            raise FrameError(f"an array of {one.ndim} dimensions cannot be sent")
+    num_bytes = sum(one.nbytes for one in arrays)
+    if num_bytes > MAX_BODY_BYTES:
+        raise FrameError(
+            f"arrays of {num_bytes:,} bytes cannot be sent at once: expected at most "
+            f"{MAX_BODY_BYTES:,}; send them in several calls"
+        )
+    ready = [np.asarray(one, order="C") for one in arrays]
+    shapes = [(one.dtype.str, list(one.shape)) for one in ready]
+    try:
+        header = msgspec.json.encode(_Header(frame, shapes))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise FrameError(f"a message cannot be sent: {error}") from None
+    if len(header) > MAX_HEADER_BYTES:
+        raise FrameError(
+            f"a message of {len(header):,} bytes beside its arrays cannot be sent: "
+            f"expected at most {MAX_HEADER_BYTES:,}; send long texts and lists of "
+            f"numbers as arrays"
+        )
+    return header, ready
+
+
+def pieces(number: int, encoded: Encoded) -> list[memoryview]:
+    """The bytes of a frame, in order."""
+    header, arrays = encoded
+    num_bytes = sum(one.nbytes for one in arrays)
+    prefix = PREFIX.pack(MAGIC, len(header), number, num_bytes)
+    return [memoryview(prefix + header), *(bytes_of(one) for one in arrays if one.size)]
+
+
+def read_frame(
+    fill: Callable[[memoryview], object], number: int
+) -> tuple[AnyFrame, list[Array]]:
+    """Take the next frame from a connection.
+
+    Args:
+        fill: Fills a piece of memory with what comes next.
+        number: How many came before it.
+
+    Raises:
+        FrameError: What comes is no frame.
+        Exception: Whatever `fill` raises.
+    """
+    prefix = bytearray(PREFIX.size)
+    fill(memoryview(prefix))
+    magic, header_bytes, found, body_bytes = PREFIX.unpack(prefix)
+    if magic != MAGIC:
+        raise FrameError(f"a message begins with {magic!r}, expected {MAGIC!r}")
+    if found != number:
+        raise FrameError(f"message {found} came where number {number} was due")
+    if header_bytes > MAX_HEADER_BYTES or body_bytes > MAX_BODY_BYTES:
+        raise FrameError(
+            f"a message has {header_bytes:,} bytes and arrays of {body_bytes:,}, "
+            f"expected at most {MAX_HEADER_BYTES:,} and {MAX_BODY_BYTES:,}"
+        )
+    text = bytearray(header_bytes)
+    fill(memoryview(text))
+    try:
+        header = _DECODER.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise FrameError(f"a message is none: {error}") from None
+    arrays = _allocate(header.arrays, body_bytes)
+    for array in arrays:
+        if array.size:
+            fill(bytes_of(array))
+            if array.dtype.kind == "b" and array.view(np.uint8).max() > 1:
+                raise FrameError("an array of booleans has others than 0 and 1")
+    return header.frame, arrays
+
+
+def bytes_of(array: Array) -> memoryview:
+    """The memory of a contiguous array that is not empty."""
+    return memoryview(array.reshape(-1).view(np.uint8))
+
+
+def sendable(text: str) -> str:
+    """A text, or what of it can be sent."""
+    encoded = text.encode(errors="backslashreplace")[:MAX_TEXT_BYTES]
+    return encoded.decode(errors="ignore")
+
+
+def _allocate(shapes: Sequence[tuple[str, list[int]]], body_bytes: int) -> list[Array]:
+    dtypes = [_check_dtype(text) for text, _ in shapes]
+    for _, shape in shapes:
+        if len(shape) > _MAX_DIMENSIONS or any(size < 0 for size in shape):
+            raise FrameError(f"an array cannot have the shape {shape!r:.80}")
+    needed = sum(
+        dtype.itemsize * math.prod(shape)
+        for dtype, (_, shape) in zip(dtypes, shapes, strict=True)
+    )
+    if needed != body_bytes:
+        raise FrameError(
+            f"the arrays of a message need {needed:,} bytes, and it has {body_bytes:,}"
+        )
+    try:
+        return [
+            np.empty(shape, dtype)
+            for dtype, (_, shape) in zip(dtypes, shapes, strict=True)
+        ]
+    except (ValueError, OverflowError, MemoryError) as error:
+        raise FrameError(f"an array cannot be made: {error}") from None
+
+
+def _check_dtype(text: str) -> np.dtype[Any]:
+    if _DTYPE.fullmatch(text):
+        try:
+            dtype = np.dtype(text)
+        except (TypeError, ValueError):
+            pass
+        else:
+            if dtype.str == text and not dtype.hasobject:
+                return dtype
+    raise FrameError(f"an array of dtype {text!r:.40} cannot be sent: expected numbers")

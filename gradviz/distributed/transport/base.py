@@ -187,6 +187,12 @@ class Transport(abc.ABC):
             self.peer_is_down(peer, reason)
         self.timers.close()
 
+    def heard(self, peer: int) -> None:
+        """Take note of a sign of life that is no answer: part of something large."""
+        now_ns = self.sync.now_ns()
+        with self._mutex:
+            self._heard_ns[peer] = now_ns
+
     # --- heartbeats -----------------------------------------------------------------
 
     def begin_heartbeats(self) -> None:

@@ -1,0 +1,326 @@
+"""Workers that are processes of one machine: sockets, and no pickle on them.
+
+Each listens at an address of its own and connects to all of lower rank: one connection
+a pair, for the whole life of both.
+"""
+
+import contextlib
+import itertools
+import os
+import signal
+from collections.abc import Callable, Sequence
+from functools import partial
+from multiprocessing.connection import Client, Connection, Listener
+from typing import Any, Final
+
+import numpy as np
+
+from gradviz.backends.base import Array
+from gradviz.distributed.failures import remote_error
+from gradviz.distributed.future import Future
+from gradviz.distributed.transport.base import (
+    Parcel,
+    as_remote,
+    error_words,
+)
+from gradviz.distributed.transport.frames import (
+    AnyFrame,
+    Ask,
+    Failure,
+    FrameError,
+    Hello,
+    Reply,
+    encode,
+    sendable,
+)
+from gradviz.distributed.transport.handshake import (
+    StrangerError,
+    admit,
+    dial,
+    listen,
+)
+from gradviz.distributed.transport.link import PeerLink
+from gradviz.distributed.transport.receiving import ReceivingTransport
+from gradviz.distributed.transport.rendezvous import Rendezvous
+from gradviz.engine.sync import THREADS, Empty, Mailbox, Sync
+
+#: How many seconds are between two attempts to find a worker that is yet to come.
+_PAUSE_SECONDS: Final = 0.02
+
+#: How many seconds are between two looks for those who will never come.
+_LOOK_SECONDS: Final = 1.0
+
+#: Processes share the processors with others: they may be silent for three times that.
+_HEARTBEAT_SECONDS: Final = 2.0
+
+#: How many connections may be asked for the key at once; more are hung up on.
+_MAX_STRANGERS: Final = 64
+
+
+class LocalTransport(ReceivingTransport):
+    """One worker's way to the others of its machine.
+
+    Args:
+        rank: This worker.
+        rendezvous: Where all of them are found.
+        sync: The seam.
+
+    Raises:
+        RpcError: Its address is in use.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        rendezvous: Rendezvous,
+        sync: Sync = THREADS,
+    ) -> None:
+        super().__init__(rank, rendezvous.world_size, sync, _HEARTBEAT_SECONDS)
+        self._rendezvous = rendezvous
+        self._hello = Hello(rank, self.world_size)
+        self._requests = itertools.count()
+        self._is_closed = sync.flag()
+        #: One item for each thread that has ended.
+        self._ended: Mailbox[None] = sync.mailbox()
+        #: Wakes those that wait before the next attempt.
+        self._wake: Mailbox[None] = sync.mailbox()
+        #: Guarded by `_mutex`, like how many threads there are, and how many of them
+        #: do not yet know whom they speak with.
+        self._asked: dict[int, Future[Parcel]] = {}
+        self._num_threads = 0
+        self._num_strangers = 0
+        self._links = {peer: self._link(peer) for peer in self._others()}
+        self._listener: Listener | None = None
+        #: Those of higher rank who are yet to come.
+        self._awaited = {*range(rank + 1, self.world_size)}
+        if self._awaited:
+            self._listener = listen(rendezvous.address(rank), rank, self.world_size)
+            self._spawn(partial(self._accept, self._listener), "door")
+        for peer in range(rank):
+            self._spawn(partial(self._find, peer), f"{peer}_in")
+        if self.world_size > 1:
+            self._look_around()
+
+    # --- what every transport does ------------------------------------------------
+
+    def deliver(
+        self,
+        dst: int,
+        meta: dict[str, Any],
+        arrays: Sequence[Array],
+        future: Future[Parcel],
+    ) -> None:
+        """Put a request in the line of its connection."""
+        if dst == self.rank:
+            self.take(dst, meta, _copies(arrays), partial(self._answer_own, future))
+            return
+        request = next(self._requests)
+        try:
+            encoded = encode(Ask(request, meta), arrays)
+        except FrameError as error:
+            future.set_error(error)
+            return
+        with self._mutex:
+            self._asked[request] = future
+        future.add_done_callback(lambda: self._asked_of(request))
+        self._links[dst].put(encoded, lambda: not future.done())
+
+    def lose(self, peer: int, reason: str) -> None:
+        """Take note of a worker that is gone, and hang up."""
+        self._links[peer].cut()
+        if not self._is_closed.value:
+            super().lose(peer, reason)
+
+    def vanish(self, reason: str, *, timeout: float = 0.0) -> None:
+        """Say goodbye, give the others time to hear it, and hang up."""
+        with self._mutex:
+            self._handler = None
+            is_closed, self._is_closed.value = self._is_closed.value, True
+        if is_closed:
+            return
+        self._close_door()
+        for link in self._links.values():
+            self._wake.put(None)
+            if timeout:
+                link.say_goodbye(reason)
+            else:
+                link.cut()
+        self._join(timeout)
+        for link in self._links.values():
+            link.cut()
+        self.give_up("this worker has been shut down")
+        self._join(timeout + 1)
+        if self._listener is not None:
+            self._listener.close()
+
+    # --- finding each other -------------------------------------------------------
+
+    def _others(self) -> list[int]:
+        return [peer for peer in range(self.world_size) if peer != self.rank]
+
+    def _link(self, peer: int) -> PeerLink:
+        return PeerLink(
+            self.sync,
+            f"gv_link_{self.rank}_{peer}",
+            partial(self._receive, peer),
+            partial(self.lose, peer),
+            partial(self.heard, peer),
+        )
+
+    def _find(self, peer: int) -> None:
+        """Connect to a worker of lower rank, as soon as it is there."""
+        address = self._rendezvous.address(peer)
+        while not self._is_closed.value:
+            try:
+                connection, hello = dial(address, self._rendezvous.key, self._hello)
+            except StrangerError as error:
+                self.lose(peer, str(error))
+                return
+            except (OSError, EOFError):
+                if (reason := self._rendezvous.obituary(peer)) is not None:
+                    self.lose(peer, reason)
+                    return
+                with contextlib.suppress(Empty):
+                    self._wake.get(timeout=_PAUSE_SECONDS)
+                continue
+            if hello.rank != peer:
+                connection.close()
+                self.lose(peer, f"at its address is worker {hello.rank}")
+                return
+            self._links[peer].serve(connection)
+            return
+
+    def _accept(self, listener: Listener) -> None:
+        """Let workers of higher rank in, until all are there."""
+        with contextlib.suppress(OSError):
+            while self._awaited and not self._is_closed.value:
+                connection = listener.accept()
+                with self._mutex:
+                    if self._is_closed.value or not self._awaited:
+                        connection.close()
+                        break
+                    is_crowded = self._num_strangers >= _MAX_STRANGERS
+                    self._num_strangers += not is_crowded
+                if is_crowded:
+                    connection.close()
+                else:
+                    self._spawn(partial(self._admit, connection), "guest")
+        listener.close()
+
+    def _admit(self, connection: Connection) -> None:
+        """See who it is, and speak with it until it leaves."""
+        try:
+            admitted, hello = admit(connection, self._rendezvous.key, self._hello)
+        except (OSError, EOFError, StrangerError):
+            return  # whoever it is, it knows better why
+        finally:
+            with self._mutex:
+                self._num_strangers -= 1
+        with self._mutex:
+            is_awaited = hello.rank in self._awaited
+            self._awaited.discard(hello.rank)
+            is_last = is_awaited and not self._awaited
+        if not is_awaited:
+            admitted.close()
+            return
+        if is_last:
+            self._close_door()
+        self._links[hello.rank].serve(admitted)
+
+    def _look_around(self) -> None:
+        """Give up those who will never come, and oneself if nobody is interested."""
+        if self._rendezvous.is_abandoned():
+            os.kill(os.getpid(), signal.SIGTERM)
+        with self._mutex:
+            awaited = sorted(self._awaited)
+        for peer in awaited:
+            if (reason := self._rendezvous.obituary(peer)) is not None:
+                with self._mutex:
+                    self._awaited.discard(peer)
+                    is_last = not self._awaited
+                if is_last:
+                    self._close_door()
+                self.lose(peer, reason)
+        self.timers.after(_LOOK_SECONDS, self._look_around)
+
+    def _close_door(self) -> None:
+        """Wake the thread at the door, which closes it when nobody is awaited."""
+        if self._listener is not None:
+            with contextlib.suppress(OSError, EOFError):
+                Client(self._rendezvous.address(self.rank)).close()
+
+    # --- what comes ---------------------------------------------------------------
+
+    def _receive(self, peer: int, frame: AnyFrame, arrays: Sequence[Array]) -> None:
+        match frame:
+            case Ask(request=request, meta=meta):
+                self.take(peer, meta, arrays, partial(self._answer, peer, request))
+            case Reply(request=request, meta=meta):
+                if (future := self._asked_of(request)) is not None:
+                    future.set_result((meta, arrays))
+            case Failure(request=request, kind=kind, text=text, traceback=lines):
+                if (future := self._asked_of(request)) is not None:
+                    future.set_error(remote_error(peer, kind, text, lines))
+            case _:
+                raise FrameError(f"a {type(frame).__name__} came where none is due")
+
+    def _asked_of(self, request: int) -> Future[Parcel] | None:
+        """Whose answer a request is, no more than once; None if nobody waits."""
+        with self._mutex:
+            return self._asked.pop(request, None)
+
+    def _answer(self, peer: int, request: int, answer: Future[Parcel]) -> None:
+        """Send what a handler has made, or what it raised."""
+        error: BaseException | None = answer.error
+        if error is None:
+            try:
+                meta, arrays = answer.value()
+                # Whose they are may change them at once: nobody tells when they left.
+                self._links[peer].put(encode(Reply(request, meta), _copies(arrays)))
+            except Exception as failure:  # noqa: BLE001 - whoever waits is told
+                error = failure
+        if error is not None:
+            words = map(sendable, error_words(error))
+            self._links[peer].put(encode(Failure(request, *words)))
+
+    def _answer_own(self, future: Future[Parcel], answer: Future[Parcel]) -> None:
+        if answer.error is not None:
+            future.set_error(as_remote(self.rank, answer.error))
+        else:
+            meta, arrays = answer.value()
+            future.set_result((meta, _copies(arrays)))
+
+    # --- threads ------------------------------------------------------------------
+
+    def _spawn(self, target: Callable[[], None], name: str) -> None:
+        def run() -> None:
+            try:
+                target()
+            finally:
+                self._ended.put(None)
+
+        with self._mutex:
+            self._num_threads += 1
+        self.sync.spawn(run, f"gv_link_{self.rank}_{name}")
+
+    def _join(self, timeout: float) -> None:
+        """Wait until the threads have ended, but no longer than that."""
+        deadline_ns = self.sync.now_ns() + int(timeout * 1e9)
+        while True:
+            with self._mutex:
+                num_threads = self._num_threads
+            if not num_threads:
+                return
+            left = (deadline_ns - self.sync.now_ns()) / 1e9
+            if left <= 0:
+                return
+            try:
+                self._ended.get(timeout=left)
+            except Empty:
+                return
+            with self._mutex:
+                self._num_threads -= 1
+
+
+def _copies(arrays: Sequence[Array]) -> list[Array]:
+    return [np.array(one, order="C") for one in arrays]

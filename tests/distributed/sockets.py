@@ -1,0 +1,63 @@
+"""Workers of one process with sockets between them: what a test can look into."""
+
+import shutil
+import socket
+import tempfile
+from pathlib import Path
+
+from gradviz.distributed.transport.local import LocalTransport
+from gradviz.distributed.transport.rendezvous import Rendezvous
+from gradviz.engine.sync import THREADS
+
+KEY = bytes(range(32))
+
+
+class LocalNetwork:
+    """What `Network` is for threads.
+
+    Attributes:
+        rendezvous: Where they are.
+        transports: One for each worker.
+    """
+
+    sync = THREADS
+
+    def __init__(self, world_size, kind="unix"):
+        self.folder = tempfile.mkdtemp(prefix="gv-")
+        place = self.folder if kind == "unix" else f"127.0.0.1:{free_ports(world_size)}"
+        self.rendezvous = Rendezvous(world_size, place, KEY)
+        self.transports = [
+            LocalTransport(rank, self.rendezvous) for rank in range(world_size)
+        ]
+
+    def kill(self, rank):
+        """Let a worker be gone from one moment to the other, as the system would."""
+        for link in self.transports[rank]._links.values():
+            link.cut()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for transport in self.transports:
+            transport.close(graceful=False)
+        assert not list(Path(self.folder).iterdir())
+        shutil.rmtree(self.folder)
+
+
+def free_ports(number):
+    """The first of several ports in a row that nobody listens at."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            first = probe.getsockname()[1]
+        try:
+            held = [
+                socket.create_server(("127.0.0.1", first + offset))
+                for offset in range(number)
+            ]
+        except (OSError, OverflowError):
+            continue
+        for one in held:
+            one.close()
+        return first

@@ -1,0 +1,168 @@
+"""What sockets have besides the contract of all transports: strangers and silence."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from gradviz.distributed.failures import PeerDownError, RemoteError, RpcError
+from gradviz.distributed.future import completed
+from gradviz.distributed.transport import frames, handshake
+from gradviz.distributed.transport.frames import Ask, Hello, Reply
+from gradviz.distributed.transport.local import LocalTransport
+from gradviz.distributed.transport.rendezvous import Rendezvous
+from gradviz.engine.sync import THREADS
+from tests.distributed.sockets import KEY, LocalNetwork, free_ports
+
+
+def written(frame, arrays=(), number=0):
+    return b"".join(frames.pieces(number, frames.encode(frame, arrays)))
+
+
+@pytest.fixture
+def victim(tmp_path):
+    """Worker 0 of two, and the rendezvous where a test can be worker 1."""
+    rendezvous = Rendezvous(2, str(tmp_path), KEY)
+    transport = LocalTransport(0, rendezvous)
+    transport.start(
+        lambda _src, meta, arrays: completed(THREADS, (meta, arrays)),
+        lambda *_: None,
+    )
+    yield transport, rendezvous
+    transport.close(graceful=False)
+    for thread in threading.enumerate():
+        if thread.name.startswith(("gv_link_0", "gv_timers_0")):
+            thread.join(10)
+            assert not thread.is_alive()
+    assert not list(tmp_path.iterdir())
+
+
+def enter(rendezvous, hello=Hello(1, 2), key=KEY):  # noqa: B008 - frozen
+    connection, _ = handshake.dial(rendezvous.address(0), key, hello)
+    return connection
+
+
+ONCE = written(Ask(0, {}))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"GET / HTTP/1.1\r\n" + bytes(40), "begins with"),
+        (ONCE + ONCE, "message 0 came where number 1 was due"),
+        (frames.PREFIX.pack(frames.MAGIC, 5, 0, 2**50) + b"{}", "expected at most"),
+        (written(Hello(1, 2)), "Hello came where none is due"),
+        (ONCE[:-1], "connection has ended"),
+        (written(Reply(99, {})) + b"xxxx" * 9, "begins with"),
+    ],
+)
+def test_a_peer_that_sends_nonsense_is_down_and_says_why(victim, data, words):
+    transport, rendezvous = victim
+    asked = transport.request(1, {})
+    with enter(rendezvous) as connection:
+        connection.sendall(data)
+        connection.shutdown(1)
+        with pytest.raises(PeerDownError, match="node 1 is down") as caught:
+            asked.wait(10)
+    assert words in str(caught.value)
+
+
+def test_who_has_another_key_is_not_let_in_and_the_right_one_is(victim):
+    transport, rendezvous = victim
+    with pytest.raises(handshake.StrangerError, match="not the key"):
+        enter(rendezvous, key=bytes(32))
+    with pytest.raises(handshake.StrangerError, match="one of 2 workers, expected 3"):
+        enter(rendezvous, Hello(1, 3))
+    with enter(rendezvous, Hello(7, 2)) as connection:
+        assert connection.recv(1) == b""
+    asked = transport.request(1, {"n": 1})
+    with LocalNetworkPeer(rendezvous):
+        assert asked.wait(10)[0] == {"n": 1}
+
+
+class LocalNetworkPeer:
+    """Worker 1 of two, which answers what it is asked."""
+
+    def __init__(self, rendezvous):
+        self.transport = LocalTransport(1, rendezvous)
+        self.transport.start(
+            lambda _src, meta, arrays: completed(THREADS, (meta, arrays)),
+            lambda *_: None,
+        )
+
+    def __enter__(self):
+        return self.transport
+
+    def __exit__(self, *_):
+        self.transport.close()
+
+
+def test_a_second_worker_of_the_same_rank_is_turned_away(victim):
+    transport, rendezvous = victim
+    with LocalNetworkPeer(rendezvous) as peer:
+        assert peer.request(0, {"n": 1}).wait(10)[0] == {"n": 1}
+        with LocalNetworkPeer(rendezvous) as other:
+            asked = other.request(0, {})
+            rendezvous.bury(0, "is not at the door any more")
+            with pytest.raises(PeerDownError):
+                asked.wait(10)
+        assert transport.request(1, {"n": 2}).wait(10)[0] == {"n": 2}
+    rendezvous._note(0).unlink()
+
+
+def test_a_place_in_use_is_told_at_once():
+    first = free_ports(2)
+    rendezvous = Rendezvous(2, f"127.0.0.1:{first}", KEY)
+    transport = LocalTransport(0, rendezvous)
+    try:
+        with pytest.raises(RpcError, match="worker 0 cannot be reached at 127"):
+            LocalTransport(0, rendezvous)
+    finally:
+        transport.close()
+
+
+def test_large_arrays_go_both_ways_at_once():
+    with LocalNetwork(2) as network:
+        for transport in network.transports:
+            transport.start(
+                lambda _src, meta, arrays: completed(THREADS, (meta, arrays)),
+                lambda *_: None,
+            )
+        array = np.arange(2**20)
+        asked = [
+            network.transports[rank].request(1 - rank, {}, [array, array[::2]])
+            for rank in (0, 1, 0, 1)
+        ]
+        for one in asked:
+            whole, half = one.wait(60)[1]
+            assert np.array_equal(whole, array)
+            assert np.array_equal(half, array[::2])
+        asked.clear()
+
+
+def test_a_message_that_is_too_large_is_the_senders_error_alone():
+    with LocalNetwork(2) as network:
+        for transport in network.transports:
+            transport.start(
+                lambda _s, meta, _a: completed(
+                    THREADS, ({"a": "x" * 2**24} if meta else {}, ())
+                ),
+                lambda *_: None,
+            )
+        ask = network.transports[0].request
+        with pytest.raises(ValueError, match="cannot be sent"):
+            ask(1, {"a": "x" * 2**24}).wait(10)
+        with pytest.raises(RemoteError, match="cannot be sent"):
+            ask(1, {"a": "answer"}).wait(10)
+        assert ask(1, {}).wait(10)[0] == {}
+
+
+def test_a_worker_that_will_never_come_is_given_up(victim):
+    transport, rendezvous = victim
+    asked = transport.request(1, {})
+    rendezvous.bury(1, "its process ended with exit code 3")
+    try:
+        with pytest.raises(PeerDownError, match="ended with exit code 3"):
+            asked.wait(10)
+    finally:
+        rendezvous._note(1).unlink()

@@ -20,6 +20,7 @@ from gradviz.cli.live import run_live
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import force_option, open_option, quiet_option
 from gradviz.cli.then import Words, opened, run_then
+from gradviz.cli.workers import run_with_workers, trace_of_worker
 from gradviz.cli.writing import STDOUT
 from gradviz.engine import default_engine
 from gradviz.errors import UserError
@@ -137,6 +138,14 @@ class RunCommand(click.Command):
     help="Show the trace in a browser while it is written, as 'gradviz view' does.",
 )
 @open_option
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 2**16),
+    metavar="N",
+    help="Run the program in N processes, workers of gradviz.distributed.rpc, each "
+    "with a trace of its own: FILE with .worker0 and so on before its suffix.",
+)
+@click.option("--is-worker", is_flag=True, hidden=True, allow_from_autoenv=False)
 @click.option("--no-then", is_flag=True, hidden=True, allow_from_autoenv=False)
 @click.option(
     "-m", "module", is_flag=True, allow_from_autoenv=False, help="Run a module."
@@ -146,7 +155,7 @@ class RunCommand(click.Command):
 )
 @click.argument("target", metavar="(SCRIPT | -m MODULE | -c CODE)")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
+def command(  # noqa: C901, PLR0913, PLR0917 - Click hands over each option
     output: Path | None,
     force: bool,
     quiet: bool,
@@ -162,6 +171,8 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
     then: tuple[tuple[str, ...], ...],
     live: bool,
     is_opened: bool,
+    workers: int | None,
+    is_worker: bool,
     no_then: bool,
     module: bool,
     string: bool,
@@ -185,6 +196,13 @@ def command(  # noqa: PLR0913, PLR0917 - Click hands over each option
     path = output or Path(f"gradviz-{label}.{os.getpid()}.gvt")
     if is_opened:
         then = opened(then)
+    if workers and (then or live):
+        raise click.UsageError("--workers makes several traces: no --then, no --live")
+    if workers and not is_worker:
+        args_of_run = click.get_current_context().meta[_ARGS]
+        return run_with_workers(args_of_run, path, workers)
+    if is_worker:
+        path = trace_of_worker(path)
     if (then or live) and not no_then:
         args_of_run = click.get_current_context().meta[_ARGS]
         follow = run_live if live else run_then

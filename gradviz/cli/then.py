@@ -94,6 +94,19 @@ def run_then(
     return code
 
 
+def again(options: Sequence[str], args: Sequence[str]) -> list[str]:
+    """The command line of this process, ``gradviz run``, with some more options.
+
+    Args:
+        options: They come before its own.
+        args: The arguments of ``gradviz run``.
+    """
+    ours = [sys.executable, "-m", "gradviz", "run"]
+    if sys.orig_argv[-len(args) :] == list(args):  # with the options of Python
+        ours = [sys.executable, *sys.orig_argv[1 : -len(args)]]
+    return [*ours, *options, *args]
+
+
 def _check(root: click.Group, words: Sequence[str]) -> None:
     """Parse a command line without running it."""
     group: click.Command | None = root
@@ -118,10 +131,7 @@ def _version(path: Path) -> tuple[int, int] | None:
 
 def _run(options: Sequence[str], args: Sequence[str]) -> int:
     """Run ``gradviz run`` as this process was, with some more options."""
-    ours = [sys.executable, "-m", "gradviz", "run"]
-    if sys.orig_argv[-len(args) :] == list(args):  # with the options of Python
-        ours = [sys.executable, *sys.orig_argv[1 : -len(args)]]
-    child = subprocess.Popen([*ours, *options, *args])
+    child = subprocess.Popen(again(options, args))
 
     def hand_on(number: int, _: object) -> None:
         # A terminal sends Ctrl-C to both.

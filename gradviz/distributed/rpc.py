@@ -4,6 +4,7 @@ Values are copied: arguments on their way there, results on their way back. Insi
 `gradviz.distributed.autograd.context` both are part of one graph.
 """
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -19,6 +20,8 @@ from gradviz.distributed.future import Future
 from gradviz.distributed.registry import register
 from gradviz.distributed.rref import RRef
 from gradviz.distributed.transport.base import Transport
+from gradviz.distributed.transport.local import LocalTransport
+from gradviz.distributed.transport.rendezvous import Rendezvous
 from gradviz.distributed.values import ValueNotSentError
 from gradviz.distributed.worker import CURRENT, RpcWorker
 from gradviz.engine import default_engine
@@ -33,24 +36,28 @@ _LOCK: Final = threading.Lock()
 
 
 def init(
-    name: str,
-    rank: int,
-    world_size: int,
+    name: str | None = None,
+    rank: int | None = None,
+    world_size: int | None = None,
     *,
-    transport: Transport,
+    transport: Transport | None = None,
     timeout: float | None = DEFAULT_TIMEOUT,
 ) -> None:
     """Make the calling thread, or this process, a worker; wait for all others.
 
     Args:
-        name: How others may call it.
-        rank: Its number, from 0.
-        world_size: How many workers there are.
-        transport: Its way to them.
+        name: How others may call it; ``worker`` and its rank, if None.
+        rank: Its number, from 0; that of the transport, if None.
+        world_size: How many workers there are; likewise.
+        transport: Its way to them. None for sockets on this machine: the environment
+            says where, to each worker that `gradviz.distributed.spawn` or
+            ``gradviz run --workers`` has started.
         timeout: How many seconds the others may take to come.
 
     Raises:
-        RuntimeError: It is one already.
+        RuntimeError: It is one already; or there is no transport, and nothing has
+            started this process as a worker.
+        UserError: The environment says what cannot be.
         ValueError: The transport is another worker's; two have the same name.
         RpcError: Another one did not come.
     """
@@ -58,11 +65,14 @@ def init(
         raise RuntimeError(
             f"RPC is already initialized: this thread is one of {CURRENT.get().info}"  # type: ignore[union-attr]  # asked above
         )
-    if (transport.rank, transport.world_size) != (rank, world_size):
-        raise ValueError(
-            f"the transport is that of worker {transport.rank} of "
-            f"{transport.world_size}, not of worker {rank} of {world_size}"
-        )
+    found = (rank, world_size)
+    if transport is None:
+        own_rank, rendezvous = _surroundings()
+        _check_rank((own_rank, rendezvous.world_size), found)
+        transport = LocalTransport(own_rank, rendezvous)
+    else:
+        _check_rank((transport.rank, transport.world_size), found)
+    name = f"worker{transport.rank}" if name is None else name
     worker = RpcWorker(name, transport, default_engine())
     try:
         worker.meet(timeout)
@@ -183,6 +193,29 @@ def remote(
         dst, func, args, kwargs or {}, timeout=timeout, rref=rref.number
     )
     return rref
+
+
+def _surroundings() -> tuple[int, Rendezvous]:
+    """What the environment says of this process."""
+    found = Rendezvous.of_environment(os.environ)
+    if found is None:
+        raise RuntimeError(
+            "nothing has started this process as a worker: start the program with "
+            "'gradviz run --workers N', or its workers with gradviz.distributed.spawn, "
+            "or give init a transport"
+        )
+    return found
+
+
+def _check_rank(known: tuple[int, int], given: tuple[int | None, int | None]) -> None:
+    rank, world_size = (
+        real if one is None else one for real, one in zip(known, given, strict=True)
+    )
+    if known != (rank, world_size):
+        raise ValueError(
+            f"the transport is that of worker {known[0]} of {known[1]}, not of worker "
+            f"{rank} of {world_size}"
+        )
 
 
 __all__ = [

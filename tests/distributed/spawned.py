@@ -1,0 +1,91 @@
+"""What the workers of tests do that are processes of their own."""
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+import gradviz as gv
+from gradviz.distributed import autograd as dist_autograd
+from gradviz.distributed import rpc
+from tests.distributed.called import leaf
+
+
+@rpc.register
+def strike(x, how, rank):
+    """Double, on a worker whose backward strikes it down."""
+    return Strikes.apply(x, how, rank)
+
+
+class Strikes(gv.autograd.Function):
+    """Kills or stops its process in the backward."""
+
+    @staticmethod
+    def forward(ctx, x, how, rank):
+        ctx.how, ctx.rank = how, rank
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        if ctx.rank == rpc.get_worker_info().id:
+            os.kill(os.getpid(), getattr(signal, ctx.how))
+            time.sleep(60)
+        return grad * 2, None, None
+
+
+@rpc.register
+def doubled(x):
+    return x * 2
+
+
+def backward_of(call, to):
+    x = leaf(1, 2)
+    with dist_autograd.context() as context_id:
+        loss = call(to, x).sum()
+        dist_autograd.backward(context_id, [loss], timeout=30)
+        return dist_autograd.get_gradients(context_id)[x].tolist()
+
+
+def good(rank):
+    rpc.init()
+    if rank == 0:
+        for to in range(1, len(rpc.current_worker().infos)):
+            found = backward_of(lambda to, x: rpc.rpc_sync(to, doubled, (x,)), to)
+            assert found == [2.0, 2.0]
+    rpc.shutdown()
+
+
+def leaving(rank):
+    """Worker 1 is gone before it is one."""
+    if rank == 1:
+        sys.exit(3)
+    rpc.init()
+
+
+def struck(rank, how):
+    """Worker 1 is struck down in mid-backward; the others go on."""
+    rpc.init()
+    if rank == 0:
+        began = time.monotonic()
+        with pytest.raises(RuntimeError, match="node 1 is down"):
+            backward_of(lambda to, x: rpc.rpc_sync(to, strike, (x, how, 1)), 1)
+        assert time.monotonic() - began < 25
+        found = backward_of(lambda to, x: rpc.rpc_sync(to, doubled, (x,)), 2)
+        assert found == [2.0, 2.0]
+        assert {*dist_autograd.debug_info().values()} == {0}
+    rpc.shutdown()
+
+
+def killed(rank):
+    struck(rank, "SIGKILL")
+
+
+def stopped(rank):
+    struck(rank, "SIGSTOP")
+
+
+def raising(rank):
+    if rank == 1:
+        raise ValueError("no\ud800 luck")

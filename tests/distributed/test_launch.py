@@ -1,0 +1,117 @@
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from gradviz.distributed import WorkerFailedError, rpc, spawn
+from gradviz.distributed.launch import run_workers
+from gradviz.distributed.transport.rendezvous import Rendezvous
+from gradviz.errors import UserError
+from tests.distributed import spawned
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    yield
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+    assert not list(tmp_path.glob("gradviz-*"))
+
+
+def test_workers_in_processes_of_their_own_have_one_backward():
+    spawn(spawned.good, 2)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_a_worker_struck_down_in_mid_backward_is_named_and_the_others_go_on(how):
+    with pytest.raises(WorkerFailedError, match="worker 1 of 3 was killed") as caught:
+        spawn(getattr(spawned, how), 3)
+    assert (caught.value.rank, caught.value.exit_code) == (1, 128 + 9)
+
+
+@pytest.mark.stress
+def test_a_worker_that_ends_before_it_is_one_is_not_waited_for():
+    with pytest.raises(WorkerFailedError, match="worker 1 of 2 ended with exit code 3"):
+        spawn(spawned.leaving, 2)
+
+
+@pytest.mark.stress
+def test_what_a_worker_raises_is_told():
+    with pytest.raises(WorkerFailedError, match=r"(?s)exit code 1.*ValueError: no"):
+        spawn(spawned.raising, 2)
+
+
+def test_a_function_that_no_other_process_can_find_is_refused():
+    with pytest.raises(ValueError, match="cannot be found by other processes"):
+        spawn(lambda _: None, 2)
+    with pytest.raises(ValueError, match="there cannot be 0 workers"):
+        spawn(spawned.good, 0)
+
+
+def test_ends_come_in_their_order_and_a_program_that_is_missing_ends_the_others():
+    late = [sys.executable, "-S", "-c", "import sys; sys.stdin.read(); sys.exit(4)"]
+    (only,) = run_workers([late])
+    assert (only.rank, only.exit_code, only.words) == (0, 4, "ended with exit code 4")
+    forever = [sys.executable, "-S", "-c", "import time; time.sleep(600)"]
+    with pytest.raises(FileNotFoundError):
+        run_workers([forever, ["/no/such/program"]])
+
+
+def test_init_without_a_transport_needs_somebody_who_has_started_it(monkeypatch):
+    monkeypatch.delenv("GRADVIZ_WORKERS_AT", raising=False)
+    with pytest.raises(RuntimeError, match="gradviz run --workers N"):
+        rpc.init()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("RANK", "3", "RANK is '3': expected a number from 0 to 2"),
+        ("WORLD_SIZE", "many", "WORLD_SIZE is 'many'"),
+        ("GRADVIZ_WORKERS_AT", "0.0.0.0:80", "expected a folder that exists"),
+        ("GRADVIZ_WORKERS_AT", "127.0.0.1:65534", "there are no 3 ports"),
+        ("GRADVIZ_WORKERS_KEY", "secret", "is no key"),
+    ],
+)
+def test_surroundings_that_cannot_be_are_told(tmp_path, name, value, words):
+    variables = Rendezvous.made_at(str(tmp_path), 3).variables(1)
+    assert Rendezvous.of_environment(variables)[0] == 1
+    with pytest.raises(UserError) as caught:
+        Rendezvous.of_environment({**variables, name: value})
+    assert words in str(caught.value)
+
+
+@pytest.mark.stress
+def test_run_with_workers_writes_a_trace_each_and_ends_as_the_first_that_fails(
+    tmp_path,
+):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "program.py").write_text(
+        "import os, sys\n"
+        "from gradviz.distributed import rpc\n"
+        "rpc.init()\n"
+        "rpc.shutdown()\n"
+        "sys.exit(7 if os.environ['RANK'] == '1' else 0)\n"
+    )
+    command = [sys.executable, "-m", "gradviz", "run", "--workers", "2", "-o", "x.gvt"]
+    done = subprocess.run(
+        [*command, "program.py"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 7
+    assert "gradviz: worker 1 ended with exit code 7" in done.stderr
+    assert sorted(one.name for one in folder.glob("*.gvt")) == [
+        "x.worker0.gvt",
+        "x.worker1.gvt",
+    ]

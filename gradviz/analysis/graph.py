@@ -154,7 +154,9 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def busy_ns(self) -> int | None:
         """How long all that it stands for took, added up; None if nothing is known."""
         known = [
-            one.took_ns for one in self.members or (self,) if one.took_ns is not None
+            one.end_ns - one.start_ns
+            for one in self.members or (self,)
+            if one.start_ns is not None and one.end_ns is not None
         ]
         return sum(known) if known else None
 

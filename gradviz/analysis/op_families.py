@@ -61,8 +61,12 @@ _PATTERNS: Final = tuple((family, re.compile(one)) for family, one in _WORDS.ite
 
 
 @functools.lru_cache(maxsize=1 << 12)
+@functools.lru_cache(1024)
 def op_family(operation: str) -> OpFamily:
-    """The family of an operation such as ``Addmm``; ``other`` of what nobody knows."""
+    """The family of an operation, or of its node: of ``Addmm`` and ``AddmmBackward0``.
+
+    What nobody knows is ``other``.
+    """
     name = re.sub(r"\d+$", "", operation.replace("_", "").lower())
     name = name.partition("backward")[0]
     for family, pattern in _PATTERNS:

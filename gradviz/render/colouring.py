@@ -16,7 +16,6 @@ from gradviz.render.text import (
     MAX_TITLE,
     clean,
     duration,
-    operation,
     shorten,
     size,
 )
@@ -167,7 +166,7 @@ def _by_family(nodes: Mapping[int, GraphNode], every: Iterable[GraphNode]) -> Co
 
 def _family(node: GraphNode) -> str:
     if not node.members:
-        return LEAF if node.name == LEAF else op_family(operation(node.name))
+        return LEAF if node.name == LEAF else op_family(node.name)
     took: Counter[str] = Counter()
     for one in node.members:
         took[_family(one)] += (one.took_ns or 0) + 1

@@ -33,7 +33,6 @@ from gradviz.render.text import (
     clean,
     count,
     duration,
-    operation,
     place,
     shape,
     shorten,
@@ -361,7 +360,7 @@ def _chip(
 
 def _is_view(node: GraphNode) -> bool:
     """Whether it only looks at a tensor in another way."""
-    return not node.is_part and op_family(operation(node.name)) == "shapes"
+    return not node.is_part and op_family(node.name) == "shapes"
 
 
 def _look(node: GraphNode, colours: Colouring) -> tuple[str, str, Outline]:

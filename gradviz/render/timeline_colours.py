@@ -87,7 +87,7 @@ def span_colours(spans: Sequence[Span], by: TimelineColour) -> SpanColours:
 def _by_family(spans: Iterable[Span]) -> SpanColours:
     colours: dict[str, str] = dict(zip(OP_FAMILIES, style.FAMILIES, strict=True))
     family = {
-        name: LEAF if name == LEAF else op_family(operation(name))
+        name: LEAF if name == LEAF else op_family(name)
         for name in {span.name for span in spans}
     }
     found = set(family.values())

@@ -379,12 +379,14 @@ class Parser:
         closed = self._closed
         if closed is None:
             return
-        missing = closed.events - self._num_events - self._num_unknown
-        if missing:
-            yield f"{missing} of {closed.events} recorded events are missing"
-        if closed.nodes != self._nodes.num_rows:
-            missing = closed.nodes - self._nodes.num_rows
-            yield f"{missing} of {closed.nodes} definitions of nodes are missing"
+        for what, promised, found in (
+            ("recorded events", closed.events, self._num_events + self._num_unknown),
+            ("definitions of nodes", closed.nodes, self._nodes.num_rows),
+        ):
+            if found < promised:
+                yield f"{promised - found} of {promised} {what} are missing"
+            elif found > promised:
+                yield f"{found} {what} where the recorder counted {promised}"
         if closed.dropped != self._dropped:
             yield f"the recorder dropped {closed.dropped} events"
 

@@ -246,6 +246,15 @@ def test_a_doubled_frame_is_more_than_the_recorder_wrote():
     assert not parse_trace(doubled).losses.is_complete
 
 
+def test_more_than_the_recorder_counted_is_said_as_such():
+    closed = encode_frame(FrameType.CLOSED, encode_json(Closed(2, 0, 0)))
+
+    problems = parse_trace(
+        header_frame() + events_frame(started(1, 2, 3)) + closed
+    ).losses.problems
+    assert problems == ("3 recorded events where the recorder counted 2",)
+
+
 def test_what_the_recorder_dropped_is_told():
     lost = encode_frame(FrameType.LOST, encode_json(Lost(0, 12)))
     closed = encode_frame(FrameType.CLOSED, encode_json(Closed(0, 0, 12)))

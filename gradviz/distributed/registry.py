@@ -15,7 +15,7 @@ def register(function: F, name: str | None = None) -> F:
     """Let other workers call `function`; a decorator.
 
     Args:
-        function: At the top level of a module, the same on all workers.
+        function: Or a class; at the top level of a module, the same on all workers.
         name: What messages call it; the names of its module and its own, if None.
 
     Raises:
@@ -24,7 +24,7 @@ def register(function: F, name: str | None = None) -> F:
     if name is None:
         name = f"{function.__module__}.{function.__qualname__}"
     known = _FUNCTIONS.setdefault(name, function)
-    if known is not function and known.__code__ is not function.__code__:
+    if known is not function and _code(known) is not _code(function):
         raise ValueError(f"another function is registered as {name!r}: name one anew")
     _FUNCTIONS[name] = function
     _NAMES[function] = name
@@ -61,3 +61,8 @@ def function_named(name: str) -> Callable[..., Any]:
             f"worker too"
         )
     return found
+
+
+def _code(function: Callable[..., Any]) -> object:
+    """What tells a function from others, also if its module is imported twice."""
+    return getattr(function, "__code__", function)

@@ -54,6 +54,7 @@ class RpcWorker:
         references: Those that it has.
         calls: What it runs for others, and they for it.
         infos: All workers by rank; complete after `meet`.
+        step_mutex: Held while an optimizer changes parameters of this worker.
     """
 
     def __init__(self, name: str, transport: Transport, engine: Engine) -> None:
@@ -67,6 +68,7 @@ class RpcWorker:
         self.dist_engine = self.autograd.dist_engine
         self.kept = Kept(self.sync)
         self.infos: dict[int, WorkerInfo] = {rank: self.info}
+        self.step_mutex = self.sync.lock()
         self._has_met: Future[None] = Future(self.sync)
         self.references = References(self, transport)
         self.calls = RpcCalls(

@@ -11,7 +11,8 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
-#: The library: its namespaces `lib`, `rpc` and `autograd`, and a function that fails.
+#: The library: its namespaces `lib`, `rpc` and `autograd`, its distributed
+#: optimizer, and a function that fails.
 WORLD: Any = SimpleNamespace()
 
 
@@ -45,8 +46,27 @@ def hooked(x):
     return y
 
 
+def parameter(numbers):
+    return leaf(*numbers)
+
+
+def times(parameter, x):
+    return parameter.local_value() * x
+
+
 FUNCTIONS = {
-    one.__name__: one for one in (add, double, both, plain, fails, raises, hooked)
+    one.__name__: one
+    for one in (
+        add,
+        double,
+        both,
+        plain,
+        fails,
+        raises,
+        hooked,
+        parameter,
+        times,
+    )
 }
 
 
@@ -196,6 +216,46 @@ def a_remote_value():
         ]
 
 
+def optimized(name, workers=(0, 1, 2, 1), **options):
+    """Parameters of several workers, one of which is not used, after three steps."""
+
+    def program():
+        rrefs = [
+            WORLD.rpc.remote(f"worker{one}", parameter, args=([1, 2],))
+            for one in workers
+        ]
+        optimizer = WORLD.optimizer(getattr(WORLD.lib.optim, name), rrefs, **options)
+        x = WORLD.lib.tensor([3.0, -3.0])
+        for _ in range(3):
+            with WORLD.autograd.context() as context_id:
+                loss = 0
+                for where, rref in zip(workers[:-1], rrefs[:-1], strict=True):
+                    y = WORLD.rpc.rpc_sync(f"worker{where}", times, args=(rref, x))
+                    loss = loss + (y * y).sum()
+                WORLD.autograd.backward(context_id, [loss])
+                optimizer.step(context_id)
+        return [[round(one, 5) for one in rref.to_here().tolist()] for rref in rrefs]
+
+    return program
+
+
+def refused_option():
+    rref = WORLD.rpc.remote("worker1", parameter, args=([1],))
+    try:
+        WORLD.optimizer(WORLD.lib.optim.Adam, [rref], lr=-1.0)
+    except ValueError as error:
+        return "Invalid learning rate: -1.0" in str(error)
+
+
+def a_step_in_a_context_that_is_over():
+    rref = WORLD.rpc.remote("worker1", parameter, args=([1],))
+    optimizer = WORLD.optimizer(WORLD.lib.optim.SGD, [rref], lr=0.1)
+    try:
+        optimizer.step(12345)
+    except RuntimeError as error:
+        return first_line(error)
+
+
 def refused(make_roots):
     def program():
         with WORLD.autograd.context() as context_id:
@@ -260,6 +320,18 @@ PROGRAMS = {
     "failing twice": failing_twice,
     "nothing needed": nothing_needed,
     "a remote value": a_remote_value,
+    "SGD": optimized("SGD", lr=0.01),
+    "SGD with momentum": optimized("SGD", lr=0.01, momentum=0.9),
+    "Adam": optimized("Adam", lr=0.01),
+    "AdamW": optimized("AdamW", lr=0.01),
+    "Adagrad": optimized("Adagrad", lr=0.01),
+    "Adadelta": optimized("Adadelta", rho=0.9),
+    "RMSprop": optimized("RMSprop", lr=0.01),
+    "Adamax": optimized("Adamax", lr=0.01),
+    "Rprop": optimized("Rprop", lr=0.01),
+    "NAdam": optimized("NAdam", lr=0.01),
+    "an option out of range": refused_option,
+    "a step in a context that is over": a_step_in_a_context_that_is_over,
     "no roots": refused(list),
     "a root of two elements": refused(lambda: [leaf(1, 2) * 2]),
     "a root that needs no gradient": refused(lambda: [WORLD.lib.tensor([1.0]).sum()]),
@@ -294,11 +366,13 @@ def failing_function(function):
 def main(rank, file):
     import torch
     from torch.distributed import autograd, rpc
+    from torch.distributed.optim import DistributedOptimizer
 
     WORLD.__dict__.update(
         lib=torch,
         rpc=rpc,
         autograd=autograd,
+        optimizer=DistributedOptimizer,
         fails=failing_function(torch.autograd.Function),
     )
     options = rpc.TensorPipeRpcBackendOptions(init_method=f"file://{file}")

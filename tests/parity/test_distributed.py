@@ -8,6 +8,7 @@ import pytest
 
 import gradviz as gv
 from gradviz.distributed import autograd, rpc
+from gradviz.distributed.optim import DistributedOptimizer
 from tests.distributed.company import Company, idle
 from tests.parity import distributed_programs as programs
 
@@ -53,6 +54,7 @@ def of_gradviz():
         lib=gv,
         rpc=rpc,
         autograd=autograd,
+        optimizer=DistributedOptimizer,
         fails=programs.failing_function(gv.autograd.Function),
     )
     return json.loads(json.dumps({name: run(name) for name in programs.PROGRAMS}))

@@ -199,6 +199,8 @@ class DistAutograd:
     def _tell_to_forget(self, context: DistAutogradContext) -> None:
         """End what is under way in a context that was released, and tell others."""
         self.dist_engine.forget(context)
+        if self.why_down(worker_of(context.context_id)) is not None:
+            return  # its maker is gone, if only for this worker: each sees for itself
         for peer in context.known_workers():
             message = ReleaseContext(context_id=context.context_id)
             tell_until_understood(self._transport, peer, message)

@@ -1,5 +1,6 @@
 """Workers of one process with sockets between them: what a test can look into."""
 
+import contextlib
 import shutil
 import socket
 import tempfile
@@ -8,6 +9,7 @@ from pathlib import Path
 from gradviz.distributed.transport.local import LocalTransport
 from gradviz.distributed.transport.rendezvous import Rendezvous
 from gradviz.engine.sync import THREADS
+from tests.distributed.waiting import until
 
 KEY = bytes(range(32))
 
@@ -32,8 +34,9 @@ class LocalNetwork:
 
     def kill(self, rank):
         """Let a worker be gone from one moment to the other, as the system would."""
-        for link in self.transports[rank]._links.values():
-            link.cut()
+        victim = self.transports[rank]
+        until(lambda: all(one._socket is not None for one in victim._links.values()))
+        victim.vanish("nobody hears that")
 
     def __enter__(self):
         return self
@@ -48,16 +51,13 @@ class LocalNetwork:
 def free_ports(number):
     """The first of several ports in a row that nobody listens at."""
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
+        with (
+            contextlib.ExitStack() as held,
+            contextlib.suppress(OSError, OverflowError),
+        ):
+            probe = held.enter_context(socket.create_server(("127.0.0.1", 0)))
             first = probe.getsockname()[1]
-        try:
-            held = [
-                socket.create_server(("127.0.0.1", first + offset))
-                for offset in range(number)
-            ]
-        except (OSError, OverflowError):
-            continue
-        for one in held:
-            one.close()
-        return first
+            for offset in range(1, number):
+                address = ("127.0.0.1", first + offset)
+                held.enter_context(socket.create_server(address))
+            return first

@@ -133,7 +133,7 @@ def test_a_pass_begins_where_nodes_of_an_earlier_one_still_run_when_those_have_e
     company.run(program, idle, idle)
 
 
-def test_a_second_root_of_the_same_worker_is_refused_while_the_first_goes_on(company):
+def test_a_second_root_of_the_same_worker_is_refused_while_the_first_goes_on(scheduled):
     BEHAVIOUR.clear()
 
     def program():
@@ -148,17 +148,17 @@ def test_a_second_root_of_the_same_worker_is_refused_while_the_first_goes_on(com
                     dist_autograd.backward(context_id, [loss], retain_graph=True)
                 words.append(str(caught.value))
 
-            company.scheduler.spawn(second, "second")
+            scheduled.scheduler.spawn(second, "second")
             dist_autograd.backward(context_id, [loss], retain_graph=True)
             assert gradient(context_id, x) == 1.0
             assert words == [
                 "Cannot set GraphTask multiple times for the same autograd context"
             ]
 
-    company.run(program, idle)
+    scheduled.run(program, idle)
 
 
-def test_a_root_of_another_worker_is_refused_while_the_first_goes_on(company):
+def test_a_root_of_another_worker_is_refused_while_the_first_goes_on(scheduled):
     """PyTorch fails an internal assertion, or waits until the call times out."""
     BEHAVIOUR.clear()
 
@@ -174,14 +174,14 @@ def test_a_root_of_another_worker_is_refused_while_the_first_goes_on(company):
                 with worker.entered():
                     words.append(rpc.rpc_sync(1, backward_here, (context_id, y)))
 
-            company.scheduler.spawn(second, "second")
+            scheduled.scheduler.spawn(second, "second")
             dist_autograd.backward(context_id, [loss])
             assert gradient(context_id, x) == 1.0
             assert words == [
                 "Cannot set GraphTask multiple times for the same autograd context"
             ]
 
-    company.run(program, idle)
+    scheduled.run(program, idle)
 
 
 def test_a_context_is_forgotten_although_the_news_are_lost_at_first():

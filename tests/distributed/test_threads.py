@@ -1,44 +1,21 @@
 """Several workers as real threads: what a scheduler of tests cannot have."""
 
 import threading
-import traceback
 
 import pytest
 
 import gradviz as gv
 from gradviz.distributed import autograd as dist_autograd
 from gradviz.distributed import rpc
-from gradviz.distributed.transport.inproc import Network
 from tests.distributed.called import leaf
 from tests.distributed.company import idle
+from tests.distributed.connected import Connected
 
 
-def run(*programs):
-    """Run a program on each worker; what one raises is raised."""
-    network, errors = Network(len(programs)), []
-
-    def main(rank):
-        try:
-            rpc.init(
-                f"worker{rank}", rank, len(programs), transport=network.transports[rank]
-            )
-            try:
-                programs[rank]()
-            finally:
-                rpc.shutdown()
-        except BaseException as error:  # noqa: BLE001 - raised below
-            errors.append(error)
-            traceback.print_exc()
-
-    threads = [
-        threading.Thread(target=main, args=(rank,)) for rank in range(len(programs))
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert not errors
-    assert not any(thread.is_alive() for thread in threads)
+@pytest.fixture(params=["inproc", "unix"])
+def run(request):
+    """Runs a program on each of several workers."""
+    return Connected(request.param).run
 
 
 @rpc.register
@@ -48,7 +25,7 @@ def bounce(x, times):
     return rpc.rpc_sync(1 - rpc.get_worker_info().id, bounce, (x, times - 1))
 
 
-def test_two_hundred_calls_inside_each_other_have_their_gradients():
+def test_two_hundred_calls_inside_each_other_have_their_gradients(run):
     def program():
         x = leaf(3)
         with dist_autograd.context() as context_id:
@@ -65,7 +42,7 @@ def on_a_device(x):
 
 
 @pytest.mark.parametrize("root_is_on_a_device", [True, False])
-def test_a_pass_goes_from_the_cpu_to_a_device_and_back(root_is_on_a_device):
+def test_a_pass_goes_from_the_cpu_to_a_device_and_back(run, root_is_on_a_device):
     def program():
         x = leaf(1, 2)
         for _ in range(3):
@@ -84,7 +61,7 @@ def scaled(x, by):
     return x * by
 
 
-def test_many_threads_of_many_workers_each_have_their_own_gradients():
+def test_many_threads_of_many_workers_each_have_their_own_gradients(run):
     def hammer(rank):
         def one(number):
             for _ in range(3):
@@ -117,7 +94,7 @@ def test_many_threads_of_many_workers_each_have_their_own_gradients():
     assert all(found[number] == number for number in found)
 
 
-def test_fifty_failed_passes_leave_nothing_that_49_good_ones_could_meet():
+def test_fifty_failed_passes_leave_nothing_that_49_good_ones_could_meet(run):
     def fail(grad):
         if fails[0]:
             raise RuntimeError("Simulate error on backward pass")
@@ -143,7 +120,7 @@ def test_fifty_failed_passes_leave_nothing_that_49_good_ones_could_meet():
 
 
 @pytest.mark.stress
-def test_a_thousand_backwards_add_up():
+def test_a_thousand_backwards_add_up(run):
     def program():
         x = leaf(1)
         with dist_autograd.context() as context_id:
@@ -155,7 +132,7 @@ def test_a_thousand_backwards_add_up():
     run(program, idle)
 
 
-def test_a_recording_of_workers_is_a_possible_history():
+def test_a_recording_of_workers_is_a_possible_history(run):
     def program():
         x = leaf(1, 2)
         with dist_autograd.context() as context_id:

@@ -1,6 +1,12 @@
 """What workers of tests do meanwhile, and what must be so afterwards."""
 
+import time
+from collections.abc import Callable
+
 from gradviz.testing.scheduler import sleep
+
+#: No test waits longer than that.
+PATIENCE_SECONDS = 60
 
 
 def until_done(done):
@@ -18,3 +24,11 @@ def assert_nothing_is_left(company, ranks):
     for rank in ranks:
         assert {*company.workers[rank].dist_engine.debug_info().values()} == {0}
         assert not company.transports[rank].num_pending()
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait for what comes soon, but at no known time."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)

@@ -8,7 +8,14 @@ from gradviz.backends.device import Device
 from gradviz.backends.simulated.latency import Latency
 from gradviz.backends.simulated.memory import Allocator
 from gradviz.backends.simulated.stepping import Stepped
-from gradviz.backends.simulated.work import HOST, LOCK, Executor, StreamQueue, Work
+from gradviz.backends.simulated.work import (
+    HERE,
+    HOST,
+    LOCK,
+    Executor,
+    StreamQueue,
+    Work,
+)
 from gradviz.backends.simulated.worker import StreamThreads
 from gradviz.backends.stream import stream_id_for
 
@@ -62,8 +69,10 @@ class SimulatedDevice:
         """A stream's.
 
         Raises:
-            RuntimeError: The stream is of before the device was reset.
+            RuntimeError: The stream is of before the device was reset, or the calling
+                thread is one of a stream's.
         """
+        HERE.check()
         queue = self._queues.get(stream_id)
         if queue is not None:
             return queue
@@ -98,6 +107,7 @@ class SimulatedDevice:
 
     def synchronize(self) -> None:
         """Wait for all work; does not tell of failures."""
+        HERE.check()
         self.memory.collect()
         for marker in [queue.mark() for queue in self.queues()]:
             self._machine.wait(marker)

@@ -46,6 +46,37 @@ class _Host:
 HOST: Final = _Host()
 
 
+class _Here(threading.local):
+    """Where the calling thread is.
+
+    Attributes:
+        stream: Whose work the thread carries out, if it is there for nothing else.
+    """
+
+    stream = ""
+
+    def check(self) -> None:
+        """Refuse to use devices on a thread that does a stream's work.
+
+        Nobody asks it to but a finaliser, which the garbage collector calls on any
+        thread. What it launched would come after the work that it strikes, so that a
+        wait for it would last for ever. CUDA forbids its host functions the same.
+
+        Raises:
+            RuntimeError: It is one.
+        """
+        if self.stream:
+            raise RuntimeError(
+                f"a finaliser uses a device on the thread of stream {self.stream}, "
+                f"which would wait for itself: Python collects garbage on any thread, "
+                f"so free what is on devices there, and read it elsewhere"
+            )
+
+
+#: Of each thread.
+HERE: Final = _Here()
+
+
 class Work:
     """A piece of work in a stream, which is also the point of the stream where it ends.
 

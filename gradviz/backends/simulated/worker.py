@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.simulated.latency import Latency
-from gradviz.backends.simulated.work import StreamQueue, Work
+from gradviz.backends.simulated.work import HERE, StreamQueue, Work
 
 #: How long a thread sleeps before it looks whether it was forgotten: the main thread
 #: hears of Ctrl-C then, a worker of the loss of its device.
@@ -35,7 +35,12 @@ class StreamThreads:
         return Worker(stream, self._latency)
 
     def wait(self, work: Work) -> None:
-        """Sleep until it is done."""
+        """Sleep until it is done.
+
+        Raises:
+            RuntimeError: On a thread of a stream; see `HERE`.
+        """
+        HERE.check()
         _sleep_until(work, lambda: False)
 
     def poll(self, work: Work) -> bool:
@@ -92,6 +97,7 @@ class Worker:
         except queue.Empty:  # another thread is the worker
             return
         self._is_manned = True
+        HERE.stream = self._stream.text
         # An accelerator says nothing of a division by zero: the result does.
         np.seterr(all="ignore")
         while work := self._mailbox.get():

@@ -1,3 +1,4 @@
+import gc
 import threading
 
 import pytest
@@ -218,3 +219,43 @@ def test_a_closed_worker_may_be_closed_again():
     worker.close()
 
     assert work.is_done
+
+
+class Finalised:
+    """Does something when it is finalised, and tells how that went."""
+
+    def __init__(self, act, told):
+        self.act, self.told, self.cycle = act, told, self
+
+    def __del__(self):
+        try:
+            self.told.append(self.act())
+        except RuntimeError as error:
+            self.told.append(str(error))
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda x, event: x.tolist(),
+        lambda x, event: x + x,
+        lambda x, event: event.synchronize(),
+        lambda x, event: synchronize(SIM0),
+    ],
+    ids=["read", "launch", "wait for an event", "wait for a device"],
+)
+def test_a_finaliser_on_a_streams_own_thread_is_refused_what_would_never_end(act):
+    x, stream, told = on(SIM0, [1.0]), Stream(SIM0), []
+
+    def kernel():
+        Finalised(lambda: act(x, event), told)
+        gc.collect()
+
+    with held(stream):
+        put(stream, kernel)
+        event = stream.record_event()
+    stream.synchronize()
+
+    assert len(told) == 1
+    assert f"on the thread of stream {stream}, which would wait for itself" in told[0]
+    assert (x + x).tolist() == [2.0]

@@ -21,10 +21,10 @@ def run_with_workers(args: Sequence[str], path: Path, num_workers: int) -> int:
     """
     command = again(["--is-worker", "-o", str(path)], args)
     # Loaded where it is needed: it brings tensors and all their operations.
-    launch = importlib.import_module("gradviz.distributed.launch")
+    processes = importlib.import_module("gradviz.distributed.processes")
     before = signal.signal(signal.SIGTERM, _end)
     try:
-        endings = launch.run_workers([command] * num_workers)
+        endings = processes.run_workers([command] * num_workers)
     finally:
         signal.signal(signal.SIGTERM, before)
     for rank, exit_code, words in endings:

@@ -22,6 +22,21 @@ class RpcTimeoutError(RpcError, TimeoutError):
     """The other worker did not answer in time."""
 
 
+class WorkerFailedError(RpcError):
+    """A worker did not end well.
+
+    Attributes:
+        rank: Which worker.
+        exit_code: That of its process, as a shell has it: 128 and the number of the
+            signal that killed it. That of a thread is 1.
+    """
+
+    def __init__(self, rank: int, exit_code: int, text: str) -> None:
+        super().__init__(text)
+        self.rank = rank
+        self.exit_code = exit_code
+
+
 class RemoteError(RpcError):
     """What a function raised on another worker.
 

@@ -94,7 +94,9 @@ class RecvRpcBackward(Node):
     def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """Send the gradients, zeros for those that did not come; hand nothing on."""
         gradients = tuple(
-            np.zeros(metadata.shape, metadata.dtype) if gradient is None else gradient
+            np.zeros(metadata.shape, metadata.dtype)
+            if gradient is None
+            else np.asarray(gradient)  # of no dimensions NumPy makes scalars
             for gradient, metadata in zip(inputs, self.input_metadata, strict=True)
         )
         self._propagate(self, gradients)

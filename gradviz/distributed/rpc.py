@@ -7,6 +7,7 @@ Values are copied: arguments on their way there, results on their way back. Insi
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, Final
 
 from gradviz.distributed.calls import WorkerInfo
@@ -30,6 +31,12 @@ from gradviz.engine import default_engine
 #: Source: torch/csrc/distributed/rpc/rpc_agent.h, kDefaultRpcTimeoutSeconds.
 DEFAULT_TIMEOUT: Final = 60.0
 
+#: What `init` takes where it is given no transport: that of the worker that the calling
+#: thread was started to be.
+OFFERED: Final[ContextVar[Transport | None]] = ContextVar(
+    "gradviz.distributed.transport", default=None
+)
+
 #: All workers of this process, in order of `init`. Guarded by the lock.
 _WORKERS: Final[list[RpcWorker]] = []
 _LOCK: Final = threading.Lock()
@@ -49,9 +56,8 @@ def init(
         name: How others may call it; ``worker`` and its rank, if None.
         rank: Its number, from 0; that of the transport, if None.
         world_size: How many workers there are; likewise.
-        transport: Its way to them. None for sockets on this machine: the environment
-            says where, to each worker that `gradviz.distributed.spawn` or
-            ``gradviz run --workers`` has started.
+        transport: Its way to them. None for that of who has started it:
+            `gradviz.distributed.spawn` or ``gradviz run --workers``.
         timeout: How many seconds the others may take to come.
 
     Raises:
@@ -66,6 +72,7 @@ def init(
             f"RPC is already initialized: this thread is one of {CURRENT.get().info}"  # type: ignore[union-attr]  # asked above
         )
     found = (rank, world_size)
+    transport = OFFERED.get() if transport is None else transport
     if transport is None:
         own_rank, rendezvous = _surroundings()
         _check_rank((own_rank, rendezvous.world_size), found)

@@ -89,3 +89,37 @@ def stopped(rank):
 def raising(rank):
     if rank == 1:
         raise ValueError("no\ud800 luck")
+
+
+def given(rank, words, factor):
+    rpc.init(f"{words} {rank}")
+    if rank == 0:
+        others = range(1, len(rpc.current_worker().infos))
+        found = [
+            backward_of(lambda to, x: rpc.rpc_sync(to, doubled, (x,)), to)
+            for to in others
+        ]
+        assert found == [[2.0, 2.0]] * len(others)
+        assert factor == [2, "three"]
+        assert rpc.get_worker_info(f"{words} 1").id == 1
+    rpc.shutdown()
+
+
+def waiting_for_one_that_raises(rank):
+    if rank == 1:
+        raise ValueError("no luck")
+    with pytest.raises(rpc.PeerDownError, match=r"node 1 is down: .*no luck"):
+        rpc.init()
+
+
+def leaving_without_a_word(rank):
+    rpc.init()
+    if rank == 0:
+        with pytest.raises(RuntimeError, match="node 1 is down: its function ended"):
+            rpc.rpc_sync(1, forever)
+        rpc.shutdown()
+
+
+@rpc.register
+def forever():
+    return rpc.Future(rpc.current_worker().sync)

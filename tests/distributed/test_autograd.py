@@ -267,6 +267,17 @@ def test_several_trainers_each_have_their_own_gradients_of_one_parameter(company
     company.run(idle, trainer, trainer, trainer)
 
 
+def test_a_gradient_of_no_dimensions_comes_back(company):
+    def program():
+        x = gv.tensor(3.0, requires_grad=True)
+        with dist_autograd.context() as context_id:
+            loss = rpc.rpc_sync(1, double, (x,)) / 4
+            dist_autograd.backward(context_id, [loss])
+            assert gradients(context_id, x) == [0.5]
+
+    company.run(program, idle)
+
+
 def test_several_roots_and_a_graph_without_calls(company):
     def program():
         x = leaf(2)

@@ -2,12 +2,13 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
 
 from gradviz.distributed import WorkerFailedError, rpc, spawn
-from gradviz.distributed.launch import run_workers
+from gradviz.distributed.processes import run_workers
 from gradviz.distributed.transport.rendezvous import Rendezvous
 from gradviz.errors import UserError
 from tests.distributed import spawned
@@ -24,6 +25,38 @@ def nothing_is_left(tmp_path, monkeypatch):
 
 def test_workers_in_processes_of_their_own_have_one_backward():
     spawn(spawned.good, 2)
+
+
+@pytest.mark.parametrize(
+    "transport", ["inproc", pytest.param("local", marks=pytest.mark.stress)]
+)
+def test_workers_are_given_arguments_and_start_whatever_is_between_them(transport):
+    spawn(spawned.given, 3, ("worker no.", [2, "three"]), transport=transport)
+
+
+def test_threads_that_are_workers_fail_like_processes():
+    with pytest.raises(WorkerFailedError, match="worker 1 of 3 raised ValueError: no"):
+        spawn(spawned.waiting_for_one_that_raises, 3, transport="inproc")
+    spawn(spawned.leaving_without_a_word, 2, transport="inproc")
+    for thread in threading.enumerate():
+        if thread.name.startswith("gv_timers_"):
+            thread.join(10)
+            assert not thread.is_alive()
+
+
+def test_a_transport_that_nobody_knows_is_refused():
+    with pytest.raises(ValueError, match="no transport is called 'pigeons'"):
+        spawn(spawned.good, 2, transport="pigeons")
+
+
+def test_where_workers_were_started_already_spawn_is_one_of_them(tmp_path, monkeypatch):
+    for name, value in Rendezvous.made_at(str(tmp_path), 3).variables(2).items():
+        monkeypatch.setenv(name, value)
+    found = []
+    spawn(lambda *given: found.append(given), 3, ("a",))
+    assert found == [(2, "a")]
+    with pytest.raises(UserError, match="started as 3 workers, and wants 4"):
+        spawn(spawned.good, 4)
 
 
 @pytest.mark.stress

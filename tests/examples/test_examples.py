@@ -244,3 +244,49 @@ def test_a_backward_of_ten_thousand_nodes_is_whole(run):
 
     (nodes,) = re.findall(r"([\d,]+) nodes", result.output)
     assert 10_000 < int(nodes.replace(",", "")) == len(result.trace.nodes)
+
+
+def test_trainers_share_the_parameters_of_a_server(run):
+    result = run("16_parameter_server", "--epochs", "2")
+
+    assert result.number("test accuracy:") >= 80
+    assert len(result.output.split("trainer")) == 4
+    assert {"SendRpcBackward", "RecvRpcBackward"} <= names(result.trace)
+
+
+@pytest.mark.stress
+def test_a_pipeline_of_three_workers_reads_digits(run):
+    result = run("17_three_stage_pipeline")
+
+    assert result.number("test accuracy:") >= 90
+
+
+@pytest.mark.stress
+def test_a_training_goes_on_when_a_worker_fails_and_when_it_is_gone(run):
+    result = run("18_a_worker_fails")
+
+    assert "step 20: Error on Node 0: Error on Node 2: a bit" in result.output
+    assert "step 40: node 2 is down" in result.output
+    assert "2 failures, test accuracy:" in result.output
+    assert result.number("test accuracy:") >= 80
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize(
+    ("example", "epochs"),
+    [
+        ("16_parameter_server", ["--epochs", "2"]),
+        ("17_three_stage_pipeline", ["--epochs", "3"]),
+        ("18_a_worker_fails", []),
+    ],
+)
+def test_workers_may_be_processes_as_well(example, epochs):
+    program = EXAMPLES / example / "main.py"
+    output = subprocess.run(
+        [sys.executable, "-W", "error", program, "--transport", "local", *epochs],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=200,
+        check=True,
+    ).stdout
+    assert float(re.findall(r"test accuracy: (\d+\.\d)", output)[-1]) >= 75

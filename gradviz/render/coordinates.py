@@ -16,8 +16,9 @@ MAX_LAYER_GAP: Final = 60.0
 #: the best of these the picture may get. Of large ones only two are tried.
 MAX_LENGTHS: Final = (1 << 30, 16, 4, 1)
 MAX_WIDENING: Final = 1.1
-#: How often blocks move towards what they are joined to: of small graphs, of large.
-MOVES: Final = (8, 2)
+#: How often blocks move towards what they are joined to: of small graphs, of larger and
+#: of large ones, whose edges a second move makes shorter by one in a hundred.
+MOVES: Final = (8, 2, 1)
 
 Layers = Sequence[Sequence[int]]
 
@@ -42,7 +43,8 @@ def across(skeleton: Skeleton, layers: Layers) -> Coordinates:
         tried.append((packing, packing.width()))
     narrowest = min(width for _, width in tried)
     packing = next(one for one, wide in tried if wide <= MAX_WIDENING * narrowest)
-    packing.move(MOVES[len(skeleton.ranks) > SMALL])
+    size = len(skeleton.ranks)
+    packing.move(MOVES[(size > SMALL) + (size > LARGE)])
     return packing.x[packing.block_of]
 
 

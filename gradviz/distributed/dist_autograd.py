@@ -1,5 +1,6 @@
 """One worker's part in graphs that go through several of them."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -12,6 +13,7 @@ from gradviz.distributed.attachment import (
 from gradviz.distributed.container import DistAutogradContainer
 from gradviz.distributed.context import DistAutogradContext
 from gradviz.distributed.dist_engine import DistEngine, propagating_pass
+from gradviz.distributed.failures import PeerDownError
 from gradviz.distributed.functions import RecvRpcBackward
 from gradviz.distributed.future import Future, when_all
 from gradviz.distributed.ids import worker_of
@@ -99,8 +101,16 @@ class DistAutograd:
     def incoming(
         self, src: int, metadata: AutogradMetadata, tensors: Sequence[Variable]
     ) -> None:
-        """Make a message part of the graph that has come from `src` (D12)."""
+        """Make a message part of the graph that has come from `src` (D12).
+
+        Raises:
+            PeerDownError: Who made the context is gone.
+        """
         context = self.container.get_or_create_context(metadata.context_id)
+        # Asked when it is there: whoever is lost from now on is looked for in it.
+        for peer in {src, worker_of(context.context_id)}:
+            if self.why_down(peer) is not None:
+                self._see_to_the_end(context, peer)
         add_recv_rpc_backward(
             context,
             tensors,
@@ -214,12 +224,25 @@ class DistAutograd:
         """
         for context in self.container.contexts():
             self.dist_engine.peer_is_down(context, peer, reason)
-            owner = worker_of(context.context_id)
-            if owner == peer:
-                self.container.release_context_if_present(context.context_id)
-            elif owner != self._transport.rank:
-                message = JoinContext(context_id=context.context_id)
-                tell_until_understood(self._transport, owner, message)
+            with contextlib.suppress(PeerDownError):
+                self._see_to_the_end(context, peer)
+
+    def _see_to_the_end(self, context: DistAutogradContext, lost: int) -> None:
+        """Have a context end here although a worker is gone.
+
+        Raises:
+            PeerDownError: That one has made it: it ends at once.
+        """
+        owner = worker_of(context.context_id)
+        if owner == lost:
+            self.container.release_context_if_present(context.context_id)
+            raise PeerDownError(
+                f"node {owner} is down, which has made autograd context "
+                f"{context.context_id}: {self.why_down(owner)}"
+            )
+        if owner != self._transport.rank:
+            message = JoinContext(context_id=context.context_id)
+            tell_until_understood(self._transport, owner, message)
 
     def join(self, peer: int, context_id: int) -> None:
         """Tell a worker when a context of this one ends, which may be now."""

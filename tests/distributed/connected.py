@@ -9,7 +9,7 @@ from gradviz.distributed import rpc
 from gradviz.distributed.transport.inproc import Network
 from gradviz.distributed.worker import RpcWorker
 from tests.distributed.sockets import LocalNetwork
-from tests.distributed.waiting import PATIENCE_SECONDS, until
+from tests.distributed.waiting import PATIENCE_SECONDS, is_clean, until
 
 
 class Connected:
@@ -84,9 +84,3 @@ class Connected:
         """Let a worker that dies be gone for the others."""
         self.network.kill(rank)
         self._deaths[rank].set()
-
-
-def is_clean(worker: RpcWorker) -> bool:
-    """Whether a worker has no context, no pass and no question."""
-    counts = worker.dist_engine.debug_info()
-    return not any(counts.values()) and not worker.transport.num_pending()

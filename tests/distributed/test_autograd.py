@@ -576,3 +576,23 @@ def test_a_worker_that_dies_in_mid_backward_makes_the_root_raise(company, victim
             assert gradients(context_id, x) == [[2.0]]
 
     company.run(program, idle, idle, dies=(victim,))
+
+
+def test_a_call_in_a_context_whose_maker_is_gone_is_refused(company):
+    done = []
+
+    def lose_one():
+        rpc.rpc_sync(1, counts)
+        company.transports[0].lose(1, "it seemed so")
+        until(lambda: done)
+
+    def maker():
+        until(lambda: not company.transports[0].alive()[1])
+        with (
+            dist_autograd.context(),
+            pytest.raises(RuntimeError, match="node 1 is down, which has made auto"),
+        ):
+            rpc.rpc_sync(2, add_on, ([0], leaf(1), leaf(2)))
+        done.append(True)
+
+    company.run(lose_one, maker, lambda: until(lambda: done))

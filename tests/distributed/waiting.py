@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from gradviz.distributed.worker import RpcWorker
 from gradviz.testing.scheduler import sleep
 
 #: No test waits longer than that.
@@ -26,9 +27,16 @@ def assert_nothing_is_left(company, ranks):
         assert not company.transports[rank].num_pending()
 
 
+def is_clean(worker: RpcWorker) -> bool:
+    """Whether a worker has no context, no pass and no question."""
+    counts = worker.dist_engine.debug_info()
+    return not any(counts.values()) and not worker.transport.num_pending()
+
+
 def until(is_so: Callable[[], bool]) -> None:
     """Wait for what comes soon, but at no known time."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not is_so():
         assert time.monotonic() < deadline
+        sleep(1)
         time.sleep(0.001)

@@ -113,11 +113,16 @@ def waiting_for_one_that_raises(rank):
 
 
 def leaving_without_a_word(rank):
-    rpc.init()
-    if rank == 0:
-        with pytest.raises(RuntimeError, match="node 1 is down: its function ended"):
-            rpc.rpc_sync(1, forever)
-        rpc.shutdown()
+    if rank == 1:
+        rpc.init()
+        return
+    with pytest.raises(RuntimeError, match="node 1 is down: its function ended"):
+        meet_and_wait()
+
+
+def meet_and_wait():
+    rpc.init()  # for which it may be too late already
+    rpc.rpc_sync(1, forever)
 
 
 @rpc.register

@@ -75,8 +75,10 @@ class Window:
         self.driver = driver
 
     def open(self, page: Path | str) -> None:
-        """Show a file, or an address."""
+        """Show a file, or an address, and wait until it is drawn."""
         self.driver.get(page.as_uri() if isinstance(page, Path) else page)
+        # A page draws when its data is unpacked, long after a browser calls it loaded.
+        self.wait_for('!document.querySelector("[aria-busy=true]")')
 
     def run(self, script: str, *arguments: object) -> Any:
         """What a script returns, in the page."""

@@ -26,7 +26,7 @@ _TEMPLATE = """\
 </head>
 <body>
 <noscript>This page draws with JavaScript, all of which is in this file.</noscript>
-{above}<main id="page"></main>
+{above}<main id="page" aria-busy="true"></main>
 <script id="data" type="application/gzip">{data}</script>
 <script>{program}</script>
 {more}</body>

@@ -115,6 +115,14 @@ async function start(): Promise<void> {
   });
 }
 
-start().catch((error) => {
-  document.getElementById("page")!.append(el("p", { role: "alert" }, String(error)));
-});
+/** Panels are measured in a first frame and drawn in a second: seen they are by the third. */
+async function seen(): Promise<void> {
+  for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+}
+
+start()
+  .then(seen)
+  .catch((error) => {
+    document.getElementById("page")!.append(el("p", { role: "alert" }, String(error)));
+  })
+  .finally(() => document.getElementById("page")!.removeAttribute("aria-busy"));

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import Final
 
 from gradviz.distributed.context import DistAutogradContext
-from gradviz.distributed.ids import Ids
+from gradviz.distributed.ids import Ids, worker_of
 from gradviz.engine.sync import Sync
 
 #: How many ids of contexts that are gone a worker remembers.
@@ -77,7 +77,7 @@ class DistAutogradContainer:
         with self._mutex:
             found = self._contexts.get(context_id)
             if found is None:
-                if context_id in self._tombstones:
+                if context_id in self._tombstones or self._is_own(context_id):
                     raise RuntimeError(
                         f"autograd context {context_id} was released before a call "
                         f"that was made in it came to node {self.worker}"
@@ -85,6 +85,10 @@ class DistAutogradContainer:
                 found = DistAutogradContext(context_id, self._sync)
                 self._contexts[context_id] = found
             return found
+
+    def _is_own(self, context_id: int) -> bool:
+        """Whether a context is made by this worker alone, and none of a message."""
+        return worker_of(context_id) == self.worker
 
     def retrieve_context(self, context_id: int) -> DistAutogradContext:
         """The context of that id.

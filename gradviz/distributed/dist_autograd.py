@@ -105,10 +105,17 @@ class DistAutograd:
 
         Raises:
             PeerDownError: Who made the context is gone.
+            ValueError: There is no such worker.
         """
+        owner = worker_of(metadata.context_id)
+        if owner not in range(self._transport.world_size):
+            raise ValueError(
+                f"autograd context {metadata.context_id} cannot be: no worker has "
+                f"rank {owner}"
+            )
         context = self.container.get_or_create_context(metadata.context_id)
         # Asked when it is there: whoever is lost from now on is looked for in it.
-        for peer in {src, worker_of(context.context_id)}:
+        for peer in {src, owner}:
             if self.why_down(peer) is not None:
                 self._see_to_the_end(context, peer)
         add_recv_rpc_backward(

@@ -26,6 +26,7 @@ class References:
     ) -> None:
         self._home = home
         self._transport = transport
+        self._ranks = range(transport.world_size)
         self._ids = Ids(transport.rank)
         #: Owner, id and fork of references that are gone. Finalisers append: in one
         #: step of C and past the seam, for they may strike anywhere.
@@ -75,7 +76,7 @@ class References:
             ValueError: It is none.
         """
         match form:
-            case ["rref", int(owner), int(number), int(fork)]:
+            case ["rref", int(owner), int(number), int(fork)] if owner in self._ranks:
                 if fork < 0:
                     fork = self._ids.next()
                     self._home.kept.hold(number, fork)

@@ -60,12 +60,21 @@ def test_what_cannot_be_sent_is_refused_before_it_is(array):
         frames.encode(Ask(0, {}), [array])
 
 
+def test_more_arrays_than_a_message_may_have_are_refused_before_it_is_sent():
+    many = [np.zeros(0)] * (frames.MAX_ARRAYS + 1)
+    with pytest.raises(FrameError, match="65,537 arrays cannot be sent at once"):
+        frames.encode(Ask(0, {}), many)
+
+
 @pytest.mark.parametrize("meta", [{"a": object()}, {"a": "x" * 2**24}, {"a": "\ud800"}])
 def test_meta_that_cannot_be_sent_is_refused(meta):
     with pytest.raises(FrameError, match="cannot be sent"):
         frames.encode(Ask(0, meta))
 
 
+MANY = b'{"frame":{"type":"Bye","reason":""},"arrays":[%s]}' % b",".join(
+    [b'["|u1",[0]]'] * (frames.MAX_ARRAYS + 1)
+)
 BYE = b'{"frame":{"type":"Bye","reason":""},"arrays":[[%s]]}'
 
 
@@ -88,6 +97,7 @@ BYE = b'{"frame":{"type":"Bye","reason":""},"arrays":[[%s]]}'
         (with_header(BYE % b'"<f8",[1000000000,9000000000]'), "need"),
         (with_header(BYE % b'"<f8",[0,9223372036854775807,9]'), "cannot be made"),
         (with_header(BYE % b'"|b1",[1]', b"\x02"), "others than 0 and 1"),
+        (with_header(MANY), "65,537 arrays cannot be sent at once"),
     ],
 )
 def test_what_is_no_frame_is_refused_in_words(data, words):

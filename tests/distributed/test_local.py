@@ -1,5 +1,9 @@
 """What sockets have besides the contract of all transports: strangers and silence."""
 
+import pickle
+import random
+import socket
+import struct
 import threading
 
 import numpy as np
@@ -65,6 +69,60 @@ def test_a_peer_that_sends_nonsense_is_down_and_says_why(victim, data, words):
         with pytest.raises(PeerDownError, match="node 1 is down") as caught:
             asked.wait(10)
     assert words in str(caught.value)
+
+
+class Opens:
+    """Makes a file where it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+def test_bytes_of_those_who_have_no_key_do_no_harm(victim, tmp_path_factory):
+    transport, rendezvous = victim
+    trap = tmp_path_factory.mktemp("trap") / "opened"
+    pickled = pickle.dumps(Opens(str(trap)))
+    chance = random.Random(0)
+    noise = [chance.randbytes(chance.randrange(200)) for _ in range(20)]
+    sizes = [struct.pack("!i", one) for one in (-1, 0, 257, 2**31 - 1)]
+    huge = struct.pack("!i", -1) + struct.pack("!Q", 2**62)
+    length = struct.pack("!i", len(pickled))
+    for data in [*noise, *sizes, huge, pickled, length + pickled]:
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.connect(rendezvous.address(0))
+            stranger.sendall(data)
+    asked = transport.request(1, {"n": 1})
+    with LocalNetworkPeer(rendezvous):
+        assert asked.wait(10)[0] == {"n": 1}
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [*range(10), *(pytest.param(s, marks=pytest.mark.stress) for s in range(10, 300))],
+)
+def test_a_peer_whose_bytes_are_damaged_is_down_or_understood(victim, seed):
+    """Bits of messages are changed, some of them left out or said twice."""
+    transport, rendezvous = victim
+    chance = random.Random(seed)
+    sent = b"".join(
+        written(Ask(n, {"n": n}), [np.arange(n, dtype="f8")], n) for n in range(5)
+    )
+    damaged = bytearray(sent)
+    for _ in range(chance.randrange(4)):
+        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+    if chance.random() < 0.5:
+        begin, end = sorted(chance.choices(range(len(damaged)), k=2))
+        damaged[begin:end] = damaged[begin:end] * chance.choice([0, 2])
+    asked = transport.request(1, {})
+    with enter(rendezvous) as connection:
+        connection.sendall(damaged)
+        connection.shutdown(socket.SHUT_WR)
+        with pytest.raises(PeerDownError, match="node 1 is down"):
+            asked.wait(10)
 
 
 def test_who_has_another_key_is_not_let_in_and_the_right_one_is(victim):

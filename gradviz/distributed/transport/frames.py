@@ -34,6 +34,9 @@ MAX_HEADER_BYTES: Final = 2**24
 
 MAX_BODY_BYTES: Final = 2**32
 
+#: Each of them costs memory beside its bytes.
+MAX_ARRAYS: Final = 2**16
+
 #: How long each text of an error may be.
 MAX_TEXT_BYTES: Final = 2**20
 
@@ -107,6 +110,7 @@ def encode(frame: AnyFrame, arrays: Sequence[Array] = ()) -> Encoded:
     Raises:
         FrameError: It is too large, or has what cannot be sent.
     """
+    _check_number(len(arrays))
     for one in arrays:
         _check_dtype(one.dtype.str)
         if one.ndim > _MAX_DIMENSIONS:
@@ -192,6 +196,7 @@ def sendable(text: str) -> str:
 
 
 def _allocate(shapes: Sequence[tuple[str, list[int]]], body_bytes: int) -> list[Array]:
+    _check_number(len(shapes))
     dtypes = [_check_dtype(text) for text, _ in shapes]
     for _, shape in shapes:
         if len(shape) > _MAX_DIMENSIONS or any(size < 0 for size in shape):
@@ -211,6 +216,14 @@ def _allocate(shapes: Sequence[tuple[str, list[int]]], body_bytes: int) -> list[
         ]
     except (ValueError, OverflowError, MemoryError) as error:
         raise FrameError(f"an array cannot be made: {error}") from None
+
+
+def _check_number(num_arrays: int) -> None:
+    if num_arrays > MAX_ARRAYS:
+        raise FrameError(
+            f"{num_arrays:,} arrays cannot be sent at once: expected at most "
+            f"{MAX_ARRAYS:,}; send them in several calls"
+        )
 
 
 def _check_dtype(text: str) -> np.dtype[Any]:

@@ -13,8 +13,21 @@ from gradviz.analysis.memory import PURPOSES, build_memory
 from gradviz.analysis.passes import Pass, passes, with_descendants
 from gradviz.errors import UserError
 from gradviz.render.page.columns import pack
+from gradviz.render.page.cost_tables import (
+    cost_table,
+    kernel_table,
+    memory_table,
+    segment_table,
+)
 from gradviz.render.page.drawings import Drawings, draw_passes
-from gradviz.render.page.extraction import Extract
+from gradviz.render.page.extract import Extract
+from gradviz.render.page.node_tables import edge_table, node_table, run_table
+from gradviz.render.page.queue_tables import (
+    gradient_table,
+    sleep_table,
+    stay_table,
+    stream_wait_table,
+)
 from gradviz.render.page.tables import (
     CostTable,
     EdgeTable,
@@ -149,7 +162,7 @@ def build_page(
         )
     wanted = set(tasks)
     extract = Extract(trace, tasks)
-    nodes = extract.nodes()
+    nodes = node_table(extract)
     warnings = [*losses_in_words(trace.losses), *trace.header.scope.in_words()]
     if len(every) > len(tasks):
         warnings.append(f"of {len(every):,} passes the first {len(tasks):,} are shown")
@@ -157,8 +170,8 @@ def build_page(
     if missing := sorted(set(NEEDED).intersection(trace.header.scope.left_out)):
         warnings.append(f"without events {', '.join(missing)} memory is not known")
     else:
-        memory = extract.memory(
-            build_memory(trace, tasks, held=held, has_savings=False)
+        memory = memory_table(
+            extract, build_memory(trace, tasks, held=held, has_savings=False)
         )
     segments = SegmentTable(*np.empty((7, 0), np.int64))
     costs = CostTable(*np.empty((6, 0), np.int64))
@@ -167,14 +180,14 @@ def build_page(
     except UserError as error:
         warnings.append(f"no critical path: {error}")
     else:
-        segments = extract.segments(path, _SEGMENT_KINDS)
-        costs = extract.costs(path)
+        segments = segment_table(extract, path, _SEGMENT_KINDS)
+        costs = cost_table(extract, path)
     ran = set(extract.executions.task.tolist())
     numbers = {task: number for number, task in enumerate(tasks) if task in ran}
     drawings = draw_passes(trace, numbers, extract.node_places, extract.texts)
-    kernels = extract.kernels()
-    sleeps = extract.sleeps()
-    runs, stays, events = extract.runs(), extract.stays(), extract.events()
+    kernels = kernel_table(extract)
+    sleeps = sleep_table(extract)
+    runs, stays, events = run_table(extract), stay_table(extract), extract.events()
     end_ns = max(extract.end_ns - extract.origin_ns, *kernels.end_ns.tolist(), 0)
     header = PageHeader(
         file="" if trace.path is None else _clean(trace.path.name),
@@ -210,13 +223,13 @@ def build_page(
     return PageDocument(
         header=header,
         nodes=nodes,
-        edges=extract.edges(),
+        edges=edge_table(extract),
         events=events,
         runs=runs,
         stays=stays,
-        gradients=extract.gradients(),
+        gradients=gradient_table(extract),
         sleeps=sleeps,
-        stream_waits=extract.stream_waits(),
+        stream_waits=stream_wait_table(extract),
         kernels=kernels,
         memory=memory,
         segments=segments,

@@ -8,7 +8,7 @@ import pytest
 
 from gradviz.analysis.state import History
 from gradviz.render.page.document import build_page, pack_page
-from gradviz.render.page.extraction import Extract
+from gradviz.render.page.extract import Extract
 from tests.render.page import programs
 
 pytestmark = pytest.mark.stress

@@ -1,0 +1,128 @@
+"""What of a trace is on a page: some passes, and where all that is in them stands."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from gradviz.analysis.executions import MAX_TEXT, definition, execution_columns
+from gradviz.analysis.spans import NEVER, in_order
+from gradviz.render.page.columns import RowPlaces, TextTable
+from gradviz.render.page.tables import EventTable
+from gradviz.render.text import clean
+from gradviz.trace.model import Trace
+from gradviz.trace.strings import shortened
+from gradviz.trace.table import Column, Table
+
+#: So many nodes that did not run are in the graph.
+MAX_REACHED: Final = 20_000
+
+
+class Extract:
+    """The events of some passes, and what numbers of the trace are on their page.
+
+    Attributes:
+        trace: The trace.
+        tasks: The passes.
+        seq: Of each event.
+        origin_ns: When the first event was, on the trace's clock.
+        end_ns: When the last one was.
+        kinds: The kinds of events that there are.
+        task_places: Where passes are on the page.
+        node_ids: Of the page's nodes.
+        node_places: Where nodes are on the page.
+        num_ran: So many of the nodes ran; they come first.
+        texts: All texts of the page.
+    """
+
+    def __init__(self, trace: Trace, tasks: Sequence[int]) -> None:
+        self.trace = trace
+        self.tasks = np.array(tasks, np.int64)
+        self.task_places = RowPlaces(self.tasks)
+        self.texts = TextTable()
+        tables = {
+            kind: self.of_tasks(table)
+            for kind, table in trace.columns.items()
+            if table.num_rows
+        }
+        tables = {kind: table for kind, table in tables.items() if table.num_rows}
+        self.kinds = tuple(tables)
+        code = np.repeat(
+            np.arange(len(tables)), [one.num_rows for one in tables.values()]
+        )
+        self._rows = in_order(*tables.values())
+        self._code = code[
+            np.argsort(np.concatenate([one["seq"] for one in tables.values()]))
+        ]
+        self.seq = self._rows["seq"]
+        t_ns = self._rows["t_ns"]
+        self.origin_ns, self.end_ns = int(t_ns.min()), int(t_ns.max())
+        self.executions = execution_columns(trace, tasks)
+        self.node_ids, self.num_ran = self._nodes()
+        self.node_places = RowPlaces(self.node_ids)
+
+    def of_tasks(self, table: Table) -> Table:
+        """The rows of the passes."""
+        return table.at(np.isin(table.narrow("task"), self.tasks))
+
+    def moments(self, seqs: Column) -> Column:
+        """The places of events, -1 of those that are none of the passes."""
+        at = np.minimum(np.searchsorted(self.seq, seqs), len(self.seq) - 1)
+        return np.where(self.seq[at] == seqs, at, -1)
+
+    def until(self, seqs: Column) -> Column:
+        """The first places at or after some events, -1 where there is none."""
+        at = np.searchsorted(self.seq, seqs)
+        return np.where((seqs == NEVER) | (at == len(self.seq)), -1, at)
+
+    def since_ns(self, t_ns: Column) -> Column:
+        """Times from the begin of the first pass."""
+        return t_ns - self.origin_ns
+
+    def wall_ns(self) -> int:
+        """When the first event was, since 1970."""
+        clock = self.trace.header.clock
+        return clock.wall_ns + self.origin_ns - clock.monotonic_ns
+
+    def places(self, texts: Sequence[str]) -> Column:
+        """The places of texts, made harmless; -1 of an empty one."""
+        cut = [clean(shortened(text, MAX_TEXT)) for text in texts]
+        return np.where([not text for text in cut], -1, self.texts.places(cut)).astype(
+            np.int64
+        )
+
+    def events(self) -> EventTable:
+        """All events of the passes."""
+        rows = self._rows
+        return EventTable(
+            self.since_ns(rows["t_ns"]),
+            self._code,
+            self.task_places.of(rows["task"]),
+            self.node_places.of(rows["node"]),
+            rows["thread"],
+        )
+
+    def _nodes(self) -> tuple[Column, int]:
+        """What ran, in order, what else events tell of, and what is behind that."""
+        ran = _first_of_each(self.executions.node)
+        told = self._rows["node"]
+        known = _first_of_each(np.concatenate((ran, told[told >= 0])))
+        found = set(known.tolist())
+        consumers = self.trace.nodes.edges(known).consumer
+        pending = [
+            one for one in _first_of_each(consumers).tolist() if one not in found
+        ][:MAX_REACHED]
+        found.update(pending)
+        for node in pending:  # grows while it is walked: breadth first
+            for consumer, _ in definition(self.trace, node).edges:
+                if consumer not in found and len(pending) < MAX_REACHED:
+                    found.add(consumer)
+                    pending.append(consumer)
+        reached = np.array([one for one in pending if one >= 0], np.int64)
+        return np.concatenate((known, reached)), len(ran)
+
+
+def _first_of_each(numbers: Column) -> Column:
+    """Each number once, in the order in which they come first."""
+    _, first = np.unique(numbers, return_index=True)
+    return numbers[np.sort(first)]

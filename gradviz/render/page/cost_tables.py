@@ -42,7 +42,9 @@ def memory_table(extract: Extract, held: HeldMemory) -> MemoryTable:
         for number, curve in enumerate(held.curves.values())
         for at_ns, size_bytes in curve
     ]
-    return MemoryTable(*np.array(rows, np.int64).reshape(-1, 3).T)
+    purpose, at_ns, size_bytes = np.array(rows, np.int64).reshape(-1, 3).T
+    shown = extract.is_shown(at_ns)
+    return MemoryTable(purpose[shown], at_ns[shown], size_bytes[shown])
 
 
 def segment_table(
@@ -64,14 +66,15 @@ def segment_table(
         ],
         np.int64,
     ).reshape(-1, 6)
-    kind, begin, end, thread, task, node = rows.T
+    shown = extract.is_shown(rows[:, 1])
+    kind, begin, end, thread, task, node = rows[shown].T
     streams = [one.stream for one in path.segments]
     return SegmentTable(
         kind,
         begin,
         end,
         thread,
-        extract.places(streams),
+        extract.places(streams)[shown],
         extract.task_places.of(task),
         extract.node_places.of(node),
     )
@@ -93,7 +96,6 @@ def cost_table(extract: Extract, path: CriticalPath) -> CostTable:
         ],
         np.int64,
     ).reshape(-1, 6)
-    task, node, *figures = rows.T
-    return CostTable(
-        extract.task_places.of(task), extract.node_places.of(node), *figures
-    )
+    places = extract.node_places.of(rows[:, 1])
+    task, _, *figures = rows[places >= 0].T
+    return CostTable(extract.task_places.of(task), places[places >= 0], *figures)

@@ -10,7 +10,7 @@ from gradviz.analysis.critical_path import SegmentKind, find_critical_path
 from gradviz.analysis.executions import MAX_TEXT, STATUSES
 from gradviz.analysis.holdings import NEEDED, Holdings
 from gradviz.analysis.memory import PURPOSES, build_memory
-from gradviz.analysis.passes import Pass, passes, with_descendants
+from gradviz.analysis.passes import Pass, passes
 from gradviz.errors import UserError
 from gradviz.render.page.columns import pack
 from gradviz.render.page.cost_tables import (
@@ -42,6 +42,7 @@ from gradviz.render.page.tables import (
     StayTable,
     StreamWaitTable,
 )
+from gradviz.render.page.window import window_on
 from gradviz.render.text import clean
 from gradviz.trace.losses import losses_in_words
 from gradviz.trace.model import Trace
@@ -50,12 +51,6 @@ from gradviz.trace.table import Narrow, different
 
 SCHEMA: Final = "gradviz.page"
 VERSION: Final = 2
-
-#: Passes with more events are too much for one page.
-MAX_EVENTS: Final = 2_000_000
-
-#: Of more passes the first are on a page.
-MAX_PASSES: Final = 1_000
 
 _SEGMENT_KINDS: Final[tuple[SegmentKind, ...]] = get_args(SegmentKind)
 
@@ -87,6 +82,7 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
         gradviz: The version that recorded it.
         duration_ns: Of all, kernels included that ran on after the passes.
         num_events: Of the passes, those that are left out included.
+        is_cut: Whether events are left out; see Note [A page that does not hold all].
         passes: In order of begin; `task` of a table is a place in here. Their times too
             are counted from the begin of the first.
         threads: Those that did something.
@@ -108,6 +104,7 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
     gradviz: str
     duration_ns: int
     num_events: int
+    is_cut: bool
     passes: tuple[Pass, ...]
     threads: tuple[PageThread, ...]
     queues: tuple[PageQueue, ...]
@@ -148,24 +145,16 @@ def build_page(
         trace: The trace.
         tasks: The passes.
         held: The `holdings` of the trace, for who makes several pages of it.
-
-    Raises:
-        UserError: They have too many events.
     """
-    every = with_descendants(trace, tasks)
-    tasks = every[:MAX_PASSES]
-    num_events = _num_events(trace, tasks)
-    if num_events > MAX_EVENTS:
-        raise UserError(
-            f"a page holds {MAX_EVENTS:,} events, and these passes have "
-            f"{num_events:,}: choose fewer of them with --task"
-        )
-    wanted = set(tasks)
-    extract = Extract(trace, tasks)
+    window = window_on(trace, tasks)
+    tasks = window.tasks
+    extract = Extract(trace, tasks, window.last_seq)
     nodes = node_table(extract)
-    warnings = [*losses_in_words(trace.losses), *trace.header.scope.in_words()]
-    if len(every) > len(tasks):
-        warnings.append(f"of {len(every):,} passes the first {len(tasks):,} are shown")
+    warnings = [
+        *losses_in_words(trace.losses),
+        *trace.header.scope.in_words(),
+        *window.left_out,
+    ]
     memory = MemoryTable(*np.empty((3, 0), np.int64))
     if missing := sorted(set(NEEDED).intersection(trace.header.scope.left_out)):
         warnings.append(f"without events {', '.join(missing)} memory is not known")
@@ -196,11 +185,11 @@ def build_page(
         wall_ns=extract.wall_ns(),
         gradviz=_clean(trace.header.gradviz),
         duration_ns=end_ns,
-        num_events=num_events,
+        num_events=window.num_events,
+        is_cut=window.last_seq is not None,
         passes=tuple(
             _relative(one, extract.origin_ns)
-            for one in passes(trace)
-            if one.task in wanted
+            for one in passes(trace, limit=None, tasks=tasks)
         ),
         threads=tuple(
             PageThread(one, _clean(trace.threads[one].name))
@@ -250,14 +239,6 @@ def pack_page(page: PageDocument) -> bytes:
         for field, column in zip(table._fields, table, strict=True)
     }
     return pack({**msgspec.to_builtins(header), "texts": texts}, columns)
-
-
-def _num_events(trace: Trace, tasks: Sequence[int]) -> int:
-    wanted = np.array(tasks, np.int64)
-    return sum(
-        int(np.isin(table.narrow("task"), wanted).sum())
-        for table in trace.columns.values()
-    )
 
 
 def _relative(one: Pass, origin_ns: int) -> Pass:

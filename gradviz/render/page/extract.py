@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from gradviz.analysis.executions import MAX_TEXT, definition, execution_columns
 from gradviz.analysis.spans import NEVER, in_order
@@ -24,6 +25,7 @@ class Extract:
     Attributes:
         trace: The trace.
         tasks: The passes.
+        last_seq: The last event that is looked at, None for all.
         seq: Of each event.
         origin_ns: When the first event was, on the trace's clock.
         end_ns: When the last one was.
@@ -35,9 +37,12 @@ class Extract:
         texts: All texts of the page.
     """
 
-    def __init__(self, trace: Trace, tasks: Sequence[int]) -> None:
+    def __init__(
+        self, trace: Trace, tasks: Sequence[int], last_seq: int | None = None
+    ) -> None:
         self.trace = trace
         self.tasks = np.array(tasks, np.int64)
+        self.last_seq = last_seq
         self.task_places = RowPlaces(self.tasks)
         self.texts = TextTable()
         tables = {
@@ -58,12 +63,22 @@ class Extract:
         t_ns = self._rows["t_ns"]
         self.origin_ns, self.end_ns = int(t_ns.min()), int(t_ns.max())
         self.executions = execution_columns(trace, tasks)
+        if last_seq is not None:
+            shown = self.executions.seq <= last_seq
+            self.executions = self.executions.at(np.flatnonzero(shown))
         self.node_ids, self.num_ran = self._nodes()
         self.node_places = RowPlaces(self.node_ids)
 
     def of_tasks(self, table: Table) -> Table:
         """The rows of the passes."""
+        table = table.at(slice(self._num_until(table)))
         return table.at(np.isin(table.narrow("task"), self.tasks))
+
+    def _num_until(self, table: Table) -> int | None:
+        """How many rows of a table are not after the last event."""
+        if self.last_seq is None:
+            return None
+        return int(np.searchsorted(table.narrow("seq"), self.last_seq, "right"))
 
     def moments(self, seqs: Column) -> Column:
         """The places of events, -1 of those that are none of the passes."""
@@ -78,6 +93,12 @@ class Extract:
     def since_ns(self, t_ns: Column) -> Column:
         """Times from the begin of the first pass."""
         return t_ns - self.origin_ns
+
+    def is_shown(self, since_ns: Column) -> npt.NDArray[np.bool_]:
+        """Which of some times are not after all that is looked at."""
+        if self.last_seq is None:
+            return np.ones(len(since_ns), np.bool_)
+        return np.asarray(since_ns <= self.end_ns - self.origin_ns)
 
     def wall_ns(self) -> int:
         """When the first event was, since 1970."""

@@ -7,8 +7,6 @@ import pytest
 import gradviz as gv
 from gradviz import sim
 from gradviz.analysis.holdings import holdings
-from gradviz.errors import UserError
-from gradviz.render.page import document
 from gradviz.render.page.document import build_page, pack_page
 from gradviz.trace.events import (
     GradientBuffered,
@@ -151,28 +149,6 @@ def test_edges_are_those_of_the_definitions(trace) -> None:
         for one, other, nr in zip(*map(list, page.edges), strict=True)
     }
     assert found == expected
-
-
-def test_of_very_many_passes_the_first_are_shown_and_that_is_said(monkeypatch) -> None:
-    with gv.record() as recording:
-        for _ in range(3):
-            gv.tensor(1.0, requires_grad=True).sin().backward()
-    trace = recording.trace
-    monkeypatch.setattr(document, "MAX_PASSES", 2)
-
-    page = build_page(trace, trace.tasks)
-
-    assert [one.task for one in page.header.passes] == list(trace.tasks[:2])
-    assert "of 3 passes the first 2 are shown" in page.header.warnings
-
-
-def test_passes_with_too_many_events_are_refused_with_what_to_do(monkeypatch) -> None:
-    with gv.record() as recording:
-        gv.tensor(1.0, requires_grad=True).sin().backward()
-    monkeypatch.setattr(document, "MAX_EVENTS", 5)
-
-    with pytest.raises(UserError, match=r"holds 5 events.*have [0-9]+: choose fewer"):
-        build_page(recording.trace, recording.trace.tasks)
 
 
 def test_what_is_packed_is_what_the_tables_say(trace, unpacked) -> None:

@@ -76,6 +76,7 @@ export interface Header {
   gradviz: string;
   duration_ns: number;
   num_events: number;
+  is_cut: boolean;
   passes: Pass[];
   threads: { number: number; name: string }[];
   queues: { id: number; name: string }[];

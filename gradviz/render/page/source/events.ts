@@ -21,3 +21,9 @@ export function nextOf(
   }
   return -1;
 }
+
+/** Whether a pass goes on after the last event that the page has. */
+export function goesOn({ events, header }: Page, task: number): boolean {
+  const end_ns = header.passes[task]?.end_ns ?? Infinity;
+  return header.is_cut && end_ns > events.at_ns[events.length - 1];
+}

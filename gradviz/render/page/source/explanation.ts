@@ -6,6 +6,7 @@ Nothing here is guessed. What threads did in passes that are not on the page, on
 import { calledIn } from "./calls.ts";
 import { chained, type Chains, rowsOf } from "./chains.ts";
 import type { Page } from "./data.ts";
+import { goesOn } from "./events.ts";
 import { count, duration } from "./words.ts";
 
 const WAKE_UP = 2;
@@ -118,8 +119,10 @@ function queued(page: Page, task: number, stay: number, run: number): Sentence {
   const where = `It was pushed to the queue of ${name} `;
   const pushed: Sentence =
     stays.pushed_by[stay] < 0 ? [where] : [where, "by ", { node: stays.pushed_by[stay] }, " "];
-  if (stays.popped[stay] < 0 || stays.popped_by[stay] < 0)
-    return [...pushed, `after ${duration(since(page, task, stays.pushed[stay]))} and never left it.`];
+  if (stays.popped[stay] < 0 || stays.popped_by[stay] < 0) {
+    const left = goesOn(page, task) ? "was still there where this page ends" : "never left it";
+    return [...pushed, `after ${duration(since(page, task, stays.pushed[stay]))} and ${left}.`];
+  }
   const lay = events.at_ns[stays.popped[stay]] - events.at_ns[stays.pushed[stay]];
   const between =
     stays.thread[stay] === stays.popped_by[stay]
@@ -244,12 +247,9 @@ function ran(page: Page, task: number, run: number): Sentence {
   }
 }
 
-function absent(
-  { header, events }: Page,
-  stories: Stories,
-  task: number,
-  node: number,
-): Sentence {
+function absent(page: Page, stories: Stories, task: number, node: number): Sentence {
+  const { header, events } = page;
+  if (goesOn(page, task)) return ["It did not run by then: this page ends inside its pass."];
   const pass = header.passes[task];
   const skipped = header.kinds.indexOf("node_skipped");
   const own = ofTask(rowsOf(stories.events, node), events.task, task);

@@ -5,6 +5,7 @@ import { COLOURINGS, type Colouring, type ColourBy } from "./colourings.ts";
 import { colours } from "./colours.ts";
 import type { Page } from "./data.ts";
 import { button, el } from "./elements.ts";
+import { goesOn } from "./events.ts";
 import { numberingOf } from "./numbering.ts";
 import { levelsOf, type Level } from "./opening.ts";
 import type { Parts } from "./parts.ts";
@@ -146,8 +147,10 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
     const mark = (kind: string, name: string) => el("li", {}, el("span", { class: `swatch ${kind}` }), name);
     if (outcome.includes(Stage.Failed)) found.push(mark("failed", "failed"));
     if (captured.includes(1)) found.push(mark("captured", "captured"));
-    if (hasIdle(task, outcome))
-      found.push(mark("idle", pass?.status === "completed" ? "not needed" : "did not run"));
+    if (hasIdle(task, outcome)) {
+      const isOver = pass?.status === "completed" && !goesOn(page, task);
+      found.push(mark("idle", isOver ? "not needed" : "did not run"));
+    }
     if (store.get().critical && page.header.critical_task === task)
       found.push(mark("critical", "critical path"));
     return found;

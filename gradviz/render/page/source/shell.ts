@@ -109,11 +109,11 @@ function panel(name: string, title: string): Panel {
   return { whole, inside };
 }
 
-/** How long the pass took, and how much of the time is shown if that is more. */
+/** How long the pass took, and how much time is shown if that is another. */
 function lasting({ passes, duration_ns }: Header): string {
   const [only, ...others] = passes;
   const end_ns = others.length === 0 ? only?.end_ns : null;
-  if (end_ns == null || end_ns >= duration_ns) return duration(duration_ns);
+  if (end_ns == null || end_ns === duration_ns) return duration(duration_ns);
   return `${duration(end_ns)} (shown: ${duration(duration_ns)})`;
 }
 

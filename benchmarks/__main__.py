@@ -28,12 +28,15 @@ from benchmarks.devices import (
     waits,
 )
 from benchmarks.hips import HIPS_CASES
+from benchmarks.many_workers import SHAPES, SIZES, Costs, simulated
 from benchmarks.memory import extra_tensors
 from benchmarks.pages import BUSY_MS, FRAMES, OPEN_S, pages
 from benchmarks.pictures import DOT_S, pictures
 from benchmarks.startup import BARE, COMMAND_MS, HELP_MS, OTHERS, startups
 from benchmarks.timing import Contestant, Result, compete, count_own_time
 from benchmarks.traces import answers
+from benchmarks.workers import CASES as WORKER_CASES
+from benchmarks.workers import costs, two_workers
 
 #: Rows that are no race between libraries.
 EXTRA = (
@@ -45,6 +48,7 @@ EXTRA = (
     "pictures",
     "pages",
     "startup",
+    "workers",
 )
 
 
@@ -79,6 +83,7 @@ def main() -> None:
         "pictures": report_pictures,
         "pages": report_pages,
         "startup": lambda: report_startup(chosen.rounds, own_time=own_time),
+        "workers": lambda: report_workers(torch, chosen.rounds),
     }
     for name in chosen.case or [*CASES, *reports]:
         if name in reports:
@@ -190,6 +195,33 @@ def report_startup(rounds: int, *, own_time: bool) -> None:
             print(
                 f"| from start to end | {one.name} | {best_ms:.0f} ms | "
                 f"{one.ratio:.1f} | {spread} {promise}",
+                flush=True,
+            )
+
+
+def report_workers(torch: ModuleType | None, rounds: int) -> None:
+    """Two processes; then many workers, simulated with what a message costs those."""
+    with two_workers(torch) as worlds:
+        against = "PyTorch" if "PyTorch" in worlds else "gradviz"
+        for title, units, budget, make in WORKER_CASES.values():
+            contestants = {name: make(*world) for name, world in worlds.items()}
+            for result in compete(contestants, against, rounds):
+                report(title, units, budget, result, "gradviz")
+        lib, rpc, _ = worlds["gradviz"]
+        took, own = costs(rpc, lib, rounds)
+    # A call is two messages; its sender and its receiver compute at different times.
+    message = Costs(own=own / 2, way=max(0.0, took / 2 - own))
+    print(
+        f"| simulated: a message costs {message.own * 1e6:.0f} µs at either end and "
+        f"{message.way * 1e6:.0f} µs between | | | | | |"
+    )
+    for shape in SHAPES:
+        for size in SIZES:
+            one = simulated(shape, size, message)
+            print(
+                f"| {size:,} workers in {shape}, simulated | forward, backward | "
+                f"{one.forward * 1e3:.2f}, {one.backward * 1e3:.2f} ms | | "
+                f"{one.num_messages:,} messages | | |",
                 flush=True,
             )
 

@@ -7,10 +7,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from multiprocessing.spawn import import_main_path
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from gradviz.distributed.entry import function_in, module_of
 from gradviz.distributed.failures import WorkerFailedError
 from gradviz.distributed.processes import check_number, run_workers
 from gradviz.distributed.threads import run_threads
@@ -80,7 +80,7 @@ def run_spawned() -> None:
     folder = os.environ.pop(f"{_SPAWNED}_ERROR")
     rank = int(os.environ["RANK"])
     try:
-        function = _function(module, name)
+        function = function_in(module, name)
         function(rank, *args)
     except Exception:  # noqa: BLE001 - whoever waits is told
         traceback = importlib.import_module("traceback")
@@ -91,7 +91,7 @@ def run_spawned() -> None:
 
 
 def _run_processes(fn: Callable[..., object], nprocs: int, args: Sequence[Any]) -> None:
-    where = json.dumps([_module_of(fn), fn.__qualname__, sys.path, list(args)])
+    where = json.dumps([module_of(fn), fn.__qualname__, sys.path, list(args)])
     command = [sys.executable, *_options_of_python(), "-c", _PROGRAM]
     with tempfile.TemporaryDirectory(prefix="gradviz-") as folder:
         variables = [{_SPAWNED: where, f"{_SPAWNED}_ERROR": folder}] * nprocs
@@ -110,43 +110,3 @@ def _run_processes(fn: Callable[..., object], nprocs: int, args: Sequence[Any]) 
 def _options_of_python() -> list[str]:
     """What this Python was started with that another one should be, too."""
     return subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined,no-any-return] # as multiprocessing does
-
-
-def _module_of(function: Callable[..., Any]) -> str:
-    """Where other processes find a function: a module, or the file of the program.
-
-    Raises:
-        ValueError: They do not.
-    """
-    name = getattr(function, "__qualname__", "")
-    module = sys.modules.get(getattr(function, "__module__", ""))
-    found: object = module
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if module is None or found is not function:
-        raise ValueError(
-            f"{name or function!r} cannot be found by other processes: put it at the "
-            f"top level of a module"
-        )
-    if module.__name__ != "__main__":
-        return module.__name__
-    if module.__spec__ is not None:
-        return module.__spec__.name
-    path = getattr(module, "__file__", None)
-    if path is None:
-        raise ValueError(
-            f"{name} cannot be found by other processes: write it into a file"
-        )
-    return str(Path(path).resolve())
-
-
-def _function(module: str, name: str) -> Callable[..., object]:
-    if os.sep in module:
-        import_main_path(module)
-        found: Any = sys.modules["__main__"]
-    else:
-        found = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    function: Callable[..., object] = found
-    return function

@@ -5,33 +5,17 @@ a pair, for the whole life of both.
 """
 
 import contextlib
-import itertools
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import Client, Connection, Listener
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
-
-from gradviz.backends.base import Array
-from gradviz.distributed.failures import remote_error
-from gradviz.distributed.future import Future
-from gradviz.distributed.transport.base import (
-    Parcel,
-    as_remote,
-    error_words,
-)
+from gradviz.distributed.transport.framed import FramedTransport
 from gradviz.distributed.transport.frames import (
-    AnyFrame,
-    Ask,
-    Failure,
-    FrameError,
+    Encoded,
     Hello,
-    Reply,
-    encode,
-    sendable,
 )
 from gradviz.distributed.transport.handshake import (
     StrangerError,
@@ -40,7 +24,6 @@ from gradviz.distributed.transport.handshake import (
     listen,
 )
 from gradviz.distributed.transport.link import PeerLink
-from gradviz.distributed.transport.receiving import ReceivingTransport
 from gradviz.distributed.transport.rendezvous import Rendezvous
 from gradviz.engine.sync import THREADS, Empty, Mailbox, Sync
 
@@ -57,7 +40,7 @@ _HEARTBEAT_SECONDS: Final = 2.0
 _MAX_STRANGERS: Final = 64
 
 
-class LocalTransport(ReceivingTransport):
+class LocalTransport(FramedTransport):
     """One worker's way to the others of its machine.
 
     Args:
@@ -78,15 +61,13 @@ class LocalTransport(ReceivingTransport):
         super().__init__(rank, rendezvous.world_size, sync, _HEARTBEAT_SECONDS)
         self._rendezvous = rendezvous
         self._hello = Hello(rank, self.world_size)
-        self._requests = itertools.count()
         self._is_closed = sync.flag()
         #: One item for each thread that has ended.
         self._ended: Mailbox[None] = sync.mailbox()
         #: Wakes those that wait before the next attempt.
         self._wake: Mailbox[None] = sync.mailbox()
-        #: Guarded by `_mutex`, like how many threads there are, and how many of them
-        #: do not yet know whom they speak with.
-        self._asked: dict[int, Future[Parcel]] = {}
+        #: Guarded by `_mutex`: how many threads there are, and how many of them do not
+        #: yet know whom they speak with.
         self._num_threads = 0
         self._num_strangers = 0
         self._links = {peer: self._link(peer) for peer in self._others()}
@@ -103,27 +84,11 @@ class LocalTransport(ReceivingTransport):
 
     # --- what every transport does ------------------------------------------------
 
-    def deliver(
-        self,
-        dst: int,
-        meta: dict[str, Any],
-        arrays: Sequence[Array],
-        future: Future[Parcel],
+    def send(
+        self, peer: int, encoded: Encoded, is_wanted: Callable[[], bool] = lambda: True
     ) -> None:
-        """Put a request in the line of its connection."""
-        if dst == self.rank:
-            self.take(dst, meta, _copies(arrays), partial(self._answer_own, future))
-            return
-        request = next(self._requests)
-        try:
-            encoded = encode(Ask(request, meta), arrays)
-        except FrameError as error:
-            future.set_error(error)
-            return
-        with self._mutex:
-            self._asked[request] = future
-        future.add_done_callback(lambda: self._asked_of(request))
-        self._links[dst].put(encoded, lambda: not future.done())
+        """Put a frame in the line of its connection."""
+        self._links[peer].put(encoded, is_wanted)
 
     def lose(self, peer: int, reason: str) -> None:
         """Take note of a worker that is gone, and hang up."""
@@ -162,7 +127,7 @@ class LocalTransport(ReceivingTransport):
         return PeerLink(
             self.sync,
             f"gv_link_{self.rank}_{peer}",
-            partial(self._receive, peer),
+            partial(self.receive, peer),
             partial(self.lose, peer),
             partial(self.heard, peer),
         )
@@ -249,47 +214,6 @@ class LocalTransport(ReceivingTransport):
             with contextlib.suppress(OSError, EOFError):
                 Client(self._rendezvous.address(self.rank)).close()
 
-    # --- what comes ---------------------------------------------------------------
-
-    def _receive(self, peer: int, frame: AnyFrame, arrays: Sequence[Array]) -> None:
-        match frame:
-            case Ask(request=request, meta=meta):
-                self.take(peer, meta, arrays, partial(self._answer, peer, request))
-            case Reply(request=request, meta=meta):
-                if (future := self._asked_of(request)) is not None:
-                    future.set_result((meta, arrays))
-            case Failure(request=request, kind=kind, text=text, traceback=lines):
-                if (future := self._asked_of(request)) is not None:
-                    future.set_error(remote_error(peer, kind, text, lines))
-            case _:
-                raise FrameError(f"a {type(frame).__name__} came where none is due")
-
-    def _asked_of(self, request: int) -> Future[Parcel] | None:
-        """Whose answer a request is, no more than once; None if nobody waits."""
-        with self._mutex:
-            return self._asked.pop(request, None)
-
-    def _answer(self, peer: int, request: int, answer: Future[Parcel]) -> None:
-        """Send what a handler has made, or what it raised."""
-        error: BaseException | None = answer.error
-        if error is None:
-            try:
-                meta, arrays = answer.value()
-                # Whose they are may change them at once: nobody tells when they left.
-                self._links[peer].put(encode(Reply(request, meta), _copies(arrays)))
-            except Exception as failure:  # noqa: BLE001 - whoever waits is told
-                error = failure
-        if error is not None:
-            words = map(sendable, error_words(error))
-            self._links[peer].put(encode(Failure(request, *words)))
-
-    def _answer_own(self, future: Future[Parcel], answer: Future[Parcel]) -> None:
-        if answer.error is not None:
-            future.set_error(as_remote(self.rank, answer.error))
-        else:
-            meta, arrays = answer.value()
-            future.set_result((meta, _copies(arrays)))
-
     # --- threads ------------------------------------------------------------------
 
     def _spawn(self, target: Callable[[], None], name: str) -> None:
@@ -320,7 +244,3 @@ class LocalTransport(ReceivingTransport):
                 return
             with self._mutex:
                 self._num_threads -= 1
-
-
-def _copies(arrays: Sequence[Array]) -> list[Array]:
-    return [np.array(one, order="C") for one in arrays]

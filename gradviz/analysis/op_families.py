@@ -61,7 +61,6 @@ _PATTERNS: Final = tuple((family, re.compile(one)) for family, one in _WORDS.ite
 
 
 @functools.lru_cache(maxsize=1 << 12)
-@functools.lru_cache(1024)
 def op_family(operation: str) -> OpFamily:
     """The family of an operation, or of its node: of ``Addmm`` and ``AddmmBackward0``.
 

@@ -8,6 +8,7 @@ from gradviz.analysis.critical_path import CriticalPath, SegmentKind
 from gradviz.analysis.kernels import kernels
 from gradviz.analysis.memory import HeldMemory
 from gradviz.render.page.extract import Extract
+from gradviz.render.page.families import family_places
 from gradviz.render.page.tables import (
     CostTable,
     KernelTable,
@@ -29,6 +30,7 @@ def kernel_table(extract: Extract) -> KernelTable:
     return KernelTable(
         extract.places([one.stream for one in ran]),
         extract.places([one.name for one in ran]),
+        family_places([one.name for one in ran]),
         np.array([one.thread for one in ran], np.int64),
         *extract.since_ns(times).T,
     )

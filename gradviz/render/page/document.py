@@ -21,6 +21,7 @@ from gradviz.render.page.cost_tables import (
 )
 from gradviz.render.page.drawings import Drawings, draw_passes
 from gradviz.render.page.extract import Extract
+from gradviz.render.page.families import FAMILIES
 from gradviz.render.page.node_tables import edge_table, node_table, run_table
 from gradviz.render.page.queue_tables import (
     gradient_table,
@@ -89,6 +90,7 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
         queues: Those that something was pushed to.
         kinds: Of events.
         statuses: Of runs.
+        families: Of operations, and leaves.
         purposes: Of memory.
         segment_kinds: Of segments.
         critical_task: The place of the pass that `Segments` and `Costs` are of, or -1.
@@ -110,6 +112,7 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
     queues: tuple[PageQueue, ...]
     kinds: tuple[str, ...]
     statuses: tuple[str, ...] = STATUSES
+    families: tuple[str, ...] = FAMILIES
     purposes: tuple[str, ...] = ("total", *PURPOSES)
     segment_kinds: tuple[str, ...]
     critical_task: int

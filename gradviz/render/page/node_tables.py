@@ -10,11 +10,12 @@ from gradviz.analysis.shapes import Usual, medians_like
 from gradviz.analysis.spans import in_order, spans
 from gradviz.render.page.drawings import MAX_DRAWN
 from gradviz.render.page.extract import Extract
+from gradviz.render.page.families import family_places
 from gradviz.render.page.tables import EdgeTable, NodeTable, RunTable
 from gradviz.render.text import shape
 from gradviz.trace.table import Column
 
-_NodeText: TypeAlias = Literal["name", "module", "parameter", "location", "device"]
+_NodeText: TypeAlias = Literal["module", "parameter", "location", "device"]
 
 
 def node_table(extract: Extract) -> NodeTable:
@@ -25,6 +26,8 @@ def node_table(extract: Extract) -> NodeTable:
         texts, place = definitions.names(ids, of)
         return extract.places(texts)[place]
 
+    names, place = definitions.names(ids, "name")
+
     shapes = [
         next((shape(one.shape) for one in inputs if one is not None), "")
         for inputs in definitions.inputs(ids)
@@ -32,7 +35,8 @@ def node_table(extract: Extract) -> NodeTable:
     saved = saved_bytes(extract.trace)
     return NodeTable(
         id=ids,
-        name=named("name"),
+        name=extract.places(names)[place],
+        family=family_places(names)[place],
         module=named("module"),
         parameter=named("parameter"),
         location=named("location"),

@@ -15,12 +15,14 @@ from gradviz.trace.table import Column
 class NodeTable(NamedTuple):
     """Nodes: first those that ran, in this order, then those only reached.
 
-    `name` to `shape` are texts; `shape` is that of the first input. A `sequence_nr` of
+    `name` and `module` to `shape` are texts, `family` is a place in
+    `PageHeader.families`; `shape` is that of the first input. A `sequence_nr` of
     -1 is the largest. `saved_bytes` is how large the tensors are that a node kept.
     """
 
     id: Column
     name: Column
+    family: Column
     module: Column
     parameter: Column
     location: Column
@@ -133,10 +135,14 @@ class StreamWaitTable(NamedTuple):
 
 
 class KernelTable(NamedTuple):
-    """Work of streams, in order of begin. `stream` and `name` are texts."""
+    """Work of streams, in order of begin. `stream` and `name` are texts.
+
+    `family` is a place in `PageHeader.families`.
+    """
 
     stream: Column
     name: Column
+    family: Column
     thread: Column
     launched_ns: Column
     begin_ns: Column

@@ -6,7 +6,10 @@ import pytest
 
 import gradviz as gv
 from gradviz import sim
+from gradviz.analysis.graph import build_graph
 from gradviz.analysis.holdings import holdings
+from gradviz.render import style
+from gradviz.render.colouring import colouring
 from gradviz.render.page.document import build_page, pack_page
 from gradviz.trace.events import (
     GradientBuffered,
@@ -149,6 +152,18 @@ def test_edges_are_those_of_the_definitions(trace) -> None:
         for one, other, nr in zip(*map(list, page.edges), strict=True)
     }
     assert found == expected
+
+
+def test_families_are_the_colours_that_a_picture_of_the_graph_has(trace) -> None:
+    page = build_page(trace, trace.tasks)
+    graph = build_graph(trace, trace.tasks[0])
+
+    colours = colouring(graph, "op").colours
+    ids, families = page.nodes.id.tolist(), page.nodes.family.tolist()
+    of_page = [*style.FAMILIES, style.LEAF]
+    found = {id_: of_page[at] for id_, at in zip(ids, families, strict=True)}
+    assert len(set(colours.values())) > 1
+    assert {id_: found[id_] for id_ in colours} == colours
 
 
 def test_what_is_packed_is_what_the_tables_say(trace, unpacked) -> None:

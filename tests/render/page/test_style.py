@@ -28,8 +28,8 @@ def full(colour):
 def test_light_is_as_other_pictures_are() -> None:
     light = themes()["light"]
 
-    operations = tuple(light[f"operation-{place}"] for place in range(8))
-    assert operations == style.PALETTE
+    for name, colours in (("palette", style.PALETTE), ("family", style.FAMILIES)):
+        assert tuple(light[f"{name}-{place}"] for place in range(8)) == colours
     assert light["ink"] == style.INK
     assert light["leaf"] == style.LEAF
     assert light["rest"] == style.REST
@@ -51,9 +51,12 @@ def test_text_reads_on_the_ground(name) -> None:
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_bars_are_seen_on_their_lane(name) -> None:
     colours = themes()[name]
-    bars = [f"operation-{place}" for place in range(8)] + ["leaf", "rest", "critical"]
+    bars = [f"palette-{place}" for place in range(8)] + ["leaf", "rest", "critical"]
     for bar in bars:
         assert contrast(colours[bar], colours["panel"]) >= 2.2, bar
+    # The last families are pale on white, where grey lanes take less than that away.
+    for place in range(8):
+        assert contrast(colours[f"family-{place}"], colours["panel"]) >= 1.5, place
 
 
 def contrast(one, other):

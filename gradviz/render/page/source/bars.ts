@@ -5,7 +5,7 @@ import type { Page } from "./data.ts";
 import { byLane, nested } from "./lanes.ts";
 import { leveled } from "./levels.ts";
 import { numberingOf } from "./numbering.ts";
-import { operation, operationsOf, REST_COLOUR } from "./operations.ts";
+import { operation } from "./operations.ts";
 import { BACKWARD, type Bars, KERNEL, type Lane, NODE, WAIT } from "./timeline.ts";
 import { count } from "./words.ts";
 
@@ -13,8 +13,6 @@ import { count } from "./words.ts";
 export interface Arranged {
   readonly lanes: readonly Lane[];
   readonly bars: Bars;
-  /** Names of the operations that have colours, by colour. */
-  readonly operations: readonly string[];
   /** The first bar of each kind; runs begin at 0. */
   readonly firstSleep: number;
   readonly firstKernel: number;
@@ -40,7 +38,7 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
   const end = new Float64Array(size);
   const kind = new Uint8Array(size);
   const status = new Uint8Array(size);
-  const colour = new Uint8Array(size);
+  const family = new Uint8Array(size);
   const lane = new Int32Array(size);
   const threads = new Map(header.threads.map((one, place) => [one.number, place]));
   const streams = new Map(
@@ -55,9 +53,8 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
     lane[run] = threads.get(runs.thread[run]) ?? 0;
   }
   status.set(runs.status);
-  const operations = operationsOf(page);
   for (let run = 0; run < numRuns; run++)
-    colour[run] = operations.colour[runs.node[run]];
+    family[run] = page.nodes.family[runs.node[run]];
   for (let i = 0; i < sleeps.length; i++) {
     const at = firstSleep + i;
     kind[at] = WAIT;
@@ -68,7 +65,7 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
   for (let i = 0; i < kernels.length; i++) {
     const at = firstKernel + i;
     kind[at] = KERNEL;
-    colour[at] = REST_COLOUR;
+    family[at] = kernels.family[i];
     lane[at] = streams.get(kernels.stream[i])!;
     start[at] = kernels.begin_ns[i];
     end[at] = kernels.end_ns[i];
@@ -125,7 +122,7 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
     end,
     kind,
     status,
-    colour,
+    family,
     label: (item) => labelOf(page, item, firstKernel, firstPass),
     isFaint: (item) => item < numRuns && !isMeant(runs.node[item]),
     blocked: (item) => (item < numRuns ? blockedPart(page, item) : 0),
@@ -133,7 +130,6 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
   return {
     lanes,
     bars,
-    operations: operations.names,
     firstSleep,
     firstKernel,
     firstPass,

@@ -1,16 +1,16 @@
 /* What the colours of boxes in the graph stand for, and the words that explain them. */
 
 import { rowsOf } from "./chains.ts";
-import type { Colours } from "./colours.ts";
+import { type Colours, NUM_PALETTE } from "./colours.ts";
 import type { Page } from "./data.ts";
 import { numberingOf } from "./numbering.ts";
-import { LEAF_COLOUR, operationsOf, REST_COLOUR } from "./operations.ts";
+import { leavesOf } from "./operations.ts";
 import type { Plan } from "./plan.ts";
 import { duration, size } from "./words.ts";
 
 /** As `--color` of `gradviz render graph` has them, in the words of the page. */
 export const COLOURINGS = {
-  op: "operation",
+  op: "kind of work",
   order: "order",
   time: "time",
   memory: "memory kept",
@@ -35,7 +35,7 @@ export interface Colouring {
 export function colouringOf(page: Page, plan: Plan, task: number, by: ColourBy): Colouring {
   switch (by) {
     case "op":
-      return byOperation(page, plan, task);
+      return byFamily(page, plan, task);
     case "device":
       return byDevice(page, plan);
     default:
@@ -117,34 +117,31 @@ function onScale(plan: Plan, values: Float64Array, by: ColourBy): Colouring {
 }
 
 /** That which took most of the time of a box; leaves count where there is nothing else. */
-function byOperation(page: Page, plan: Plan, task: number): Colouring {
-  const { colour, names } = operationsOf(page);
-  const { boxes, members } = page;
+function byFamily(page: Page, plan: Plan, task: number): Colouring {
+  const { boxes, members, nodes, header } = page;
+  const leaves = leavesOf(header);
   const took = tookIn(page, task);
-  const found = new Uint8Array(boxes.length);
+  const found = new Uint8Array(boxes.length).fill(header.families.indexOf("other"));
   const used = new Set<number>();
   for (const box of plan.closed) {
-    found[box] = boxes.node[box] < 0 ? REST_COLOUR : colour[boxes.node[box]];
+    if (boxes.node[box] >= 0) found[box] = nodes.family[boxes.node[box]];
     if (boxes.num_nodes[box] > 1) {
-      const sums = new Float64Array(REST_COLOUR + 1);
+      const sums = new Float64Array(header.families.length);
       for (const row of rowsOf(plan.members, box)) {
         const node = members.node[row];
-        if (node >= 0 && colour[node] !== LEAF_COLOUR)
-          sums[colour[node]] += Math.max(took[node], 0) + 1;
+        if (node >= 0 && nodes.family[node] !== leaves)
+          sums[nodes.family[node]] += Math.max(took[node], 0) + 1;
       }
       if (sums.some((sum) => sum > 0)) found[box] = sums.indexOf(Math.max(...sums));
     }
     used.add(found[box]);
   }
   return {
-    of: (box, { operations }) => operations[found[box]],
-    legend: ({ operations }) =>
+    of: (box, { families }) => families[found[box]],
+    legend: ({ families }) =>
       [...used]
         .sort((one, other) => one - other)
-        .map((at) => ({
-          name: at === LEAF_COLOUR ? "leaves" : at === REST_COLOUR ? "others" : names[at],
-          colour: operations[at],
-        })),
+        .map((at) => ({ name: header.families[at], colour: families[at] })),
     scale: null,
   };
 }
@@ -159,8 +156,8 @@ function byDevice(page: Page, { closed }: Plan): Colouring {
   const placeOf = (box: number) =>
     boxes.node[box] < 0 ? -1 : sorted.indexOf(page.text(nodes.device[boxes.node[box]]));
   const used = new Set(closed.map(placeOf));
-  const colourOf = (place: number, { operations }: Colours) =>
-    operations[place < LEAF_COLOUR ? place : REST_COLOUR];
+  const colourOf = (place: number, { palette }: Colours) =>
+    palette[Math.min(place, NUM_PALETTE)];
   return {
     of: (box, colours) => (placeOf(box) < 0 ? null : colourOf(placeOf(box), colours)),
     legend: (colours) =>

@@ -5,8 +5,10 @@ lightness, so that they survive greyscale; none of them alone carries a meaning.
 
 import { variable } from "./elements.ts";
 
-/** So many operations have a colour of their own: `--operation-0` and on. */
-export const NUM_OPERATIONS = 8;
+/** So many things without an order are told apart: `--palette-0` and on. */
+export const NUM_PALETTE = 8;
+/** Families of operations, from dark to pale: `--family-0` and on. */
+const NUM_FAMILIES = 8;
 /** What memory is held for: `--purpose-0` and on. */
 const NUM_PURPOSES = 5;
 
@@ -22,8 +24,10 @@ export interface Colours {
   readonly critical: string;
   readonly pass: string;
   readonly blocked: string;
-  /** Of operations, then of leaves, then of the rest. */
-  readonly operations: readonly string[];
+  /** Of things without an order, then of the rest. */
+  readonly palette: readonly string[];
+  /** Of families of operations, then of leaves. */
+  readonly families: readonly string[];
   readonly purposes: readonly string[];
   /** From little to much, in equal steps. */
   readonly ramp: readonly string[];
@@ -47,12 +51,13 @@ export function colours(): Colours {
     critical: variable("--critical"),
     pass: variable("--pass"),
     blocked: variable("--blocked"),
-    operations: [
-      ...Array.from({ length: NUM_OPERATIONS }, (_, at) =>
-        variable(`--operation-${at}`),
-      ),
-      variable("--leaf"),
+    palette: [
+      ...Array.from({ length: NUM_PALETTE }, (_, at) => variable(`--palette-${at}`)),
       variable("--rest"),
+    ],
+    families: [
+      ...Array.from({ length: NUM_FAMILIES }, (_, at) => variable(`--family-${at}`)),
+      variable("--leaf"),
     ],
     purposes: Array.from({ length: NUM_PURPOSES }, (_, at) =>
       variable(`--purpose-${at}`),

@@ -10,8 +10,8 @@ export type Numbers = Int32Array | Float64Array;
 /** Tables: what a row has, by name. See `tables.py` for what each column means. */
 const TABLES = {
   nodes: [
-    ...["id", "name", "module", "parameter", "location", "device", "shape"] as const,
-    ...["sequence_nr", "topological_nr", "saved_bytes"] as const,
+    ...["id", "name", "family", "module", "parameter", "location", "device"] as const,
+    ...["shape", "sequence_nr", "topological_nr", "saved_bytes"] as const,
   ],
   edges: ["producer", "consumer", "input_nr"],
   events: ["at_ns", "kind", "task", "node", "thread"],
@@ -30,7 +30,7 @@ const TABLES = {
   ],
   sleeps: ["thread", "queue", "begin_ns", "end_ns"],
   stream_waits: ["task", "node", "producer"],
-  kernels: ["stream", "name", "thread", "launched_ns", "begin_ns", "end_ns"],
+  kernels: ["stream", "name", "family", "thread", "launched_ns", "begin_ns", "end_ns"],
   memory: ["purpose", "at_ns", "size_bytes"],
   segments: ["kind", "begin_ns", "end_ns", "thread", "stream", "task", "node"],
   costs: ["task", "node", "own_ns", "on_path_ns", "slack_ns", "if_free_ns"],
@@ -82,6 +82,7 @@ export interface Header {
   queues: { id: number; name: string }[];
   kinds: string[];
   statuses: string[];
+  families: string[];
   purposes: string[];
   segment_kinds: string[];
   critical_task: number;

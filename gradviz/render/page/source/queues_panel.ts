@@ -115,7 +115,7 @@ function drawChart(
   const unit = (height - 6) / Math.max(longest, 1);
   context.fillStyle = look.panel;
   context.fillRect(left, top, view.width, height);
-  context.fillStyle = look.operations[0];
+  context.fillStyle = look.palette[0];
   steps(length, view.from, view.until, nsPerPixel(view), (place, from, until) => {
     const x = Math.round(Math.max(pixelOf(view, from), 0));
     const end = Math.max(Math.round(Math.min(pixelOf(view, until), view.width)), x + 1);

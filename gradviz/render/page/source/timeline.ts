@@ -34,8 +34,8 @@ export interface Bars {
   readonly end: Float64Array;
   readonly kind: Uint8Array;
   readonly status: Uint8Array;
-  /** A place in the palette; what is beyond it is the rest. */
-  readonly colour: Uint8Array;
+  /** Of operations, for nodes and kernels. */
+  readonly family: Uint8Array;
   readonly label: (item: number) => string;
   /** Whether it is drawn pale, because a filter is on and it is not meant. */
   readonly isFaint: (item: number) => boolean;
@@ -262,7 +262,7 @@ function labelled(context: Context, text: string, room: number): string {
 
 function fillOf(bars: Bars, item: number, colours: Colours): string {
   if (bars.kind[item] === BACKWARD) return colours.pass;
-  return colours.operations[bars.colour[item]] ?? colours.background;
+  return colours.families[bars.family[item]];
 }
 
 /** Where on the screen something from one time to another lies, never too thin to see. */

@@ -1,7 +1,7 @@
 /* The panel of the timeline: its picture, and what hands, keys and the store do with it. */
 
 import { numberingOf } from "./numbering.ts";
-import { LEAF_COLOUR, REST_COLOUR } from "./operations.ts";
+import { leavesOf } from "./operations.ts";
 import { type Arrow, drawArrows } from "./arrows.ts";
 import { AXIS_HEIGHT, type Context } from "./axis.ts";
 import { arranged, type Arranged } from "./bars.ts";
@@ -284,17 +284,19 @@ function mean(
 }
 
 function legendOf(all: Indexed): HTMLElement {
-  const used = new Set(all.bars.colour.subarray(0, all.firstSleep));
+  const { nodes, kernels } = all.page;
+  const used = new Set([...all.page.runs.node].map((node) => nodes.family[node]));
+  for (const family of kernels.family) used.add(family);
   const legend = el("ul", { class: "legend", "aria-label": "Colours of the timeline" });
   function entry(name: string, background: string, look = ""): void {
     const swatch = el("span", { class: `swatch ${look}`, "aria-hidden": "true" });
     if (background !== "") swatch.style.background = `var(${background})`;
     legend.append(el("li", {}, swatch, name));
   }
-  all.operations.forEach((name, at) => entry(name, `--operation-${at}`));
-  if (used.has(LEAF_COLOUR)) entry("AccumulateGrad", "--leaf");
-  if (used.has(REST_COLOUR) || all.firstPass > all.firstKernel)
-    entry("others", "--rest");
+  const leaves = leavesOf(all.page.header);
+  all.page.header.families.forEach((name, family) => {
+    if (used.has(family)) entry(name, family === leaves ? "--leaf" : `--family-${family}`);
+  });
   if (all.firstPass < all.bars.start.length) entry("backward pass", "--pass");
   if (all.firstKernel > all.firstSleep) entry("waiting for work", "", "hatched");
   if (all.page.runs.thread_time_ns.some((one) => one >= 0)) {

@@ -1,15 +1,17 @@
 """``gradviz merge``."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from gradviz.cli.notes import note, note_next
+from gradviz.cli.notes import note
 from gradviz.cli.options import complete_trace, force_option, quiet_option
 from gradviz.cli.reading import read_trace
 from gradviz.cli.writing import STDOUT, check_output, write_parts
 from gradviz.render.text import count
 from gradviz.trace.merging import merged
+from gradviz.trace.model import Trace
 from gradviz.trace.placement import place
 
 
@@ -44,7 +46,21 @@ def command(
         gradviz merge -o both.gvt first.gvt second.gvt
     """
     check_output(output, force=force)
-    placed = place([read_trace(path) for path in trace_paths])
+    merge([read_trace(path) for path in trace_paths], output, quiet=quiet)
+
+
+def merge(traces: Sequence[Trace], output: Path, *, quiet: bool) -> None:
+    """Write the trace of several processes, and say on stderr whose they are.
+
+    Args:
+        traces: Theirs.
+        output: Where it goes.
+        quiet: Say only what is doubtful.
+
+    Raises:
+        UserError: They do not fit into one, or it cannot be written.
+    """
+    placed = place(traces)
     write_parts(output, merged(placed))
     for one in placed:
         if one.doubt:
@@ -58,4 +74,3 @@ def command(
     if output != STDOUT:
         num_events = sum(one.trace.num_events for one in placed)
         note(f"merged {count(len(placed), 'trace')}: {count(num_events, 'event')}")
-        note_next("show timeline --task all", output)

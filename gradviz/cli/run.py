@@ -20,7 +20,7 @@ from gradviz.cli.live import run_live
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import force_option, open_option, quiet_option
 from gradviz.cli.then import Words, opened, run_then
-from gradviz.cli.workers import run_with_workers, trace_of_worker
+from gradviz.cli.workers import run_with_workers, trace_of_this_worker
 from gradviz.cli.writing import STDOUT
 from gradviz.engine import default_engine
 from gradviz.errors import UserError
@@ -143,7 +143,7 @@ class RunCommand(click.Command):
     type=click.IntRange(1, 2**16),
     metavar="N",
     help="Run the program in N processes, workers of gradviz.distributed.rpc, each "
-    "with a trace of its own: FILE with .worker0 and so on before its suffix.",
+    "with a trace of its own beside FILE (.worker0 and so on), merged at the end.",
 )
 @click.option("--is-worker", is_flag=True, hidden=True, allow_from_autoenv=False)
 @click.option("--no-then", is_flag=True, hidden=True, allow_from_autoenv=False)
@@ -196,17 +196,17 @@ def command(  # noqa: C901, PLR0913, PLR0917 - Click hands over each option
     path = output or Path(f"gradviz-{label}.{os.getpid()}.gvt")
     if is_opened:
         then = opened(then)
-    if workers and (then or live):
-        raise click.UsageError("--workers makes several traces: no --then, no --live")
-    if workers and not is_worker:
-        args_of_run = click.get_current_context().meta[_ARGS]
-        return run_with_workers(args_of_run, path, workers)
-    if is_worker:
-        path = trace_of_worker(path)
-    if (then or live) and not no_then:
+    if workers and live:
+        raise click.UsageError("--live shows one trace, and --workers makes several")
+    if (then or live) and not (no_then or is_worker):
         args_of_run = click.get_current_context().meta[_ARGS]
         follow = run_live if live else run_then
         return follow(args_of_run, path, then, force=force)
+    if is_worker:
+        path = trace_of_this_worker(path)
+    elif workers:
+        args_of_run = click.get_current_context().meta[_ARGS]
+        return run_with_workers(args_of_run, path, workers, force=force, quiet=quiet)
     check = StreamCheck() if check_streams else None
     options = RecordingOptions(schedule, events, only, stacks, ring, dump_on)
     try:

@@ -11,6 +11,7 @@ from gradviz.distributed import WorkerFailedError, rpc, spawn
 from gradviz.distributed.processes import run_workers
 from gradviz.distributed.transport.rendezvous import Rendezvous
 from gradviz.errors import UserError
+from gradviz.trace.reader import load_trace
 from tests.distributed import spawned
 
 
@@ -119,32 +120,79 @@ def test_surroundings_that_cannot_be_are_told(tmp_path, name, value, words):
     assert words in str(caught.value)
 
 
-@pytest.mark.stress
-def test_run_with_workers_writes_a_trace_each_and_ends_as_the_first_that_fails(
-    tmp_path,
-):
+@pytest.fixture
+def run(tmp_path):
+    """Runs a program in three processes with ``gradviz run``."""
     folder = tmp_path / "run"
     folder.mkdir()
-    (folder / "program.py").write_text(
-        "import os, sys\n"
-        "from gradviz.distributed import rpc\n"
-        "rpc.init()\n"
-        "rpc.shutdown()\n"
-        "sys.exit(7 if os.environ['RANK'] == '1' else 0)\n"
-    )
-    command = [sys.executable, "-m", "gradviz", "run", "--workers", "2", "-o", "x.gvt"]
-    done = subprocess.run(
-        [*command, "program.py"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 7
-    assert "gradviz: worker 1 ended with exit code 7" in done.stderr
-    assert sorted(one.name for one in folder.glob("*.gvt")) == [
-        "x.worker0.gvt",
-        "x.worker1.gvt",
-    ]
+
+    def run(program, *options):
+        (folder / "program.py").write_text(program)
+        command = [sys.executable, "-m", "gradviz", "run", "--workers", "3"]
+        return folder, subprocess.run(
+            [*command, *options, "-o", "x.gvt", "program.py"],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+
+    return run
+
+
+#: Each worker has backwards through the next one, and worker 1 ends as it is told.
+PROGRAM = """
+import os, signal, sys
+import gradviz as gv
+from gradviz.distributed import autograd, rpc
+
+@rpc.register
+def double(x):
+    return x * 2
+
+rpc.init()
+rank = int(os.environ["RANK"])
+for _ in range(3):
+    with autograd.context() as context_id:
+        x = gv.tensor([1.0], requires_grad=True)
+        loss = rpc.rpc_sync((rank + 1) % 3, double, (x,)).sum()
+        autograd.backward(context_id, [loss])
+rpc.shutdown()
+if rank == 1:
+    END
+"""
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize(
+    ("end", "code", "words"),
+    [
+        ("sys.exit(7)", 7, "worker 1 ended with exit code 7"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 137, "worker 1 was killed by SIGKILL"),
+    ],
+)
+def test_run_with_workers_merges_their_traces_and_ends_as_the_first_that_fails(
+    run, end, code, words
+):
+    folder, done = run(PROGRAM.replace("END", end))
+    assert done.returncode == code
+    assert f"gradviz: {words}" in done.stderr
+    names = ["x.gvt", *(f"x.worker{rank}.gvt" for rank in range(3))]
+    whole, *parts = (load_trace(folder / name) for name in names)
+    assert len(whole.processes) == 3
+    assert whole.num_events == sum(one.num_events for one in parts)
+    assert len(parts[0].tasks) == 6  # its own passes, and its part of those of worker 2
+    assert parts[2].losses.is_complete
+    again = run(PROGRAM)[1]
+    assert again.returncode == 1
+    assert again.stderr == "gradviz: x.gvt exists already; replace it with -f\n"
+
+
+@pytest.mark.stress
+def test_what_follows_a_run_with_workers_is_about_the_merged_trace(run):
+    _, done = run(PROGRAM.replace("END", "pass"), "--then", "show summary")
+    assert done.returncode == 0
+    assert "rank 2" in done.stdout
+    assert done.stdout.split()[:2] == ["trace", "x.gvt"]

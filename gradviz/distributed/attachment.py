@@ -24,7 +24,7 @@ def add_send_rpc_backward(
     message_id: int,
     peer: int,
     function: str,
-) -> None:
+) -> SendRpcBackward:
     """Record that `tensors` are sent, of those that need gradients."""
     needing = [one for one in tensors if one.requires_grad]
     node = SendRpcBackward(
@@ -35,6 +35,7 @@ def add_send_rpc_backward(
         function=function,
     )
     context.add_send_function(message_id, node)
+    return node
 
 
 def add_recv_rpc_backward(
@@ -44,11 +45,11 @@ def add_recv_rpc_backward(
     message_id: int,
     peer: int,
     propagate: Propagate,
-) -> None:
+) -> RecvRpcBackward | None:
     """Record that `tensors` have come: those that need gradients get them from here."""
     needing = [one for one in tensors if one.requires_grad]
     if not needing:
-        return
+        return None
     node = RecvRpcBackward(
         [metadata_of(one.array) for one in needing],
         message_id=message_id,
@@ -58,3 +59,4 @@ def add_recv_rpc_backward(
     for index, tensor in enumerate(needing):
         tensor.edge = Edge(node, index)
     context.add_recv_function(message_id, node)
+    return node

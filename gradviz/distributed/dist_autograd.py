@@ -29,6 +29,12 @@ from gradviz.distributed.messages import (
     from_meta,
 )
 from gradviz.distributed.notices import tell_until_understood
+from gradviz.distributed.reports import (
+    forward_received,
+    forward_sent,
+    gradients_received,
+    gradients_sent,
+)
 from gradviz.distributed.transport.base import Transport
 from gradviz.engine import Engine
 from gradviz.engine.protocols import Gradient
@@ -91,12 +97,15 @@ class DistAutograd:
             return None
         context = self.container.current_context()
         message_id = self.container.new_message_id()
+        node = None
         if is_recorded:
-            add_send_rpc_backward(
+            node = add_send_rpc_backward(
                 context, tensors, message_id=message_id, peer=dst, function=function
             )
         context.add_known_worker(dst)
-        return AutogradMetadata(context.context_id, message_id)
+        metadata = AutogradMetadata(context.context_id, message_id)
+        forward_sent(self.container.worker, dst, metadata, node, tensors)
+        return metadata
 
     def incoming(
         self, src: int, metadata: AutogradMetadata, tensors: Sequence[Variable]
@@ -118,13 +127,14 @@ class DistAutograd:
         for peer in {src, owner}:
             if self.why_down(peer) is not None:
                 self._see_to_the_end(context, peer)
-        add_recv_rpc_backward(
+        node = add_recv_rpc_backward(
             context,
             tensors,
             message_id=metadata.message_id,
             peer=src,
             propagate=self._propagator(metadata.context_id),
         )
+        forward_received(self.container.worker, src, metadata, node, tensors)
 
     # --- the backward pass ------------------------------------------------------
 
@@ -148,19 +158,30 @@ class DistAutograd:
                 pass_id=graph_task.pass_id,
                 retain_graph=graph_task.keep_graph,
             )
+            gradients_sent(
+                graph_task.probe,
+                graph_task.id,
+                self.container.worker,
+                node.peer,
+                message,
+                node,
+                gradients,
+            )
             sent = self._transport.request(node.peer, as_meta(message), gradients)
             context.add_outstanding_rpc(graph_task, sent)
 
         return propagate
 
     def go_on_with(
-        self, message: PropagateGradients, gradients: Sequence[Array]
+        self, src: int, message: PropagateGradients, gradients: Sequence[Array]
     ) -> Future[None]:
         """Go on with a backward pass where tensors were sent, whose gradients came."""
         context = self.container.retrieve_context(message.context_id)
+        send = context.retrieve_send_function(message.message_id)
+        gradients_received(self.container.worker, src, message, send, gradients)
         return self.dist_engine.execute_send_function_async(
             context,
-            context.retrieve_send_function(message.message_id),
+            send,
             gradients,
             pass_id=message.pass_id,
             retain_graph=message.retain_graph,

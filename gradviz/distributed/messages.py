@@ -37,6 +37,16 @@ class Greeting(Message, frozen=True):
     name: str
 
 
+class AskClock(Message, frozen=True):
+    """What does your clock say? Answered at once, with `ClockReading`."""
+
+
+class ClockReading(Message, frozen=True):
+    """This, in nanoseconds: the clock of the events of a trace."""
+
+    now_ns: int
+
+
 class Leave(Message, frozen=True):
     """I am done; answered when all workers are. Sent to the first that lives."""
 
@@ -146,6 +156,8 @@ class Done(Message, frozen=True):
 AnyMessage: TypeAlias = (
     Greet
     | Greeting
+    | AskClock
+    | ClockReading
     | Leave
     | Call
     | Fetch

@@ -19,6 +19,7 @@ from gradviz.distributed.failures import (
 )
 from gradviz.distributed.future import Future
 from gradviz.distributed.registry import register
+from gradviz.distributed.reports import worker_began, worker_ended, worker_ends
 from gradviz.distributed.rref import RRef
 from gradviz.distributed.transport.base import Transport
 from gradviz.distributed.transport.local import LocalTransport
@@ -83,6 +84,7 @@ def init(
     worker = RpcWorker(name, transport, default_engine())
     try:
         worker.meet(timeout)
+        worker_began(name, transport)
     except BaseException:
         worker.close()
         raise
@@ -106,9 +108,11 @@ def shutdown(graceful: bool = True, timeout: float | None = DEFAULT_TIMEOUT) -> 
     worker = current_worker()
     try:
         if graceful:
+            worker_ends(worker.transport)
             worker.leave(timeout)
     finally:
         worker.close()
+        worker_ended(worker.info.id)
         if CURRENT.get() is worker:
             CURRENT.set(None)
         with _LOCK:

@@ -15,8 +15,10 @@ from gradviz.distributed.future import Future, completed
 from gradviz.distributed.kept import Kept
 from gradviz.distributed.messages import (
     AbortPass,
+    AskClock,
     AskUnfed,
     Call,
+    ClockReading,
     Done,
     Drop,
     Fetch,
@@ -178,6 +180,8 @@ class RpcWorker:
             match message:
                 case Greet():
                     return self._reply(Greeting(name=self.info.name))
+                case AskClock():
+                    return self._reply(ClockReading(now_ns=self.sync.now_ns()))
                 case Leave():
                     left = self._departures.take_leave(src)
                     return left.then(lambda left: parcel_of(Done(), left.value()))
@@ -186,7 +190,7 @@ class RpcWorker:
                 case Fetch() as fetch:
                     return self.calls.give(src, fetch)
                 case PropagateGradients() as gradients:
-                    done = self.autograd.go_on_with(gradients, arrays)
+                    done = self.autograd.go_on_with(src, gradients, arrays)
                     return done.then(lambda done: parcel_of(Done(), done.value()))
                 case AskUnfed() as ask:
                     return self._reply(self.autograd.unfed(ask))

@@ -97,6 +97,20 @@ _SENTENCES: Final[Mapping[str, _Template]] = {
     "forward_ended": "Call {call} of a module {failed}.",
     "optimizer_begun": "{name}.step() was called: call {call}.",
     "optimizer_ended": "Call {call} of an optimizer {failed}.",
+    "worker_began": "Worker {worker} of {world_size} began, called {name}.",
+    "worker_ended": "Worker {worker} ended.",
+    "clock_compared": (
+        "Worker {worker} asked worker {peer} for its clock: {peer_ns} ns, answered "
+        "within {round_trip_ns}."
+    ),
+    "message_sent": (
+        "Message {message}{pass_id} leaves for worker {peer} at {node}: {size_bytes}.",
+        "Message {message}{pass_id} leaves for worker {peer}: {size_bytes}.",
+    ),
+    "message_received": (
+        "Message {message}{pass_id} came from worker {peer} to {node}: {size_bytes}.",
+        "Message {message}{pass_id} came from worker {peer}: {size_bytes}.",
+    ),
 }
 
 _HOOKS: Final = {
@@ -230,7 +244,10 @@ _FIELDS: Final[Mapping[str, _Field]] = {
     "create_graph": lambda _, is_so: ", making a graph of its own" if is_so else "",
     "failed": lambda _, is_so: "raised" if is_so else "returned",
     "writes": lambda _, is_so: "writes" if is_so else "reads",
-    "waited_ns": lambda _, ns: duration(ns),
+    **dict.fromkeys(("waited_ns", "round_trip_ns"), lambda _, ns: duration(ns)),
+    "pass_id": lambda _, number: (
+        f" with gradients of pass {number}" if number != -1 else ""
+    ),
     "key": lambda _, key: f"{key:x}",
     "num_roots": _counted("root"),
     "num_nodes": _counted("node"),
@@ -251,6 +268,7 @@ _FIELDS: Final[Mapping[str, _Field]] = {
     **dict.fromkeys(
         ("task", "memory", "event", "kernel", "depth", "step", "call"), _number
     ),
+    **dict.fromkeys(("worker", "peer", "world_size", "peer_ns", "message"), _number),
     **dict.fromkeys(("index", "output_index", "input_nr"), _number),
 }
 

@@ -518,6 +518,66 @@ class OptimizerEnded(Event, frozen=True, kw_only=True):
     failed: bool
 
 
+# --- workers ------------------------------------------------------------------
+
+
+class WorkerBegan(Event, frozen=True, kw_only=True):
+    """A worker of a distributed program met the others: its rank, how it is called."""
+
+    code = 90
+    worker: int
+    world_size: int
+    name: str
+
+
+class WorkerEnded(Event, frozen=True, kw_only=True):
+    """It no longer is one."""
+
+    code = 91
+    worker: int
+
+
+class ClockCompared(Event, frozen=True, kw_only=True):
+    """A worker was asked for its clock: what it said, `round_trip_ns` after the asking.
+
+    The answer has just come.
+    """
+
+    code = 92
+    worker: int
+    peer: int
+    peer_ns: int
+    round_trip_ns: int
+
+
+class MessageSent(Event, frozen=True, kw_only=True):
+    """A message that is part of a graph is about to leave `worker` for `peer`.
+
+    In the forward pass `pass_id` is -1 and the node the send, -1 if no tensor of it
+    needs a gradient; a gradient of pass `pass_id` goes back from the receive.
+    """
+
+    code = 93
+    worker: int
+    peer: int
+    message: int
+    context: int
+    pass_id: int
+    size_bytes: int
+
+
+class MessageReceived(Event, frozen=True, kw_only=True):
+    """It has come to `worker` from `peer`; the node is the other end of it."""
+
+    code = 94
+    worker: int
+    peer: int
+    message: int
+    context: int
+    pass_id: int
+    size_bytes: int
+
+
 def _by_code() -> dict[int, type[Event]]:
     kinds: dict[int, type[Event]] = {}
     for kind in sorted(Event.__subclasses__(), key=lambda kind: kind.code):
@@ -589,6 +649,11 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     ForwardEnded,
     OptimizerBegun,
     OptimizerEnded,
+    WorkerBegan,
+    WorkerEnded,
+    ClockCompared,
+    MessageSent,
+    MessageReceived,
 ]
 
 

@@ -1,7 +1,8 @@
 """What the numbers in columns stand for: an identity, a moment, or a quantity.
 
-Identities are unique in one process. Whoever puts the traces of several into one gives
-them others, and may have to move moments; quantities stay.
+Identities are unique in one process, save those of distributed programs, which are
+unique in all of them and count as quantities here. Whoever puts the traces of several
+into one gives them others, and may have to move moments; quantities stay.
 """
 
 from collections.abc import Iterator
@@ -37,10 +38,12 @@ PLACES: Final = frozenset({"stream", "caller_stream", "device"})
 #: All other columns of integers.
 QUANTITIES: Final = frozenset(
     {
+        "context",
         "depth",
         "device",
         "index",
         "input_nr",
+        "message",
         "num_edges",
         "num_nodes",
         "num_outputs",
@@ -49,14 +52,20 @@ QUANTITIES: Final = frozenset(
         "outstanding",
         "output_index",
         "owner",
+        "pass_id",
+        "peer",
+        "peer_ns",
         "queue_length",
         "reentrant_depth",
         "remaining",
+        "round_trip_ns",
         "sequence_nr",
         "size_bytes",
         "step",
         "thread_time_ns",
         "waited_ns",
+        "worker",
+        "world_size",
     }
 )
 

@@ -554,6 +554,69 @@ class Probe:
     def optimizer_ended(self, call: int, failed: bool) -> None:
         """That call returns, or raises if it `failed`."""
 
+    # --- workers --------------------------------------------------------------
+
+    def worker_began(self, worker: int, world_size: int, name: str) -> None:
+        """A worker of this process has met all others.
+
+        Args:
+            worker: Its rank.
+            world_size: How many there are.
+            name: How others may call it.
+        """
+
+    def worker_ended(self, worker: int) -> None:
+        """It takes no more requests."""
+
+    def clock_compared(
+        self, worker: int, peer: int, peer_ns: int, round_trip_ns: int
+    ) -> None:
+        """A worker has just heard what another one's clock says.
+
+        Args:
+            worker: Which one asked.
+            peer: Which one answered.
+            peer_ns: What its clock said, some time within the round trip.
+            round_trip_ns: How long the answer took.
+        """
+
+    def message_sent(
+        self,
+        task: int,
+        node: int,
+        worker: int,
+        peer: int,
+        message: int,
+        context: int,
+        pass_id: int,
+        size_bytes: int,
+    ) -> None:
+        """A message that is part of a graph is about to leave.
+
+        Args:
+            task: The pass whose gradients it has, -1 in the forward pass.
+            node: The send, or the receive from which gradients go back; -1 for none.
+            worker: From where it goes.
+            peer: Where to.
+            message: The number that the send and the receive have, wherever they are.
+            context: In which context; the same on all workers.
+            pass_id: The number of the pass that is the same on all workers, or -1.
+            size_bytes: Of its arrays.
+        """
+
+    def message_received(
+        self,
+        task: int,
+        node: int,
+        worker: int,
+        peer: int,
+        message: int,
+        context: int,
+        pass_id: int,
+        size_bytes: int,
+    ) -> None:
+        """It has come to `worker` from `peer`; other arguments as of `message_sent`."""
+
 
 class Guard(Probe):
     """Listens for a listener that may fail: its first error silences it.

@@ -15,6 +15,7 @@ from gradviz.trace.events import (
     BufferFreed,
     CallbackRun,
     CaptureTaken,
+    ClockCompared,
     DependenciesCounted,
     DeviceSynchronized,
     Event,
@@ -36,6 +37,8 @@ from gradviz.trace.events import (
     MemoryAllocated,
     MemoryFreed,
     MemoryShared,
+    MessageReceived,
+    MessageSent,
     NodeCompleted,
     NodeCreated,
     NodeFailed,
@@ -64,6 +67,8 @@ from gradviz.trace.events import (
     TensorSaved,
     ThreadExited,
     ThreadStarted,
+    WorkerBegan,
+    WorkerEnded,
 )
 
 
@@ -206,6 +211,13 @@ RULES: Final[Mapping[type[Event], Rule]] = {
     ForwardEnded: Rule(ends=ForwardBegun),
     OptimizerBegun: Rule(opens=True),
     OptimizerEnded: Rule(ends=OptimizerBegun),
+    # A worker may end on another thread, and messages come whenever they do; what two
+    # ends of a message owe each other, the history of one worker cannot tell.
+    WorkerBegan: _ANY_TIME,
+    WorkerEnded: _ANY_TIME,
+    ClockCompared: _ANY_TIME,
+    MessageSent: _ANY_TIME,
+    MessageReceived: _ANY_TIME,
 }
 
 for _kind in KINDS.values():

@@ -74,6 +74,11 @@ RELEASED = {
     83: "forward_ended",
     84: "optimizer_begun",
     85: "optimizer_ended",
+    90: "worker_began",
+    91: "worker_ended",
+    92: "clock_compared",
+    93: "message_sent",
+    94: "message_received",
 }
 
 

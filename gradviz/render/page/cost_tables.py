@@ -1,39 +1,17 @@
-"""The tables of a page about what passes cost: devices, memory, the critical path."""
+"""The tables of a page about what passes cost: memory and the critical path."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from gradviz.analysis.critical_path import CriticalPath, SegmentKind
-from gradviz.analysis.kernels import kernels
 from gradviz.analysis.memory import HeldMemory
 from gradviz.render.page.extract import Extract
-from gradviz.render.page.families import family_places
 from gradviz.render.page.tables import (
     CostTable,
-    KernelTable,
     MemoryTable,
     SegmentTable,
 )
-
-
-def kernel_table(extract: Extract) -> KernelTable:
-    """What streams did meanwhile, and what was left for them to do."""
-    ran = [
-        one
-        for one in kernels(extract.trace)
-        if one.launched_ns < extract.end_ns and one.end_ns > extract.origin_ns
-    ]
-    times = np.array(
-        [(one.launched_ns, one.start_ns, one.end_ns) for one in ran], np.int64
-    ).reshape(-1, 3)
-    return KernelTable(
-        extract.places([one.stream for one in ran]),
-        extract.places([one.name for one in ran]),
-        family_places([one.name for one in ran]),
-        np.array([one.thread for one in ran], np.int64),
-        *extract.since_ns(times).T,
-    )
 
 
 def memory_table(extract: Extract, held: HeldMemory) -> MemoryTable:

@@ -11,11 +11,11 @@ from gradviz.analysis.executions import MAX_TEXT, STATUSES
 from gradviz.analysis.holdings import NEEDED, Holdings
 from gradviz.analysis.memory import PURPOSES, build_memory
 from gradviz.analysis.passes import Pass, passes
+from gradviz.analysis.stream_waits import stream_waits
 from gradviz.errors import UserError
 from gradviz.render.page.columns import pack
 from gradviz.render.page.cost_tables import (
     cost_table,
-    kernel_table,
     memory_table,
     segment_table,
 )
@@ -29,12 +29,20 @@ from gradviz.render.page.queue_tables import (
     stay_table,
     stream_wait_table,
 )
+from gradviz.render.page.stream_tables import (
+    blocked_table,
+    kernel_table,
+    kernel_wait_table,
+    kernels_meanwhile,
+)
 from gradviz.render.page.tables import (
+    BlockedTable,
     CostTable,
     EdgeTable,
     EventTable,
     GradientTable,
     KernelTable,
+    KernelWaitTable,
     MemoryTable,
     NodeTable,
     RunTable,
@@ -133,6 +141,8 @@ class PageDocument(NamedTuple):
     sleeps: SleepTable
     stream_waits: StreamWaitTable
     kernels: KernelTable
+    kernel_waits: KernelWaitTable
+    blocked: BlockedTable
     memory: MemoryTable
     segments: SegmentTable
     costs: CostTable
@@ -177,7 +187,9 @@ def build_page(
     ran = set(extract.executions.task.tolist())
     numbers = {task: number for number, task in enumerate(tasks) if task in ran}
     drawings = draw_passes(trace, numbers, extract.node_places, extract.texts)
-    kernels = kernel_table(extract)
+    ran_on_streams = kernels_meanwhile(extract)
+    waits = stream_waits(trace, ran_on_streams)
+    kernels = kernel_table(extract, ran_on_streams)
     sleeps = sleep_table(extract)
     runs, stays, events = run_table(extract), stay_table(extract), extract.events()
     end_ns = max(extract.end_ns - extract.origin_ns, *kernels.end_ns.tolist(), 0)
@@ -223,6 +235,8 @@ def build_page(
         sleeps=sleeps,
         stream_waits=stream_wait_table(extract),
         kernels=kernels,
+        kernel_waits=kernel_wait_table(extract, ran_on_streams, waits),
+        blocked=blocked_table(extract, ran_on_streams, waits),
         memory=memory,
         segments=segments,
         costs=costs,

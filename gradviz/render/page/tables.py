@@ -149,6 +149,28 @@ class KernelTable(NamedTuple):
     end_ns: Column
 
 
+class KernelWaitTable(NamedTuple):
+    """Kernels that could not begin before one of another stream was done.
+
+    Both are places in `KernelTable`. `node` asked for it, for the gradient of
+    `producer`; -1 where none did.
+    """
+
+    kernel: Column
+    awaited: Column
+    node: Column
+    producer: Column
+
+
+class BlockedTable(NamedTuple):
+    """When a stream had work and waited for that of another one. Both are texts."""
+
+    stream: Column
+    awaited_stream: Column
+    begin_ns: Column
+    end_ns: Column
+
+
 class MemoryTable(NamedTuple):
     """Bytes held from a time on, a curve for each of `PageHeader.purposes`."""
 

@@ -222,6 +222,35 @@ def test_what_the_pass_left_for_a_device_to_do_is_on_its_page():
     assert page.header.passes[0].end_ns == 100 - 10
 
 
+def test_streams_that_wait_for_others_do_so_on_the_page():
+    story = Story()
+    node = story.node(1)
+    story.begin(7, [node], at=10)
+    story.take(7, node, at=(12, 13, 14))
+    story.kernel(1, "sim:0/0", at=20, ran=(25, 60))
+    story.record(5, "sim:0/0")
+    story.kernel(2, "sim:0/1", at=21, ran=(22, 40))
+    story.wait(5, "sim:0/1", node=node.id, producer=node.id)
+    story.kernel(3, "sim:0/1", at=30, ran=(65, 80))
+    story.complete(7, node, at=90)
+    story.end(7, at=100)
+    page = build_page(story.trace(), (7,))
+
+    place = {
+        (page.texts[stream], begin + 10): number
+        for number, (stream, begin) in enumerate(
+            zip(page.kernels.stream, page.kernels.begin_ns, strict=True)
+        )
+    }
+    waits = [one.tolist() for one in page.kernel_waits]
+    assert waits == [[place["sim:0/1", 65]], [place["sim:0/0", 25]], [0], [0]]
+    blocked = page.blocked
+    assert [page.texts[one] for one in blocked.stream] == ["sim:0/1"]
+    assert [page.texts[one] for one in blocked.awaited_stream] == ["sim:0/0"]
+    assert blocked.begin_ns.tolist() == [40 - 10]
+    assert blocked.end_ns.tolist() == [60 - 10]
+
+
 def test_the_critical_path_goes_over_the_streams_that_threads_wait_for():
     story = Story()
     node = story.node(1)

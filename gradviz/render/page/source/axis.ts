@@ -60,23 +60,34 @@ export function fitted(context: Context, text: string, room: number): string {
   return low > 0 ? `${text.slice(0, low)}…` : "";
 }
 
-let hatching: { colour: string; pattern: CanvasPattern } | undefined;
+type Stroke = readonly [x: number, y: number, toX: number, toY: number];
 
-/** What stands for waiting: lines from below left to above right. */
-export function hatched(context: Context, colour: string): CanvasPattern {
-  if (hatching?.colour === colour) return hatching.pattern;
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 6;
-  const drawn = tile.getContext("2d")!;
-  drawn.strokeStyle = colour;
-  drawn.globalAlpha = 0.6;
-  drawn.lineWidth = 1.4;
-  drawn.beginPath();
-  for (const from of [-6, 0, 6]) {
-    drawn.moveTo(from - 1, 7);
-    drawn.lineTo(from + 7, -1);
-  }
-  drawn.stroke();
-  hatching = { colour, pattern: context.createPattern(tile, "repeat")! };
-  return hatching.pattern;
+/** From below left to above right, twice around so that tiles fit. */
+const RISING: readonly Stroke[] = [-6, 0, 6].map((x) => [x - 1, 7, x + 7, -1] as const);
+const FALLING: readonly Stroke[] = RISING.map(([x, y, toX, toY]) => [x, toY, toX, y] as const);
+
+/** What stands for waiting, on nothing: lines. */
+export const hatched = tiled(RISING);
+/** What stands for waiting for others, with work to do: crossed lines. */
+export const crossed = tiled([...RISING, ...FALLING]);
+
+function tiled(strokes: readonly Stroke[]) {
+  let known: { colour: string; pattern: CanvasPattern } | undefined;
+  return (context: Context, colour: string): CanvasPattern => {
+    if (known?.colour === colour) return known.pattern;
+    const tile = document.createElement("canvas");
+    tile.width = tile.height = 6;
+    const drawn = tile.getContext("2d")!;
+    drawn.strokeStyle = colour;
+    drawn.globalAlpha = 0.6;
+    drawn.lineWidth = 1.4;
+    drawn.beginPath();
+    for (const [x, y, toX, toY] of strokes) {
+      drawn.moveTo(x, y);
+      drawn.lineTo(toX, toY);
+    }
+    drawn.stroke();
+    known = { colour, pattern: context.createPattern(tile, "repeat")! };
+    return known.pattern;
+  };
 }

@@ -6,7 +6,8 @@ import { byLane, nested } from "./lanes.ts";
 import { leveled } from "./levels.ts";
 import { numberingOf } from "./numbering.ts";
 import { operation } from "./operations.ts";
-import { BACKWARD, type Bars, KERNEL, type Lane, NODE, WAIT } from "./timeline.ts";
+import { type StreamWaits, streamWaitsOf } from "./stream_waits.ts";
+import { BACKWARD, type Bars, BLOCKED, KERNEL, type Lane, NODE, WAIT } from "./timeline.ts";
 import { count } from "./words.ts";
 
 /** What the bars are made of: their numbers run through these tables one after the other. */
@@ -16,6 +17,7 @@ export interface Arranged {
   /** The first bar of each kind; runs begin at 0. */
   readonly firstSleep: number;
   readonly firstKernel: number;
+  readonly firstBlocked: number;
   readonly firstPass: number;
   readonly laneOf: Int32Array;
   readonly rowOf: Uint8Array;
@@ -23,14 +25,16 @@ export interface Arranged {
   readonly omitted: number;
   /** Where the critical path goes from lane to lane. */
   readonly crossings: Crossings;
+  readonly streamWaits: StreamWaits;
 }
 
 export function arranged(page: Page, isMeant: (node: number) => boolean): Arranged {
-  const { runs, sleeps, kernels, header } = page;
+  const { runs, sleeps, kernels, blocked, header } = page;
   const numRuns = runs.length;
   const firstSleep = numRuns;
   const firstKernel = firstSleep + sleeps.length;
-  const firstPass = firstKernel + kernels.length;
+  const firstBlocked = firstKernel + kernels.length;
+  const firstPass = firstBlocked + blocked.length;
   // Of a single pass nobody needs to be told when it ran.
   const shownPasses = header.passes.length > 1 ? header.passes : [];
   const size = firstPass + shownPasses.length;
@@ -69,6 +73,13 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
     lane[at] = streams.get(kernels.stream[i])!;
     start[at] = kernels.begin_ns[i];
     end[at] = kernels.end_ns[i];
+  }
+  for (let i = 0; i < blocked.length; i++) {
+    const at = firstBlocked + i;
+    kind[at] = BLOCKED;
+    lane[at] = streams.get(blocked.stream[i])!;
+    start[at] = blocked.begin_ns[i];
+    end[at] = blocked.end_ns[i];
   }
   shownPasses.forEach((one, i) => {
     const at = firstPass + i;
@@ -123,7 +134,7 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
     kind,
     status,
     family,
-    label: (item) => labelOf(page, item, firstKernel, firstPass),
+    label: (item) => labelOf(page, item, firstKernel, firstBlocked, firstPass),
     isFaint: (item) => item < numRuns && !isMeant(runs.node[item]),
     blocked: (item) => (item < numRuns ? blockedPart(page, item) : 0),
   };
@@ -132,11 +143,13 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
     bars,
     firstSleep,
     firstKernel,
+    firstBlocked,
     firstPass,
     laneOf: lane,
     rowOf,
     omitted,
     crossings: crossingsOf(segments.end_ns, laneOfSegment, numLanes),
+    streamWaits: streamWaitsOf(page, (kernel) => lane[firstKernel + kernel]),
   };
 }
 
@@ -150,6 +163,7 @@ function labelOf(
   page: Page,
   item: number,
   firstKernel: number,
+  firstBlocked: number,
   firstPass: number,
 ): string {
   if (item < page.runs.length) {
@@ -157,7 +171,8 @@ function labelOf(
     return `${numberingOf(page).ofRun[item]} ${name}`;
   }
   if (item < firstKernel) return "";
-  if (item < firstPass) return page.text(page.kernels.name[item - firstKernel]);
+  if (item < firstBlocked) return page.text(page.kernels.name[item - firstKernel]);
+  if (item < firstPass) return "";
   return `backward pass ${page.header.passes[item - firstPass].task}`;
 }
 

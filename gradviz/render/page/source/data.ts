@@ -31,6 +31,8 @@ const TABLES = {
   sleeps: ["thread", "queue", "begin_ns", "end_ns"],
   stream_waits: ["task", "node", "producer"],
   kernels: ["stream", "name", "family", "thread", "launched_ns", "begin_ns", "end_ns"],
+  kernel_waits: ["kernel", "awaited", "node", "producer"],
+  blocked: ["stream", "awaited_stream", "begin_ns", "end_ns"],
   memory: ["purpose", "at_ns", "size_bytes"],
   segments: ["kind", "begin_ns", "end_ns", "thread", "stream", "task", "node"],
   costs: ["task", "node", "own_ns", "on_path_ns", "slack_ns", "if_free_ns"],

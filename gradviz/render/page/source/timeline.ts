@@ -4,6 +4,7 @@ import {
   AXIS_HEIGHT,
   BOLD,
   type Context,
+  crossed,
   drawAxis,
   fitted,
   FONT,
@@ -14,6 +15,7 @@ import { type Colours, textOn } from "./colours.ts";
 import { drawCritical, type Crossings } from "./critical.ts";
 import { type LeveledRow, marks, placeAt } from "./levels.ts";
 import { firstAbove } from "./sorted.ts";
+import { drawStreamWaits, type StreamWaits } from "./stream_waits.ts";
 import { gutterOf } from "./time_axis.ts";
 import { nsPerPixel, pixelOf, timeOf, type Viewport } from "./viewport.ts";
 
@@ -22,6 +24,7 @@ export const NODE = 0;
 export const WAIT = 1;
 export const KERNEL = 2;
 export const BACKWARD = 3;
+export const BLOCKED = 4;
 
 export const COMPLETED = 0;
 export const CAPTURED = 1;
@@ -122,6 +125,7 @@ export interface Drawn {
   readonly colours: Colours;
   readonly height: number;
   readonly crossings: Crossings;
+  readonly streamWaits: StreamWaits;
   readonly isCriticalMarked: boolean;
 }
 
@@ -143,6 +147,7 @@ export function drawTimeline(context: Context, drawn: Drawn): void {
   context.rect(left, AXIS_HEIGHT, view.width, height - AXIS_HEIGHT);
   context.clip();
   for (const lane of seen) drawRows(context, drawn, lane);
+  drawStreamWaits(context, drawn);
   if (drawn.isCriticalMarked) drawCritical(context, drawn, seen);
   context.restore();
 }
@@ -208,9 +213,9 @@ function drawRow(
     const item = row.item[place];
     const [x, wide] = extent(drawn, start, end);
     const kind = bars.kind[item];
-    if (kind === WAIT) {
-      context.fillStyle = filled = "";
-      context.fillStyle = hatched(context, colours.line);
+    if (kind === WAIT || kind === BLOCKED) {
+      filled = "";
+      context.fillStyle = (kind === WAIT ? hatched : crossed)(context, colours.line);
       context.fillRect(x, y, wide, barHeight);
       return;
     }

@@ -37,6 +37,7 @@ interface Indexed extends Arranged {
   readonly runsOf: Chains;
   readonly pushesOf: Chains;
   readonly pushesBy: Chains;
+  readonly waitsOfKernel: Chains;
 }
 
 export function mountTimeline(element: HTMLElement, page: Page, store: Store): void {
@@ -47,6 +48,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
     runsOf: chained(page.runs.node, page.nodes.length),
     pushesOf: chained(page.stays.node, page.nodes.length),
     pushesBy: chained(page.stays.pushed_by, page.nodes.length),
+    waitsOfKernel: chained(page.kernel_waits.kernel, page.kernels.length),
   };
   let place: Placement = placed(all.lanes, 1000, 300);
   let [wide, high, scrolled] = [1000, 300, 0];
@@ -61,6 +63,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
       colours: colours(),
       height: high,
       crossings: all.crossings,
+      streamWaits: all.streamWaits,
       isCriticalMarked: store.get().critical,
     };
   }
@@ -203,6 +206,10 @@ function about(all: Indexed, item: number): string[] {
   const { runs, nodes, kernels, text, header } = all.page;
   const took = duration(all.bars.end[item] - all.bars.start[item]);
   if (item >= all.firstPass) return [all.bars.label(item), `took ${took}`];
+  if (item >= all.firstBlocked) {
+    const { awaited_stream } = all.page.blocked;
+    return ["has work and waits", `for ${text(awaited_stream[item - all.firstBlocked])}, ${took}`];
+  }
   if (item >= all.firstKernel) {
     const kernel = item - all.firstKernel;
     const late = kernels.begin_ns[kernel] - kernels.launched_ns[kernel];
@@ -210,6 +217,7 @@ function about(all: Indexed, item: number): string[] {
       text(kernels.name[kernel]) || "kernel",
       `ran ${took}`,
       `began ${duration(late)} after its launch`,
+      ...waitsOf(all, kernel),
     ];
   }
   if (item >= all.firstSleep)
@@ -229,6 +237,17 @@ function about(all: Indexed, item: number): string[] {
     ...lines,
     ...more.filter((one) => one !== "").map((one) => shorten(one, 120)),
   ];
+}
+
+/** Whom a kernel waited for. */
+function waitsOf({ page, waitsOfKernel }: Indexed, kernel: number): string[] {
+  const { kernels, kernel_waits, nodes, text } = page;
+  return [...rowsOf(waitsOfKernel, kernel)].map((row) => {
+    const other = kernel_waits.awaited[row];
+    const what = `waited for ${text(kernels.name[other]) || "a kernel"} of ${text(kernels.stream[other])}`;
+    const producer = kernel_waits.producer[row];
+    return producer < 0 ? what : `${what}, the gradient of ${text(nodes.name[producer])}`;
+  });
 }
 
 function arrowsOf(all: Indexed, node: number, task: number): Arrow[] {
@@ -299,6 +318,7 @@ function legendOf(all: Indexed): HTMLElement {
   });
   if (all.firstPass < all.bars.start.length) entry("backward pass", "--pass");
   if (all.firstKernel > all.firstSleep) entry("waiting for work", "", "hatched");
+  if (all.firstPass > all.firstBlocked) entry("stream waits for another", "", "crossed");
   if (all.page.runs.thread_time_ns.some((one) => one >= 0)) {
     entry("thread did not run", "--blocked", "foot");
   }

@@ -204,6 +204,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
             did not run only what is known of them.
         duration_ns: Of the pass; None if the trace does not have its end.
         omitted_edges: Edges that were left out, of nodes that are there or not.
+        program: What was recorded: the first word of its command line.
         containers: Paths of modules that were never called and only hold others, as a
             ModuleList does.
         notes: What else is to be said: what was done to show less, what is not there.
@@ -215,6 +216,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
     omitted: int = 0
     duration_ns: int | None = None
     omitted_edges: int = 0
+    program: str = ""
     containers: frozenset[str] = frozenset()
     is_finished: bool = False
     notes: tuple[str, ...] = ()
@@ -279,6 +281,7 @@ def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
         omitted=max(len(columns.node) - max_nodes, 0),
         duration_ns=next((one.duration_ns for one in every if one.task == task), None),
         omitted_edges=sum(node.omitted_edges for node in nodes),
+        program=trace.header.argv[0] if trace.header.argv else "",
         containers=_containers(trace, {node.module for node in nodes}),
         is_finished=trace.losses.is_complete
         and any(one.task == task and one.status == "completed" for one in every),

@@ -14,7 +14,7 @@ from gradviz.analysis.device_memory import DeviceMemory, device_memory
 from gradviz.analysis.executions import definition
 from gradviz.analysis.holdings import HoldingKind, Holdings, holdings
 from gradviz.analysis.levels import EventRange, levels_of, window_of
-from gradviz.analysis.passes import with_descendants
+from gradviz.analysis.passes import passes, with_descendants
 from gradviz.analysis.queues import NoSuchMomentError, event_at
 from gradviz.analysis.savings import Saving, made_at, savings
 from gradviz.analysis.spans import times
@@ -103,6 +103,8 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         tasks: The passes, those called from inside the others included.
+        took_ns: How long the first of them took, by its own begin and end; None if the
+            trace does not have its end.
         origin_ns: When the first began, on the trace's clock.
         duration_ns: From there to their last event.
         from_ns: Where the part begins; 0 if it is all.
@@ -134,6 +136,7 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[DeviceMemory, ...]
     num_unknown: int
     is_complete: bool
+    took_ns: int | None = None
 
 
 def build_memory(
@@ -175,6 +178,7 @@ def build_memory(
     peak = _moment(trace, held, t_ns, int(seqs[highest]), origin, levels[highest])
     return HeldMemory(
         tasks=tasks,
+        took_ns=passes(trace, tasks=tasks[:1])[0].duration_ns,
         origin_ns=origin,
         duration_ns=duration_ns,
         from_ns=from_ns,

@@ -10,7 +10,7 @@ import numpy as np
 from gradviz.analysis.curve import Points, thinned
 from gradviz.analysis.executions import MAX_TEXT, definition
 from gradviz.analysis.levels import window_of
-from gradviz.analysis.passes import with_descendants
+from gradviz.analysis.passes import passes, with_descendants
 from gradviz.analysis.queues import NoSuchMomentError
 from gradviz.analysis.spans import NEVER, Spans, ended_with_their_pass, spans, times
 from gradviz.trace.model import Trace
@@ -85,6 +85,8 @@ class QueuesOverTime(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         tasks: The passes, those called from inside the others included.
+        took_ns: How long the first of them took, by its own begin and end; None if the
+            trace does not have its end.
         duration_ns: From the begin of the first to their last event.
         from_ns: Where the part begins.
         until_ns: Where it ends.
@@ -102,6 +104,7 @@ class QueuesOverTime(msgspec.Struct, frozen=True, kw_only=True):
     threads: dict[int, str]
     omitted: int
     is_complete: bool
+    took_ns: int | None = None
 
 
 def queues_over_time(
@@ -181,6 +184,7 @@ def queues_over_time(
     }
     return QueuesOverTime(
         tasks=tasks,
+        took_ns=passes(trace, tasks=tasks[:1])[0].duration_ns,
         duration_ns=duration_ns,
         from_ns=from_ns,
         until_ns=until_ns,

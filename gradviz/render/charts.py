@@ -1,12 +1,12 @@
 """What pictures of something over time have in common: head, legend, panels, axis."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from gradviz.render import style
 from gradviz.render.bars import Scale, ticks
 from gradviz.render.markup import document, element, number
-from gradviz.render.text import duration, fit, width
+from gradviz.render.text import clean, count, duration, fit, lasted, width
 
 MARGIN: Final = 20.0
 #: Left of a panel: the names of what it shows.
@@ -48,6 +48,78 @@ class Drawn(NamedTuple):
 
     elements: list[str]
     height: float
+
+
+class PartOfTime(Protocol):
+    """A part of the time of some passes, as `HeldMemory` and `QueuesOverTime` are."""
+
+    @property
+    def tasks(self) -> tuple[int, ...]:
+        """The passes, the outermost first."""
+
+    @property
+    def took_ns(self) -> int | None:
+        """How long the first took, by its own begin and end; None if not known."""
+
+    @property
+    def duration_ns(self) -> int:
+        """From its begin to the last event of all."""
+
+    @property
+    def from_ns(self) -> int:
+        """Where the part begins."""
+
+    @property
+    def until_ns(self) -> int:
+        """Where it ends."""
+
+
+class PanelHead(NamedTuple):
+    """Where a panel begins.
+
+    Attributes:
+        scale: Of its time.
+        elements: What stands above it.
+        top: How much room that takes.
+    """
+
+    scale: Scale
+    elements: list[str]
+    top: float
+
+
+def title_of(what: str, parts: Sequence[PartOfTime], program: str) -> str:
+    """What a chart is of: ``Memory of backward pass 4 · 1.2 ms · train.py``."""
+    if len(parts) == 1:
+        of, took = f"backward pass {parts[0].tasks[0]}", _lasted(parts[0])
+    else:
+        of = count(len(parts), "backward pass")
+        took = duration(sum(one.took_ns or one.duration_ns for one in parts))
+    return " · ".join((f"{what} of {of}", took, *([clean(program)] if program else ())))
+
+
+def shown(parts: Sequence[PartOfTime]) -> str:
+    """From when to when is shown; empty if that is all."""
+    if all(one.until_ns - one.from_ns == one.duration_ns for one in parts):
+        return ""
+    until = max(one.until_ns for one in parts)
+    return f"shown: {duration(parts[0].from_ns)} to {duration(until)} after the begin"
+
+
+def panel_head(one: PartOfTime, among: Sequence[PartOfTime], wide: float) -> PanelHead:
+    """Begin the panel of one of several parts, all on one scale of time."""
+    longest = max(part.until_ns - part.from_ns for part in among)
+    left, right = MARGIN + GUTTER, wide - MARGIN
+    scale = Scale(left, (right - left) / max(longest, 1), one.from_ns, one.until_ns)
+    if len(among) == 1:
+        return PanelHead(scale, [], 0.0)
+    heading = f"Backward pass {one.tasks[0]}, {_lasted(one)}"
+    text = element("text", heading, class_="bold", x=MARGIN, y=10)
+    return PanelHead(scale, [text], HEADING_HEIGHT)
+
+
+def _lasted(one: PartOfTime) -> str:
+    return lasted(one.took_ns, one.until_ns - one.from_ns)
 
 
 def chart(

@@ -9,7 +9,6 @@ from gradviz.render.bars import Scale
 from gradviz.render.charts import (
     AXIS_HEIGHT,
     GUTTER,
-    HEADING_HEIGHT,
     MARGIN,
     SWATCH,
     WIDTH,
@@ -18,6 +17,9 @@ from gradviz.render.charts import (
     axis,
     chart,
     gutter_text,
+    panel_head,
+    shown,
+    title_of,
 )
 from gradviz.render.markup import element, escape, number
 from gradviz.render.text import clean, count, duration, fit, place, size, width
@@ -57,45 +59,29 @@ def render_memory(
         program: What ran, for the title; empty if not known.
         wide: The width of the picture.
     """
-    longest = max(one.until_ns - one.from_ns for one in memories)
     most = max(sum(sizes) for one in memories for _, *sizes in one.stack)
     highest = max(round(most * _HEADROOM), 1)
-    shown = [
+    purposes = [
         purpose
         for nr, purpose in enumerate(PURPOSES, start=1)
         if any(point[nr] for one in memories for point in one.stack)
     ]
     return chart(
-        title=_title(memories, program),
+        title=title_of("Memory", memories, program),
         words=[_words(memories)],
         alarms=list(dict.fromkeys(_missing(memories))),
         legend=[
             LegendKey(CALLED[purpose], {"fill": COLOURS[purpose]})
             for purpose in COLOURS
-            if purpose in shown
+            if purpose in purposes
         ]
         + (
             [LegendKey(CALLED["unclaimed"], {"class_": "hatched"})]
-            if "unclaimed" in shown
+            if "unclaimed" in purposes
             else []
         ),
-        panels=[
-            _panel(one, longest, highest, wide, has_heading=len(memories) > 1)
-            for one in memories
-        ],
+        panels=[_panel(one, memories, highest, wide) for one in memories],
         wide=wide,
-    )
-
-
-def _title(memories: Sequence[HeldMemory], program: str) -> str:
-    what = (
-        f"backward pass {memories[0].tasks[0]}"
-        if len(memories) == 1
-        else count(len(memories), "backward pass")
-    )
-    took = duration(sum(one.duration_ns for one in memories))
-    return " · ".join(
-        (f"Memory of {what}", took, *([clean(program)] if program else ()))
     )
 
 
@@ -105,12 +91,7 @@ def _words(memories: Sequence[HeldMemory]) -> str:
     peak = (
         f"peak {size(most.peak.use.total)}{whose} after {duration(most.peak.after_ns)}"
     )
-    parts = [peak]
-    if any(one.until_ns - one.from_ns < one.duration_ns for one in memories):
-        until = max(one.until_ns for one in memories)
-        begin = memories[0].from_ns
-        parts.append(f"shown: {duration(begin)} to {duration(until)} after the begin")
-    return " · ".join(parts)
+    return " · ".join(filter(None, (peak, shown(memories))))
 
 
 def _missing(memories: Sequence[HeldMemory]) -> Iterator[str]:
@@ -126,31 +107,24 @@ def _missing(memories: Sequence[HeldMemory]) -> Iterator[str]:
 
 
 def _panel(
-    memory: HeldMemory, longest: int, most: int, wide: float, *, has_heading: bool
+    memory: HeldMemory, memories: Sequence[HeldMemory], most: int, wide: float
 ) -> Drawn:
-    left, right = MARGIN + GUTTER, wide - MARGIN
-    per_ns = (right - left) / max(longest, 1)
-    scale = Scale(left, per_ns, memory.from_ns, memory.until_ns)
-    top = HEADING_HEIGHT if has_heading else 0.0
+    scale, parts, top = panel_head(memory, memories, wide)
     bottom = top + PLOT_HEIGHT
-    parts = []
-    if has_heading:
-        heading = f"Backward pass {memory.tasks[0]}, {duration(memory.duration_ns)}"
-        parts.append(element("text", heading, class_="bold", x=MARGIN, y=10))
     parts.append(
         element(
             "rect",
             class_="panel",
-            x=left,
+            x=scale.left,
             y=top,
-            width=scale.right - left,
+            width=scale.right - scale.left,
             height=PLOT_HEIGHT,
         )
     )
     parts += _levels(most, scale, top)
     parts += axis(scale, top, bottom)
     parts += _layers(memory, scale, most, bottom)
-    parts += _peak(memory, scale, most, bottom, right)
+    parts += _peak(memory, scale, most, bottom, wide - MARGIN)
     holders = _holders(memory, bottom + AXIS_HEIGHT, wide)
     return Drawn(parts + holders.elements, bottom + AXIS_HEIGHT + holders.height)
 

@@ -8,15 +8,15 @@ from gradviz.render import style
 from gradviz.render.bars import Scale
 from gradviz.render.charts import (
     AXIS_HEIGHT,
-    GUTTER,
-    HEADING_HEIGHT,
-    MARGIN,
     WIDTH,
     Drawn,
     LegendKey,
     axis,
     chart,
     gutter_text,
+    panel_head,
+    shown,
+    title_of,
 )
 from gradviz.render.markup import element, escape, group, number
 from gradviz.render.text import clean, count, duration, fit, operation, width
@@ -47,27 +47,15 @@ def render_queues(
         program: What ran, for the title; empty if not known.
         wide: The width of the picture.
     """
-    longest = max(one.until_ns - one.from_ns for one in many)
     queues = [queue for one in many for queue in one.queues]
     return chart(
-        title=_title(many, program),
+        title=title_of("Ready queues", many, program),
         words=list(_words(many)),
         alarms=list(_missing(many)),
         legend=list(_legend(queues)),
-        panels=[_panel(one, longest, wide, has_heading=len(many) > 1) for one in many],
+        panels=[_panel(one, many, wide) for one in many],
         wide=wide,
     )
-
-
-def _title(many: Sequence[QueuesOverTime], program: str) -> str:
-    what = (
-        f"backward pass {many[0].tasks[0]}"
-        if len(many) == 1
-        else count(len(many), "backward pass")
-    )
-    took = duration(sum(one.duration_ns for one in many))
-    parts = (f"Ready queues of {what}", took, *([clean(program)] if program else ()))
-    return " · ".join(parts)
 
 
 def _words(many: Sequence[QueuesOverTime]) -> Iterator[str]:
@@ -78,11 +66,8 @@ def _words(many: Sequence[QueuesOverTime]) -> Iterator[str]:
     if asleep := sum(one.asleep_ns for one in queues):
         parts.append(f"threads slept for {duration(asleep)}, all added up")
     yield " · ".join(parts)
-    if any(one.until_ns - one.from_ns < one.duration_ns for one in many):
-        until = max(one.until_ns for one in many)
-        yield (
-            f"Shown: {duration(many[0].from_ns)} to {duration(until)} after the begin"
-        )
+    if part := shown(many):
+        yield part.capitalize()
 
 
 def _missing(many: Sequence[QueuesOverTime]) -> Iterator[str]:
@@ -117,18 +102,8 @@ _NEVER_TAKEN: Final = {
 }
 
 
-def _panel(
-    one: QueuesOverTime, longest: int, wide: float, *, has_heading: bool
-) -> Drawn:
-    left, right = MARGIN + GUTTER, wide - MARGIN
-    per_ns = (right - left) / max(longest, 1)
-    scale = Scale(left, per_ns, one.from_ns, one.until_ns)
-    parts: list[str] = []
-    top = 0.0
-    if has_heading:
-        heading = f"Backward pass {one.tasks[0]}, {duration(one.duration_ns)}"
-        parts.append(element("text", heading, class_="bold", x=MARGIN, y=10))
-        top = HEADING_HEIGHT
+def _panel(one: QueuesOverTime, many: Sequence[QueuesOverTime], wide: float) -> Drawn:
+    scale, parts, top = panel_head(one, many, wide)
     drawn: list[str] = []
     y = top
     for queue in one.queues:

@@ -33,6 +33,7 @@ from gradviz.render.text import (
     clean,
     count,
     duration,
+    of_program,
     place,
     shape,
     shorten,
@@ -171,7 +172,7 @@ def build_scene(
     scene = _scene(graph, colours, uses)
     legend = colours[graph.task].legend
     return scene._replace(
-        title="Backward graph" if graph.task < 0 else f"Backward pass {graph.task}",
+        title=_graph_title(graph),
         subtitle=_subtitle(graph),
         legend=(
             *(LegendEntry(text, colour, colour) for text, colour in legend),
@@ -180,6 +181,12 @@ def build_scene(
         scale=colours[graph.task].scale,
         notes=_notes(graph),
     )
+
+
+def _graph_title(graph: Graph) -> str:
+    if graph.task < 0:
+        return "Backward graph"
+    return f"Backward pass {graph.task}{of_program(graph.program)}"
 
 
 def _scene(

@@ -23,6 +23,8 @@ _BROAD: Final = frozenset("mwMWOQ@%—→")
 
 #: Longer names are cut, where they are shown.
 MAX_TITLE: Final = 44
+#: What runs the cells of notebooks.
+_NOTEBOOK: Final = "ipykernel_launcher.py"
 #: More are not written out.
 MAX_DIMENSIONS: Final = 12
 
@@ -120,6 +122,20 @@ def nanoseconds(text: str) -> int | None:
     return round(float(found[1]) * _FACTORS[found[2].replace("u", "µ")])
 
 
+def lasted(took_ns: int | None, shown_ns: int) -> str:
+    """How long a pass took, and how much time is shown of it or after it, if not that.
+
+    Streams may go on after a pass, and a picture may show a part of one.
+
+    Args:
+        took_ns: By the pass's own begin and end; None if that is not known.
+        shown_ns: What is shown.
+    """
+    shown = duration(shown_ns)
+    took = shown if took_ns is None else duration(took_ns)
+    return took if took == shown else f"{took} (shown: {shown})"
+
+
 def size(num_bytes: int) -> str:
     """Bytes for people, in three digits: ``412 B``, ``1.24 MiB``, ``35 GiB``."""
     for factor, unit in _SIZES:
@@ -151,6 +167,13 @@ def shape(sizes: Sequence[int]) -> str:
 def operation(name: str) -> str:
     """The operation of a node's name: ``MulBackward0`` -> ``Mul``."""
     return re.sub(r"Backward\d*$", "", name) or name
+
+
+def of_program(program: str) -> str:
+    """What ran, for titles: `` of train.py``; empty of ``-c``, and in a notebook."""
+    name = shorten_front(clean(place(program)), MAX_TITLE)
+    has_name = name and not name.startswith("-") and name != _NOTEBOOK
+    return f" of {name}" if has_name else ""
 
 
 def place(location: str, length: int | None = None) -> str:

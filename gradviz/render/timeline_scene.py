@@ -35,9 +35,9 @@ from gradviz.render.timeline_legend import (
 from gradviz.render.timeline_text import (
     called,
     contents,
-    lasted,
     missing,
     title,
+    took,
     wrapped,
 )
 
@@ -225,7 +225,7 @@ def _heading(timeline: Timeline, room: float) -> str:
     lines = {place(one.location) for one in timeline.passes if one.parent < 0}
     line = clean(lines.pop()) if len(lines) == 1 else ""
     at = f", called at {line}" if line else ""
-    text = f"{called(timeline)}: {lasted(timeline)}{at}"
+    text = f"{called(timeline)}: {took(timeline)}{at}"
     return fit(text, room, style.TEXT_SIZE, bold=True)
 
 

@@ -6,7 +6,16 @@ from typing import Final
 from gradviz.analysis.timeline import Timeline
 from gradviz.analysis.timeline_spans import Span
 from gradviz.render import style
-from gradviz.render.text import clean, count, duration, operation, place, width
+from gradviz.render.text import (
+    clean,
+    count,
+    duration,
+    lasted,
+    of_program,
+    operation,
+    place,
+    width,
+)
 
 #: Errors told below a timeline; a trace may hold any number.
 MAX_ERRORS: Final = 5
@@ -14,20 +23,12 @@ MAX_ERRORS: Final = 5
 MAX_LOST: Final = 3
 
 
-def lasted(timeline: Timeline) -> str:
-    """How long its pass took, by that pass's own begin and end.
-
-    Streams may go on after a pass, and several passes lie apart: then it is said how
-    much time is shown.
-    """
-    shown = duration(timeline.duration_ns)
-    if timeline.step is not None:
-        return shown
+def took(timeline: Timeline) -> str:
+    """How long its step or its passes took; of one pass by its own begin and end."""
     outer = [one for one in timeline.passes if one.parent < 0] or timeline.passes
-    if len(outer) != 1 or outer[0].duration_ns is None:
-        return shown
-    took = duration(outer[0].duration_ns)
-    return took if took == shown else f"{took} (shown: {shown})"
+    if timeline.step is not None or len(outer) != 1:
+        return duration(timeline.duration_ns)
+    return lasted(outer[0].duration_ns, timeline.duration_ns)
 
 
 def called(timeline: Timeline) -> str:
@@ -44,10 +45,9 @@ def called(timeline: Timeline) -> str:
 def title(timelines: Sequence[Timeline]) -> str:
     """What some timelines are of, which program's, and how long that took."""
     first = timelines[0]
-    program = clean(place(first.program))
-    of = f" of {program}" if program and not program.startswith("-") else ""
+    of = of_program(first.program)
     if len(timelines) == 1:
-        return f"{called(first)}{of}: {lasted(first)}"
+        return f"{called(first)}{of}: {took(first)}"
     noun = "backward pass" if first.step is None else "step"
     return f"{count(len(timelines), noun)}{of}"
 

@@ -72,7 +72,10 @@ def test_an_edge_to_a_node_whose_definition_is_lost_leads_to_a_stand_in(story):
 def test_a_pass_in_which_nothing_ran_is_an_empty_graph(story):
     story.begin(0, [story.node(1)], at=0)
 
-    assert build_graph(story.trace(), 0) == Graph(task=0, nodes=(), edges=())
+    trace = story.trace()
+    program = trace.header.argv[0]
+    expected = Graph(task=0, nodes=(), edges=(), program=program)
+    assert build_graph(trace, 0) == expected
 
 
 def test_a_graph_is_plain_data(pair):

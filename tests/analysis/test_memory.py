@@ -307,6 +307,17 @@ def test_a_part_that_begins_after_the_end_is_refused(story):
         build_memory(story.trace(), [0], 11)
 
 
+def test_what_comes_after_the_end_of_a_pass_makes_it_no_longer(story):
+    node = story.node(0)
+    story.begin(0, [node], at=0)
+    story.end(0, at=110)
+    story.pop(0, node, at=200)
+
+    memory = build_memory(story.trace(), [0])
+
+    assert (memory.took_ns, memory.duration_ns) == (110, 200)
+
+
 def test_of_very_many_points_the_highest_and_the_last_of_each_slice_are_told():
     when = np.arange(10 * MAX_POINTS)
     heights = np.where(when % 50 == 7, 1_000 + when % 13, when % 3)

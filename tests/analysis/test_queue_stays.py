@@ -64,6 +64,14 @@ def test_a_part_of_the_time_begins_with_what_lies_there(story):
     assert [one.node for one in queue.stays] == [0, 1, 2]
 
 
+def test_what_comes_after_the_end_of_a_pass_makes_it_no_longer(story):
+    three_tasks(story).pop(0, story.node(3), at=200)
+
+    found = queues_over_time(story.trace(), [0])
+
+    assert (found.took_ns, found.duration_ns) == (110, 200)
+
+
 def test_what_came_later_or_left_before_is_not_in_a_part(story):
     found = queues_over_time(three_tasks(story).trace(), [0], 45, 80)
 

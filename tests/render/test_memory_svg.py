@@ -118,6 +118,21 @@ def test_what_the_figures_leave_out_is_said(changes, told) -> None:
     assert any(told in one for one in texts(render_memory([memory(**changes)])))
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"took_ns": 400}, "400 ns (shown: 1 µs)"),
+        ({"took_ns": 1_000}, "1 µs"),
+        ({"took_ns": None}, "1 µs"),
+        ({"took_ns": 400, "from_ns": 100, "until_ns": 300}, "400 ns (shown: 200 ns)"),
+    ],
+)
+def test_a_pass_is_as_long_as_from_its_own_begin_to_its_own_end(changes, told) -> None:
+    svg = render_memory([memory(**changes)], "train.py")
+
+    assert f"Memory of backward pass 0 · {told} · train.py" in texts(svg)
+
+
 def test_several_passes_have_one_scale_of_time_and_bytes() -> None:
     half = memory(
         tasks=(1,),

@@ -90,6 +90,21 @@ def test_what_nobody_took_is_drawn_to_the_end_and_told() -> None:
     assert "never taken" in shown
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"took_ns": 400}, "400 ns (shown: 1 µs)"),
+        ({"took_ns": 1_000}, "1 µs"),
+        ({"took_ns": None}, "1 µs"),
+        ({"took_ns": 400, "from_ns": 100, "until_ns": 300}, "400 ns (shown: 200 ns)"),
+    ],
+)
+def test_a_pass_is_as_long_as_from_its_own_begin_to_its_own_end(changes, told) -> None:
+    svg = render_queues([queues(**changes)], "train.py")
+
+    assert f"Ready queues of backward pass 0 · {told} · train.py" in texts(svg)
+
+
 def test_sleep_is_drawn_and_added_up() -> None:
     svg = render_queues([queues(stay(1, 0, 1, 2), sleeps=((0, 100), (300, 500)))])
 

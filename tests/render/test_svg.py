@@ -168,6 +168,19 @@ def test_a_graph_without_nodes_is_a_picture_too(make_graph):
     assert "Backward pass 4" in texts(drawn(make_graph(0, [])))
 
 
+@pytest.mark.parametrize(
+    ("program", "title"),
+    [
+        ("/home/u/train.py", "Backward pass 4 of train.py"),
+        ("-c", "Backward pass 4"),
+        ("/usr/lib/ipykernel_launcher.py", "Backward pass 4"),
+        ("t" * 60, f"Backward pass 4 of …{'t' * 43}"),
+    ],
+)
+def test_the_title_names_the_program(make_graph, program, title):
+    assert title in texts(drawn(make_graph(2, [(0, 1)], program=program)))
+
+
 def test_hostile_names_change_nothing_but_text(hostile_graph, make_graph):
     benign = msgspec.structs.replace(
         hostile_graph,

@@ -12,7 +12,7 @@ from gradviz.analysis.timeline import Lane, Timeline
 from gradviz.analysis.timeline_spans import STEP_PARTS, Span, SpanKind, StepPart
 from gradviz.render.terminal.tables import EIGHTHS, make_console
 from gradviz.render.text import MAX_TITLE, clean, count, duration, operation, shorten
-from gradviz.render.timeline_text import called, failures, lasted
+from gradviz.render.timeline_text import called, failures, took
 
 MAX_LANE_NAME: Final = 18
 MIN_COLUMNS: Final = 20
@@ -47,7 +47,7 @@ def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
     colours = _colours(timeline)
     num_nodes = sum(lane.num_nodes for lane in timeline.lanes)
     head = (
-        f"{called(timeline)}: {lasted(timeline)}, "
+        f"{called(timeline)}: {took(timeline)}, "
         f"{count(num_nodes, 'node')}, {_lanes_named(timeline)}"
     )
     ruler = " " * gutter + _ruler(timeline.duration_ns, columns)

@@ -8,6 +8,7 @@ from gradviz.distributed.future import Future, when_all
 from gradviz.distributed.gradients import accumulated
 from gradviz.distributed.graph_task import DistGraphTask
 from gradviz.distributed.ids import worker_of
+from gradviz.distributed.waits import Waits
 from gradviz.engine.input_buffer import InputBuffer
 from gradviz.engine.sync import Sync
 from gradviz.ops.recording.variable import Value, Variable
@@ -44,7 +45,8 @@ class DistAutogradContext:
         self._ended: dict[int, int] = {}
         #: Those of them that have not failed.
         self._succeeded: set[int] = set()
-        self._outstanding_rpcs: list[Future[Any]] = []
+        #: The gradients that were sent: message -> the answer.
+        self._outstanding_rpcs: dict[int, Future[Any]] = {}
         self._graph_task: DistGraphTask | None = None
 
     # --- the forward pass -------------------------------------------------------
@@ -145,8 +147,8 @@ class DistAutogradContext:
             if self._graph_task is not graph_task:
                 return False
             self._graph_task = None
-            rpcs, self._outstanding_rpcs = self._outstanding_rpcs, []
-        for rpc in rpcs:
+            rpcs, self._outstanding_rpcs = self._outstanding_rpcs, {}
+        for rpc in rpcs.values():
             rpc.set_error(RuntimeError("the backward pass has ended"))
         return True
 
@@ -173,12 +175,22 @@ class DistAutogradContext:
                 self._succeeded.add(pass_id)
             return True
 
-    def add_outstanding_rpc(self, graph_task: DistGraphTask, rpc: Future[Any]) -> None:
+    def waits(self, graph_task: DistGraphTask) -> Waits:
+        """What a pass waits for here."""
+        with self._mutex:
+            rpcs = self._outstanding_rpcs.items()
+            unanswered = frozenset(number for number, rpc in rpcs if not rpc.done())
+        unfed = {one.message_id: one.describe() for one in self.unfed_sends(graph_task)}
+        return Waits(unfed, unanswered)
+
+    def add_outstanding_rpc(
+        self, graph_task: DistGraphTask, message_id: int, rpc: Future[Any]
+    ) -> None:
         """Remember gradients on their way; their error is that of the pass."""
         with self._mutex:
             is_current = self._graph_task is graph_task
             if is_current:
-                self._outstanding_rpcs.append(rpc)
+                self._outstanding_rpcs[message_id] = rpc
         if not is_current:  # it has failed meanwhile: nobody waits for the answer
             rpc.set_error(RuntimeError("the backward pass has ended"))
             return
@@ -192,13 +204,13 @@ class DistAutogradContext:
     def outstanding_rpcs(self) -> Future[None]:
         """Done when all gradients that were sent have been dealt with."""
         with self._mutex:
-            rpcs = [*self._outstanding_rpcs]
+            rpcs = [*self._outstanding_rpcs.values()]
         return when_all(self._sync, rpcs)
 
     def give_up_outstanding_rpcs(self, error: BaseException) -> None:
         """Wait for no answer to gradients any more: it might never come."""
         with self._mutex:
-            rpcs = [*self._outstanding_rpcs]
+            rpcs = [*self._outstanding_rpcs.values()]
         for rpc in rpcs:
             rpc.set_error(error)
 

@@ -36,6 +36,7 @@ from gradviz.distributed.reports import (
     gradients_sent,
 )
 from gradviz.distributed.transport.base import Transport
+from gradviz.distributed.waits import Waits
 from gradviz.engine import Engine
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.variable import Variable
@@ -168,7 +169,7 @@ class DistAutograd:
                 gradients,
             )
             sent = self._transport.request(node.peer, as_meta(message), gradients)
-            context.add_outstanding_rpc(graph_task, sent)
+            context.add_outstanding_rpc(graph_task, node.message_id, sent)
 
         return propagate
 
@@ -191,8 +192,13 @@ class DistAutograd:
         """What a pass still waits for here."""
         context = self.container.find_context(message.context_id)
         if context is None:
-            return Unfed(sends=())
-        return Unfed(sends=self.dist_engine.unfed_of(context, message.pass_id))
+            return Unfed()
+        waits = self.dist_engine.waits_of(context, message.pass_id)
+        return Unfed(
+            unfed=tuple(waits.unfed.items()),
+            unanswered=tuple(waits.unanswered),
+            has_begun=waits.has_begun,
+        )
 
     def abort(self, message: AbortPass) -> None:
         """Have a pass fail that has failed elsewhere."""
@@ -213,9 +219,7 @@ class DistAutograd:
         """Why a worker is down; None if it is not known to be."""
         return self._transport.why_down(peer)
 
-    def unfed_elsewhere(
-        self, context_id: int, pass_id: int
-    ) -> dict[int, Sequence[str]]:
+    def waits_elsewhere(self, context_id: int, pass_id: int) -> dict[int, Waits]:
         """What other workers still wait for in a pass, of those that say so in time."""
         ask = as_meta(AskUnfed(context_id=context_id, pass_id=pass_id))
         asked = {
@@ -224,12 +228,14 @@ class DistAutograd:
             if is_alive and peer != self._transport.rank
         }
         when_all(self._transport.sync, [*asked.values()]).settled()
-        found: dict[int, Sequence[str]] = {}
+        found: dict[int, Waits] = {}
         for peer, answer in asked.items():
             if answer.error is None:
                 unfed = from_meta(answer.value()[0])
                 assert isinstance(unfed, Unfed)
-                found[peer] = unfed.sends
+                found[peer] = Waits(
+                    dict(unfed.unfed), frozenset(unfed.unanswered), unfed.has_begun
+                )
         return found
 
     # --- the end of a context ---------------------------------------------------

@@ -21,6 +21,7 @@ from gradviz.distributed.ids import Ids, worker_of
 from gradviz.distributed.others import Others
 from gradviz.distributed.passes import DistPasses
 from gradviz.distributed.preparation import validate_roots_and_retrieve_edges
+from gradviz.distributed.waits import NOTHING, Waits
 from gradviz.distributed.watchdog import DistWatchdog
 from gradviz.engine import Engine
 from gradviz.engine.basic_nodes import GraphRoot
@@ -191,12 +192,16 @@ class DistEngine:
             error = PeerDownError(f"node {peer} is down: {reason}")
             self._passes.fail(context, current, error)
 
-    def unfed_of(self, context: DistAutogradContext, pass_id: int) -> tuple[str, ...]:
-        """The sends of a pass that still wait for gradients, in words (D14)."""
+    def waits_of(self, context: DistAutogradContext, pass_id: int) -> Waits:
+        """What a pass still waits for here (D14)."""
         current = context.graph_task
-        if current is None or current.pass_id != pass_id:
-            return ()
-        return tuple(send.describe() for send in context.unfed_sends(current))
+        if current is not None and current.pass_id == pass_id:
+            return context.waits(current)
+        if current is not None or context.has_ended(pass_id):
+            return NOTHING
+        sends = context.send_functions()
+        unfed = {number: send.describe() for number, send in sends.items()}
+        return Waits(unfed, frozenset(), has_begun=False)
 
     def num_backward_passes(self) -> int:
         """How many passes are under way on this worker."""

@@ -144,9 +144,17 @@ class AskUnfed(Message, frozen=True):
 
 
 class Unfed(Message, frozen=True):
-    """What a worker sent whose gradients have not come, in words."""
+    """What the part of a pass on a worker waits for; see `Waits`.
 
-    sends: tuple[str, ...]
+    Attributes:
+        unfed: Of each message that it sent whose gradients have not come, the number
+            and words for people.
+        unanswered: As in `Waits`, like `has_begun`.
+    """
+
+    unfed: tuple[tuple[int, str], ...] = ()
+    unanswered: tuple[int, ...] = ()
+    has_begun: bool = True
 
 
 class Done(Message, frozen=True):

@@ -1,7 +1,9 @@
 """What the distributed engine of one worker asks of those of the others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Protocol
+
+from gradviz.distributed.waits import Waits
 
 
 class Others(Protocol):
@@ -15,7 +17,5 @@ class Others(Protocol):
     def why_down(self, peer: int) -> str | None:
         """Why a worker is down; None if it is not known to be."""
 
-    def unfed_elsewhere(
-        self, context_id: int, pass_id: int
-    ) -> Mapping[int, Sequence[str]]:
+    def waits_elsewhere(self, context_id: int, pass_id: int) -> Mapping[int, Waits]:
         """What they still wait for in a pass, by worker."""

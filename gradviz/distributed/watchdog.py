@@ -1,11 +1,13 @@
 """Saying what a pass waits for that does not end."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Final
 
 from gradviz.distributed.context import DistAutogradContext
 from gradviz.distributed.graph_task import DistGraphTask
 from gradviz.distributed.others import Others
+from gradviz.distributed.waits import Waits, underway
 from gradviz.engine.sync import Sync
 
 #: After how many seconds a pass that has not ended says what it waits for.
@@ -34,9 +36,12 @@ class DistWatchdog:
 
         Returns:
             Whether it has ended within `timeout` seconds; None is for ever.
+
+        Raises:
+            RuntimeError: Gradients were under way from one look to the next.
         """
         until_ns = None if timeout is None else self._sync.now_ns() + int(timeout * 1e9)
-        said = ""
+        said, before = "", dict[int, str]()
         while True:
             left = WATCH_SECONDS
             if until_ns is not None:
@@ -45,18 +50,33 @@ class DistWatchdog:
                 return True
             if until_ns is not None and self._sync.now_ns() >= until_ns:
                 return False
-            waits = self.waits(context, graph_task)
+            own, others = self._look(context, graph_task)
+            now = underway([own, *others.values()])
+            if lost := [words for number, words in now.items() if number in before]:
+                raise RuntimeError(
+                    f"gradients were lost on their way, for {', '.join(lost)}"
+                )
+            waits, before = _in_words(own, others), now
             if waits and waits != said:
                 warnings.warn(f"a distributed backward goes on{waits}", stacklevel=5)
             said = waits
 
     def waits(self, context: DistAutogradContext, graph_task: DistGraphTask) -> str:
         """What a pass that begins here waits for, on all workers, in words."""
+        return _in_words(*self._look(context, graph_task))
+
+    def _look(
+        self, context: DistAutogradContext, graph_task: DistGraphTask
+    ) -> tuple[Waits, Mapping[int, Waits]]:
+        """What it waits for here, and elsewhere."""
+        own = context.waits(graph_task)
         pass_id = graph_task.pass_id
-        own = [send.describe() for send in context.unfed_sends(graph_task)]
-        words = f"; no gradients came for {', '.join(own)}" if own else ""
-        elsewhere = self._others.unfed_elsewhere(context.context_id, pass_id)
-        for node, sends in elsewhere.items():
-            if sends:
-                words += f"; node {node} waits for those of {', '.join(sends)}"
-        return words
+        return own, self._others.waits_elsewhere(context.context_id, pass_id)
+
+
+def _in_words(own: Waits, others: Mapping[int, Waits]) -> str:
+    words = f"; no gradients came for {own.in_words()}" if own.unfed else ""
+    for node, waits in others.items():
+        if sends := waits.in_words():
+            words += f"; node {node} waits for those of {sends}"
+    return words

@@ -268,3 +268,49 @@ def test_a_warning_of_what_a_pass_waits_for_does_not_end_it_and_is_not_repeated(
             assert len(told) == 1
 
     company.run(program, idle)
+
+
+@pytest.mark.parametrize("loser", [0, 1])
+def test_gradients_that_are_lost_fail_the_pass_and_are_named(loser):
+    """Those of the root begin it on the next worker; the others go on with it."""
+    company = Company(0, Listening)
+    lossy = Faults(drop=1.0, kinds=frozenset({"PropagateGradients"}))
+
+    def program():
+        x = leaf(1)
+        with dist_autograd.context() as context_id, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            loss = rpc.rpc_sync(1, double, (x,)).sum()
+            company.transports[loser].faults = lossy
+            with pytest.raises(
+                RuntimeError,
+                match=rf"^gradients were lost on their way, for message \d+ to node "
+                rf"{loser} \(function \S+\.double\)$",
+            ):
+                dist_autograd.backward(context_id, [loss], retain_graph=True)
+            assert company.scheduler.now_ns() < 70e9
+            company.transports[loser].faults = Faults()
+            dist_autograd.backward(context_id, [loss])
+            assert gradient(context_id, x) == 2.0
+
+    company.run(program, idle)
+
+
+def test_gradients_that_take_long_are_not_taken_for_lost():
+    company = Company(0, Listening)
+
+    def program():
+        x = leaf(1)
+        with dist_autograd.context() as context_id, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            loss = rpc.rpc_sync(1, double, (x,)).sum()
+            for transport in company.transports:
+                transport.faults = Faults(
+                    delay=1.0,
+                    longest_delay_s=28.0,
+                    kinds=frozenset({"PropagateGradients"}),
+                )
+            dist_autograd.backward(context_id, [loss])
+            assert gradient(context_id, x) == 2.0
+
+    company.run(program, idle)

@@ -24,6 +24,7 @@ def nothing_is_left(tmp_path, monkeypatch):
     assert not list(tmp_path.glob("gradviz-*"))
 
 
+@pytest.mark.stress
 def test_workers_in_processes_of_their_own_have_one_backward():
     spawn(spawned.good, 2)
 

@@ -7,6 +7,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 import numpy as np
 
+from gradviz.analysis.messages import companions
 from gradviz.errors import UserError
 from gradviz.trace.model import LOST_TEXT, Trace
 from gradviz.trace.strings import shortened
@@ -161,8 +162,11 @@ def select_task(trace: Trace, which: str | int = "last") -> tuple[int, ...]:
 
 
 def with_descendants(trace: Trace, tasks: Sequence[int]) -> tuple[int, ...]:
-    """`tasks` and every pass called from inside them, in the order of their begin."""
-    wanted = set(tasks)
+    """`tasks` and every pass called from inside them, in the order of their begin.
+
+    Of a distributed pass also what other workers did for it.
+    """
+    wanted = companions(trace, tasks)
     begun = trace.columns["task_begun"].at(slice(MAX_PASSES))
     called = begun.at(begun.narrow("parent") >= 0)
     for task, parent in called.rows("task", "parent"):

@@ -19,6 +19,7 @@ from gradviz.analysis.executions import (
 )
 from gradviz.analysis.idle_spans import blocked_spans, pass_ends, sleeps
 from gradviz.analysis.kernels import KernelRun, kernels, launchers, stream_order_key
+from gradviz.analysis.messages import SentMessage, messages
 from gradviz.analysis.passes import Pass, passes, with_descendants
 from gradviz.analysis.pushes import PushAcross, pushes_across
 from gradviz.analysis.queue_lengths import QueueLength, queue_lengths
@@ -93,6 +94,8 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
             shown; their times too are counted from the begin.
         omitted_pushes: How many more there are of these.
         queues: The ready queues in which anything lay meanwhile.
+        messages: Gradients that went from worker to worker in these passes, and what
+            ran for them; their times too are counted from the begin.
     """
 
     tasks: tuple[int, ...]
@@ -110,6 +113,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     pushes: tuple[PushAcross, ...] = ()
     omitted_pushes: int = 0
     queues: tuple[QueueLength, ...] = ()
+    messages: tuple[SentMessage, ...] = ()
 
 
 def build_timeline(
@@ -200,6 +204,9 @@ def build_timeline(
             replace(one, begin_ns=one.begin_ns - origin, ready_ns=one.ready_ns - origin)
             for one in waits
             if one.stream in shown_streams and one.awaited_stream in shown_streams
+        ),
+        messages=tuple(
+            one.after(origin) for one in messages(trace) if one.task in set(tasks)
         ),
     )
 

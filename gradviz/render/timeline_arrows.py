@@ -1,20 +1,21 @@
-"""Arrows in a timeline: nodes pushed from thread to thread, streams that wait."""
+"""Arrows in a timeline: what is pushed or sent, and streams that wait."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from gradviz.analysis.messages import SentMessage
 from gradviz.analysis.pushes import PushAcross
 from gradviz.analysis.stream_waits import StreamWait
 from gradviz.analysis.timeline import Timeline
 from gradviz.render.bars import Scale
-from gradviz.render.text import clean, duration
+from gradviz.render.text import clean, duration, size
 
 #: More would hide the bars, and each other.
 MAX_ARROWS: Final = 300
 #: Where there are more, those whose ends are in the same cells are one.
 LEAST_CELL: Final = 3.0
 
-ArrowKind: TypeAlias = Literal["push", "await"]
+ArrowKind: TypeAlias = Literal["push", "await", "send"]
 
 
 class Place(NamedTuple):
@@ -28,7 +29,8 @@ class Arrow(NamedTuple):
     """From one bar to another.
 
     Attributes:
-        kind: A node that was pushed, or a stream that waited.
+        kind: A node that was pushed, a stream that waited, or gradients that were sent
+            to another worker.
         x: Where it begins.
         y: Where it begins.
         to_x: Where it points.
@@ -68,9 +70,12 @@ class PushedRows(NamedTuple):
 def rows_of_pushed(
     timeline: Timeline, places: Mapping[int | str, Sequence[Place]]
 ) -> PushedRows:
-    """The rows in which the nodes are that were pushed, and that pushed them."""
+    """The rows of the nodes that were pushed or pushed them, and that sent messages."""
     wanted = {(one.from_thread, one.task, one.pushed_by) for one in timeline.pushes}
     wanted |= {(one.to_thread, one.task, one.node) for one in timeline.pushes}
+    for sent in timeline.messages:
+        wanted.add((sent.thread, sent.task, sent.node))
+        wanted.add((sent.to_thread, sent.to_task, sent.to_node))
     found: dict[tuple[int | str, int, int], int] = {}
     for lane in timeline.lanes:
         if wanted and lane.thread >= 0 and lane.num_rows > 1:
@@ -82,13 +87,14 @@ def rows_of_pushed(
 
 
 def arrows(timeline: Timeline, scale: Scale, rows: PushedRows) -> list[Arrow]:
-    """An arrow for each push across threads and for each wait of a stream.
+    """An arrow for each push across threads, wait of a stream, message of a worker.
 
     Where there are very many, neighbours are one. What happened before or after the
     time that is shown has none.
     """
     wanted = {node for one in timeline.pushes for node in (one.node, one.pushed_by)}
     wanted |= {node for one in timeline.waits for node in (one.node, one.producer)}
+    wanted |= {node for one in timeline.messages for node in (one.node, one.to_node)}
     names = {
         span.node: span.name
         for lane in timeline.lanes
@@ -97,7 +103,8 @@ def arrows(timeline: Timeline, scale: Scale, rows: PushedRows) -> list[Arrow]:
     }
     pushes = [_push(one, timeline, scale, rows, names) for one in timeline.pushes]
     waits = [_wait(one, scale, rows, names) for one in timeline.waits]
-    found = [one for one in (*pushes, *waits) if one is not None]
+    sent = [_send(one, scale, rows, names) for one in timeline.messages]
+    found = [one for one in (*pushes, *waits, *sent) if one is not None]
     few, cell = found, LEAST_CELL
     while len(few) > MAX_ARROWS and cell < 2 * scale.right:
         few = _merged(found, cell)
@@ -153,6 +160,27 @@ def _wait(
     source = rows.place(wait.awaited_stream, -1, -1)
     target = rows.place(wait.stream, -1, -1)
     return _arrow("await", source, target, wait.ready_ns, wait.begin_ns, scale, lines)
+
+
+def _send(
+    message: SentMessage, scale: Scale, rows: PushedRows, names: Mapping[int, str]
+) -> Arrow | None:
+    sent_ns, received_ns = message.sent_ns, message.received_ns
+    if sent_ns is None or received_ns is None or message.start_ns is None:
+        return None
+    took = "came before it left: the clocks disagree"
+    if not message.contradicts:
+        took = f"came {duration(received_ns - sent_ns)} later"
+    later = duration(max(message.start_ns - received_ns, 0))
+    lines = [
+        f"worker {message.worker} sends gradients to worker {message.peer}",
+        f"{size(message.size_bytes)} at {duration(sent_ns)}, {took}",
+        f"from {_node(message.node, names)}",
+        f"to {_node(message.to_node, names)}, which started {later} after that",
+    ]
+    source = rows.place(message.thread, message.task, message.node)
+    target = rows.place(message.to_thread, message.to_task, message.to_node)
+    return _arrow("send", source, target, sent_ns, message.start_ns, scale, lines)
 
 
 def _arrow(

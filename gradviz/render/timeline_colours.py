@@ -29,6 +29,7 @@ Look: TypeAlias = Literal[
     "blank",
     "push",
     "await",
+    "send",
 ]
 
 MAX_COLOURS: Final = len(style.PALETTE)

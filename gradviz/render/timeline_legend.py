@@ -26,6 +26,7 @@ _TEXTS: Final[dict[Look, str]] = {
 _ARROWS: Final[dict[ArrowKind, str]] = {
     "push": "push to another thread",
     "await": "wait of a stream for another",
+    "send": "gradients to another worker",
 }
 
 

@@ -42,6 +42,7 @@ _CLASSES: Final[dict[Look, str]] = {
     "blank": "lane",
     "push": "push",
     "await": "await",
+    "send": "send",
 }
 
 _STYLE: Final = f"""\
@@ -61,6 +62,7 @@ _STYLE: Final = f"""\
 .queue {{ fill: {style.FAINT_LINE}; stroke: {style.LINE}; stroke-width: 0.6 }}
 .push {{ stroke: {style.FAINT_INK}; stroke-width: 1; fill: none }}
 .await {{ stroke: {style.INK}; stroke-width: 1.4; stroke-dasharray: 4 2; fill: none }}
+.send {{ stroke: {style.INK}; stroke-width: 1.4; fill: none }}
 .halo {{ stroke: {style.BACKGROUND}; stroke-width: 3; stroke-opacity: 0.7; fill: none }}
 """
 
@@ -91,6 +93,7 @@ _DEFINITIONS: Final = (
     f'<circle cx="2" cy="2" r="0.7" fill="{style.PASS}"/></pattern>'
     + _head("push", style.FAINT_INK)
     + _head("await", style.INK)
+    + _head("send", style.INK)
     + "</defs>"
 )
 
@@ -133,7 +136,7 @@ def timeline_svg(scene: TimelineScene) -> bytes:
 
 def _legend(placed: PlacedItem) -> Iterator[str]:
     item, x, y = placed
-    if item.look in {"push", "await"}:
+    if item.look in {"push", "await", "send"}:
         line = f'd="M{number(x)} {number(y + 7)}h{number(SWATCH)}"'
         yield f'<path class="{item.look}" marker-end="url(#{item.look})" {line}/>'
     else:

@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ET
 import msgspec
 import pytest
 
+from gradviz.analysis.messages import SentMessage
 from gradviz.analysis.pushes import PushAcross
 from gradviz.analysis.stream_waits import StreamWait
 from gradviz.render.timeline_arrows import MAX_ARROWS
@@ -201,3 +202,69 @@ def test_hostile_names_change_nothing_but_text(hostile, draw):
     bad = draw({}, names=(hostile, f"{hostile}2"), name=hostile)
     good = draw({}, names=("x", "x2"), name="x")
     assert structure(bad) == structure(good)
+
+
+@pytest.fixture
+def crossed(make_span, make_timeline):
+    """The scene of two workers, the first of which sends the second gradients."""
+
+    def scene(**changes):
+        timeline = make_timeline(
+            [make_span(0, 0, 500), make_span(5, 100, 400, row=1)],
+            [make_span(1, 600, 700)],
+            duration_ns=1_000,
+            names=("rank 0 / Main", "rank 1 / gv_rpc_1_1"),
+        )
+        message = SentMessage(
+            worker=0,
+            peer=1,
+            message=9,
+            context=3,
+            pass_id=2,
+            size_bytes=48,
+            task=4,
+            node=105,
+            thread=0,
+            sent_ns=300,
+            received_ns=450,
+            to_node=101,
+            to_task=4,
+            to_thread=1,
+            start_ns=600,
+        )
+        message = msgspec.structs.replace(message, **changes)
+        timeline = msgspec.structs.replace(timeline, messages=(message,))
+        return timeline_scene([timeline], TimelineView())
+
+    return scene
+
+
+def test_gradients_go_from_the_node_that_sent_them_to_the_one_that_ran_for_them(
+    crossed,
+):
+    scene = crossed()
+
+    (panel,) = scene.panels
+    (arrow,) = panel.arrows
+    first, second = panel.lanes
+    assert arrow.kind == "send"
+    assert (arrow.x, arrow.to_x) == (panel.scale.x(300), panel.scale.x(600))
+    assert (arrow.y, arrow.to_y) == (first.rows[1].bottom, second.rows[0].top)
+    assert arrow.tooltip.splitlines() == [
+        "worker 0 sends gradients to worker 1",
+        "48 B at 300 ns, came 150 ns later",
+        "from MulBackward0, node 105",
+        "to MulBackward0, node 101, which started 150 ns after that",
+    ]
+    assert "gradients to another worker" in [one.item.text for one in scene.legend]
+
+
+def test_gradients_that_came_before_they_left_say_that_clocks_disagree(crossed):
+    (arrow,) = crossed(received_ns=200).panels[0].arrows
+
+    assert "at 300 ns, came before it left: the clocks disagree" in arrow.tooltip
+
+
+@pytest.mark.parametrize("lost", ["sent_ns", "received_ns", "start_ns"])
+def test_gradients_of_which_an_end_is_lost_have_no_arrow(crossed, lost):
+    assert crossed(**{lost: None}).panels[0].arrows == ()

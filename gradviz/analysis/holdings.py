@@ -45,7 +45,7 @@ from gradviz.analysis.spans import (
 )
 from gradviz.trace.model import Trace
 from gradviz.trace.probe import How, Push
-from gradviz.trace.table import Column, Table
+from gradviz.trace.table import Column, Narrow, Table
 
 #: Kinds of events without which the figures would be wrong.
 NEEDED: Final = (
@@ -87,12 +87,12 @@ class Holdings(NamedTuple):
         node: Who held it; of gradients the AccumulateGrad.
     """
 
-    kind: Column
+    kind: Narrow
     begin: Column
     end: Column
     size_bytes: Column
-    task: Column
-    node: Column
+    task: Narrow
+    node: Narrow
 
     def at(self, places: Column) -> "Holdings":
         """Some of them."""
@@ -164,8 +164,7 @@ def _saved(trace: Trace, last: dict[int, int]) -> list[Holdings]:
     end = _seq_of(releases, following(rows, releases, ("node",)))
     left = np.flatnonzero(end == NEVER)
     nodes = rows["node"][left]
-    heard_of = _last_pass_with(trace, nodes, last)
-    heard = [heard_of.get(node, -1) for node in nodes.tolist()]
+    heard = _last_heard_of(trace, nodes, last)
     return _with_unclaimed(
         HoldingKind.SAVED, rows, rows["size_bytes"], end, left, heard
     )
@@ -202,7 +201,7 @@ def _gradients(trace: Trace, last: dict[int, int]) -> list[Holdings]:
     held = rows.at(first)
     size_bytes = _size_of(freed, following(held, freed, _NODE))
     left = np.flatnonzero(end == NEVER)
-    heard = [last[task[place]] for place in final[left].tolist()]
+    heard = np.array([last[task[place]] for place in final[left].tolist()], np.int64)
     made = Table({**{name: held.narrow(name) for name in held}, "seq": begin[first]})
     return _with_unclaimed(HoldingKind.GRADIENT, made, size_bytes, end, left, heard)
 
@@ -221,11 +220,11 @@ def _with_unclaimed(
     size_bytes: Column,
     end: Column,
     left: Column,
-    heard: list[int],
+    heard: Column,
 ) -> list[Holdings]:
     """What is held; what has no end (`left`) until it was heard of last, or may be."""
     begin, until = rows["seq"], end.copy()
-    until[left] = np.maximum(np.array(heard, np.int64) + 1, begin[left])
+    until[left] = np.maximum(heard + 1, begin[left])
     unclaimed = Spans(rows.at(left), until[left], end[left])
     return [
         _held(kind, Spans(rows, begin, until), size_bytes),
@@ -233,46 +232,54 @@ def _with_unclaimed(
     ]
 
 
-def _last_pass_with(
-    trace: Trace, nodes: Column, last: dict[int, int]
-) -> dict[int, int]:
+def _last_heard_of(trace: Trace, nodes: Column, last: dict[int, int]) -> Column:
     """Of some nodes the last event of the last pass that ran them, or was about to.
 
     Of a pass that ended well every node ran. Of the others what could be reached from
-    their roots is looked at, the latest pass first.
+    their roots is looked at, the latest pass first. -1 where there is no such pass.
     """
+    some, place = np.unique(nodes, return_inverse=True)
+    heard = np.full(len(some), -1)
+    started = trace.columns["node_started"]
+    ran = started.at(np.isin(started.narrow("node"), some))
+    ended = _ends_of(ran["task"], last) - 1
+    np.maximum.at(heard, np.searchsorted(some, ran["node"]), ended)
+    reached = _reached(trace, last)
+    is_reached = np.isin(some, list(reached))
+    also = [reached[node] for node in some[is_reached].tolist()]
+    heard[is_reached] = np.maximum(heard[is_reached], np.array(also, np.int64))
+    return heard[place]
+
+
+def _reached(trace: Trace, last: dict[int, int]) -> dict[int, int]:
+    """The last event of the last pass, of those that did not end well, to each node."""
     columns = trace.columns
-    started = columns["node_started"]
-    found: dict[int, int] = {}
-    for task, node in started.at(np.isin(started.narrow("node"), nodes)).rows(*_NODE):
-        found[node] = max(found.get(node, -1), last[task])
     pushed = columns["task_pushed"]
     is_left = ~np.isin(pushed.narrow("task"), columns["task_completed"]["task"])
     is_left &= pushed.narrow("what") == Push.ROOT
     roots = list(pushed.at(is_left).rows(*_NODE))
-    reached: set[int] = set()
+    reached: dict[int, int] = {}
     for task, root in sorted(roots, key=lambda one: -last[one[0]]):
         waiting = [root]
         while waiting and len(reached) < MAX_NODES:
             node = waiting.pop()
             if node in reached:
                 continue
-            reached.add(node)
-            found[node] = max(found.get(node, -1), last[task])
+            reached[node] = last[task]
             known = trace.nodes.get(node)
             waiting += [to for to, _ in known.edges if to >= 0] if known else []
-    return found
+    return reached
 
 
 def _held(kind: HoldingKind, some: Spans, size_bytes: Column) -> Holdings:
     rows = some.rows
     return Holdings(
-        np.full(rows.num_rows, int(kind)),
+        np.full(rows.num_rows, int(kind), np.int8),
         some.begin,
         some.end,
         size_bytes,
-        rows["task"],
-        rows["node"],
+        rows.narrow("task"),
+        rows.narrow("node"),
     )
 
 
@@ -291,4 +298,5 @@ def _at(column: Column, places: Column, otherwise: int) -> Column:
 
 def _ends_of(task: Column, last: dict[int, int]) -> Column:
     """After the last event of each pass."""
-    return np.array([last[one] + 1 for one in task.tolist()], np.int64)
+    tasks, place = np.unique(task, return_inverse=True)
+    return np.array([last[one] + 1 for one in tasks.tolist()], np.int64)[place]

@@ -38,12 +38,14 @@ def levels_of(held: Holdings, window: EventRange) -> tuple[Column, Column]:
     held = held.at(np.flatnonzero(is_there))
     ends = held.end != NEVER
     seqs = np.concatenate((held.begin, held.end[ends], window))
-    steps = np.zeros((len(seqs), len(HoldingKind)), np.int64)
-    rows, size = np.arange(len(held.begin)), len(held.begin)
-    steps[rows, held.kind] = held.size_bytes
-    steps[size + np.arange(int(ends.sum())), held.kind[ends]] = -held.size_bytes[ends]
     order = np.argsort(seqs, kind="stable")
-    seqs, levels = seqs[order], np.cumsum(steps[order], axis=0)
+    seqs = seqs[order]
+    steps = np.concatenate((held.size_bytes, -held.size_bytes[ends], (0, 0)))[order]
+    kinds = np.concatenate((held.kind, held.kind[ends], (0, 0)))[order]
     is_last = np.append(seqs[1:] != seqs[:-1], True)
     is_meant = is_last & (seqs >= window.first) & (seqs <= window.last)
-    return seqs[is_meant], levels[is_meant]
+    # One kind after the other: all at once would take five times the memory.
+    levels = [
+        np.cumsum(np.where(kinds == kind, steps, 0))[is_meant] for kind in HoldingKind
+    ]
+    return seqs[is_meant], np.column_stack(levels)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from gradviz.trace.model import Trace
-from gradviz.trace.table import Column, Narrow, Table
+from gradviz.trace.table import Column, Narrow, Table, different
 
 #: The `seq` at which something ends whose end the trace does not have.
 NEVER: Final = np.iinfo(np.int64).max
@@ -21,6 +21,9 @@ NEVER: Final = np.iinfo(np.int64).max
 _last_events: Final[weakref.WeakKeyDictionary[Trace, tuple[Column, Column]]] = (
     weakref.WeakKeyDictionary()
 )
+
+#: Numbers below this one fit into a product with the number of an event.
+_MOST: Final = 1 << 31
 
 #: What tells things apart, a column for each part of it.
 Key: TypeAlias = Sequence[Narrow]
@@ -141,23 +144,32 @@ def last_events(trace: Trace) -> tuple[Column, Column]:
 
 def _find_last_events(trace: Trace) -> tuple[Column, Column]:
     tables = [table for table in trace.columns.values() if table.num_rows]
-    task = np.concatenate([np.empty(0, np.int64), *(one["task"] for one in tables)])
-    seq = np.concatenate([np.empty(0, np.int64), *(one["seq"] for one in tables)])
-    order = np.lexsort((seq, task))
-    task, seq = task[order], seq[order]
-    is_last = np.ones(len(task), np.bool_)
-    np.not_equal(task[1:], task[:-1], out=is_last[:-1])
-    return task[is_last], seq[is_last]
+    each = [different(one.narrow("task")) for one in tables]
+    tasks = different(np.concatenate([np.empty(0, np.int64), *each]))
+    last = np.zeros(len(tasks), np.int64)
+    for one in tables:
+        np.maximum.at(last, np.searchsorted(tasks, one["task"]), one["seq"])
+    return tasks, last
 
 
 def _numbers(one: Key, other: Key) -> tuple[Column, Column]:
     """A number for each key of either, the same for equal ones."""
     size = len(one[0])
     numbers = np.zeros(size + len(other[0]), np.int64)
+    most = 1
     for a, b in zip(one, other, strict=True):
-        different, place = np.unique(np.concatenate((a, b)), return_inverse=True)
-        # Numbered anew each time, so that the product always fits.
-        _, numbers = np.unique(numbers * len(different) + place, return_inverse=True)
+        both = np.concatenate((a, b)).astype(np.int64)
+        least, largest = (int(both.min()), int(both.max())) if len(both) else (0, 0)
+        most *= largest - least + 1
+        if most <= _MOST:
+            numbers = numbers * (largest - least + 1) + (both - least)
+            continue
+        # Ids lie far apart. Numbered anew, which takes long, so that the product fits.
+        different, place = np.unique(both, return_inverse=True)
+        found, numbers = np.unique(
+            numbers * len(different) + place, return_inverse=True
+        )
+        most = len(found)
     return numbers[:size], numbers[size:]
 
 

@@ -5,9 +5,13 @@ from hypothesis import strategies as st
 from gradviz.analysis.spans import NEVER, Spans, following, in_order, spans
 from gradviz.trace.table import Table
 
+#: Ids that lie close together, and such as only a damaged file has.
+IDS = st.integers(-2, 1), st.sampled_from((-(1 << 62), 0, 1, 1 << 62))
+
 #: What happens one after the other: something of a key begins, or ends.
-HAPPENINGS = st.lists(
-    st.tuples(st.booleans(), st.integers(0, 3), st.integers(-2, 1)), max_size=60
+HAPPENINGS = st.one_of(
+    st.lists(st.tuples(st.booleans(), st.integers(0, 3), ids), max_size=60)
+    for ids in IDS
 )
 
 

@@ -17,7 +17,7 @@ STUBBED = $(patsubst %.pyi,%.py,$(shell find gradviz -name '*.pyi'))
 HAS_GPU := nvidia-smi -L >/dev/null 2>&1
 
 .DEFAULT_GOAL := help
-.PHONY: help page demo test test-gpu stress mutants lint format stubs gallery bench clean
+.PHONY: help page demo test test-gpu test-ray stress mutants lint format stubs gallery bench clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -36,7 +36,7 @@ demo: $(VENV)/.installed ## Train the digits example under gradviz and draw its 
 	@echo "next:     $(BIN)/gradviz show order $(DEMO)/digits.gvt"
 
 test: $(VENV)/.installed-dev ## Run the tests
-	$(PYTEST) -m "not stress"
+	$(PYTEST) -m "not stress and not ray"
 
 test-gpu: $(VENV)/.installed-dev ## Run the tests that need a GPU; say so if there is none
 	@if $(HAS_GPU); then \
@@ -44,6 +44,11 @@ test-gpu: $(VENV)/.installed-dev ## Run the tests that need a GPU; say so if the
 	fi
 	$(BIN)/python -m pytest -m gpu
 	@$(HAS_GPU) || echo "no NVIDIA GPU here (nvidia-smi finds none): nothing was tested"
+
+test-ray: $(VENV)/.installed-dev ## Run the tests that need Ray; say so if there is none
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ray]' || \
+	  echo "no Ray here (pip finds none): nothing is tested"
+	$(BIN)/python -m pytest -n 0 -m ray
 
 stress: $(VENV)/.installed-dev ## Run the large campaigns; FULL=1 for hours of them
 	$(STRESS)

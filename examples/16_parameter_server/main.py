@@ -90,7 +90,7 @@ def main(rank, epochs):
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--epochs", type=int, default=6)
-    options.add_argument("--transport", default="inproc", help="or local")
+    options.add_argument("--transport", default="inproc", help="or local, or ray")
     chosen = options.parse_args()
     gv.distributed.spawn(
         main, 1 + NUM_TRAINERS, (chosen.epochs,), transport=chosen.transport

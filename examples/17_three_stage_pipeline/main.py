@@ -112,7 +112,7 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--epochs", type=int, default=6)
     options.add_argument("--parts", type=int, default=4, help="of each batch")
-    options.add_argument("--transport", default="inproc", help="or local")
+    options.add_argument("--transport", default="inproc", help="or local, or ray")
     chosen = options.parse_args()
     gv.distributed.spawn(
         main,

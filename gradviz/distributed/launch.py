@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from gradviz.distributed.actors import run_actors
 from gradviz.distributed.entry import function_in, module_of
 from gradviz.distributed.failures import WorkerFailedError
 from gradviz.distributed.processes import check_number, run_workers
@@ -28,7 +29,7 @@ def spawn(
     nprocs: int,
     args: Sequence[Any] = (),
     *,
-    transport: Literal["local", "inproc"] = "local",
+    transport: Literal["local", "inproc", "ray"] = "local",
 ) -> None:
     """Run ``fn(rank, *args)`` in several processes, each of which can be a worker.
 
@@ -45,12 +46,15 @@ def spawn(
             ``if __name__ == "__main__":``.
         nprocs: How many.
         args: What it is given besides: what JSON knows.
-        transport: ``inproc`` for threads of this process, to try something out.
+        transport: ``inproc`` for threads of this process, to try something out; ``ray``
+            for actors on the nodes of a Ray cluster, that of ``RAY_ADDRESS`` or one
+            that is started here.
 
     Raises:
         WorkerFailedError: One did not end well; the first that did not.
         ValueError: No process could find `fn`, or there cannot be so many.
         UserError: It was started as another number of workers.
+        MissingToolError: Ray is not installed.
 
     Source: torch.multiprocessing.spawn.
     """
@@ -68,9 +72,12 @@ def spawn(
         run_threads(fn, nprocs, args)
     elif transport == "local":
         _run_processes(fn, nprocs, args)
+    elif transport == "ray":
+        run_actors(fn, nprocs, args)
     else:
         raise ValueError(
-            f"no transport is called {transport!r}: there are 'local' and 'inproc'"
+            f"no transport is called {transport!r}: there are 'local', 'inproc' and "
+            f"'ray'"
         )
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.distributed.boxes import three_nodes
 from tests.distributed.company import Company
 from tests.distributed.connected import Connected
 
@@ -19,3 +20,9 @@ def company(request):
     if isinstance(request.param, int):
         return Company(request.param)
     return Connected(request.param)
+
+
+@pytest.fixture(scope="session")
+def ray_nodes():
+    """A Ray cluster of three nodes, all on this machine."""
+    yield from three_nodes()

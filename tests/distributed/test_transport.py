@@ -10,6 +10,7 @@ from gradviz.distributed.future import Future, completed
 from gradviz.distributed.transport.inproc import Network
 from gradviz.testing.policy import RandomWalk
 from gradviz.testing.scheduler import Scheduler, sleep
+from tests.distributed.boxes import RAY, RayNetwork
 from tests.distributed.sockets import LocalNetwork
 
 
@@ -61,6 +62,7 @@ class Connected(World):
     """Workers with sockets between them, here all in one process."""
 
     death = "its connection has ended"
+    threads = ("gv_link_", "gv_timers_")  # the engine's own live on
 
     def __init__(self, network):
         super().__init__(network, network.sync)
@@ -82,15 +84,27 @@ class Connected(World):
         return len(self._threads())
 
     def _threads(self):
-        ours = ("gv_link_", "gv_timers_")  # the engine's own live on
-        return [one for one in threading.enumerate() if one.name.startswith(ours)]
+        return [
+            one for one in threading.enumerate() if one.name.startswith(self.threads)
+        ]
 
 
-@pytest.fixture(params=[0, 1, 2, "unix", "tcp"])
+class InActors(Connected):
+    """Workers of this process between which Ray carries what they send."""
+
+    death = r"its actor is gone \(ActorDiedError\)"
+    threads = ("gv_ray_", "gv_timers_")
+
+
+@pytest.fixture(params=[0, 1, 2, "unix", "tcp", pytest.param("ray", marks=RAY)])
 def world(request):
     if isinstance(request.param, int):
         with Scheduler(RandomWalk(request.param)) as scheduler:
             yield Simulated(scheduler)
+    elif request.param == "ray":
+        request.getfixturevalue("ray_nodes")
+        with RayNetwork(3) as network:
+            yield InActors(network)
     else:
         with LocalNetwork(3, request.param) as network:
             yield Connected(network)

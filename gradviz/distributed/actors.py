@@ -1,0 +1,83 @@
+"""Starting the workers of a program as actors of Ray, and waiting for them."""
+
+import contextlib
+import json
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from gradviz.distributed import rpc
+from gradviz.distributed.entry import function_in, module_of
+from gradviz.distributed.failures import WorkerFailedError
+from gradviz.distributed.transport.ray import (
+    RayBox,
+    RayTransport,
+    open_boxes,
+    ray_module,
+)
+from gradviz.distributed.worker import CURRENT
+from gradviz.engine.sync import THREADS, Empty
+
+#: How long what an actor prints may be on its way to this process.
+_PRINTED_SECONDS: Final = 1.5
+
+
+def run_actors(
+    fn: Callable[..., object], num_workers: int, args: Sequence[object]
+) -> None:
+    """Run ``fn(rank, *args)`` in several actors, each of which can be a worker.
+
+    Raises:
+        MissingToolError: Ray is not installed.
+        ValueError: No process could find `fn`.
+        WorkerFailedError: One did not end well; the first. All others are waited for.
+    """
+    ray = ray_module()
+    program = json.dumps([module_of(fn), fn.__qualname__, list(args)])
+    was_started = ray.is_initialized()
+    try:
+        boxes = open_boxes(num_workers)
+        running = {
+            box.run.remote(__name__, run_in_actor.__name__, rank, boxes, program): rank
+            for rank, box in enumerate(boxes)
+        }
+        failures = []
+        try:
+            while running:
+                (ended,), _ = ray.wait([*running], num_returns=1)
+                rank = running.pop(ended)
+                try:
+                    words = ray.get(ended)
+                except ray.exceptions.RayError as error:
+                    words = f"is gone: {error}"
+                if words:
+                    failures.append((rank, words))
+        finally:
+            for box in boxes:
+                ray.kill(box)
+        if not was_started:
+            with contextlib.suppress(Empty):
+                THREADS.mailbox().get(timeout=_PRINTED_SECONDS)
+    finally:
+        if not was_started:
+            ray.shutdown()
+    for rank, words in failures:
+        raise WorkerFailedError(rank, 1, f"worker {rank} of {num_workers} {words}")
+
+
+def run_in_actor(box: RayBox, rank: int, boxes: Sequence[Any], program: str) -> str:
+    """Run what `run_actors` was given, on a thread of an actor; how it has failed."""
+    module, name, args = json.loads(program)
+    transport = RayTransport(rank, boxes, box.mail.get)
+    rpc.OFFERED.set(transport)
+    words = ""
+    try:
+        function_in(module, name)(rank, *args)
+    except BaseException as error:  # noqa: BLE001 - whoever waits is told
+        words = f"has failed:\n\n{traceback.format_exc()}"
+        reason = f"its function raised {type(error).__name__}: {error}"
+        transport.vanish(reason, timeout=1.0)
+    if CURRENT.get() is not None:
+        rpc.shutdown(graceful=False)
+    transport.vanish("its function has ended", timeout=1.0)
+    return words

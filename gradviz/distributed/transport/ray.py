@@ -1,0 +1,243 @@
+"""Workers on the nodes of a Ray cluster.
+
+Note [Boxes]
+~~~~~~~~~~~~
+Ray brings a call to an actor, on whichever node that is. So each worker has an actor,
+its *box*, and frames are put into it: the same bytes that go over sockets, which are
+read with the same checks. Ray pickles what it carries; here that is a number and bytes.
+
+A worker either runs in the process of its box, or is a peer from outside, such as the
+program that has started Ray, which no actor can call: it asks its box for what has
+come, and that waits until something has. The methods of a box are coroutines and do
+nothing that takes long, so any number of them can be under way, and none waits for
+another.
+
+Ray does not keep the order of calls, so a goodbye waits until all else is there. An
+actor that has died is told at once, since each worker has a call in each box that never
+ends; one that is silent is not told at all: for that there are heartbeats.
+"""
+
+import asyncio
+import contextlib
+import importlib
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from gradviz.distributed.entry import function_in
+from gradviz.distributed.transport.framed import FramedTransport
+from gradviz.distributed.transport.frames import (
+    Bye,
+    Encoded,
+    FrameError,
+    encode,
+    pieces,
+    read_frame,
+)
+from gradviz.engine.sync import THREADS, Empty, Mailbox
+from gradviz.errors import MissingToolError
+
+#: Ray tells at once of processes that die, and after some seconds of nodes; its own are
+#: many, and where they share few processors a call may take long.
+_HEARTBEAT_SECONDS: Final = 5.0
+
+#: How many methods of a box can be under way.
+_MAX_CALLS: Final = 10_000
+
+#: Who sent a frame, and its bytes.
+Sent = tuple[int, bytes]
+
+
+class RayBox:
+    """Takes what comes to a worker; see Note [Boxes]."""
+
+    def __init__(self) -> None:
+        self.mail: Mailbox[Sent] = THREADS.mailbox()
+
+    async def deliver(self, src: int, frame: bytes) -> None:
+        """Have a frame wait for its worker."""
+        self.mail.put((src, frame))
+
+    async def take(self) -> Sent:
+        """What has come, for a worker that is outside; waits for it."""
+        return await asyncio.to_thread(self.mail.get)
+
+    async def watch(self) -> None:
+        """Nothing, as long as the box is there."""
+        await asyncio.Event().wait()
+
+    async def run(self, module: str, name: str, *args: object) -> Any:  # noqa: ANN401 - the function's
+        """What a function makes of this box and more, on a thread of its own."""
+        function = function_in(module, name)
+        return await asyncio.to_thread(function, self, *args)
+
+
+class RayTransport(FramedTransport):
+    """One worker's way to the others over Ray.
+
+    Args:
+        rank: This worker.
+        boxes: Those of all workers, by rank; see `open_boxes`.
+        take: Waits for what comes, and returns it. By default asks the box of this
+            worker, from outside.
+
+    Raises:
+        MissingToolError: Ray is not installed.
+    """
+
+    def __init__(
+        self, rank: int, boxes: Sequence[Any], take: Callable[[], Sent] | None = None
+    ) -> None:
+        super().__init__(rank, len(boxes), THREADS, _HEARTBEAT_SECONDS)
+        self._ray = ray_module()
+        self._boxes = boxes
+        self._take = take or self._ask_own_box
+        self._is_closed = THREADS.flag()
+        self._ended: Mailbox[None] = THREADS.mailbox()
+        #: What is on its way; guarded by `_mutex`.
+        self._sent: set[Any] = set()
+        for peer in self._others():
+            self._follow(peer, boxes[peer].watch.remote())
+        self.sync.spawn(self._take_all, f"gv_ray_{rank}")
+
+    def send(
+        self, peer: int, encoded: Encoded, is_wanted: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Put a frame into a box."""
+        if is_wanted():
+            self._put(peer, b"".join(pieces(0, encoded)))
+
+    def lose(self, peer: int, reason: str) -> None:
+        """Take note of a worker that is gone."""
+        if not self._is_closed.value:
+            super().lose(peer, reason)
+
+    def vanish(self, reason: str, *, timeout: float = 0.0) -> None:
+        """Say goodbye, and take nothing more."""
+        with self._mutex:
+            self._handler = None
+            is_closed, self._is_closed.value = self._is_closed.value, True
+        if is_closed:
+            return
+        if timeout:
+            self._wait_for_sent(timeout)  # else the goodbye might be there first
+            goodbye = b"".join(pieces(0, encode(Bye(reason))))
+            for peer in self._others():
+                if self.why_down(peer) is None:
+                    self._put(peer, goodbye)
+            self._wait_for_sent(timeout)
+        self._put(self.rank, b"")  # wakes the thread that takes
+        with contextlib.suppress(Empty):  # its box may have died
+            self._ended.get(timeout=timeout + 1)
+        self.give_up("this worker has been shut down")
+
+    def _others(self) -> list[int]:
+        return [peer for peer in range(self.world_size) if peer != self.rank]
+
+    def _put(self, peer: int, frame: bytes) -> None:
+        sent = self._boxes[peer].deliver.remote(self.rank, frame)
+        with self._mutex:
+            self._sent.add(sent)
+        self._follow(peer, sent)
+
+    def _wait_for_sent(self, timeout: float) -> None:
+        with self._mutex:
+            sent = [*self._sent]
+        if sent:
+            self._ray.wait(sent, num_returns=len(sent), timeout=timeout)
+
+    def _follow(self, peer: int, call: Any) -> None:  # noqa: ANN401 - a reference of Ray's
+        """Lose a peer when a call of its box fails."""
+
+        def check() -> None:
+            with self._mutex:
+                self._sent.discard(call)
+            error = done.exception()
+            if error is not None and peer != self.rank:
+                self.lose(peer, f"its actor is gone ({type(error).__name__})")
+
+        done = call.future()
+        done.add_done_callback(lambda _: check())
+
+    def _ask_own_box(self) -> Sent:
+        found: Sent = self._ray.get(self._boxes[self.rank].take.remote())
+        return found
+
+    def _take_all(self) -> None:
+        try:
+            while True:
+                src, frame = self._take()
+                if self._is_closed.value:
+                    return  # nobody waits any more, so nobody is told anything else
+                if 0 <= src < self.world_size:
+                    self._take_one(src, frame)
+        except Exception as error:  # noqa: BLE001 - whoever waits is told
+            for peer in self._others():
+                self.lose(peer, f"no frame reaches this worker: {error}")
+        finally:
+            self._ended.put(None)
+
+    def _take_one(self, src: int, data: bytes) -> None:
+        stream = io.BytesIO(data)
+
+        def fill(view: memoryview) -> None:
+            if stream.readinto(view) < len(view):
+                raise FrameError("a message has been cut short")
+
+        try:
+            frame, arrays = read_frame(fill, 0)
+            if stream.tell() < len(data):
+                raise FrameError("a message has more than it says")
+            if isinstance(frame, Bye):
+                self.lose(src, frame.reason)
+            else:
+                self.receive(src, frame, arrays)
+        except FrameError as error:
+            self.lose(src, f"what it sent is not understood: {error}")
+
+
+def open_boxes(num_workers: int) -> list[Any]:
+    """A box for each worker, on the nodes in turn; starts Ray where it is not started.
+
+    Raises:
+        MissingToolError: Ray is not installed.
+    """
+    ray = ray_module()
+    if not ray.is_initialized():
+        own = {} if "RAY_ADDRESS" in os.environ else {"include_dashboard": False}
+        path = os.pathsep.join(str(Path(one).resolve()) for one in sys.path)
+        ray.init(runtime_env={"env_vars": {"PYTHONPATH": path}}, **own)
+    actor = ray.remote(RayBox).options(
+        num_cpus=0,
+        max_concurrency=_MAX_CALLS,
+        max_restarts=0,
+        max_task_retries=0,
+        scheduling_strategy="SPREAD",
+    )
+    boxes = [actor.remote() for _ in range(num_workers)]
+    # Their processes may take long to start: the time limits of workers begin after it.
+    ray.get([box.__ray_ready__.remote() for box in boxes])
+    return boxes
+
+
+def ray_module() -> ModuleType:
+    """Ray, which asks everybody for a token.
+
+    Raises:
+        MissingToolError: It is not installed.
+    """
+    # It looks at these when it is imported. A cluster without a token would run
+    # whatever anybody on the network sends to it.
+    os.environ.setdefault("RAY_AUTH_MODE", "token")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        return importlib.import_module("ray")
+    except ImportError:
+        raise MissingToolError(
+            "workers over Ray need Ray, which is not installed: "
+            "pip install 'gradviz[ray]'"
+        ) from None

@@ -1,0 +1,63 @@
+import sys
+
+import numpy as np
+import pytest
+
+from gradviz.distributed import WorkerFailedError, spawn
+from gradviz.distributed.failures import PeerDownError
+from gradviz.distributed.future import completed
+from gradviz.distributed.transport.frames import Ask, encode, pieces
+from gradviz.errors import MissingToolError
+from tests.distributed import spawned
+from tests.distributed.boxes import RAY, RayNetwork
+
+
+def test_without_ray_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingToolError, match=r"pip install 'gradviz\[ray\]'"):
+        spawn(spawned.good, 2, transport="ray")
+
+
+@RAY
+def test_workers_on_three_nodes_have_one_backward(ray_nodes):
+    spawn(spawned.given, 3, ("worker no.", [2, "three"]), transport="ray")
+
+
+@RAY
+def test_what_an_actor_raises_is_told_and_the_others_are_told_too(ray_nodes):
+    with pytest.raises(WorkerFailedError, match=r"(?s)worker 1 of 3 .*ValueError: no"):
+        spawn(spawned.waiting_for_one_that_raises, 3, transport="ray")
+
+
+@RAY
+def test_an_actor_that_is_killed_in_mid_backward_is_named_and_the_others_go_on(
+    ray_nodes,
+):
+    with pytest.raises(WorkerFailedError, match="worker 1 of 3 is gone"):
+        spawn(spawned.killed, 3, transport="ray")
+
+
+@RAY
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda frame: frame[:-1], "cut short"),
+        (lambda frame: b"x" + frame, "begins with"),
+        (lambda frame: frame + b"x", "more than it says"),
+        (lambda frame: frame.replace(b"<f8", b"|O8"), "expected numbers"),
+    ],
+)
+def test_a_frame_that_is_wrong_is_the_end_of_its_sender(ray_nodes, damage, words):
+    with RayNetwork(2) as network:
+        first, second = network.transports
+        lost = network.sync.mailbox()
+        first.start(lambda *_: completed(network.sync, ({}, ())), lambda *_: None)
+        second.start(lambda *_: None, lambda *told: lost.put(told))
+        second.request(0, {}).wait(30)
+        frame = b"".join(pieces(0, encode(Ask(1, {}), [np.ones(2)])))
+        network.boxes[1].deliver.remote(0, damage(frame))
+        peer, reason = lost.get(timeout=30)
+        assert peer == 0
+        assert words in reason
+        with pytest.raises(PeerDownError, match="is not understood"):
+            second.request(0, {}).wait()

@@ -11,6 +11,7 @@ from gradviz.cli.reading import read_trace
 from gradviz.cli.writing import STDOUT, check_output, write_parts
 from gradviz.render.text import count
 from gradviz.trace.merging import merged
+from gradviz.trace.message_order import early_in_words
 from gradviz.trace.model import Trace
 from gradviz.trace.placement import place
 
@@ -39,8 +40,9 @@ def command(
 ) -> None:
     """Put the traces of several processes into one, side by side.
 
-    Times are laid by the clock that processes of one machine share, else by the time
-    of day, which is said. Threads, queues and streams are called after their process.
+    Times are laid by the clock that processes of one machine share, else by what
+    workers told each other of theirs, else by the time of day; which is said. Threads,
+    queues and streams are called after their process.
 
     Example:
         gradviz merge -o both.gvt first.gvt second.gvt
@@ -65,12 +67,17 @@ def merge(traces: Sequence[Trace], output: Path, *, quiet: bool) -> None:
     for one in placed:
         if one.doubt:
             note(f"warning: {one.trace.path}: {one.doubt}")
+    for problem in early_in_words([(one.trace, one.clock) for one in placed]):
+        note(f"warning: {problem}")
     if quiet:
         return
     for one in placed:
         for process in one.trace.processes:
             who = f"pid {process.pid} on {process.host}"
             note(f"{one.label or 'named before'}: {who}: {' '.join(process.argv)}")
+        if one.clock.uncertainty_ns:
+            within = f"{one.clock.uncertainty_ns / 1e3:,.3g} us"
+            note(f"{one.label}: its clock is placed within {within}")
     if output != STDOUT:
         num_events = sum(one.trace.num_events for one in placed)
         note(f"merged {count(len(placed), 'trace')}: {count(num_events, 'event')}")

@@ -1,13 +1,15 @@
 """Where the times of several traces lie on one clock.
 
 Processes of one machine that run since the same start of it share its monotonic clock:
-their times can be compared as they are. Others have only the time of day in common, in
-which nobody knows how well their clocks agree.
+their times can be compared as they are. Workers of a distributed program have asked
+each other for their clocks. Others have only the time of day in common, in which nobody
+knows how well their clocks agree.
 """
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from gradviz.trace.compared_clocks import ClockMap, compared_clocks
 from gradviz.trace.model import Trace
 
 #: Starts of one machine lie further apart than this.
@@ -21,12 +23,12 @@ class ClockPlacement(NamedTuple):
     """What brings the times of a trace to the clock of another.
 
     Attributes:
-        shift_ns: To be added to them.
+        clock: What does it.
         doubt: Why they may be wrong by more than it takes to read a clock; empty if
             there is no reason.
     """
 
-    shift_ns: int
+    clock: ClockMap
     doubt: str
 
 
@@ -39,31 +41,49 @@ class _Offset(NamedTuple):
 
 def placements(traces: Sequence[Trace]) -> list[ClockPlacement]:
     """How each trace is brought to the clock of the first one."""
+    return [_placement(traces, other) for other in traces]
+
+
+def _placement(traces: Sequence[Trace], other: Trace) -> ClockPlacement:
     first = traces[0]
-    return [ClockPlacement(0, ""), *(_placement(first, other) for other in traces[1:])]
-
-
-def _placement(first: Trace, other: Trace) -> ClockPlacement:
-    one, two = _offset(first), _offset(other)
-    apart = max(two.least - one.most, one.least - two.most, 0)
-    is_same_machine = first.header.host == other.header.host != ""
-    if is_same_machine and apart < _SAME_START_NS:
+    if _have_one_clock(first, other):
+        apart = _apart(first, other)
         if apart < _AGREE_NS:
-            return ClockPlacement(0, "")
+            return ClockPlacement(ClockMap(), "")
         return ClockPlacement(
-            0,
+            ClockMap(),
             f"between the recordings the time of day was set by {apart / 1e6:,.3g} ms; "
             f"times are those of the monotonic clock",
         )
+    # Of a machine all are moved alike, by what any of them was told.
+    clock = compared_clocks(
+        [one for one in traces if _have_one_clock(first, one)],
+        [one for one in traces if _have_one_clock(other, one)],
+    )
+    if clock is not None:
+        return ClockPlacement(clock, "")
+    one, two = _offset(first), _offset(other)
     drift = (one.most - one.least) + (two.most - two.least)
     whose = (
-        "of another start of the machine" if is_same_machine else "of another machine"
+        "of another start of the machine"
+        if first.header.host == other.header.host != ""
+        else "of another machine"
     )
     return ClockPlacement(
-        two.least - one.least,
+        ClockMap(shift_ns=(two.least - one.least,)),
         f"its clock is {whose}: it is put where the time of day says, which is off by "
         f"{drift / 1e6:,.3g} ms within the recordings, between them nobody knows",
     )
+
+
+def _have_one_clock(one: Trace, other: Trace) -> bool:
+    is_same_machine = one.header.host == other.header.host != ""
+    return one is other or (is_same_machine and _apart(one, other) < _SAME_START_NS)
+
+
+def _apart(one: Trace, other: Trace) -> int:
+    a, b = _offset(one), _offset(other)
+    return max(b.least - a.most, a.least - b.most, 0)
 
 
 def _offset(trace: Trace) -> _Offset:

@@ -32,6 +32,7 @@ from gradviz.trace.frames import FrameType, Stamp, encode_frame, pack, stamped
 from gradviz.trace.identities import IDENTITIES, MOMENTS, PLACES
 from gradviz.trace.joined import LAYOUTS
 from gradviz.trace.losses import losses_in_words
+from gradviz.trace.message_order import early_in_words
 from gradviz.trace.model import Header, InputDefinition, Trace
 from gradviz.trace.placement import Placed
 from gradviz.trace.scope import STACKS, Scope
@@ -88,7 +89,8 @@ class _Whole:
     def _problems(self) -> list[str]:
         """What is missing, in words; of one trace what no number of the file tells."""
         if len(self._placed) > 1:
-            return [text for one in self._placed for text in one.problems]
+            early = early_in_words([(one.trace, one.clock) for one in self._placed])
+            return [*(text for one in self._placed for text in one.problems), *early]
         losses = self._placed[0].trace.losses
         return losses_in_words(
             msgspec.structs.replace(losses, dropped=0, overwritten=0)
@@ -182,6 +184,7 @@ class _Whole:
     # --- events ----------------------------------------------------------------------
 
     def _events(self, one: Placed) -> Iterator[bytes]:
+        times = _times(one)
         for kind in KINDS.values():
             table = one.trace.columns[kind_name(kind)]
             if not table.num_rows:
@@ -191,6 +194,8 @@ class _Whole:
             columns = [
                 self._texts(one, name, table)
                 if name in texts
+                else times[kind_name(kind)]
+                if name == "t_ns"
                 else _numbers(one, name, table)
                 for name in names
             ]
@@ -233,11 +238,37 @@ class _Whole:
         return Stamp(self._header.recording, self._num_frames - 1)
 
 
+def _times(one: Placed) -> dict[str, Column]:
+    """Of each kind the times of its events, as they are in the whole.
+
+    What a thread did stays in its order where a clock that is slowed down would give
+    two events the same time.
+    """
+    tables = {
+        kind: table for kind, table in one.trace.columns.items() if table.num_rows
+    }
+    times = {kind: one.clock.moved(table["t_ns"]) for kind, table in tables.items()}
+    if one.clock.is_even or not tables:
+        return times
+    everything = np.concatenate([*times.values()])
+    seq, thread = (
+        np.concatenate([table[name] for table in tables.values()])
+        for name in ("seq", "thread")
+    )
+    order = np.lexsort((seq, thread))
+    begins = np.flatnonzero(np.diff(thread[order])) + 1
+    for places in np.split(order, begins):
+        steps = np.arange(len(places))
+        everything[places] = np.maximum.accumulate(everything[places] - steps) + steps
+    ends = np.cumsum([table.num_rows for table in tables.values()])
+    return dict(zip(tables, np.split(everything, ends[:-1]), strict=True))
+
+
 def _numbers(one: Placed, name: str, table: Table) -> Column:
     """A column of numbers, as they are in the whole."""
     column = table[name]
     if name in MOMENTS:
-        return column + one.shift_ns
+        return one.clock.moved(column)
     if name in IDENTITIES:
         return np.where(column >= 0, column + one.first[IDENTITIES[name]], column)
     return column

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from gradviz.errors import UserError
 from gradviz.trace.common_clock import placements
+from gradviz.trace.compared_clocks import ClockMap, workers
 from gradviz.trace.identities import IDENTITIES, ends_of_identities
 from gradviz.trace.losses import losses_in_words
 from gradviz.trace.model import LOST_TEXT, Trace
@@ -23,7 +24,7 @@ class Placed(NamedTuple):
         label: What its threads, queues and streams are called after; empty if it is
             alone.
         first: What its identities are counted from, by what they are of.
-        shift_ns: What is added to its times.
+        clock: What brings its times to the clock of the whole.
         doubt: Why its times may be wrong beside those of the others, if they may.
         problems: What is missing from it, and that doubt.
     """
@@ -31,7 +32,7 @@ class Placed(NamedTuple):
     trace: Trace
     label: str
     first: dict[str, int]
-    shift_ns: int
+    clock: ClockMap
     doubt: str
     problems: tuple[str, ...]
 
@@ -52,8 +53,8 @@ def place(traces: Sequence[Trace]) -> list[Placed]:
     """How traces lie in one, in the order in which they began, whatever was given.
 
     Raises:
-        UserError: One is given twice, or has numbers so large that no others fit
-            beside them.
+        UserError: One is given twice, two are of the same worker or of different
+            runs, or one has numbers so large that no others fit beside them.
     """
     traces = sorted(traces, key=_began)
     for one, other in itertools.pairwise(traces):
@@ -61,13 +62,14 @@ def place(traces: Sequence[Trace]) -> list[Placed]:
             raise UserError(
                 f"{one.path} and {other.path} are the same recording: name it once"
             )
+    _check_workers(traces)
     first = dict.fromkeys(IDENTITIES.values(), 0)
     placed = []
     where = zip(traces, _labels(traces), placements(traces), strict=True)
-    for trace, label, (shift_ns, doubt) in where:
+    for trace, label, (clock, doubt) in where:
         problems = (*losses_in_words(trace.losses), *([doubt] if doubt else []))
         told = tuple(f"{label}: {one}" if label else one for one in problems)
-        placed.append(Placed(trace, label, first, shift_ns, doubt, told))
+        placed.append(Placed(trace, label, first, clock, doubt, told))
         ends = ends_of_identities(trace)
         first = {what: number + ends[what] for what, number in first.items()}
         is_full = max(first.values()) > _MAX_NUMBER or first["thread"] > _MAX_THREAD
@@ -76,6 +78,32 @@ def place(traces: Sequence[Trace]) -> list[Placed]:
                 f"{trace.path} has numbers so large that no others fit beside them"
             )
     return placed
+
+
+def _check_workers(traces: Sequence[Trace]) -> None:
+    """Refuse two traces of one worker, and workers of two runs."""
+    of_worker: dict[int, Trace] = {}
+    for trace in traces:
+        ranks = workers(trace)
+        if len(ranks) != 1:
+            continue  # threads of one process, which may be a run by itself
+        other = of_worker.setdefault(min(ranks), trace)
+        if other is not trace:
+            raise UserError(
+                f"{other.path} and {trace.path} are both of worker {min(ranks)}: "
+                f"merge one trace of each worker of one run"
+            )
+    for one, other in itertools.pairwise(of_worker.values()):
+        sizes, others = _world_sizes(one), _world_sizes(other)
+        if sizes.isdisjoint(others):
+            raise UserError(
+                f"{one.path} is of a run of {min(sizes)} workers, {other.path} of one "
+                f"of {min(others)}: merge the traces of one run"
+            )
+
+
+def _world_sizes(trace: Trace) -> set[int]:
+    return {*trace.columns["worker_began"]["world_size"].tolist()}
 
 
 def _began(trace: Trace) -> tuple[int, str, int, int]:

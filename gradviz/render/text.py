@@ -164,6 +164,7 @@ def shape(sizes: Sequence[int]) -> str:
     return f"({first}, … {len(sizes):,} dimensions)"
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def operation(name: str) -> str:
     """The operation of a node's name: ``MulBackward0`` -> ``Mul``."""
     return re.sub(r"Backward\d*$", "", name) or name

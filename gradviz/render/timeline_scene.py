@@ -153,14 +153,15 @@ def timeline_scene(timelines: Sequence[Timeline], view: TimelineView) -> Timelin
             y = found[-1].bottom + PANEL_GAP
         return found
 
-    words = [*wrapped([*contents(timelines), *_merged(panels(0))], room)]
+    at_top = panels(0)
+    words = [*wrapped([*contents(timelines), *_merged(at_top)], room)]
     alarms = [fit(one, room, style.TEXT_SIZE) for one in missing(timelines)]
     y = MARGIN + TITLE_HEIGHT + LINE_HEIGHT * (len(words) + len(alarms)) + 6
-    lanes_drawn = [lane for panel in panels(0) for lane in panel.lanes]
+    lanes_drawn = [lane for panel in at_top for lane in panel.lanes]
     items = place_legend(
         [
             *legend(spans, colours, has_queues=any(one.strips for one in lanes_drawn)),
-            *arrow_items({one.kind for panel in panels(0) for one in panel.arrows}),
+            *arrow_items({one.kind for panel in at_top for one in panel.arrows}),
         ],
         MARGIN,
         y,

@@ -21,6 +21,10 @@ _WINDOW_NS: Final = 250_000_000
 _MAX_DRIFT: Final = 200e-6
 
 
+#: No clock that is right says as much: what does is damaged.
+_MAX_NS: Final = 2**61
+
+
 class ClockMap(NamedTuple):
     """What brings the times of one clock to another: linear pieces between moments.
 
@@ -110,7 +114,9 @@ def _asked_by(askers: Sequence[Trace], *, of: Sequence[Trace]) -> list[_Reading]
         ):
             asked_ns = before.get(thread)
             before[thread] = t_ns
-            if asked_ns is not None and peer in peers:
+            if asked_ns is None or peer not in peers:
+                continue
+            if 0 <= asked_ns <= t_ns < _MAX_NS and 0 <= peer_ns < _MAX_NS:
                 middle = (asked_ns + t_ns) // 2
                 half = (t_ns - asked_ns + 1) // 2 + 1
                 found.append(_Reading(middle, peer_ns - middle, half))

@@ -196,6 +196,17 @@ def test_answers_that_no_clock_gives_are_not_believed():
     assert "where the time of day says" in other.doubt
 
 
+@pytest.mark.parametrize("said", [2**63 - 1, -(2**63)])
+def test_answers_that_are_damaged_are_not_looked_at(said):
+    run = Run([Skewed(0, 0.0), Skewed(SECOND, 0.0)], random.Random(2))
+    for _ in range(3):
+        run.now += SECOND // 10
+        run.recorders[0].clock_compared(0, 1, said, 5)
+    _, other = place(run.traces())
+
+    assert "where the time of day says" in other.doubt
+
+
 def test_two_traces_of_one_worker_are_refused():
     a, b = (a_run(seed).traces() for seed in (1, 2))
 

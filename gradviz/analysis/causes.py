@@ -12,7 +12,9 @@ the one before it on its lane, and some wait for moments of other lanes as well:
 * a pass is completed after the last of its nodes on each thread;
 * a kernel begins after its launch, after the kernel before it in its stream and after
   what its stream was made to wait for; a thread that waits for a stream goes on after
-  the last kernel that it waits for.
+  the last kernel that it waits for;
+* a message comes after it has left, and a worker's pass is completed after those of
+  other workers to which it sent gradients.
 
 The latest of these is what the moment waited for in fact. The time from there to the
 moment is the moment's own: a node that ran, the engine between two nodes, a thread that
@@ -21,7 +23,7 @@ longest way from the begin to any moment is as long as it took, to the nanosecon
 what shortens a piece shortens all ways through it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -36,6 +38,12 @@ from gradviz.analysis.lanes import (
     arranged,
     is_kind,
     listed,
+)
+from gradviz.analysis.messages import (
+    SentMessage,
+    companions,
+    messages_of,
+    workers_of,
 )
 from gradviz.analysis.passes import Status
 from gradviz.analysis.spans import NEVER, spans
@@ -64,7 +72,8 @@ class Causes(NamedTuple):
 
     Attributes:
         task: The pass.
-        tasks: It, and those called from inside of it.
+        tasks: It, those called from inside of it, and what other workers ran for it.
+        workers: Of those that sent gradients to other workers or got them, the worker.
         status: How it ended, at the last moment; if it is unfinished, that is the last
             event that the trace has of it.
         streams: Those that are lanes, as texts: `streams[-1 - lane]`.
@@ -88,6 +97,7 @@ class Causes(NamedTuple):
 
     task: int
     tasks: tuple[int, ...]
+    workers: Mapping[int, int]
     status: Status
     streams: tuple[str, ...]
     t_ns: Column
@@ -149,7 +159,8 @@ def find_causes(trace: Trace, task: int) -> Causes:
     rows = arranged(tables, kernels)
     act, act_task, act_node = acts_of(rows)
     pushes = _pushes(rows, tables)
-    source, target = _ways(rows, kernels, pushes)
+    sent = messages_of(tables)
+    source, target = _ways(rows, kernels, pushes, sent)
     t_ns, before = rows.t_ns, rows.before
     cause = np.full(len(t_ns), -1)
     np.maximum.at(cause, target, source)
@@ -162,6 +173,7 @@ def find_causes(trace: Trace, task: int) -> Causes:
     is_lost = woke_ns > 0
     is_lost[pushes.popped] = False
     act[is_lost] = Act.UNKNOWN  # it slept, and what it slept for is not there
+    act[waited & rows.is_kind("message_received")] = Act.MESSAGE
     act[rows.is_kind("kernel_began")] = Act.STREAM
     act[rows.is_kind("kernel_ended")] = Act.KERNEL
     act[waited & rows.is_kind(*SYNCHRONIZED)] = Act.STREAM
@@ -170,7 +182,8 @@ def find_causes(trace: Trace, task: int) -> Causes:
     act_task[nobody] = act_node[nobody] = -1
     return Causes(
         task=task,
-        tasks=tuple(tasks.tolist()),
+        tasks=tuple(sorted(companions(sent, tasks.tolist()))),
+        workers=workers_of(sent),
         status=status,
         streams=tuple(trace.strings[one] for one in rows.streams),
         t_ns=t_ns,
@@ -211,7 +224,10 @@ def _pushes(rows: LaneMoments, tables: Mapping[str, Table]) -> _Pushes:
 
 
 def _ways(
-    rows: LaneMoments, kernels: KernelCauses, pushes: _Pushes
+    rows: LaneMoments,
+    kernels: KernelCauses,
+    pushes: _Pushes,
+    sent: Sequence[SentMessage],
 ) -> tuple[Column, Column]:
     """Of each way from lane to lane where it begins, and where it leads."""
     pairs = np.array(kernels.pairs, np.int64).reshape(-1, 2)
@@ -221,6 +237,8 @@ def _ways(
         _given(rows),
         _last_ends(rows),
         _returns(rows),
+        _transmissions(rows, sent),
+        _answers(rows, sent),
         (rows.launched, rows.began),
         (rows.ended[pairs[:, 0]], rows.began[pairs[:, 1]]),
         (rows.ended[waits[:, 0]], rows.at(waits[:, 1])),
@@ -263,6 +281,31 @@ def _returns(rows: LaneMoments) -> tuple[Column, Column]:
     left = np.flatnonzero(rows.is_kind("reentrant_left"))
     source = [done.get(task, -1) for task in rows.task[left].tolist()]
     return np.array(source, np.int64), left
+
+
+def _transmissions(
+    rows: LaneMoments, sent: Iterable[SentMessage]
+) -> tuple[Column, Column]:
+    """From where messages left to where they came, and on to what was pushed then."""
+    ends = [(one.sent_seq, one.received_seq) for one in sent]
+    left, came = map(rows.at, np.array(ends, np.int64).reshape(-1, 2).T)
+    pushed = {
+        (node, task): moment
+        for moment, node, task in listed(rows, "task_pushed", rows.node)
+    }
+    then = [pushed.get((one.to_node, one.to_task), -1) for one in sent]
+    return np.concatenate((left, came)), np.concatenate((came, then)).astype(np.int64)
+
+
+def _answers(rows: LaneMoments, sent: Iterable[SentMessage]) -> tuple[Column, Column]:
+    """From the end of a pass to that of the other worker's who had sent it gradients.
+
+    What says so is a message, too, but of no context: a trace has none of those.
+    """
+    done = {task: moment for moment, task in listed(rows, "task_completed")}
+    ends = [(done.get(one.to_task, -1), done.get(one.task, -1)) for one in sent]
+    source, target = np.array(ends, np.int64).reshape(-1, 2).T
+    return source, target
 
 
 def _matches(rows: LaneMoments, some: Column, others: Column) -> Column:

@@ -40,7 +40,8 @@ MAX_NODES: Final = 20_000
 #: the next one, which was ready, had to wait for its thread; the engine between two
 #: nodes; the begin of a pass; its final callbacks; a thread that slept had to wake up;
 #: a kernel that a thread waited for; what lies between a launch, a kernel and a thread
-#: that goes on; what the trace does not tell; segments that are not told one by one.
+#: that goes on; a message on its way to another worker; what the trace does not tell;
+#: segments that are not told one by one.
 SegmentKind: TypeAlias = Literal[
     "running",
     "occupied",
@@ -50,6 +51,7 @@ SegmentKind: TypeAlias = Literal[
     "waking up",
     "kernel",
     "stream",
+    "message",
     "unknown",
     "omitted",
 ]
@@ -63,6 +65,7 @@ _OF_ACTS: Final[dict[Act, SegmentKind]] = {
     Act.WAKING: "waking up",
     Act.KERNEL: "kernel",
     Act.STREAM: "stream",
+    Act.MESSAGE: "message",
 }
 _OMITTED: Final = _KINDS.index("omitted")
 _OCCUPIED: Final = _KINDS.index("occupied")
@@ -154,6 +157,8 @@ class CriticalPath(msgspec.Struct, frozen=True, kw_only=True):
         num_recomputed: For how many of them the duration without them was computed. For
             those that are not on the path it is that of the pass.
         threads: The names of the threads, by number.
+        workers: Of a pass of several workers, how much of the path is on each; empty
+            if there is but one.
     """
 
     task: int
@@ -169,6 +174,7 @@ class CriticalPath(msgspec.Struct, frozen=True, kw_only=True):
     num_alike: int
     num_recomputed: int
     threads: dict[int, str]
+    workers: dict[int, int] = {}
 
 
 def find_critical_path(trace: Trace, task: int) -> CriticalPath:
@@ -226,6 +232,7 @@ def find_critical_path(trace: Trace, task: int) -> CriticalPath:
             for number, one in trace.threads.items()
             if number in {segment.thread for segment in segments}
         },
+        workers=_workers(causes, pieces),
     )
 
 
@@ -350,6 +357,19 @@ def _totals(pieces: _SegmentColumns) -> dict[SegmentKind, int]:
         for number, kind in enumerate(_KINDS)
     }
     return {kind: total for kind, total in sums.items() if total}
+
+
+def _workers(causes: Causes, pieces: _SegmentColumns) -> dict[int, int]:
+    """How much of the path is on each worker: on the threads that ran its passes."""
+    worker_of = causes.workers
+    rows = [*zip(*(one.tolist() for one in pieces), strict=True)]
+    of_lane = {lane: worker_of[task] for *_, lane, task, _ in rows if task in worker_of}
+    took: dict[int, int] = {}
+    for kind, begin_ns, end_ns, lane, *_ in rows:
+        if lane in of_lane and _KINDS[kind] != "message":
+            worker = of_lane[lane]
+            took[worker] = took.get(worker, 0) + end_ns - begin_ns
+    return dict(sorted(took.items()))
 
 
 def _shortened(pieces: _SegmentColumns) -> _SegmentColumns:

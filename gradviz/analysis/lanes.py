@@ -26,6 +26,7 @@ class Act(enum.IntEnum):
     WAKING = 5
     KERNEL = 6
     STREAM = 7
+    MESSAGE = 8
 
 
 _KEEPS: Final = -1
@@ -48,6 +49,8 @@ ACTS: Final[Mapping[str, int]] = {
     "reentrant_left": Act.UNKNOWN,  # what it did when it called for that pass
     "thread_exited": Act.UNKNOWN,
     "kernel_launched": _KEEPS,
+    "message_sent": _KEEPS,
+    "message_received": Act.ENGINE,
     **dict.fromkeys(SYNCHRONIZED, _KEEPS),
 }
 _CODES: Final = {kind: code for code, kind in enumerate(ACTS)}

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 
 from gradviz.trace.model import Trace
+from gradviz.trace.table import Table
 
 #: No view tells of more messages than this.
 MAX_MESSAGES: Final = 100_000
@@ -39,6 +40,8 @@ class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
         to_task: The receiver's pass, in which `to_node` ran for it.
         to_thread: Who ran that.
         start_ns: When that began.
+        sent_seq: Which event says that it left,
+        received_seq: and which one that it came; -1 for none.
     """
 
     worker: int
@@ -56,6 +59,8 @@ class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
     to_task: int = -1
     to_thread: int = -1
     start_ns: int | None = None
+    sent_seq: int = -1
+    received_seq: int = -1
 
     @property
     def contradicts(self) -> bool:
@@ -87,12 +92,22 @@ class _NodeStart(NamedTuple):
 
 
 def messages(trace: Trace) -> tuple[SentMessage, ...]:
-    """The messages in the order in which they were sent, then those nobody sent."""
-    sent = trace.columns["message_sent"].at(slice(MAX_MESSAGES))
-    received = trace.columns["message_received"].at(slice(MAX_MESSAGES))
+    """The messages of a trace; of very many the first."""
+    kinds = ("message_sent", "message_received")
+    tables = {kind: trace.columns[kind].at(slice(MAX_MESSAGES)) for kind in kinds}
+    return messages_of({**trace.columns, **tables})
+
+
+def messages_of(tables: Mapping[str, Table]) -> tuple[SentMessage, ...]:
+    """The messages in the order in which they were sent, then those nobody sent.
+
+    Args:
+        tables: The events of some time, by kind.
+    """
+    sent, received = tables["message_sent"], tables["message_received"]
     if not sent.num_rows and not received.num_rows:
         return ()
-    runs = _runs(trace, received["node"].tolist())
+    runs = _runs(tables["node_started"], received["node"].tolist())
     ids = ("worker", "peer", "message", "context", "pass_id")
     ends = ("seq", "t_ns", "node", "thread", "size_bytes")
     came: dict[_Key, tuple[int, ...]] = {}
@@ -102,7 +117,7 @@ def messages(trace: Trace) -> tuple[SentMessage, ...]:
     found = []
     for row in sent.rows(*ids, "task", *ends):
         known: _Key = row[:5]  # type: ignore[assignment] # of five
-        task, _, t_ns, node, thread, size = row[5:]
+        task, seq, t_ns, node, thread, size = row[5:]
         one = SentMessage(
             **dict(zip(ids, known, strict=True)),
             size_bytes=size,
@@ -110,6 +125,7 @@ def messages(trace: Trace) -> tuple[SentMessage, ...]:
             node=node,
             thread=thread,
             sent_ns=t_ns,
+            sent_seq=seq,
         )
         end = came.pop(known, None)
         found.append(one if end is None else _with_end(one, end, runs))
@@ -119,15 +135,46 @@ def messages(trace: Trace) -> tuple[SentMessage, ...]:
     return tuple(found)
 
 
-def companions(trace: Trace, tasks: Iterable[int]) -> set[int]:
+def companions(some: Iterable[SentMessage], tasks: Iterable[int]) -> set[int]:
     """`tasks` and all that belong to the same distributed passes, on all workers."""
-    beside: Mapping[int, set[int]] = defaultdict(set)
-    for one in messages(trace):
+    beside = _beside(some)
+    return set().union(*(_reached(beside, task) for task in tasks))
+
+
+def begun_elsewhere(trace: Trace) -> set[int]:
+    """The passes that workers ran for a pass that another worker had begun."""
+    beside = _beside(messages(trace))
+    found: set[int] = set()
+    seen: set[int] = set()
+    for task in trace.tasks if beside else ():  # in the order of their begin
+        if task in beside and task not in seen:
+            whole = _reached(beside, task)
+            seen |= whole
+            found |= whole - {task}
+    return found
+
+
+def workers_of(some: Iterable[SentMessage]) -> dict[int, int]:
+    """On which worker each pass ran that sent gradients or got them."""
+    found: dict[int, int] = {}
+    for one in some:
+        found |= {one.task: one.worker, one.to_task: one.peer}
+    found.pop(-1, None)
+    return found
+
+
+def _beside(some: Iterable[SentMessage]) -> Mapping[int, set[int]]:
+    """Of each pass those to which it sent gradients, or from which it got them."""
+    beside: dict[int, set[int]] = defaultdict(set)
+    for one in some:
         if one.task >= 0 and one.to_task >= 0:
             beside[one.task].add(one.to_task)
             beside[one.to_task].add(one.task)
-    found = set(tasks)
-    pending = [*found]
+    return dict(beside)
+
+
+def _reached(beside: Mapping[int, set[int]], task: int) -> set[int]:
+    found, pending = {task}, [task]
     while pending:
         new = beside.get(pending.pop(), set()) - found
         found |= new
@@ -135,9 +182,8 @@ def companions(trace: Trace, tasks: Iterable[int]) -> set[int]:
     return found
 
 
-def _runs(trace: Trace, nodes: Sequence[int]) -> Mapping[int, list[_NodeStart]]:
+def _runs(started: Table, nodes: Sequence[int]) -> Mapping[int, list[_NodeStart]]:
     """The runs of some nodes, in order."""
-    started = trace.columns["node_started"]
     started = started.at(np.isin(started.narrow("node"), np.unique(nodes)))
     runs: dict[int, list[_NodeStart]] = defaultdict(list)
     for node, *run in started.rows("node", "seq", "task", "thread", "t_ns"):
@@ -151,7 +197,11 @@ def _with_end(
     """A message that has come, and what ran for it: the next run of its node."""
     seq, t_ns, node, thread, _ = end
     message = msgspec.structs.replace(
-        message, received_ns=t_ns, to_node=node, to_thread=thread
+        message,
+        received_ns=t_ns,
+        to_node=node,
+        to_thread=thread,
+        received_seq=seq,
     )
     own = runs.get(node, []) if message.pass_id >= 0 else []
     at = bisect.bisect(own, seq, key=lambda run: run.seq)

@@ -7,7 +7,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from gradviz.analysis.messages import companions
+from gradviz.analysis.messages import begun_elsewhere, companions, messages
 from gradviz.errors import UserError
 from gradviz.trace.model import LOST_TEXT, Trace
 from gradviz.trace.strings import shortened
@@ -117,9 +117,9 @@ def select_task(trace: Trace, which: str | int = "last") -> tuple[int, ...]:
 
     Args:
         trace: The trace to look in.
-        which: ``"last"`` (the last pass that was not called from inside another),
-            ``"slowest"`` (of those), ``"failed"`` (each that failed), ``"all"``, or
-            ids: ``"7"``, ``"3-7"``, ``"1,3-7"``.
+        which: ``"last"`` (the last pass that was not called from inside another, and
+            that no other worker had begun), ``"slowest"`` (of those), ``"failed"``
+            (each that failed), ``"all"``, or ids: ``"7"``, ``"3-7"``, ``"1,3-7"``.
 
     Returns:
         At least one id, in the order in which the passes began.
@@ -135,7 +135,9 @@ def select_task(trace: Trace, which: str | int = "last") -> tuple[int, ...]:
             "the trace holds no backward pass: record a program that calls backward()"
         )
     every = passes(trace)
-    outermost = [one for one in every if one.parent < 0] or every
+    others = begun_elsewhere(trace)
+    outermost = [one for one in every if one.parent < 0 and one.task not in others]
+    outermost = outermost or [*every]
     if which == "all":
         return known
     if which == "last":
@@ -166,7 +168,7 @@ def with_descendants(trace: Trace, tasks: Sequence[int]) -> tuple[int, ...]:
 
     Of a distributed pass also what other workers did for it.
     """
-    wanted = companions(trace, tasks)
+    wanted = companions(messages(trace), tasks)
     begun = trace.columns["task_begun"].at(slice(MAX_PASSES))
     called = begun.at(begun.narrow("parent") >= 0)
     for task, parent in called.rows("task", "parent"):

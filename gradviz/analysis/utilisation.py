@@ -207,6 +207,7 @@ _OF_ACTS: Final = {
     Act.WAKING: "waking_ns",
     Act.KERNEL: "stream_ns",
     Act.STREAM: "stream_ns",
+    Act.MESSAGE: "dependency_ns",
 }
 
 

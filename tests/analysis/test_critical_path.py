@@ -8,6 +8,7 @@ from gradviz.analysis import critical_path
 from gradviz.analysis.causes import find_causes
 from gradviz.analysis.critical_path import document_of, find_critical_path
 from gradviz.trace.model import Trace
+from tests.analysis.conftest import START_NS
 from tests.analysis.pass_model import Model
 from tests.analysis.random_passes import random_trace
 
@@ -386,3 +387,65 @@ def test_a_pass_of_which_only_its_begin_is_there_has_no_path(story):
     path = find_critical_path(cut, 7)
 
     assert (path.segments, path.nodes, path.totals, path.duration_ns) == ((), (), {}, 0)
+
+
+@pytest.fixture
+def distributed(story, device):
+    """Pass 1 of worker 0 sends gradients to worker 1, whose pass 2 takes longer."""
+    receive = story.node(1, name="RecvRpcBackward")
+    leaf = story.node(2, name="AccumulateGrad")
+    send = story.node(3, leaf, name="SendRpcBackward")
+    message = (9, 5, 4)  # its number, its context, its pass
+
+    def elsewhere():
+        story.now = START_NS + 50
+        story.recorder.message_received(-1, send.id, 1, 0, *message, 12)
+        story.begin(2, [send, leaf], at=52)
+        story.take(2, send, at=(55, 56, 60), until=70)
+        story.take(2, leaf, at=(65, 72, 75), until=175)
+        story.end(2, at=180)
+
+    story.begin(1, [receive], at=0)
+    story.take(1, receive, at=(5, 6, 10))
+    story.now = START_NS + 30
+    story.recorder.message_sent(1, receive.id, 0, 1, *message, 12)
+    story.complete(1, receive, at=40)
+    device(elsewhere)
+    story.end(1, at=200)
+    return story.trace()
+
+
+def test_the_path_of_a_distributed_pass_leads_over_its_messages(distributed):
+    path = find_critical_path(distributed, 1)
+
+    assert segments(path) == [
+        ("set-up", -1, 0, 5),
+        ("engine", -1, 5, 10),
+        ("running", 1, 10, 30),
+        ("message", -1, 30, 50),
+        ("engine", -1, 50, 52),
+        ("set-up", -1, 52, 55),
+        ("engine", -1, 55, 60),
+        ("running", 3, 60, 70),
+        ("engine", -1, 70, 75),
+        ("running", 2, 75, 175),
+        ("engine", -1, 175, 180),
+        ("engine", -1, 180, 200),
+    ]
+    assert path.totals["message"] == 20
+    assert slack(path) == {1: 0, 2: 0, 3: 0}
+    assert if_free(path)[2] == 100
+
+
+def test_of_a_distributed_pass_it_is_told_how_much_of_the_path_is_on_which_worker(
+    distributed,
+):
+    path = find_critical_path(distributed, 1)
+
+    assert path.workers == {0: 30 + 20, 1: 180 - 50}
+
+
+def test_a_pass_of_one_worker_names_none(pair):
+    story, *_ = pair
+
+    assert find_critical_path(story.trace(), 7).workers == {}

@@ -1,6 +1,12 @@
 import gradviz as gv
-from gradviz.analysis.messages import companions, messages
-from gradviz.analysis.passes import with_descendants
+from gradviz.analysis.critical_path import find_critical_path
+from gradviz.analysis.messages import (
+    begun_elsewhere,
+    companions,
+    messages,
+    workers_of,
+)
+from gradviz.analysis.passes import select_task, with_descendants
 from gradviz.distributed import autograd as dist_autograd
 from gradviz.distributed import rpc
 from gradviz.trace import events as e
@@ -90,7 +96,7 @@ def test_a_trace_of_one_worker_has_none(pair):
     story, _, _ = pair
 
     assert messages(story.trace()) == ()
-    assert companions(story.trace(), [7]) == {7}
+    assert companions(messages(story.trace()), [7]) == {7}
 
 
 def test_passes_that_send_each_other_gradients_are_shown_together(story, device):
@@ -147,4 +153,22 @@ def test_what_workers_recorded_is_matched_as_the_events_say():
     assert len(passes) == 3
     for tasks in passes.values():
         for task in tasks:
-            assert companions(recording.trace, [task]) == tasks
+            assert companions(found, [task]) == tasks
+        (begun,) = tasks - begun_elsewhere(recording.trace)
+        path = find_critical_path(recording.trace, begun)
+        assert sum(one.took_ns for one in path.segments) == path.duration_ns
+        assert path.num_nodes == len(
+            {one.node for one in of(e.NodeStarted) if one.task in tasks}
+        )
+
+
+def test_what_another_worker_began_is_not_the_last_pass(story, device):
+    trace = crossing(story, device)
+
+    assert begun_elsewhere(trace) == {2}
+    assert select_task(trace, "last") == select_task(trace, "slowest") == (1,)
+    assert select_task(trace, "all") == (1, 2)
+
+
+def test_passes_are_of_the_workers_that_sent_or_got_their_gradients(story, device):
+    assert workers_of(messages(crossing(story, device))) == {1: 0, 2: 1}

@@ -38,6 +38,7 @@ WORDS: Final[dict[SegmentKind, str]] = {
     "waking up": "waking up",
     "kernel": "kernel",
     "stream": "to and from a stream",
+    "message": "on its way to a worker",
     "unknown": "not known",
     "omitted": "not told",
 }
@@ -50,6 +51,8 @@ def print_critical_path(path: CriticalPath, console: Console | None = None) -> N
     for warning in _warnings(path):
         console.print(Text(f"  {warning}", style="red"))
     console.print(_totals(path))
+    if path.workers:
+        console.print(Text(f"  {_straggler(path)}"))
     console.print(heading("The path", MAX_SEGMENTS, path.num_segments))
     names = ("after", "took", "part", "what", "name", "node", "where")
     print_rows(console, names, _segment_rows(path))
@@ -77,6 +80,13 @@ def _totals(path: CriticalPath) -> RenderableType:
             share(total / max(path.duration_ns, 1)),
         )
     return indented(table)
+
+
+def _straggler(path: CriticalPath) -> str:
+    """On which worker most of the path is."""
+    worker, longest = max(path.workers.items(), key=lambda one: one[1])
+    part = f"{longest / max(path.duration_ns, 1):.0%}"
+    return f"Worker {worker} holds it up most: {duration(longest)} of the path ({part})"
 
 
 def _head(path: CriticalPath) -> str:

@@ -99,3 +99,25 @@ def test_what_is_missing_is_said(changes, said, shown):
     lines = shown(lambda console: print_critical_path(one, console), width=100)
 
     assert any(said in line for line in lines)
+
+
+def test_of_several_workers_it_names_the_one_on_which_most_of_the_path_is(shown):
+    several = path(
+        segment(0, 200),
+        segment(200, 300, kind="message", node=-1, name=""),
+        segment(300, 1_000),
+        workers={0: 200, 2: 700},
+    )
+
+    told = words(shown(lambda console: print_critical_path(several, console)))
+
+    assert "Worker 2 holds it up most: 700 ns of the path (70%)" in told
+    assert any("on its way to a worker" in line for line in told)
+
+
+def test_of_one_worker_it_names_none(shown):
+    one = path(segment(0, 200))
+
+    told = words(shown(lambda console: print_critical_path(one, console)))
+
+    assert not any("Worker" in line for line in told)

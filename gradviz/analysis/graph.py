@@ -20,6 +20,7 @@ from gradviz.analysis.executions import (
     definition,
     execution_columns,
 )
+from gradviz.analysis.messages import companions, messages, workers_of
 from gradviz.analysis.passes import Pass, passes
 from gradviz.analysis.processor_waits import processor_waits
 from gradviz.analysis.shapes import medians_like
@@ -228,12 +229,29 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @uncollected()
-def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
+def build_graph(
+    trace: Trace,
+    task: int,
+    max_nodes: int = MAX_NODES,
+    *,
+    has_others: bool = True,
+) -> Graph:
     """The graph of pass `task`: what ran, and what could be reached from there.
 
-    At most `max_nodes` of them, those that ran first, and twice as many edges.
+    Of a distributed pass it is that of all workers. Each of them is a module then, in
+    which those of its models lie, and messages are edges.
+
+    Args:
+        trace: The trace.
+        task: The pass.
+        max_nodes: Of more the graph has those that ran first. It has twice as many
+            edges at most.
+        has_others: Whether it has what other workers ran.
     """
-    columns = execution_columns(trace, [task])
+    sent = messages(trace) if has_others else ()
+    tasks = companions(sent, [task])
+    sent = tuple(one for one in sent if one.task in tasks)
+    columns = execution_columns(trace, sorted(tasks))
     runs = {run.node: run for run in as_list(trace, columns.at(slice(max_nodes)))}
     # Of a single pass nothing is usual, and to look for it takes long.
     usual = medians_like(trace, task) if len(trace.tasks) > 1 else {}
@@ -244,6 +262,9 @@ def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
     calls = _calls(every, task, runs.values())
     order = {node: index for index, node in enumerate(runs)}
     origin = min((run.start_ns for run in runs.values()), default=0)
+    whose = workers_of(sent)
+    worker = {node: whose.get(run.task) for node, run in runs.items()}
+    onwards = {one.node: ((one.to_node, 0),) for one in sent}
     nodes: list[GraphNode] = []
     edges: list[GraphEdge] = []
     position = {node: index for index, node in enumerate(runs)}
@@ -251,7 +272,7 @@ def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
     for index, id_ in enumerate(pending):  # grows while it is walked: breadth first
         node = definition(trace, id_)
         num_omitted = 0
-        for consumer, input_nr in node.edges:
+        for consumer, input_nr in (*node.edges, *onwards.get(id_, ())):
             if consumer < 0:
                 continue
             is_new = consumer not in position
@@ -261,6 +282,7 @@ def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
             if is_new:
                 position[consumer] = len(pending)
                 pending.append(consumer)
+                worker[consumer] = worker[id_]
             edges.append(GraphEdge(index, position[consumer], input_nr))
         made = _node(node, order.get(id_), runs.get(id_), origin, num_omitted)
         known = usual.get(id_)
@@ -273,7 +295,7 @@ def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
                 saved_bytes=saved.get(id_, 0),
                 calls=calls.get(id_, ()),
             )
-        nodes.append(made)
+        nodes.append(_on_worker(made, worker[id_]))
     return Graph(
         task=task,
         nodes=tuple(nodes),
@@ -286,6 +308,14 @@ def build_graph(trace: Trace, task: int, max_nodes: int = MAX_NODES) -> Graph:
         is_finished=trace.losses.is_complete
         and any(one.task == task and one.status == "completed" for one in every),
     )
+
+
+def _on_worker(node: GraphNode, worker: int | None) -> GraphNode:
+    """The node as a part of its worker."""
+    if worker is None:
+        return node
+    parts = filter(None, (f"worker {worker}", node.module))
+    return msgspec.structs.replace(node, module=".".join(parts))
 
 
 def _calls(

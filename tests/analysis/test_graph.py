@@ -141,3 +141,45 @@ def test_a_pass_is_finished_if_it_completed(story, pair):
 
     assert build_graph(trace, 7).is_finished
     assert not build_graph(trace, 8).is_finished
+
+
+@pytest.fixture
+def distributed(story, device):
+    """Pass 1 of worker 0 sends gradients to pass 2 of worker 3, in a module there."""
+    receive = story.node(1, name="RecvRpcBackward")
+    leaf = story.node(2, name="AccumulateGrad")
+    send = story.node(3, leaf, name="SendRpcBackward")
+    message = (9, 5, 4)  # its number, its context, its pass
+    story.begin(1, [receive], at=0)
+    story.start(1, receive, at=10)
+    story.recorder.message_sent(1, receive.id, 0, 3, *message, 12)
+
+    def elsewhere():
+        story.recorder.message_received(-1, send.id, 3, 0, *message, 12)
+        story.begin(2, [send], at=30)
+        story.ran(2, send, at=40, until=50)
+        story.end(2, at=60)
+
+    device(elsewhere)
+    story.complete(1, receive, at=70)
+    story.end(1, at=80)
+    return story.trace()
+
+
+@pytest.mark.parametrize("task", [1, 2])
+def test_the_graph_of_a_distributed_pass_is_that_of_all_workers(distributed, task):
+    graph = build_graph(distributed, task)
+
+    assert [(one.id, one.order, one.module) for one in graph.nodes] == [
+        (1, 0, "worker 0"),
+        (3, 1, "worker 3"),
+        (2, None, "worker 3"),
+    ]
+    assert [(one.producer, one.consumer) for one in graph.edges] == [(0, 1), (1, 2)]
+
+
+def test_it_may_be_that_of_one_worker(distributed):
+    graph = build_graph(distributed, 1, has_others=False)
+
+    assert [(one.id, one.module) for one in graph.nodes] == [(1, "")]
+    assert graph.edges == ()

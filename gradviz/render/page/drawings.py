@@ -87,7 +87,7 @@ def draw_passes(
     """
     rows = _Drawn(texts)
     pending = deque(
-        _whole(build_graph(trace, task, MAX_SIMPLIFIED), number)
+        _whole(build_graph(trace, task, MAX_SIMPLIFIED, has_others=False), number)
         for task, number in list(tasks.items())[:MAX_DRAWN]
     )
     while pending:

@@ -361,7 +361,8 @@ def _totals(pieces: _SegmentColumns) -> dict[SegmentKind, int]:
 
 def _workers(causes: Causes, pieces: _SegmentColumns) -> dict[int, int]:
     """How much of the path is on each worker: on the threads that ran its passes."""
-    worker_of = causes.workers
+    if not (worker_of := causes.workers):
+        return {}
     rows = [*zip(*(one.tolist() for one in pieces), strict=True)]
     of_lane = {lane: worker_of[task] for *_, lane, task, _ in rows if task in worker_of}
     took: dict[int, int] = {}

@@ -7,7 +7,7 @@ pass, from the roots to the leaves.
 import bisect
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -262,8 +262,6 @@ def build_graph(
     calls = _calls(every, task, runs.values())
     order = {node: index for index, node in enumerate(runs)}
     origin = min((run.start_ns for run in runs.values()), default=0)
-    whose = workers_of(sent)
-    worker = {node: whose.get(run.task) for node, run in runs.items()}
     onwards = {one.node: ((one.to_node, 0),) for one in sent}
     nodes: list[GraphNode] = []
     edges: list[GraphEdge] = []
@@ -272,7 +270,8 @@ def build_graph(
     for index, id_ in enumerate(pending):  # grows while it is walked: breadth first
         node = definition(trace, id_)
         num_omitted = 0
-        for consumer, input_nr in (*node.edges, *onwards.get(id_, ())):
+        ways = node.edges + onwards[id_] if id_ in onwards else node.edges
+        for consumer, input_nr in ways:
             if consumer < 0:
                 continue
             is_new = consumer not in position
@@ -282,7 +281,6 @@ def build_graph(
             if is_new:
                 position[consumer] = len(pending)
                 pending.append(consumer)
-                worker[consumer] = worker[id_]
             edges.append(GraphEdge(index, position[consumer], input_nr))
         made = _node(node, order.get(id_), runs.get(id_), origin, num_omitted)
         known = usual.get(id_)
@@ -295,7 +293,9 @@ def build_graph(
                 saved_bytes=saved.get(id_, 0),
                 calls=calls.get(id_, ()),
             )
-        nodes.append(_on_worker(made, worker[id_]))
+        nodes.append(made)
+    if sent:
+        nodes = _on_workers(nodes, edges, runs, workers_of(sent))
     return Graph(
         task=task,
         nodes=tuple(nodes),
@@ -310,12 +310,27 @@ def build_graph(
     )
 
 
-def _on_worker(node: GraphNode, worker: int | None) -> GraphNode:
-    """The node as a part of its worker."""
-    if worker is None:
-        return node
-    parts = filter(None, (f"worker {worker}", node.module))
-    return msgspec.structs.replace(node, module=".".join(parts))
+def _on_workers(
+    nodes: Sequence[GraphNode],
+    edges: Iterable[GraphEdge],
+    runs: Mapping[int, Execution],
+    whose: Mapping[int, int],
+) -> list[GraphNode]:
+    """The nodes as parts of their workers: what did not run is where it is reached."""
+    worker = [
+        whose.get(runs[node.id].task) if node.id in runs else None for node in nodes
+    ]
+    for edge in edges:  # first those of the nodes that come first
+        if worker[edge.consumer] is None:
+            worker[edge.consumer] = worker[edge.producer]
+    return [
+        msgspec.structs.replace(
+            node, module=".".join(filter(None, (f"worker {number}", node.module)))
+        )
+        if number is not None
+        else node
+        for node, number in zip(nodes, worker, strict=True)
+    ]
 
 
 def _calls(

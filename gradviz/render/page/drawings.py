@@ -47,7 +47,7 @@ from gradviz.trace.model import Trace
 from gradviz.trace.table import Column
 
 #: All drawings of a page together have no more boxes; what lies deeper stays closed.
-MAX_BOXES: Final = 24_000
+MAX_BOXES: Final = 20_000
 
 #: So many passes have drawings.
 MAX_DRAWN: Final = 8

@@ -6,7 +6,7 @@ written for `gradviz.render.svg` and `gradviz.render.dot`.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from gradviz.analysis.graph import LEAF, Graph, GraphEdge, GraphNode
@@ -157,7 +157,11 @@ class Scene(NamedTuple):
 
 @uncollected()
 def build_scene(
-    graph: Graph, colour_by: ColourBy = "auto", uses: Counter[int] | None = None
+    graph: Graph,
+    colour_by: ColourBy = "auto",
+    uses: Counter[int] | None = None,
+    *,
+    has_tooltips: bool = True,
 ) -> Scene:
     """Decide on every text, colour and size of a picture of `graph`.
 
@@ -166,10 +170,11 @@ def build_scene(
         colour_by: What the colours of nodes stand for.
         uses: How many chips stand for each leaf, by its id, where there are others
             elsewhere.
+        has_tooltips: Whether boxes and chips have any.
     """
     every = every_graph(graph)
     colours = {one.task: colouring(one, colour_by, every) for one in every}
-    scene = _scene(graph, colours, uses)
+    scene = _scene(graph, colours, uses, has_tooltips=has_tooltips)
     legend = colours[graph.task].legend
     return scene._replace(
         title=_graph_title(graph),
@@ -193,6 +198,8 @@ def _scene(
     graph: Graph,
     colours: Mapping[int, Colouring],
     uses: Counter[int] | None = None,
+    *,
+    has_tooltips: bool = True,
 ) -> Scene:
     """The boxes and edges of a graph, and of the graphs inside of it."""
     nodes = graph.nodes
@@ -203,6 +210,7 @@ def _scene(
     drawn = [index for index in range(len(nodes)) if index not in folded]
     place_of = {index: at for at, index in enumerate(drawn)}
     is_detailed = len(drawn) <= MAX_DETAILED
+    tell = (tooltip if is_detailed else _in_short) if has_tooltips else _nothing
     critical = {graph.edges[at] for at in critical_edges(graph)}
     ways = _ways((one for one in graph.edges if one.consumer not in folded), critical)
     num_in = Counter(edge.consumer for edge in ways)
@@ -216,8 +224,9 @@ def _scene(
                 nodes[index],
                 own,
                 is_detailed,
+                tell,
                 tuple(
-                    _chip(nodes[leaf], own, uses, is_detailed=is_detailed)
+                    _chip(nodes[leaf], own, uses, tell)
                     for leaf in leaves.get(index, ())
                 ),
                 tuple(_called(one, colours) for one in nodes[index].nested),
@@ -325,6 +334,7 @@ def _box(
     node: GraphNode,
     colours: Colouring,
     is_detailed: bool,
+    tell: Callable[[GraphNode], str],
     chips: tuple[Chip, ...],
     passes: tuple[Scene, ...],
 ) -> Box:
@@ -340,7 +350,7 @@ def _box(
         badge=badge,
         title=title,
         subtitle=subtitle,
-        tooltip=tooltip(node) if is_detailed else f"{title}, {which(node)}",
+        tooltip=tell(node),
         colour=colour,
         fill=fill,
         outline=outline,
@@ -354,15 +364,28 @@ def _box(
 
 
 def _chip(
-    leaf: GraphNode, colours: Colouring, uses: Counter[int], *, is_detailed: bool
+    leaf: GraphNode,
+    colours: Colouring,
+    uses: Counter[int],
+    tell: Callable[[GraphNode], str],
 ) -> Chip:
     text = chip_text(leaf, uses[leaf.id], value=colours.texts.get(leaf.id, ""))
     border, fill, outline = _look(leaf, colours)
     if colours.scale is None and leaf.saved_by is None:
         fill = style.BACKGROUND
     outline = "plain" if outline == "bold" else outline
-    told = tooltip(leaf) if is_detailed else f"{_title(leaf)}, {which(leaf)}"
-    return Chip(text, told, border, fill, outline)
+    return Chip(text, tell(leaf), border, fill, outline)
+
+
+def _in_short(node: GraphNode) -> str:
+    """The tooltip of a node in a picture of very many."""
+    return f"{_title(node)}, {which(node)}"
+
+
+def _nothing(node: GraphNode) -> str:
+    """The tooltip of a node where there are none."""
+    del node
+    return ""
 
 
 def _is_view(node: GraphNode) -> bool:

@@ -227,7 +227,8 @@ def _scene(
         edges=tuple(sorted((*edges, *to_leaves), key=lambda edge: edge.producer)),
         is_finished=pass_.graph.is_finished,
     )
-    return build_scene(graph, uses=pass_.uses)
+    # The page has colours and tooltips of its own; those by device are made quickest.
+    return build_scene(graph, "device", pass_.uses, has_tooltips=False)
 
 
 def _sizes(scene: Scene) -> tuple[tuple[float, float], ...]:

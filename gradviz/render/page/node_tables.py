@@ -93,9 +93,10 @@ def run_table(extract: Extract) -> RunTable:
 
 def _usual(extract: Extract) -> tuple[Column, Column, Column]:
     """Of each run in how many passes its node completed, and the medians there."""
+    is_one = len(extract.trace.tasks) == 1  # of which nothing is usual
     known = {
         (task, node): usual
-        for task in extract.tasks[:MAX_DRAWN].tolist()
+        for task in extract.tasks[: 0 if is_one else MAX_DRAWN].tolist()
         for node, usual in medians_like(extract.trace, task).items()
     }
     tasks, nodes = extract.executions.task, extract.executions.node

@@ -42,6 +42,7 @@ from gradviz.analysis.lanes import (
 from gradviz.analysis.messages import (
     SentMessage,
     companions,
+    messages_beside,
     messages_of,
     workers_of,
 )
@@ -69,6 +70,9 @@ _LOOKED_AT: Final = ("queue_waited", "event_recorded", "stream_waited")
 
 class Causes(NamedTuple):
     """The moments of one pass in the order of time, from its begin to its end.
+
+    A pass that other workers take part in ends where the last of them is done, if it
+    is the one that was asked for by a program and not by a message.
 
     Attributes:
         task: The pass.
@@ -363,13 +367,30 @@ def _extent(trace: Trace, task: int, tasks: Column) -> tuple[int, int, Status]:
         rows = trace.columns[kind]
         ends = rows["seq"][rows.narrow("task") == task]
         if len(ends) and ends[-1] > first:
-            return first, int(ends[-1]), status
+            last = int(ends[-1])
+            if status == "completed":
+                last = max(last, _last_answer(trace, task))
+            return first, last, status
     seqs = [
         table["seq"][np.isin(table.narrow("task"), tasks)]
         for table in (trace.columns[kind] for kind in ACTS)
     ]
     last = max(int(one.max(initial=first)) for one in seqs)
     return first, last, "unfinished"
+
+
+def _last_answer(trace: Trace, task: int) -> int:
+    """The `seq` where the last worker is done with a pass that began here; -1 for none.
+
+    What a worker has to do for a pass can be done before others are that it gave
+    gradients to: whoever began the pass waits for all of them.
+    """
+    whole = companions(messages_beside(trace, task), [task])
+    if len(whole) == 1 or next(one for one in trace.tasks if one in whole) != task:
+        return -1
+    completed = trace.columns["task_completed"]
+    answers = completed["seq"][np.isin(completed.narrow("task"), [*whole])]
+    return int(answers.max(initial=-1))
 
 
 def _between(table: Table, first: int, last: int) -> Table:

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from gradviz.trace.model import Trace
-from gradviz.trace.table import Table
+from gradviz.trace.table import Table, different
 
 #: No view tells of more messages than this.
 MAX_MESSAGES: Final = 100_000
@@ -95,6 +95,18 @@ def messages(trace: Trace) -> tuple[SentMessage, ...]:
     """The messages of a trace; of very many the first."""
     kinds = ("message_sent", "message_received")
     tables = {kind: trace.columns[kind].at(slice(MAX_MESSAGES)) for kind in kinds}
+    return messages_of({**trace.columns, **tables})
+
+
+def messages_beside(trace: Trace, task: int) -> tuple[SentMessage, ...]:
+    """The gradients that workers sent each other for a pass that sent some itself."""
+    sent = trace.columns["message_sent"]
+    ids = different(sent["pass_id"][sent.narrow("task") == task])
+    tables = {
+        kind: table.at(np.isin(table.narrow("pass_id"), ids[ids >= 0]))
+        for kind in ("message_sent", "message_received")
+        for table in (trace.columns[kind],)
+    }
     return messages_of({**trace.columns, **tables})
 
 

@@ -437,6 +437,33 @@ def test_the_path_of_a_distributed_pass_leads_over_its_messages(distributed):
     assert if_free(path)[2] == 100
 
 
+def test_a_distributed_pass_ends_where_the_last_worker_is_done(story, device):
+    receive, send = story.node(1), story.node(2)
+    message = (9, 5, 4)  # its number, its context, its pass
+
+    def elsewhere():
+        story.now = START_NS + 20
+        story.recorder.message_received(-1, send.id, 1, 0, *message, 12)
+        story.begin(2, [send], at=25)
+        story.start(2, send, at=30)
+
+    story.begin(1, [receive], at=0)
+    story.start(1, receive, at=5)
+    story.now = START_NS + 10
+    story.recorder.message_sent(1, receive.id, 0, 1, *message, 12)
+    story.complete(1, receive, at=15)
+    device(elsewhere)
+    story.end(1, at=40)
+    device(lambda: story.complete(2, send, at=90))
+    device(lambda: story.end(2, at=100))
+    trace = story.trace()
+
+    path = find_critical_path(trace, 1)
+    assert (path.duration_ns, path.num_nodes, path.status) == (100, 2, "completed")
+    assert path.segments[-2].node == send.id
+    assert find_critical_path(trace, 2).duration_ns == 75
+
+
 def test_of_a_distributed_pass_it_is_told_how_much_of_the_path_is_on_which_worker(
     distributed,
 ):

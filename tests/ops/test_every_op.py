@@ -11,6 +11,7 @@ from gradviz.autograd import grad, gradcheck, gradgradcheck
 from tests.backends.simulated.watched import watched
 from tests.ops.cases import waits
 from tests.ops.cases.case import tensors_in
+from tests.ops.cases.each_op import each_op, try_all
 from tests.ops.cases.page import op_of
 from tests.ops.cases.table import CASES, REFUSED
 
@@ -34,10 +35,6 @@ NUMERIC = [
 ]
 
 
-def ids_of(pairs):
-    return [f"{case.id}-{dtype}" for case, dtype in pairs]
-
-
 def leaves(case, dtype, device="cpu", seed=0, layout=lambda array: array):
     """Tensors for the array arguments of a case; those with gradients are leaves."""
     return [
@@ -50,7 +47,7 @@ def leaves(case, dtype, device="cpu", seed=0, layout=lambda array: array):
     ]
 
 
-def check(case, dtype, seed=0):
+def check_gradients(case, dtype, seed=0):
     """Compare gradients, and their gradients, with finite differences."""
 
     def function(*tensors):
@@ -64,16 +61,15 @@ def check(case, dtype, seed=0):
         assert gradgradcheck(function, inputs, **tolerances)
 
 
-@pytest.mark.parametrize(("case", "dtype"), NUMERIC, ids=ids_of(NUMERIC))
-def test_gradients_agree_with_finite_differences(case, dtype):
-    check(case, dtype)
+@each_op(NUMERIC)
+def test_gradients_agree_with_finite_differences(tries):
+    try_all(tries, check_gradients)
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("seed", range(1, 6))
-@pytest.mark.parametrize(("case", "dtype"), NUMERIC, ids=ids_of(NUMERIC))
-def test_gradients_agree_with_finite_differences_elsewhere(case, dtype, seed):
-    check(case, dtype, seed)
+@each_op((*one, seed) for one in NUMERIC for seed in range(1, 6))
+def test_gradients_agree_with_finite_differences_elsewhere(tries):
+    try_all(tries, check_gradients)
 
 
 def outcome(case, inputs, layout=lambda array: array):
@@ -120,19 +116,19 @@ def assert_close(results, expected, rtol):
 
 
 LESS_EXACT = [
-    (case, dtype, "complex128" if dtype == "complex64" else "float64")
+    (case, dtype)
     for case in CASES
     for dtype in ("float32", "float16", "complex64")
     if dtype in case.dtypes
 ]
 
 
-@pytest.mark.parametrize(
-    ("case", "dtype", "exact"),
-    LESS_EXACT,
-    ids=ids_of((case, dtype) for case, dtype, _ in LESS_EXACT),
-)
-def test_less_exact_dtypes_give_what_double_precision_gives(case, dtype, exact):
+@each_op(LESS_EXACT)
+def test_less_exact_dtypes_give_what_double_precision_gives(tries):
+    try_all(tries, check_with_double_precision)
+
+
+def check_with_double_precision(case, dtype):
     inputs = leaves(case, dtype)
     wide = [
         gv.as_tensor(x.detach().to(exact_of(x.dtype))).requires_grad_(x.requires_grad)
@@ -169,12 +165,17 @@ def _watched():
         yield executor
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_neither_device_nor_strides_change_an_outcome(case, watched):
+@each_op((case,) for case in CASES)
+def test_neither_device_nor_strides_change_an_outcome(tries, watched):
+    try_all(tries, lambda case: check_elsewhere(case, watched))
+
+
+def check_elsewhere(case, watched):
     dtype, op = case.dtypes[0], op_of(case.name)
     expected = outcome(case, leaves(case, dtype))
     rtol = EPSILON.get(dtype, 1e-12)
 
+    watched.num_waits = 0
     on_device = leaves(case, dtype, "sim:1")
     results = tensors_in(case.call(gv, on_device))
     assert all(str(one.device) == "sim:1" for one in results)
@@ -193,17 +194,20 @@ def test_neither_device_nor_strides_change_an_outcome(case, watched):
 
 
 INTEGERS = [
-    case
+    (case,)
     for case in CASES
     if "int64" in case.dtypes[1:] and op_of(case.name) not in waits.FORWARD
 ]
 
 
-@pytest.mark.parametrize("case", INTEGERS, ids=[case.id for case in INTEGERS])
-def test_nobody_waits_for_integers_either(case, watched):
-    case.call(gv, leaves(case, "int64", "sim:1"))
+@each_op(INTEGERS)
+def test_nobody_waits_for_integers_either(tries, watched):
+    def check(case):
+        watched.num_waits = 0
+        case.call(gv, leaves(case, "int64", "sim:1"))
+        assert not watched.num_waits
 
-    assert not watched.num_waits
+    try_all(tries, check)
 
 
 @pytest.mark.parametrize("op", sorted(waits.FORWARD | waits.BACKWARD))
@@ -231,8 +235,12 @@ def test_the_page_says_which_ops_wait():
     assert page == waits.written(page), "run: python -m tests.ops.cases.waits"
 
 
-@pytest.mark.parametrize("refused", REFUSED, ids=[one.id for one in REFUSED])
-def test_a_wrong_call_is_refused_in_pytorch_s_words(refused):
+@each_op((refused,) for refused in REFUSED)
+def test_a_wrong_call_is_refused_in_pytorch_s_words(tries):
+    try_all(tries, check_refusal)
+
+
+def check_refusal(refused):
     with pytest.raises(refused.error) as info:
         refused.call(gv, gv.as_tensor)
 

@@ -7,6 +7,7 @@ from gradviz.backends.cuda import CudaBackend
 from tests.backends import fake_cupy
 from tests.backends.isolation import backends_as_they_were
 from tests.ops.cases.case import tensors_in
+from tests.ops.cases.each_op import each_op, try_all
 from tests.ops.cases.table import CASES
 from tests.ops.test_every_op import EPSILON, assert_close, gv, leaves, outcome
 
@@ -34,8 +35,12 @@ def cuda(request):
 
 
 @pytest.mark.filterwarnings(ON_THE_HOST)
-@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_an_outcome_is_that_of_the_cpu(case, cuda):
+@each_op((case,) for case in CASES)
+def test_an_outcome_is_that_of_the_cpu(tries, cuda):
+    try_all(tries, lambda case: check(case, cuda))
+
+
+def check(case, cuda):
     dtype = case.dtypes[0]
     expected = outcome(case, leaves(case, dtype))
 

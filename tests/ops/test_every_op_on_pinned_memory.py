@@ -5,6 +5,7 @@ import pytest
 import gradviz as gv
 from gradviz.trace import probe
 from tests.ops.cases.case import tensors_in
+from tests.ops.cases.each_op import each_op, try_all
 from tests.ops.cases.table import CASES
 from tests.ops.test_every_op import EPSILON, assert_close, leaves, outcome
 
@@ -19,15 +20,6 @@ NOT_READ = {
 #: Ops that put an argument into a larger array.
 PUTTING = ("nn.functional.pad(", "block_diag(", "diag_embed(", "select_scatter(")
 
-EACH = [
-    pytest.param(
-        case,
-        id=case.id,
-        marks=() if case.id.startswith(PUTTING) else pytest.mark.stress,
-    )
-    for case in CASES
-]
-
 
 class Ear(probe.Probe):
     """Hears which memory was accessed."""
@@ -39,8 +31,18 @@ class Ear(probe.Probe):
         self.heard.add(memory)
 
 
-@pytest.mark.parametrize("case", EACH)
-def test_what_an_op_reads_is_reported(case):
+@each_op((case,) for case in CASES if case.id.startswith(PUTTING))
+def test_what_is_put_into_a_larger_array_is_reported(tries):
+    try_all(tries, check_what_is_read)
+
+
+@pytest.mark.stress
+@each_op((case,) for case in CASES if not case.id.startswith(PUTTING))
+def test_what_an_op_reads_is_reported(tries):
+    try_all(tries, check_what_is_read)
+
+
+def check_what_is_read(case):
     gv.sim.set_device_count(2)
     there = [one.detach().pin_memory() for one in leaves(case, case.dtypes[0])]
     memories = [one.array.place() for one in there]
@@ -60,8 +62,12 @@ def test_what_an_op_reads_is_reported(case):
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_an_outcome_is_that_of_other_memory(case):
+@each_op((case,) for case in CASES)
+def test_an_outcome_is_that_of_other_memory(tries):
+    try_all(tries, check_outcome)
+
+
+def check_outcome(case):
     gv.sim.set_device_count(2)
     dtype = case.dtypes[0]
     expected = outcome(case, leaves(case, dtype))

@@ -3,10 +3,10 @@
 import dataclasses
 
 import numpy as np
-import pytest
 
 import gradviz as gv
 from tests.ops.cases.case import A, Dtype, V, tensors_in
+from tests.ops.cases.each_op import each_op, try_all
 from tests.ops.cases.table import CASES
 
 
@@ -61,8 +61,12 @@ def outcome(case, arrays):
     ]
 
 
-@pytest.mark.parametrize("case", NUMBERED, ids=lambda case: case.id)
-def test_a_numpy_scalar_is_the_number_that_it_holds(case):
+@each_op((case,) for case in NUMBERED)
+def test_a_numpy_scalar_is_the_number_that_it_holds(tries):
+    try_all(tries, check)
+
+
+def check(case):
     arrays = [np.array(one) for one in case.arrays("float32")]
 
     expected = outcome(case, arrays)

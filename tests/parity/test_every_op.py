@@ -7,6 +7,7 @@ import pytest
 
 import gradviz as gv
 from tests.ops.cases.case import tensors_in
+from tests.ops.cases.each_op import each_op, try_all
 from tests.ops.cases.table import CASES, REFUSED
 
 torch = pytest.importorskip("torch")
@@ -102,10 +103,12 @@ def assert_same(ours, theirs, rtol):
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(
-    ("case", "dtype"), EVERY, ids=[f"{case.id}-{dtype}" for case, dtype in EVERY]
-)
-def test_an_op_does_what_it_does_in_pytorch(case, dtype):
+@each_op(EVERY)
+def test_an_op_does_what_it_does_in_pytorch(tries):
+    try_all(tries, check)
+
+
+def check(case, dtype):
     inputs = {world: tensors(world, case, dtype) for world in (gv, torch)}
     rtol = case.rtol
 
@@ -143,11 +146,12 @@ def test_an_op_does_what_it_does_in_pytorch(case, dtype):
             assert_same(ours, theirs, 100 * rtol)
 
 
-SAME = [one for one in REFUSED if one.same]
+@each_op((one,) for one in REFUSED if one.same)
+def test_a_wrong_call_is_refused_in_the_same_words(tries):
+    try_all(tries, check_refusal)
 
 
-@pytest.mark.parametrize("refused", SAME, ids=[one.id for one in SAME])
-def test_a_wrong_call_is_refused_in_the_same_words(refused):
+def check_refusal(refused):
     with pytest.raises(refused.error) as theirs:
         refused.call(torch, torch.from_numpy)
     with pytest.raises(refused.error) as ours:

@@ -2,10 +2,10 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
+from typing import NamedTuple
 
 import gradviz.errors
 
@@ -38,20 +38,54 @@ NAMESAKES = {
 }
 
 
-def imported(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+class Contents(NamedTuple):
+    """What is asked of a file, of which there are too many to keep them parsed."""
+
+    imported: set[str]
+    unsafe: list[str]
+    names: list[str]
+
+
+@cache
+def contents(path: Path) -> Contents:
+    tree = ast.parse(path.read_bytes())
+    nodes = list(ast.walk(tree))
+    unsafe = [
+        ast.unparse(node.func)
+        for node in nodes
+        if isinstance(node, ast.Call) and is_unsafe(node)
+    ]
+    return Contents({*imported(nodes)}, unsafe, [*named(tree)])
+
+
+def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module.split(".")[0]
 
 
-def called(tree: ast.AST) -> Iterator[ast.Call]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+def is_unsafe(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Name(name) if name in UNSAFE_CALLS:
+            return True
+        case ast.Attribute(ast.Name(module), method):
+            if (module, method) in UNSAFE_METHODS:
+                return True
+    return any(
+        keyword.arg == "allow_pickle" and ast.literal_eval(keyword.value) is not False
+        for keyword in call.keywords
+    )
 
 
 def relative(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
+
+
+def importers(paths: Iterable[Path], modules: set[str]) -> list[str]:
+    """Which of the files import one of the modules."""
+    return [relative(path) for path in paths if modules & contents(path).imported]
 
 
 def named(tree: ast.Module) -> Iterator[str]:
@@ -72,49 +106,28 @@ def named(tree: ast.Module) -> Iterator[str]:
                     yield name
 
 
-@pytest.mark.parametrize("path", FILES, ids=relative)
-def test_no_file_turns_foreign_bytes_into_code(path: Path) -> None:
-    tree = ast.parse(path.read_bytes())
+def test_no_file_turns_foreign_bytes_into_code() -> None:
+    unsafe = {relative(path): contents(path).unsafe for path in FILES}
+    del unsafe[relative(RUNS_PROGRAMS)]
 
-    assert UNSAFE_MODULES.isdisjoint(imported(tree))
-    for call in called(tree):
-        match call.func:
-            case ast.Name(name):
-                assert name not in UNSAFE_CALLS or path == RUNS_PROGRAMS
-            case ast.Attribute(ast.Name(module), method):
-                assert (module, method) not in UNSAFE_METHODS
-        for keyword in call.keywords:
-            if keyword.arg == "allow_pickle":
-                assert ast.literal_eval(keyword.value) is False
+    assert importers(FILES, UNSAFE_MODULES) == []
+    assert {path: calls for path, calls in unsafe.items() if calls} == {}
 
 
-@pytest.mark.parametrize("path", sorted({*FILES} - PLUGIN), ids=relative)
-def test_no_file_needs_the_tests_or_what_runs_them(path: Path) -> None:
+def test_no_file_needs_the_tests_or_what_runs_them() -> None:
     """They do not come with the package, and ``lint-imports`` knows nothing of them."""
-    tree = ast.parse(path.read_bytes())
-
-    assert {"tests", "pytest", "hypothesis"}.isdisjoint(imported(tree))
+    assert importers({*FILES} - PLUGIN, {"tests", "pytest", "hypothesis"}) == []
 
 
 def test_the_program_runner_executes_in_one_place() -> None:
-    tree = ast.parse(RUNS_PROGRAMS.read_bytes())
-
-    names = [call.func.id for call in called(tree) if isinstance(call.func, ast.Name)]
-    assert names.count("exec") == 1
+    assert contents(RUNS_PROGRAMS).unsafe == ["exec"]
 
 
-@pytest.mark.parametrize(
-    "path", sorted({*PACKAGE.glob("engine/**/*.py")} - SEAM), ids=relative
-)
-def test_the_engine_waits_and_locks_only_through_its_seam(path: Path) -> None:
-    tree = ast.parse(path.read_bytes())
-
-    assert BEHIND_THE_SEAM.isdisjoint(imported(tree))
+def test_the_engine_waits_and_locks_only_through_its_seam() -> None:
+    assert importers({*PACKAGE.glob("engine/**/*.py")} - SEAM, BEHIND_THE_SEAM) == []
 
 
 def test_a_class_or_alias_has_a_name_of_its_own():
-    names = Counter(
-        name for path in FILES for name in named(ast.parse(path.read_bytes()))
-    )
+    names = Counter(name for path in FILES for name in contents(path).names)
 
     assert {name for name, count in names.items() if count > 1} == {*NAMESAKES}

@@ -111,6 +111,11 @@ def is_end_of_program(error: BaseException) -> bool:
     )
 
 
+def may_be_interrupted() -> bool:
+    """Whether a signal's handler may raise in the calling thread: in the main one."""
+    return threading.current_thread() is threading.main_thread()
+
+
 def current_thread() -> tuple[str, int]:
     """Name and identifier of the calling thread, for people."""
     thread = threading.current_thread()

@@ -14,6 +14,7 @@ A frame that is wrong is a `FrameError`, and the end of its connection: nobody k
 where the next one would begin.
 """
 
+import functools
 import math
 import re
 import struct
@@ -226,6 +227,7 @@ def _check_number(num_arrays: int) -> None:
         )
 
 
+@functools.lru_cache(256)
 def _check_dtype(text: str) -> np.dtype[Any]:
     if _DTYPE.fullmatch(text):
         try:

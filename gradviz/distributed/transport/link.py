@@ -13,12 +13,12 @@ from gradviz.distributed.transport.frames import (
     Encoded,
     FrameError,
     encode,
-    pieces,
     read_frame,
 )
+from gradviz.distributed.transport.outbox import Outbox
 from gradviz.engine.sync import Mailbox, Sync
 
-#: How much is read at once, and at most copied to go in one piece.
+#: How much is read at once of something large, and how much read ahead.
 _CHUNK_BYTES: Final = 2**20
 _SMALL_BYTES: Final = 2**16
 
@@ -30,7 +30,7 @@ class PeerLink:
     ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
     One reads and one writes. A single one that did both could stand still with that of
     the other end: each waits until the other takes what it sends. Who wants to send
-    waits for neither of them.
+    waits for neither of them; see Note [Who sends].
 
     Args:
         sync: The seam.
@@ -53,10 +53,7 @@ class PeerLink:
         self._on_frame = on_frame
         self._on_end = on_end
         self._on_bytes = on_bytes
-        #: What is to go, and whether it is still wanted; None is the end.
-        self._outbox: Mailbox[tuple[Encoded, Callable[[], bool]] | None] = (
-            sync.mailbox()
-        )
+        self._outbox = Outbox(sync, on_bytes)
         #: One item when the writing thread has ended.
         self._ended: Mailbox[None] = sync.mailbox()
         #: Guards what follows.
@@ -68,12 +65,12 @@ class PeerLink:
         self, encoded: Encoded, is_wanted: Callable[[], bool] = lambda: True
     ) -> None:
         """Have a frame sent, unless nobody wants it any more when its turn comes."""
-        self._outbox.put((encoded, is_wanted))
+        self._outbox.put(encoded, is_wanted)
 
     def say_goodbye(self, reason: str) -> None:
         """Send nothing more, after what is in line already, than that."""
         self.put(encode(Bye(reason)))
-        self._outbox.put(None)
+        self._outbox.end()
 
     def cut(self) -> None:
         """End it at once; threads that wait for the other end wake up."""
@@ -83,7 +80,7 @@ class PeerLink:
             if connection is not None:
                 with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
-        self._outbox.put(None)
+        self._outbox.end()
 
     def serve(self, connection: socket.socket) -> None:
         """Send and receive over a connection until it ends; the calling thread reads.
@@ -144,26 +141,9 @@ class PeerLink:
 
     def _write(self, connection: socket.socket) -> None:
         """Send what is in line, until its end or that of the connection."""
-        number = 0
+        # The reading thread finds what has come before the end, and then the end.
         try:
-            while (item := self._outbox.get()) is not None:
-                encoded, is_wanted = item
-                if is_wanted():
-                    self._send(connection, pieces(number, encoded))
-                    number += 1
-                del item, encoded, is_wanted  # asleep, it keeps nothing alive
-            connection.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass  # the reading thread finds what has come before, and then the end
+            with contextlib.suppress(OSError):
+                self._outbox.write(connection)
         finally:
             self._ended.put(None)
-
-    def _send(self, connection: socket.socket, buffers: Sequence[memoryview]) -> None:
-        if len(buffers) > 1 and sum(len(one) for one in buffers) <= _SMALL_BYTES:
-            connection.sendall(b"".join(buffers))
-            return
-        for one in buffers:
-            for begin in range(0, len(one), _CHUNK_BYTES):
-                connection.sendall(one[begin : begin + _CHUNK_BYTES])
-                if begin:  # more than the system keeps for one who does not read
-                    self._on_bytes()

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -37,3 +39,22 @@ def test_what_is_no_message_is_refused(meta):
 def test_a_message_does_not_change():
     with pytest.raises(AttributeError):
         Done().function = "f"
+
+
+def test_threads_may_read_their_first_messages_at_the_same_time():
+    """A process of its own each time: what was looked at once is known after that."""
+    program = """
+import sys, threading
+from gradviz.distributed.messages import from_meta
+sys.setswitchinterval(1e-6)
+at_once = threading.Barrier(6)
+def read():
+    at_once.wait()
+    from_meta({"type": "Greet"})
+threads = [threading.Thread(target=read) for _ in range(6)]
+for one in threads: one.start()
+for one in threads: one.join()
+"""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
+        assert done.returncode == 0

@@ -45,8 +45,12 @@ class DistAutogradContext:
         self._ended: dict[int, int] = {}
         #: Those of them that have not failed.
         self._succeeded: set[int] = set()
-        #: The gradients that were sent: message -> the answer.
+        #: The last pass that has begun here, and the gradients that were sent in it:
+        #: message -> the answer.
+        self._pass_id = -1
         self._outstanding_rpcs: dict[int, Future[Any]] = {}
+        #: Those of them on whose answers the pass waits.
+        self._awaited: list[Future[Any]] = []
         self._graph_task: DistGraphTask | None = None
 
     # --- the forward pass -------------------------------------------------------
@@ -136,9 +140,14 @@ class DistAutogradContext:
             if self._graph_task is not None:
                 raise RuntimeError(_SET_TWICE)
             self._graph_task = graph_task
+            self._pass_id = graph_task.pass_id
+            rpcs, self._outstanding_rpcs = self._outstanding_rpcs, {}
+            self._awaited = []
+        for rpc in rpcs.values():  # nobody waits for those of the pass before
+            rpc.set_error(RuntimeError("the backward pass has ended"))
 
     def reset_graph_task(self, graph_task: DistGraphTask) -> bool:
-        """Let go of a pass that has ended, and of what it waited for.
+        """Let go of a pass that has ended.
 
         Returns:
             Whether it was still there.
@@ -147,10 +156,7 @@ class DistAutogradContext:
             if self._graph_task is not graph_task:
                 return False
             self._graph_task = None
-            rpcs, self._outstanding_rpcs = self._outstanding_rpcs, {}
-        for rpc in rpcs.values():
-            rpc.set_error(RuntimeError("the backward pass has ended"))
-        return True
+            return True
 
     def has_ended(self, pass_id: int) -> bool:
         """Whether a pass has ended here, or a later one of the same root."""
@@ -177,20 +183,39 @@ class DistAutogradContext:
 
     def waits(self, graph_task: DistGraphTask) -> Waits:
         """What a pass waits for here."""
-        with self._mutex:
-            rpcs = self._outstanding_rpcs.items()
-            unanswered = frozenset(number for number, rpc in rpcs if not rpc.done())
         unfed = {one.message_id: one.describe() for one in self.unfed_sends(graph_task)}
-        return Waits(unfed, unanswered)
+        return Waits(unfed, self.unanswered(graph_task.pass_id))
+
+    def unanswered(self, pass_id: int) -> frozenset[int]:
+        """The messages with gradients of the last pass that have no answer."""
+        with self._mutex:
+            if self._pass_id != pass_id:
+                return frozenset()
+            rpcs = self._outstanding_rpcs.items()
+            return frozenset(number for number, rpc in rpcs if not rpc.done())
 
     def add_outstanding_rpc(
-        self, graph_task: DistGraphTask, message_id: int, rpc: Future[Any]
+        self,
+        graph_task: DistGraphTask,
+        message_id: int,
+        rpc: Future[Any],
+        *,
+        is_awaited: bool = True,
     ) -> None:
-        """Remember gradients on their way; their error is that of the pass."""
+        """Remember gradients on their way; their error is that of the pass.
+
+        Args:
+            graph_task: The pass.
+            message_id: Of which message they are.
+            rpc: The answer.
+            is_awaited: Whether the pass waits for it; see Note [Who waits for whom].
+        """
         with self._mutex:
             is_current = self._graph_task is graph_task
             if is_current:
                 self._outstanding_rpcs[message_id] = rpc
+                if is_awaited:
+                    self._awaited.append(rpc)
         if not is_current:  # it has failed meanwhile: nobody waits for the answer
             rpc.set_error(RuntimeError("the backward pass has ended"))
             return
@@ -202,9 +227,9 @@ class DistAutogradContext:
         rpc.add_done_callback(check)
 
     def outstanding_rpcs(self) -> Future[None]:
-        """Done when all gradients that were sent have been dealt with."""
+        """Done when all gradients have been dealt with that the pass waits for."""
         with self._mutex:
-            rpcs = [*self._outstanding_rpcs.values()]
+            rpcs = [*self._awaited]
         return when_all(self._sync, rpcs)
 
     def give_up_outstanding_rpcs(self, error: BaseException) -> None:

@@ -169,7 +169,10 @@ class DistAutograd:
                 gradients,
             )
             sent = self._transport.request(node.peer, as_meta(message), gradients)
-            context.add_outstanding_rpc(graph_task, node.message_id, sent)
+            is_awaited = not graph_task.is_waited_for_by(node.peer)
+            context.add_outstanding_rpc(
+                graph_task, node.message_id, sent, is_awaited=is_awaited
+            )
 
         return propagate
 

@@ -21,7 +21,7 @@ from gradviz.distributed.ids import Ids, worker_of
 from gradviz.distributed.others import Others
 from gradviz.distributed.passes import DistPasses
 from gradviz.distributed.preparation import validate_roots_and_retrieve_edges
-from gradviz.distributed.waits import NOTHING, Waits
+from gradviz.distributed.waits import Waits
 from gradviz.distributed.watchdog import DistWatchdog
 from gradviz.engine import Engine
 from gradviz.engine.basic_nodes import GraphRoot
@@ -148,14 +148,14 @@ class DistEngine:
                 begun = self._passes.begin(
                     context, send, pass_id, keep_graph=retain_graph
                 )
-                begun.begun_by = send.message_id
+                begun.begun_by = send
                 begun.feed(send.message_id)
         if current is None:
             return self._passes.run(context, begun, send, gradients)
         if current.pass_id != pass_id:
             return self._after(context, current, send, gradients, pass_id, retain_graph)
         if not current.feed(send.message_id):
-            if current.begun_by == send.message_id:
+            if current.begun_by is send:
                 return current.result
             return completed(self._sync, None)
         self._execution.launch(current, send, gradients)
@@ -174,11 +174,13 @@ class DistEngine:
     def forget(self, context: DistAutogradContext) -> None:
         """Have the pass of a context fail that was released (Note [Pass ids])."""
         current = context.graph_task
+        error = RuntimeError(
+            f"autograd context {context.context_id} was released during backward"
+        )
         if current is not None:
-            error = RuntimeError(
-                f"autograd context {context.context_id} was released during backward"
-            )
             self._passes.fail(context, current, error)
+        else:
+            context.give_up_outstanding_rpcs(error)
 
     def peer_is_down(
         self, context: DistAutogradContext, peer: int, reason: str
@@ -198,7 +200,7 @@ class DistEngine:
         if current is not None and current.pass_id == pass_id:
             return context.waits(current)
         if current is not None or context.has_ended(pass_id):
-            return NOTHING
+            return Waits({}, context.unanswered(pass_id))
         sends = context.send_functions()
         unfed = {number: send.describe() for number, send in sends.items()}
         return Waits(unfed, frozenset(), has_begun=False)

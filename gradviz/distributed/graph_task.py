@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 
+from gradviz.distributed.functions import SendRpcBackward
 from gradviz.distributed.future import Future
+from gradviz.distributed.ids import worker_of
 from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
 from gradviz.engine.node import Node
 from gradviz.engine.ready_queue import ReadyQueue
@@ -25,6 +27,17 @@ class DistGraphTask(GraphTask):
     goes to one that all passes share, whose thread hands it to another one to run.
     So `cpu_ready_queue` depends on who asks, and the local engine need not know.
 
+    Note [Who waits for whom]
+    ~~~~~~~~~~~~~~~~~~~~~~~~~
+    A worker is done with its part of a pass when all of its nodes have run, everything
+    that it has sent in the forward pass having got its gradients, and when all are done
+    to whom it has given gradients first, which they say in their answers. So the worker
+    that gave it gradients first waits for it; and that one is under way until it has
+    all of its own, as the root is. Of gradients that go back to these two nobody has to
+    wait for the answer: they wait for the gradients. Without that a pass through two
+    workers would end one message later. If such gradients are lost, the answer that
+    does not come shows it as ever, though the sender is done.
+
     Args:
         sync: The seam.
         pass_id: The pass, the same on all workers.
@@ -37,7 +50,7 @@ class DistGraphTask(GraphTask):
         pass_id: As given.
         ended: Done when the pass is over on this worker, and none of its nodes runs.
         result: Done when it is over beyond, too, and cleaned up after.
-        begun_by: The message that brought the first gradients; None at the root.
+        begun_by: What was sent that got its gradients first; None at the root.
         fed: The messages whose gradients have come. Guarded by `mutex`.
 
     Source: torch/csrc/distributed/autograd/engine/dist_engine.cpp (D1, D3, D6).
@@ -78,7 +91,7 @@ class DistGraphTask(GraphTask):
         self.is_private = False
         self.pass_id = pass_id
         self.fed: set[int] = set()
-        self.begun_by: int | None = None
+        self.begun_by: SendRpcBackward | None = None
         self.ended: Future[None] = Future(sync)
         self.result: Future[None] = Future(sync)
 
@@ -100,6 +113,12 @@ class DistGraphTask(GraphTask):
             is_new = message_id not in self.fed
             self.fed.add(message_id)
         return is_new
+
+    def is_waited_for_by(self, worker: int) -> bool:
+        """Whether a worker is under way until it has all gradients that it gets."""
+        if self.begun_by is not None and worker == self.begun_by.peer:
+            return True
+        return worker == worker_of(self.pass_id)
 
     def set_error(self, error: BaseException, node: Node | None) -> bool:
         """Fail the pass, which ends as soon as none of its nodes runs (R7).

@@ -146,7 +146,9 @@ class DistPasses:
     ) -> None:
         """Let go of a pass, however it ended (D10)."""
         context.mark_ended(graph_task.pass_id, has_failed=has_failed)
-        context.reset_graph_task(graph_task)
+        if context.reset_graph_task(graph_task) and has_failed:
+            ended = RuntimeError("the backward pass has ended")
+            context.give_up_outstanding_rpcs(ended)
         with self.mutex:
             self._under_way.pop(graph_task.id, None)
         self._engine.passes.forget(graph_task.id, None)

@@ -23,10 +23,6 @@ class Waits(NamedTuple):
         return ", ".join(self.unfed.values()) if self.has_begun else ""
 
 
-#: Of one that has nothing to do with the pass, or not any more.
-NOTHING = Waits({}, frozenset())
-
-
 def underway(waits: Iterable[Waits]) -> dict[int, str]:
     """Gradients that have left one worker and not come to the other: message -> words.
 

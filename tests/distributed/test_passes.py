@@ -296,6 +296,26 @@ def test_gradients_that_are_lost_fail_the_pass_and_are_named(loser):
     company.run(program, idle)
 
 
+def test_nobody_waits_for_the_answer_to_gradients_that_go_back_to_who_waits():
+    """See Note [Who waits for whom]."""
+    company = Company(0, Listening)
+
+    def program():
+        x = leaf(1)
+        with dist_autograd.context() as context_id:
+            loss = rpc.rpc_sync(1, double, (x,)).sum()
+            company.transports[1].faults = Faults(
+                drop_answer=1.0, kinds=frozenset({"PropagateGradients"})
+            )
+            for _ in range(2):
+                dist_autograd.backward(context_id, [loss], retain_graph=True)
+            assert gradient(context_id, x) == 4.0
+            assert company.scheduler.now_ns() < 1e9
+
+    company.run(program, idle)
+    assert_nothing_is_left(company, [0, 1])
+
+
 def test_gradients_that_take_long_are_not_taken_for_lost():
     company = Company(0, Listening)
 

@@ -1,7 +1,7 @@
 """What one worker keeps of one distributed forward and backward."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gradviz.distributed.functions import RecvRpcBackward, SendRpcBackward
 from gradviz.distributed.future import Future, when_all
@@ -14,6 +14,20 @@ from gradviz.engine.sync import Sync
 from gradviz.ops.recording.variable import Value, Variable
 
 _SET_TWICE: Final = "Cannot set GraphTask multiple times for the same autograd context"
+
+
+class SentGradients(NamedTuple):
+    """Gradients that were sent to another worker.
+
+    Attributes:
+        answer: Done when they have been dealt with.
+        is_awaited: Whether the pass waits for that; see Note [Who waits for whom].
+        late_ns: From when on, by the seam's clock, they should have come.
+    """
+
+    answer: Future[Any]
+    is_awaited: bool
+    late_ns: int
 
 
 class DistAutogradContext:
@@ -48,9 +62,7 @@ class DistAutogradContext:
         #: The last pass that has begun here, and the gradients that were sent in it:
         #: message -> the answer.
         self._pass_id = -1
-        self._outstanding_rpcs: dict[int, Future[Any]] = {}
-        #: Those of them on whose answers the pass waits.
-        self._awaited: list[Future[Any]] = []
+        self._outstanding_rpcs: dict[int, SentGradients] = {}
         self._graph_task: DistGraphTask | None = None
 
     # --- the forward pass -------------------------------------------------------
@@ -142,9 +154,8 @@ class DistAutogradContext:
             self._graph_task = graph_task
             self._pass_id = graph_task.pass_id
             rpcs, self._outstanding_rpcs = self._outstanding_rpcs, {}
-            self._awaited = []
         for rpc in rpcs.values():  # nobody waits for those of the pass before
-            rpc.set_error(RuntimeError("the backward pass has ended"))
+            rpc.answer.set_error(RuntimeError("the backward pass has ended"))
 
     def reset_graph_task(self, graph_task: DistGraphTask) -> bool:
         """Let go of a pass that has ended.
@@ -187,57 +198,56 @@ class DistAutogradContext:
         return Waits(unfed, self.unanswered(graph_task.pass_id))
 
     def unanswered(self, pass_id: int) -> frozenset[int]:
-        """The messages with gradients of the last pass that have no answer."""
+        """The messages whose gradients should have come by now, without an answer.
+
+        Args:
+            pass_id: The last pass; of others nothing is known.
+        """
+        now_ns = self._sync.now_ns()
         with self._mutex:
             if self._pass_id != pass_id:
                 return frozenset()
             rpcs = self._outstanding_rpcs.items()
-            return frozenset(number for number, rpc in rpcs if not rpc.done())
+            return frozenset(
+                number
+                for number, rpc in rpcs
+                if now_ns >= rpc.late_ns and not rpc.answer.done()
+            )
 
     def add_outstanding_rpc(
         self,
         graph_task: DistGraphTask,
         message_id: int,
-        rpc: Future[Any],
-        *,
-        is_awaited: bool = True,
+        rpc: SentGradients,
     ) -> None:
-        """Remember gradients on their way; their error is that of the pass.
-
-        Args:
-            graph_task: The pass.
-            message_id: Of which message they are.
-            rpc: The answer.
-            is_awaited: Whether the pass waits for it; see Note [Who waits for whom].
-        """
+        """Remember gradients on their way; their error is that of the pass."""
         with self._mutex:
             is_current = self._graph_task is graph_task
             if is_current:
                 self._outstanding_rpcs[message_id] = rpc
-                if is_awaited:
-                    self._awaited.append(rpc)
         if not is_current:  # it has failed meanwhile: nobody waits for the answer
-            rpc.set_error(RuntimeError("the backward pass has ended"))
+            rpc.answer.set_error(RuntimeError("the backward pass has ended"))
             return
 
         def check() -> None:
-            if rpc.error is not None:
-                graph_task.set_error(rpc.error, None)
+            if rpc.answer.error is not None:
+                graph_task.set_error(rpc.answer.error, None)
 
-        rpc.add_done_callback(check)
+        rpc.answer.add_done_callback(check)
 
     def outstanding_rpcs(self) -> Future[None]:
         """Done when all gradients have been dealt with that the pass waits for."""
         with self._mutex:
-            rpcs = [*self._awaited]
-        return when_all(self._sync, rpcs)
+            rpcs = self._outstanding_rpcs.values()
+            awaited = [rpc.answer for rpc in rpcs if rpc.is_awaited]
+        return when_all(self._sync, awaited)
 
     def give_up_outstanding_rpcs(self, error: BaseException) -> None:
         """Wait for no answer to gradients any more: it might never come."""
         with self._mutex:
             rpcs = [*self._outstanding_rpcs.values()]
         for rpc in rpcs:
-            rpc.set_error(error)
+            rpc.answer.set_error(error)
 
     # --- gradients ----------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from gradviz.distributed.attachment import (
     need_gradients,
 )
 from gradviz.distributed.container import DistAutogradContainer
-from gradviz.distributed.context import DistAutogradContext
+from gradviz.distributed.context import DistAutogradContext, SentGradients
 from gradviz.distributed.dist_engine import DistEngine, propagating_pass
 from gradviz.distributed.failures import PeerDownError
 from gradviz.distributed.functions import RecvRpcBackward
@@ -43,6 +43,10 @@ from gradviz.ops.recording.variable import Variable
 
 #: How long other workers may take to say what they wait for.
 _ASK_SECONDS: Final = 1.0
+
+#: How long a byte takes where it takes longest, a megabyte a second. What is slower is
+#: taken for lost.
+_SLOWEST_NS: Final = 1000
 
 
 class DistAutograd:
@@ -170,8 +174,10 @@ class DistAutograd:
             )
             sent = self._transport.request(node.peer, as_meta(message), gradients)
             is_awaited = not graph_task.is_waited_for_by(node.peer)
+            num_bytes = sum(one.nbytes for one in gradients)
+            late_ns = self._transport.sync.now_ns() + num_bytes * _SLOWEST_NS
             context.add_outstanding_rpc(
-                graph_task, node.message_id, sent, is_awaited=is_awaited
+                graph_task, node.message_id, SentGradients(sent, is_awaited, late_ns)
             )
 
         return propagate

@@ -334,3 +334,33 @@ def test_gradients_that_take_long_are_not_taken_for_lost():
             assert gradient(context_id, x) == 2.0
 
     company.run(program, idle)
+
+
+def test_large_gradients_may_take_a_second_a_megabyte_before_they_are_lost():
+    company = Company(1, Listening)
+    num_bytes = 100_000_000
+
+    def program():
+        x = gv.zeros(num_bytes // 8, requires_grad=True)
+        with dist_autograd.context() as context_id, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            loss = rpc.rpc_sync(1, double, (x,)).sum()
+            company.transports[1].faults = Faults(
+                delay=1.0,
+                longest_delay_s=200.0,
+                kinds=frozenset({"PropagateGradients"}),
+            )
+            dist_autograd.backward(context_id, [loss], retain_graph=True)
+            took_s = company.scheduler.now_ns() / 1e9
+            assert (
+                70 < took_s < 100
+            )  # longer than two looks, shorter than a second each
+            company.transports[1].faults = Faults(
+                drop=1.0, kinds=frozenset({"PropagateGradients"})
+            )
+            with pytest.raises(RuntimeError, match="gradients were lost"):
+                dist_autograd.backward(context_id, [loss], retain_graph=True)
+            assert 100 < company.scheduler.now_ns() / 1e9 - took_s < 170
+            company.transports[1].faults = Faults()
+
+    company.run(program, idle)

@@ -20,7 +20,7 @@ from gradviz.cli.live import run_live
 from gradviz.cli.notes import note, note_next
 from gradviz.cli.options import force_option, open_option, quiet_option
 from gradviz.cli.then import Words, opened, run_then
-from gradviz.cli.workers import run_with_workers, trace_of_this_worker
+from gradviz.cli.workers import begin_worker, run_with_workers
 from gradviz.cli.writing import STDOUT
 from gradviz.engine import default_engine
 from gradviz.errors import UserError
@@ -203,7 +203,7 @@ def command(  # noqa: C901, PLR0913, PLR0917 - Click hands over each option
         follow = run_live if live else run_then
         return follow(args_of_run, path, then, force=force)
     if is_worker:
-        path = trace_of_this_worker(path)
+        path = begin_worker(path)
     elif workers:
         args_of_run = click.get_current_context().meta[_ARGS]
         return run_with_workers(args_of_run, path, workers, force=force, quiet=quiet)

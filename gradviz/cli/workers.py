@@ -1,11 +1,15 @@
 """``gradviz run --workers``: a program of several workers, each with its own trace."""
 
+import contextlib
 import importlib
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from types import ModuleType
+from typing import Final
+
+import click
 
 from gradviz.cli.merge import merge
 from gradviz.cli.notes import note, note_next
@@ -14,6 +18,9 @@ from gradviz.cli.then import again
 from gradviz.cli.writing import check_output
 from gradviz.errors import GradvizError
 from gradviz.render.text import count
+
+#: What ends the workers, and then this process.
+_ENDINGS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_with_workers(
@@ -39,18 +46,34 @@ def run_with_workers(
     for one in (path, *parts):
         one.unlink(missing_ok=True)  # or an old one would be merged with new ones
     command = again(["--is-worker", "--quiet", "-o", str(path)], args)
-    # Loaded where it is needed: it brings tensors and all their operations.
-    processes = importlib.import_module("gradviz.distributed.processes")
-    before = signal.signal(signal.SIGTERM, _end)
-    try:
-        endings = processes.run_workers([command] * num_workers)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    processes = _distributed("processes")
+    signals: list[int] = []
+    with _noted(signals):
+        endings = processes.run_workers([command] * num_workers, signals=signals)
+    asked = 128 + signals[0] if signals else 0
     for rank, exit_code, words in endings:
-        if exit_code:
+        if exit_code not in {0, asked}:
             note(f"worker {rank} {words}")
-    _merge(parts, path, quiet=quiet)
-    return next((one.exit_code for one in endings if one.exit_code), 0)
+    if asked:
+        note(f"the workers were ended by {signal.Signals(signals[0]).name}")
+    if len(signals) < 2:  # at the second Ctrl-C nobody wants to wait
+        _merge(parts, path, quiet=quiet)
+    return asked or next((one.exit_code for one in endings if one.exit_code), 0)
+
+
+@contextlib.contextmanager
+def _noted(signals: list[int]) -> Iterator[None]:
+    """Take note of signals that would end this process, unless it ignores them."""
+    before = {
+        number: signal.signal(number, lambda number, _: signals.append(number))
+        for number in _ENDINGS
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def trace_of_worker(path: Path, rank: int) -> Path:
@@ -58,9 +81,19 @@ def trace_of_worker(path: Path, rank: int) -> Path:
     return path.with_name(f"{path.stem}.worker{rank}{path.suffix}")
 
 
-def trace_of_this_worker(path: Path) -> Path:
-    """The trace of this process, which is a worker."""
-    return trace_of_worker(path, int(os.environ["RANK"]))
+def begin_worker(path: Path) -> Path:
+    """Have this process be one of those; its trace."""
+    found = _distributed("transport.rendezvous").Rendezvous.of_environment(os.environ)
+    if found is None:
+        raise click.UsageError("--is-worker is what --workers says: use that")
+    rank, rendezvous = found
+    _distributed("processes").begin_worker(rendezvous)
+    return trace_of_worker(path, rank)
+
+
+def _distributed(name: str) -> ModuleType:
+    """A module, loaded where it is needed: it brings tensors and all operations."""
+    return importlib.import_module(f"gradviz.distributed.{name}")
 
 
 def _merge(parts: Sequence[Path], path: Path, *, quiet: bool) -> None:
@@ -83,7 +116,3 @@ def _merge(parts: Sequence[Path], path: Path, *, quiet: bool) -> None:
     )
     if tasks:
         note_next("show order", path)
-
-
-def _end(number: int, _: object) -> NoReturn:
-    raise SystemExit(128 + number)  # which ends the workers, too

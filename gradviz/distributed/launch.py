@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from gradviz.distributed.actors import run_actors
 from gradviz.distributed.entry import function_in, module_of
 from gradviz.distributed.failures import WorkerFailedError
-from gradviz.distributed.processes import check_number, run_workers
+from gradviz.distributed.processes import begin_worker, check_number, run_workers
 from gradviz.distributed.threads import run_threads
 from gradviz.distributed.transport.rendezvous import Rendezvous
 from gradviz.errors import UserError
@@ -85,7 +85,10 @@ def run_spawned() -> None:
     """Run what `spawn` was given, in one of its processes."""
     module, name, sys.path[:], args = json.loads(os.environ.pop(_SPAWNED))
     folder = os.environ.pop(f"{_SPAWNED}_ERROR")
-    rank = int(os.environ["RANK"])
+    found = Rendezvous.of_environment(os.environ)
+    assert found is not None
+    rank, rendezvous = found
+    begin_worker(rendezvous)
     try:
         function = function_in(module, name)
         function(rank, *args)

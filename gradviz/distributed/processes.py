@@ -5,19 +5,23 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
 from gradviz.distributed.ids import MAX_WORKER
+from gradviz.distributed.meeting_folder import meeting_folder
 from gradviz.distributed.transport.rendezvous import Rendezvous
+from gradviz.engine.sync import THREADS
 
 #: How many seconds are between two looks at the processes.
 _PAUSE_SECONDS: Final = 0.02
 
 #: How many seconds a process may take to end that was asked to.
 _GRACE_SECONDS: Final = 5.0
+
+#: How many seconds are between two looks of a worker at who has started it.
+_LOOK_SECONDS: Final = 1.0
 
 #: After how many looks in a row one that is stopped, when all others have ended, is
 #: killed: it would never end.
@@ -41,12 +45,15 @@ class Ending(NamedTuple):
 def run_workers(
     commands: Sequence[Sequence[str]],
     variables: Sequence[Mapping[str, str]] | None = None,
+    signals: Sequence[int] = (),
 ) -> list[Ending]:
     """Run one command for each worker, and wait until all have ended.
 
     Args:
         commands: By rank.
         variables: What the environment of each says besides.
+        signals: Those that this process gets meanwhile. The first is handed on to the
+            workers, which may take a while to end then; at the second they are killed.
 
     Returns:
         Their ends, the first one first.
@@ -56,21 +63,45 @@ def run_workers(
         OSError: A process cannot be started; the others are ended.
     """
     check_number(len(commands))
-    folder = tempfile.mkdtemp(prefix="gradviz-")  # nobody else may open it
-    rendezvous = Rendezvous.made_at(folder, len(commands))
     running: dict[int, subprocess.Popen[bytes]] = {}
-    try:
-        with _ended_at_last(running):
-            for rank, command in enumerate(commands):
-                own = variables[rank] if variables is not None else {}
-                running[rank] = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    env={**os.environ, **rendezvous.variables(rank), **own},
-                )
-            return list(_endings(running, rendezvous))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with meeting_folder() as folder, _ended_at_last(running):
+        rendezvous = Rendezvous.made_at(str(folder), len(commands))
+        for rank, command in enumerate(commands):
+            own = variables[rank] if variables is not None else {}
+            running[rank] = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **rendezvous.variables(rank), **own},
+            )
+        return list(_endings(running, rendezvous, signals))
+
+
+def begin_worker(rendezvous: Rendezvous) -> None:
+    """Have this process end with who has started it, and when that is interrupted.
+
+    Args:
+        rendezvous: Its own.
+    """
+    # A terminal sends Ctrl-C to all processes, and who has started them hands it on:
+    # what follows the first must not disturb the end of this one.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt_once)
+    THREADS.spawn(lambda: _follow(rendezvous), "gv_parent")
+
+
+def _interrupt_once(*_: object) -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _follow(rendezvous: Rendezvous) -> None:
+    """End this process when the one that has started it is gone."""
+    while not rendezvous.is_abandoned():
+        time.sleep(_LOOK_SECONDS)
+    shutil.rmtree(rendezvous.place, ignore_errors=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_GRACE_SECONDS)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def check_number(num_workers: int) -> None:
@@ -86,10 +117,18 @@ def check_number(num_workers: int) -> None:
 
 
 def _endings(
-    running: dict[int, "subprocess.Popen[bytes]"], rendezvous: Rendezvous
+    running: dict[int, "subprocess.Popen[bytes]"],
+    rendezvous: Rendezvous,
+    signals: Sequence[int],
 ) -> Iterator[Ending]:
-    num_stopped = 0
+    num_stopped = num_signals = 0
+    deadline = float("inf")
     while running:
+        if len(signals) > num_signals == 0:
+            deadline = time.monotonic() + _GRACE_SECONDS
+            for process in running.values():
+                process.send_signal(signals[0])
+        num_signals = len(signals)
         for rank, process in list(running.items()):
             code = process.poll()
             if code is not None:
@@ -99,7 +138,8 @@ def _endings(
                 yield ending
         is_over = all(_is_stopped(process.pid) for process in running.values())
         num_stopped = num_stopped + 1 if is_over else 0
-        if num_stopped > _MAX_STOPPED:
+        is_late = num_signals > 1 or time.monotonic() > deadline
+        if num_stopped > _MAX_STOPPED or is_late:
             for process in running.values():
                 process.kill()
         time.sleep(_PAUSE_SECONDS if running else 0)
@@ -129,16 +169,16 @@ def _ended_at_last(running: dict[int, "subprocess.Popen[bytes]"]) -> Iterator[No
     try:
         yield
     except BaseException as error:
-        # Ctrl-C in a terminal has reached them as well.
-        is_told = isinstance(error, KeyboardInterrupt)
-        for process in running.values():
-            if not is_told:
-                process.terminate()
-        deadline = time.monotonic() + _GRACE_SECONDS
-        for process in running.values():
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(max(0.0, deadline - time.monotonic()))
-        for process in running.values():
-            process.kill()
-            process.wait()
+        is_interrupted = isinstance(error, KeyboardInterrupt)
+        try:
+            for process in running.values():
+                process.send_signal(signal.SIGINT if is_interrupted else signal.SIGTERM)
+            deadline = time.monotonic() + _GRACE_SECONDS
+            for process in running.values():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(max(0.0, deadline - time.monotonic()))
+        finally:  # also at a second Ctrl-C
+            for process in running.values():
+                process.kill()
+                process.wait()
         raise

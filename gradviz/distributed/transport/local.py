@@ -5,8 +5,6 @@ a pair, for the whole life of both.
 """
 
 import contextlib
-import os
-import signal
 from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import Client, Connection, Listener
@@ -193,9 +191,7 @@ class LocalTransport(FramedTransport):
         self._links[hello.rank].serve(admitted)
 
     def _look_around(self) -> None:
-        """Give up those who will never come, and oneself if nobody is interested."""
-        if self._rendezvous.is_abandoned():
-            os.kill(os.getpid(), signal.SIGTERM)
+        """Give up those who will never come."""
         with self._mutex:
             awaited = sorted(self._awaited)
         for peer in awaited:

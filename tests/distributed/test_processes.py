@@ -94,6 +94,7 @@ def run(tmp_path):
 
     yield run
     for one in started:
+        one.kill()  # or what a test that fails has started would go on for ever
         one.communicate(timeout=60)  # until nobody can write any more
         assert not list((tmp_path / "temporary").iterdir())
 

@@ -195,10 +195,16 @@ class DistAutogradContext:
     def waits(self, graph_task: DistGraphTask) -> Waits:
         """What a pass waits for here."""
         unfed = {one.message_id: one.describe() for one in self.unfed_sends(graph_task)}
-        return Waits(unfed, self.unanswered(graph_task.pass_id))
+        unanswered, awaited = self._unanswered(graph_task.pass_id)
+        return Waits(unfed, unanswered, awaited)
 
-    def unanswered(self, pass_id: int) -> frozenset[int]:
-        """The messages whose gradients should have come by now, without an answer.
+    def waits_at_end(self, pass_id: int) -> Waits:
+        """What is left of the last pass, whose part here is over."""
+        unanswered, awaited = self._unanswered(pass_id)
+        return Waits({}, unanswered, awaited, has_ended=True)
+
+    def _unanswered(self, pass_id: int) -> tuple[frozenset[int], frozenset[int]]:
+        """Messages whose gradients should have come by now, and those awaited of them.
 
         Args:
             pass_id: The last pass; of others nothing is known.
@@ -206,13 +212,14 @@ class DistAutogradContext:
         now_ns = self._sync.now_ns()
         with self._mutex:
             if self._pass_id != pass_id:
-                return frozenset()
-            rpcs = self._outstanding_rpcs.items()
-            return frozenset(
-                number
-                for number, rpc in rpcs
+                return frozenset(), frozenset()
+            late = {
+                number: rpc.is_awaited
+                for number, rpc in self._outstanding_rpcs.items()
                 if now_ns >= rpc.late_ns and not rpc.answer.done()
-            )
+            }
+        awaited = frozenset(number for number, is_awaited in late.items() if is_awaited)
+        return frozenset(late), awaited
 
     def add_outstanding_rpc(
         self,

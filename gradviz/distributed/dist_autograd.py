@@ -206,7 +206,9 @@ class DistAutograd:
         return Unfed(
             unfed=tuple(waits.unfed.items()),
             unanswered=tuple(waits.unanswered),
+            awaited=tuple(waits.awaited),
             has_begun=waits.has_begun,
+            has_ended=waits.has_ended,
         )
 
     def abort(self, message: AbortPass) -> None:
@@ -243,7 +245,11 @@ class DistAutograd:
                 unfed = from_meta(answer.value()[0])
                 assert isinstance(unfed, Unfed)
                 found[peer] = Waits(
-                    dict(unfed.unfed), frozenset(unfed.unanswered), unfed.has_begun
+                    dict(unfed.unfed),
+                    frozenset(unfed.unanswered),
+                    frozenset(unfed.awaited),
+                    unfed.has_begun,
+                    unfed.has_ended,
                 )
         return found
 

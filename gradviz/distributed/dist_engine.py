@@ -200,10 +200,10 @@ class DistEngine:
         if current is not None and current.pass_id == pass_id:
             return context.waits(current)
         if current is not None or context.has_ended(pass_id):
-            return Waits({}, context.unanswered(pass_id))
+            return context.waits_at_end(pass_id)
         sends = context.send_functions()
         unfed = {number: send.describe() for number, send in sends.items()}
-        return Waits(unfed, frozenset(), has_begun=False)
+        return Waits(unfed, has_begun=False)
 
     def num_backward_passes(self) -> int:
         """How many passes are under way on this worker."""

@@ -149,12 +149,14 @@ class Unfed(Message, frozen=True):
     Attributes:
         unfed: Of each message that it sent whose gradients have not come, the number
             and words for people.
-        unanswered: As in `Waits`, like `has_begun`.
+        unanswered: As in `Waits`, like what follows.
     """
 
     unfed: tuple[tuple[int, str], ...] = ()
     unanswered: tuple[int, ...] = ()
+    awaited: tuple[int, ...] = ()
     has_begun: bool = True
+    has_ended: bool = False
 
 
 class Done(Message, frozen=True):

@@ -6,6 +6,7 @@ from typing import Final
 
 from gradviz.distributed.context import DistAutogradContext
 from gradviz.distributed.graph_task import DistGraphTask
+from gradviz.distributed.ids import worker_of
 from gradviz.distributed.others import Others
 from gradviz.distributed.waits import Waits, underway
 from gradviz.engine.sync import Sync
@@ -38,7 +39,8 @@ class DistWatchdog:
             Whether it has ended within `timeout` seconds; None is for ever.
 
         Raises:
-            RuntimeError: Gradients were under way from one look to the next.
+            RuntimeError: Gradients, or an answer to them, were under way from one look
+                to the next.
         """
         until_ns = None if timeout is None else self._sync.now_ns() + int(timeout * 1e9)
         said, before = "", dict[int, str]()
@@ -51,11 +53,11 @@ class DistWatchdog:
             if until_ns is not None and self._sync.now_ns() >= until_ns:
                 return False
             own, others = self._look(context, graph_task)
-            now = underway([own, *others.values()])
-            if lost := [words for number, words in now.items() if number in before]:
-                raise RuntimeError(
-                    f"gradients were lost on their way, for {', '.join(lost)}"
-                )
+            now = underway({worker_of(graph_task.pass_id): own, **others})
+            if lost := [
+                words for what, words in now.items() if before.get(what) == words
+            ]:
+                raise RuntimeError(f"lost on their way: {', '.join(lost)}")
             waits, before = _in_words(own, others), now
             if waits and waits != said:
                 warnings.warn(f"a distributed backward goes on{waits}", stacklevel=5)

@@ -84,6 +84,7 @@ def test_what_is_kept_can_be_said(run, trace) -> None:
         (("--ring", "much"), "'much' is no size in bytes"),
         (("--dump-on", "signal"), "only a ring is dumped"),
         (("--ring", "1MB", "--dump-on", "never"), "dump_on has 'never'"),
+        (("--live", "--workers", "2"), "--live shows one trace, and --workers makes"),
     ],
 )
 def test_what_makes_no_sense_is_a_usage_error(options, told) -> None:

@@ -142,3 +142,9 @@ def test_a_damaged_frame_is_refused_or_is_another_frame_many_times(changes):
 def test_texts_of_errors_are_made_fit_to_be_sent():
     assert frames.sendable("a\ud800") == "a\\ud800"
     assert len(frames.sendable("\u00e9" * 2**20).encode()) <= frames.MAX_TEXT_BYTES
+
+
+def test_an_error_fits_into_a_frame_however_its_texts_are_written():
+    text = frames.sendable("\x01" * 2**20)  # six bytes each in JSON
+    header, _ = frames.encode(frames.Failure(1, text, text, text))
+    assert len(header) > 2 * 2**20

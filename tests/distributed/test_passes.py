@@ -284,7 +284,7 @@ def test_gradients_that_are_lost_fail_the_pass_and_are_named(loser):
             company.transports[loser].faults = lossy
             with pytest.raises(
                 RuntimeError,
-                match=rf"^gradients were lost on their way, for message \d+ to node "
+                match=rf"^lost on their way: gradients for message \d+ to node "
                 rf"{loser} \(function \S+\.double\)$",
             ):
                 dist_autograd.backward(context_id, [loss], retain_graph=True)
@@ -294,6 +294,29 @@ def test_gradients_that_are_lost_fail_the_pass_and_are_named(loser):
             assert gradient(context_id, x) == 2.0
 
     company.run(program, idle)
+
+
+def test_an_answer_that_is_lost_fails_the_pass_and_says_whose_it_was():
+    company = Company(0, Listening)
+
+    def program():
+        x = leaf(1)
+        with dist_autograd.context() as context_id:
+            loss = rpc.rpc_sync(1, double, (x,)).sum()
+            company.transports[0].faults = Faults(
+                drop_answer=1.0, kinds=frozenset({"PropagateGradients"})
+            )
+            with pytest.raises(
+                RuntimeError,
+                match=r"^lost on their way: the answer of node 1 to gradients for its "
+                r"message \d+$",
+            ):
+                dist_autograd.backward(context_id, [loss], retain_graph=True)
+            company.transports[0].faults = Faults()
+            dist_autograd.backward(context_id, [loss])
+
+    company.run(program, idle)
+    assert_nothing_is_left(company, [0, 1])
 
 
 def test_nobody_waits_for_the_answer_to_gradients_that_go_back_to_who_waits():
@@ -358,7 +381,7 @@ def test_large_gradients_may_take_a_second_a_megabyte_before_they_are_lost():
             company.transports[1].faults = Faults(
                 drop=1.0, kinds=frozenset({"PropagateGradients"})
             )
-            with pytest.raises(RuntimeError, match="gradients were lost"):
+            with pytest.raises(RuntimeError, match="lost on their way: gradients"):
                 dist_autograd.backward(context_id, [loss], retain_graph=True)
             assert 100 < company.scheduler.now_ns() / 1e9 - took_s < 170
             company.transports[1].faults = Faults()

@@ -31,7 +31,8 @@ MAGIC: Final = b"gvw1"
 
 PREFIX: Final = struct.Struct("!4sIQQ")
 
-MAX_HEADER_BYTES: Final = 2**24
+#: JSON of that size may need some thirty times its memory when it is read.
+MAX_HEADER_BYTES: Final = 2**22
 
 MAX_BODY_BYTES: Final = 2**32
 
@@ -39,7 +40,7 @@ MAX_BODY_BYTES: Final = 2**32
 MAX_ARRAYS: Final = 2**16
 
 #: How long each text of an error may be.
-MAX_TEXT_BYTES: Final = 2**20
+MAX_TEXT_BYTES: Final = 2**17
 
 #: Signed and unsigned, floats, complex, booleans, bytes, texts, times; never objects.
 _DTYPE: Final = re.compile(r"[<>|][biufcSUmM][1-9][0-9]{0,6}(\[[0-9]*[a-zA-Z]{1,2}\])?")

@@ -30,6 +30,11 @@ PICTURES: Final = DOCS / "gallery"
 _COMMAND: Final = re.compile(r"^\$ gradviz (.*(?:\\\n.*)*)", re.MULTILINE)
 
 
+#: No ``dot`` of the machine, whose layout depends on its version: that of pygraphviz,
+#: which is installed with the tests.
+_NO_DOT: Final = {"PATH": ""}
+
+
 class Command(NamedTuple):
     """A command of the page.
 
@@ -66,7 +71,7 @@ def draw(folder: Path) -> Iterator[Path]:
     with contextlib.chdir(folder):
         for command in commands():
             if command.arguments[0] != "run":
-                done = CliRunner().invoke(gradviz, command.arguments)
+                done = CliRunner(env=_NO_DOT).invoke(gradviz, command.arguments)
                 assert done.exit_code == 0, done.output
                 yield folder / command.written
 

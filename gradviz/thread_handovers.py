@@ -193,7 +193,11 @@ def _starting(original: Callable[..., Any]) -> Callable[..., Any]:
     def start(self: threading.Thread) -> None:
         listener = probe.current
         # The engine's threads report what they do.
-        if listener is None or self.ident is not None or _is_ours(sys._getframe(1)):
+        if (
+            listener is None
+            or self.ident is not None
+            or _is_ours(sys._getframe().f_back)
+        ):
             original(self)
             return
         own = vars(self)
@@ -275,7 +279,7 @@ class _Lock:
 def _making_locks(original: Callable[[], Any]) -> Callable[[], Any]:
     def make() -> Any:
         lock = original()
-        return lock if _is_librarys(sys._getframe(1)) else _Lock(lock)
+        return lock if _is_librarys(sys._getframe().f_back) else _Lock(lock)
 
     return make
 
@@ -301,7 +305,7 @@ class _Queue(queue.SimpleQueue):  # type: ignore[type-arg]  # not at run time
 
 def _making_queues(original: Callable[[], Any]) -> Callable[[], Any]:
     def make() -> Any:
-        return original() if _is_ours(sys._getframe(1)) else _Queue()
+        return original() if _is_ours(sys._getframe().f_back) else _Queue()
 
     return make
 
@@ -310,12 +314,12 @@ def _making_queues(original: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def _left_in(thing: object) -> None:
-    if (listener := probe.current) and not _is_threadings(sys._getframe(2)):
+    if (listener := probe.current) and not _is_threadings(sys._getframe(1).f_back):
         listener.handed_over(id(thing))
 
 
 def _taken_from(thing: object) -> None:
-    if not _is_threadings(sys._getframe(2)):
+    if not _is_threadings(sys._getframe(1).f_back):
         _tell_taken(id(thing))
 
 
@@ -324,7 +328,7 @@ def _tell_taken(key: int) -> None:
         listener.taken_over(key)
 
 
-def _is_threadings(frame: FrameType) -> bool:
+def _is_threadings(frame: FrameType | None) -> bool:
     """Whether `threading` calls its own methods: of a part of what was told already.
 
     And of a thread that begins, and is not known to `threading` itself yet.
@@ -332,13 +336,16 @@ def _is_threadings(frame: FrameType) -> bool:
     return _package(frame) == "threading"
 
 
-def _package(frame: FrameType) -> str:
+def _package(frame: FrameType | None) -> str:
+    """Whose code it is; nobody's if there is no frame, for C may call from a thread."""
+    if frame is None:
+        return ""
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
-def _is_ours(frame: FrameType) -> bool:
+def _is_ours(frame: FrameType | None) -> bool:
     return _package(frame) == "gradviz"
 
 
-def _is_librarys(frame: FrameType) -> bool:
+def _is_librarys(frame: FrameType | None) -> bool:
     return _is_ours(frame) or _package(frame) in sys.stdlib_module_names

@@ -1,3 +1,4 @@
+import _thread
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
@@ -253,3 +254,15 @@ def test_a_lock_that_tells_is_a_lock():
             assert is_ours
 
     assert not lock.locked()
+
+
+def test_c_code_may_use_what_tells_from_a_thread_that_runs_no_python():
+    with gv.record():
+        event, items, done = threading.Event(), queue.SimpleQueue(), queue.Queue()
+        thread = threading.Thread(target=done.put, args=("started",))
+        for call, args in ((event.set, ()), (items.put, (1,)), (thread.start, ())):
+            _thread.start_new_thread(call, args)
+        assert event.wait(10)
+        assert items.get(timeout=10) == 1
+        assert done.get(timeout=10) == "started"
+        thread.join()

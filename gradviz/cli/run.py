@@ -15,6 +15,7 @@ import click
 
 from gradviz.capture import Recording, load_trace, record_program
 from gradviz.cli import program
+from gradviz.cli.actor_traces import ActorTraces
 from gradviz.cli.children import Children
 from gradviz.cli.live import run_live
 from gradviz.cli.notes import note, note_next
@@ -219,6 +220,7 @@ def command(  # noqa: C901, PLR0913, PLR0917 - Click hands over each option
         _report_on_hangs(watchdog)  # first: the signal is for the recording, too
         recording = begin(path)
         children = Children(path, options, begin) if follow_children else None
+        actors = ActorTraces(path, options, force=force)
         # The program's own exit handlers and its threads come to their end before
         # this handler, registered first, is called.
         atexit.register(
@@ -227,6 +229,7 @@ def command(  # noqa: C901, PLR0913, PLR0917 - Click hands over each option
             path,
             os.getpid(),
             children=children,
+            actors=actors,
             is_scheduled=bool(schedule),
             quiet=quiet,
         )
@@ -277,6 +280,7 @@ def _finish(
     pid: int,
     *,
     children: Children | None,
+    actors: ActorTraces,
     is_scheduled: bool,
     quiet: bool,
 ) -> None:
@@ -287,9 +291,12 @@ def _finish(
     if recording.failure is not None:
         note(f"warning: the trace is incomplete: {_left(path)}")
         return
+    tasks, nodes = recording.counts[:2]
+    if actors.parts:
+        actors.merge(has_own=tasks + nodes > 0, quiet=quiet)
+        return
     if quiet:
         return
-    tasks = recording.counts[0]
     for line in _recorded(recording, path, is_scheduled=is_scheduled):
         note(line)
     if children is not None:

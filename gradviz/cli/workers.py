@@ -57,7 +57,7 @@ def run_with_workers(
     if asked:
         note(f"the workers were ended by {signal.Signals(signals[0]).name}")
     if len(signals) < 2:  # at the second Ctrl-C nobody wants to wait
-        _merge(parts, path, quiet=quiet)
+        merge_workers(parts, path, quiet=quiet)
     return asked or next((one.exit_code for one in endings if one.exit_code), 0)
 
 
@@ -74,6 +74,38 @@ def _noted(signals: list[int]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def merge_workers(parts: Sequence[Path], path: Path, *, quiet: bool) -> None:
+    """Put the traces of workers into one, as far as there are any.
+
+    Args:
+        parts: Theirs, by rank.
+        path: Where the whole goes.
+        quiet: Say only what went wrong.
+
+    Raises:
+        UserError: They do not fit into one, or it cannot be written.
+    """
+    traces = []
+    for rank, part in enumerate(parts):
+        try:
+            traces.append(read_trace(part))
+        except GradvizError as error:
+            note(f"warning: worker {rank} has left no trace: {error}")
+    if not traces:
+        return
+    merge(traces, path, quiet=True)
+    if quiet:
+        return
+    tasks = sum(len(one.tasks) for one in traces)
+    events = sum(one.num_events for one in traces)
+    note(
+        f"recorded {count(tasks, 'backward')} and {count(events, 'event')} of "
+        f"{count(len(traces), 'worker')} in {path}, and each alone beside it"
+    )
+    if tasks:
+        note_next("show order", path)
 
 
 def trace_of_worker(path: Path, rank: int) -> Path:
@@ -94,25 +126,3 @@ def begin_worker(path: Path) -> Path:
 def _distributed(name: str) -> ModuleType:
     """A module, loaded where it is needed: it brings tensors and all operations."""
     return importlib.import_module(f"gradviz.distributed.{name}")
-
-
-def _merge(parts: Sequence[Path], path: Path, *, quiet: bool) -> None:
-    traces = []
-    for rank, part in enumerate(parts):
-        try:
-            traces.append(read_trace(part))
-        except GradvizError as error:
-            note(f"warning: worker {rank} has left no trace: {error}")
-    if not traces:
-        return
-    merge(traces, path, quiet=True)
-    if quiet:
-        return
-    tasks = sum(len(one.tasks) for one in traces)
-    events = sum(one.num_events for one in traces)
-    note(
-        f"recorded {count(tasks, 'backward')} and {count(events, 'event')} of "
-        f"{count(len(traces), 'worker')} in {path}, and each alone beside it"
-    )
-    if tasks:
-        note_next("show order", path)

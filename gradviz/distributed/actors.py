@@ -4,8 +4,10 @@ import contextlib
 import json
 import traceback
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, Final
 
+from gradviz.actor_hooks import around_actors
 from gradviz.distributed import rpc
 from gradviz.distributed.entry import function_in, module_of
 from gradviz.distributed.failures import WorkerFailedError
@@ -37,21 +39,11 @@ def run_actors(
     was_started = ray.is_initialized()
     try:
         boxes = open_boxes(num_workers)
-        running = {
-            box.run.remote(__name__, run_in_actor.__name__, rank, boxes, program): rank
-            for rank, box in enumerate(boxes)
-        }
-        failures = []
         try:
-            while running:
-                (ended,), _ = ray.wait([*running], num_returns=1)
-                rank = running.pop(ended)
-                try:
-                    words = ray.get(ended)
-                except ray.exceptions.RayError as error:
-                    words = f"is gone: {error}"
-                if words:
-                    failures.append((rank, words))
+            with contextlib.ExitStack() as told:
+                for around in around_actors:
+                    told.enter_context(around(boxes))
+                failures = _run_all(ray, boxes, program)
         finally:
             for box in boxes:
                 ray.kill(box)
@@ -63,6 +55,27 @@ def run_actors(
             ray.shutdown()
     for rank, words in failures:
         raise WorkerFailedError(rank, 1, f"worker {rank} of {num_workers} {words}")
+
+
+def _run_all(
+    ray: ModuleType, boxes: Sequence[Any], program: str
+) -> list[tuple[int, str]]:
+    """Run a program in all boxes; which have failed and how, the first one first."""
+    running = {
+        box.run.remote(__name__, run_in_actor.__name__, rank, boxes, program): rank
+        for rank, box in enumerate(boxes)
+    }
+    failures = []
+    while running:
+        (ended,), _ = ray.wait([*running], num_returns=1)
+        rank = running.pop(ended)
+        try:
+            words = ray.get(ended)
+        except ray.exceptions.RayError as error:
+            words = f"is gone: {error}"
+        if words:
+            failures.append((rank, words))
+    return failures
 
 
 def run_in_actor(box: RayBox, rank: int, boxes: Sequence[Any], program: str) -> str:

@@ -6,6 +6,7 @@ it, ``Net.layers.0`` the part of a model, and ``Net.layers.0.weight``, or its en
 ``0.weight``, a parameter whose gradient it adds up. An address has to mean one node.
 """
 
+import contextlib
 import difflib
 from collections.abc import Callable
 from typing import Final, Literal, TypeAlias, get_args
@@ -19,6 +20,7 @@ from gradviz.analysis.executions import (
     definition,
     execution_columns,
 )
+from gradviz.analysis.messages import companions, messages
 from gradviz.errors import UserError
 from gradviz.trace.model import NodeDefinition, Trace
 from gradviz.trace.strings import shortened
@@ -46,6 +48,10 @@ class NoSuchNodeError(UserError):
     """An address means no node of a pass, or several: wrong usage."""
 
     exit_code = 2
+
+
+class SeveralNodesError(NoSuchNodeError):
+    """An address means several nodes of a pass, or not one of these."""
 
 
 def nodes_of(trace: Trace, task: int) -> list[int]:
@@ -76,6 +82,47 @@ def find_node(trace: Trace, task: int, address: str) -> int:
         NoSuchNodeError: It means none, or several; the text names some.
     """
     return AddressBook(trace, task).find(address)
+
+
+def find_node_of_workers(trace: Trace, task: int, address: str) -> tuple[int, int]:
+    """The node that an address means, and the pass that it is of.
+
+    That is `task`, or else one that another worker ran for it. The id of a send or a
+    receive that no gradients reached is of `task`, whose context it is in.
+
+    Raises:
+        NoSuchNodeError: It means none, or several; the text names some.
+    """
+    try:
+        return task, find_node(trace, task, address)
+    except SeveralNodesError:
+        raise
+    except NoSuchNodeError:
+        every = messages(trace)
+        tasks = companions(every, [task])
+        found = []
+        for other in sorted(tasks - {task}):
+            with contextlib.suppress(NoSuchNodeError):
+                found.append((other, find_node(trace, other, address)))
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = ", ".join(f"{node} of pass {one}" for one, node in found)
+            raise SeveralNodesError(
+                f"{shortened(address.strip(), _MAX_TEXT)!r} means {len(found):,} nodes "
+                f"of workers: {shortened(listed, MAX_TEXT)}"
+            ) from None
+        contexts = {one.context for one in every if {one.task, one.to_task} & tasks}
+        ends = {
+            node
+            for one in every
+            if one.pass_id < 0 and one.context in contexts
+            for node in (one.node, one.to_node)
+        }
+        for node in ends - {-1}:
+            if str(node) == address.strip():
+                return task, node
+        raise
 
 
 class AddressBook:
@@ -113,7 +160,7 @@ class AddressBook:
             if place < len(by_name):
                 return int(by_name[place])
             if len(by_name):
-                raise NoSuchNodeError(
+                raise SeveralNodesError(
                     f"pass {self._task} has {len(by_name):,} nodes called {name!r}, "
                     f"from {name}:0 to {name}:{len(by_name) - 1}: there is no "
                     f"{shortened(text, _MAX_TEXT)!r}"
@@ -130,7 +177,7 @@ class AddressBook:
             return int(nodes[found[0]])
         if not len(found):
             raise NoSuchNodeError(self._unknown(text))
-        raise NoSuchNodeError(self._ambiguous(text, found, is_called))
+        raise SeveralNodesError(self._ambiguous(text, found, is_called))
 
     def _called(self, of: _Called) -> tuple[list[str], Column]:
         """What the nodes are called: each text once, and of each node which it has."""

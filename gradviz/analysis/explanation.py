@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 import numpy as np
 
+from gradviz.analysis.crossings import Crossing, Crossings
 from gradviz.analysis.executions import (
     Execution,
     NodeStatus,
@@ -115,6 +116,8 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         calls_ns: How long they took together.
         stream_waits: Of whose work its stream was made to wait.
         let_start: Nodes to which it gave the last gradient; `num_let_start` all.
+        crossing: From which worker its gradient came, or to which it sent one; None of
+            all but send and receive functions.
     """
 
     task: int
@@ -154,6 +157,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     stream_waits: tuple[Mention, ...]
     let_start: tuple[Mention, ...]
     num_let_start: int
+    crossing: Crossing | None = None
 
 
 def explain(trace: Trace, task: int, node: int) -> Explanation:
@@ -226,6 +230,7 @@ def explain(trace: Trace, task: int, node: int) -> Explanation:
             _mention(trace, one) for one in handed["node"][:MAX_TOLD].tolist()
         ),
         num_let_start=handed.num_rows,
+        crossing=Crossings(trace, np.append(every.node, node)).of(task, node, origin),
     )
 
 

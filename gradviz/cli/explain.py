@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gradviz.analysis.addresses import find_node
+from gradviz.analysis.addresses import find_node_of_workers
 from gradviz.analysis.explanation import document_of, explain
 from gradviz.analysis.passes import select_task
 from gradviz.cli.completion import complete_node
@@ -30,7 +30,7 @@ def command(words: tuple[str, ...], task: str, as_json: bool) -> None:
     NODE is an id (27), a name (MulBackward0, or MulBackward0:3 for the fourth of that
     name that ran), the line that made it (model.py:12), a part of a model
     (Net.layers.0), or a parameter (Net.layers.0.weight, 0.weight), as far as that means
-    one node of the pass.
+    one node of the pass, or of what another worker ran for it.
 
     Example:
         gradviz explain first.gvt SumBackward0
@@ -40,9 +40,9 @@ def command(words: tuple[str, ...], task: str, as_json: bool) -> None:
         raise click.UsageError(f"expected [TRACE] NODE, got {len(words)} words")
     trace = read_trace(find_trace(Path(path[0]) if path else None), needs=NODE_RUNS)
     for one in select_task(trace, task):
-        node = find_node(trace, one, address)
+        owner, node = find_node_of_workers(trace, one, address)
         check_recorded(trace, node)
-        explanation = explain(trace, one, node)
+        explanation = explain(trace, owner, node)
         show(
             explanation, as_json=as_json, document=document_of, table=print_explanation
         )

@@ -7,12 +7,15 @@ from gradviz import nn
 from gradviz.analysis.addresses import (
     AddressBook,
     NoSuchNodeError,
+    SeveralNodesError,
     find_node,
+    find_node_of_workers,
     nodes_of,
 )
 from gradviz.analysis.executions import definition
 from gradviz.capture import record
 from tests.analysis.random_passes import random_trace
+from tests.analysis.sent_messages import crossing, received, sent
 
 
 @pytest.fixture
@@ -176,3 +179,39 @@ def test_each_node_of_a_random_graph_is_found_by_all_that_it_is_called(seed):
             else:
                 with pytest.raises(NoSuchNodeError, match=f"means {len(same)} nodes"):
                     book.find(text)
+
+
+def test_a_node_of_a_worker_is_found_from_the_pass_that_began_it_all(story, device):
+    trace = crossing(story, device)
+
+    assert find_node_of_workers(trace, 1, "RecvRpc") == (1, 1)
+    assert find_node_of_workers(trace, 1, "2") == (2, 2)
+    assert find_node_of_workers(trace, 1, "SendRpc") == (2, 2)
+    with pytest.raises(NoSuchNodeError, match="pass 1 has no node 7"):
+        find_node_of_workers(trace, 1, "7")
+
+
+def test_what_means_a_node_of_each_of_two_workers_names_both(story):
+    names = ("RecvRpcBackward", *["SendRpcBackward"] * 2)
+    near, *far = (story.node(one, name=name) for one, name in enumerate(names, 1))
+    story.begin(1, [near], at=10)
+    story.start(1, near, at=15)
+    for task, send in enumerate(far, 2):
+        sent(story, 10 * task, 1, near.id, (0, task, task), pass_id=4)
+        received(story, 10 * task + 5, send.id, (0, task, task), pass_id=4)
+        story.begin(task, [send], at=50 * task)
+        story.ran(task, send, at=50 * task + 10, until=50 * task + 15)
+    trace = story.trace()
+
+    with pytest.raises(SeveralNodesError, match="2 of pass 2, 3 of pass 3"):
+        find_node_of_workers(trace, 1, "SendRpcBackward")
+
+
+def test_a_send_that_no_gradients_reached_is_of_the_pass_of_its_context(story, device):
+    sent(story, 0, -1, story.node(8, name="SendRpcBackward").id, (1, 0, 11))
+    sent(story, 0, -1, story.node(9, name="SendRpcBackward").id, (1, 0, 12), context=6)
+    trace = crossing(story, device)
+
+    assert find_node_of_workers(trace, 1, "8") == (1, 8)
+    with pytest.raises(NoSuchNodeError, match="pass 1 has no node 9"):
+        find_node_of_workers(trace, 1, "9")

@@ -8,11 +8,15 @@ from rich.console import Console
 from rich.text import Text
 
 from gradviz.analysis.explanation import Ahead, Explanation, Mention
+from gradviz.render.crossing_text import came, went
 from gradviz.render.terminal.tables import make_console, name_text
 from gradviz.render.text import clean, count, duration, place
 from gradviz.trace.processor_time import SHORT_NS
 
 INDENT: Final = "  "
+
+#: How sentences begin that say that something went wrong.
+_BAD: Final = ("It failed", "It did not", "Its gradient never came")
 
 
 def print_explanation(explanation: Explanation, console: Console | None = None) -> None:
@@ -21,7 +25,7 @@ def print_explanation(explanation: Explanation, console: Console | None = None) 
     first, *rest = sentences(explanation)
     print_wrapped(console, first, "bold", "")
     for sentence in rest:
-        style = "bold red" if sentence.startswith(("It failed", "It did not")) else ""
+        style = "bold red" if sentence.startswith(_BAD) else ""
         print_wrapped(console, sentence, style, INDENT)
 
 
@@ -37,7 +41,9 @@ def print_wrapped(console: Console, text: str, style: str, indent: str) -> None:
 def sentences(one: Explanation) -> Iterator[str]:
     """What there is to say of a node, in the order in which it happened."""
     yield _head(one)
-    if one.is_root:
+    if one.crossing is not None and (arrival := came(one.crossing)) is not None:
+        yield arrival.text
+    elif one.is_root:
         yield "The pass began with it."
     if one.num_arrivals:
         yield _given(one)
@@ -51,6 +57,8 @@ def sentences(one: Explanation) -> Iterator[str]:
         yield _absent(one)
     else:
         yield from _run(one)
+    if one.crossing is not None and (departure := went(one.crossing)) is not None:
+        yield departure.text
     if one.num_let_start:
         more = one.num_let_start - len(one.let_start)
         yield f"It gave the last gradient to {_listed(one.let_start, more)}."

@@ -1,5 +1,6 @@
 import pytest
 
+from gradviz.analysis.crossings import Crossing
 from gradviz.analysis.explanation import Ahead, Explanation, GivenGradient, Mention
 from gradviz.render.terminal import print_explanation
 
@@ -130,6 +131,16 @@ def test_a_node_is_told_in_the_order_in_which_things_happened_to_it(shown):
 )
 def test_what_is_particular_is_said(shown, changes, words):
     assert any(words in line for line in lines(shown, **changes))
+
+
+def test_what_a_message_began_is_told_with_it_and_not_as_the_begin_of_its_pass(shown):
+    message = Crossing(
+        end="send", worker=1, peer=2, message=9, node=-1, name="", received_ns=5
+    )
+    told = lines(shown, is_root=True, crossing=message)
+
+    assert told[1].startswith("  Its gradient came from worker 2")
+    assert not any("The pass began with it" in line for line in told)
 
 
 @pytest.mark.parametrize("width", [80, 120])

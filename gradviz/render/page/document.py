@@ -19,6 +19,7 @@ from gradviz.render.page.cost_tables import (
     memory_table,
     segment_table,
 )
+from gradviz.render.page.crossing_table import crossing_table
 from gradviz.render.page.drawings import Drawings, draw_passes
 from gradviz.render.page.extract import Extract
 from gradviz.render.page.families import FAMILIES
@@ -38,6 +39,7 @@ from gradviz.render.page.stream_tables import (
 from gradviz.render.page.tables import (
     BlockedTable,
     CostTable,
+    CrossingTable,
     EdgeTable,
     EventTable,
     GradientTable,
@@ -140,6 +142,7 @@ class PageDocument(NamedTuple):
     gradients: GradientTable
     sleeps: SleepTable
     stream_waits: StreamWaitTable
+    crossings: CrossingTable
     kernels: KernelTable
     kernel_waits: KernelWaitTable
     blocked: BlockedTable
@@ -234,6 +237,7 @@ def build_page(
         gradients=gradient_table(extract),
         sleeps=sleeps,
         stream_waits=stream_wait_table(extract),
+        crossings=crossing_table(extract),
         kernels=kernels,
         kernel_waits=kernel_wait_table(extract, ran_on_streams, waits),
         blocked=blocked_table(extract, ran_on_streams, waits),

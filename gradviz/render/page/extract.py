@@ -123,6 +123,12 @@ class Extract:
             rows["thread"],
         )
 
+    def reached(self, nodes: Sequence[int]) -> list[tuple[int, int]]:
+        """With which passes events tell of which of some nodes: passes and nodes."""
+        rows = self._rows.at(np.isin(self._rows["node"], np.array(nodes, np.int64)))
+        pairs = zip(rows["task"].tolist(), rows["node"].tolist(), strict=True)
+        return list(dict.fromkeys(pairs))
+
     def _nodes(self) -> tuple[Column, int]:
         """What ran, in order, what else events tell of, and what is behind that."""
         ran = _first_of_each(self.executions.node)

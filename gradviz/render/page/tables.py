@@ -134,6 +134,21 @@ class StreamWaitTable(NamedTuple):
     producer: Column
 
 
+class CrossingTable(NamedTuple):
+    """Whence gradients came from other workers, and where they went, in sentences.
+
+    `before` and `after` are texts with the name of `other` between them, a node of
+    another worker; `has_left` says that this node sent it some.
+    """
+
+    task: Column
+    node: Column
+    has_left: Column
+    before: Column
+    other: Column
+    after: Column
+
+
 class KernelTable(NamedTuple):
     """Work of streams, in order of begin. `stream` and `name` are texts.
 

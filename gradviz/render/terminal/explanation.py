@@ -205,7 +205,7 @@ def _absent(one: Explanation) -> str:
                 "It did not run as far as the trace goes, which ends inside its pass."
             )
         case _:
-            return "It did not run: no gradient was sent to it, or nobody asked for it."
+            return "It did not run: no gradient came to it, or nobody asked for it."
 
 
 def _listed(some: Sequence[Mention], more: int = 0) -> str:

@@ -5,6 +5,11 @@ import pytest
 
 import gradviz as gv
 from gradviz import nn
+from gradviz.distributed import autograd as distributed
+from gradviz.distributed import rpc
+from tests.distributed.called import add_on
+from tests.distributed.company import idle
+from tests.distributed.connected import Connected
 
 SEED = 5
 
@@ -69,10 +74,23 @@ def capture():
     return recording.trace
 
 
+def workers():
+    def train():
+        x = gv.ones(4, requires_grad=True)
+        with distributed.context() as context_id:
+            y = rpc.rpc_sync(1, add_on, ([2], x.exp(), x))
+            distributed.backward(context_id, [y.sum()], timeout=60)
+
+    with gv.record() as recording:
+        Connected("inproc").run(train, idle, idle)
+    return recording.trace
+
+
 PROGRAMS = {
     "a capture": capture,
     "two devices": two_devices,
     "nested passes": nested_passes,
     "a failure": failure,
     "many passes": many_passes,
+    "workers": workers,
 }

@@ -35,6 +35,8 @@ def test_the_page_says_of_nodes_what_explain_says(tested, tmp_path) -> None:
         "median",
         "failed",
         "captured",
+        "Its gradient came from worker",
+        "It sent its gradient to worker",
     ):
         assert words in said
     tested("explanation", EXPLANATIONS=str(told))

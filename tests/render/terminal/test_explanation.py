@@ -122,7 +122,7 @@ def test_a_node_is_told_in_the_order_in_which_things_happened_to_it(shown):
         ),
         ({"status": None, "absence": "skipped"}, "its pass had failed by then"),
         ({"status": None, "absence": "unfinished"}, "which ends inside its pass"),
-        ({"status": None, "absence": "not reached"}, "no gradient was sent to it"),
+        ({"status": None, "absence": "not reached"}, "no gradient came to it"),
         (
             {"arrivals": (GivenGradient(Mention(5, "Sin"), 90, 2),), "num_arrivals": 1},
             "by Sin (5), 90 ns after the pass began; it waits for 2 more.",

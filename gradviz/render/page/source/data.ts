@@ -30,6 +30,7 @@ const TABLES = {
   ],
   sleeps: ["thread", "queue", "begin_ns", "end_ns"],
   stream_waits: ["task", "node", "producer"],
+  crossings: ["task", "node", "has_left", "before", "other", "after"],
   kernels: ["stream", "name", "family", "thread", "launched_ns", "begin_ns", "end_ns"],
   kernel_waits: ["kernel", "awaited", "node", "producer"],
   blocked: ["stream", "awaited_stream", "begin_ns", "end_ns"],

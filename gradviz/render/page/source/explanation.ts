@@ -29,6 +29,7 @@ export interface Stories {
   readonly events: Chains;
   readonly costs: Chains;
   readonly streamWaits: Chains;
+  readonly crossings: Chains;
   /** The stays of each queue, in the order in which they came. */
   readonly queues: ReadonlyMap<number, readonly number[]>;
 }
@@ -49,6 +50,7 @@ export function storiesOf(page: Page): Stories {
     events: chained(events.node, nodes.length),
     costs: chained(costs.node, nodes.length),
     streamWaits: chained(page.stream_waits.node, nodes.length),
+    crossings: chained(page.crossings.node, nodes.length),
     queues,
   };
 }
@@ -64,7 +66,9 @@ export function explained(
   const given = ofTask(rowsOf(stories.given, node), gradients.task, task);
   const stay = ofTask(rowsOf(stories.stays, node), stays.task, task)[0] ?? -1;
   const run = ofTask(rowsOf(stories.runs, node), runs.task, task)[0] ?? -1;
-  if (stay >= 0 && stays.what[stay] === ROOT) found.push(["The pass began with it."]);
+  const came = crossings(page, stories, task, node, 0);
+  if (came.length) found.push(...came);
+  else if (stay >= 0 && stays.what[stay] === ROOT) found.push(["The pass began with it."]);
   if (given.length) found.push(arrivals(page, task, given));
   if (stay >= 0) {
     found.push(queued(page, task, stay, run));
@@ -78,6 +82,7 @@ export function explained(
   }
   if (run < 0) found.push(absent(page, stories, task, node));
   else found.push(...evaluation(page, task, run));
+  found.push(...crossings(page, stories, task, node, 1));
   const handed = ofTask(rowsOf(stories.handed, node), gradients.task, task).filter(
     (row) => gradients.remaining[row] === 0,
   );
@@ -87,6 +92,24 @@ export function explained(
   }
   found.push(...costs(page, stories, task, node));
   return found;
+}
+
+/** From which worker its gradient came, or to which it sent one, as `crossing_text.py`. */
+function crossings(
+  { crossings: table, text }: Page,
+  stories: Stories,
+  task: number,
+  node: number,
+  hasLeft: number,
+): Sentence[] {
+  return ofTask(rowsOf(stories.crossings, node), table.task, task)
+    .filter((row) => table.has_left[row] === hasLeft)
+    .map((row): Sentence => {
+      const [before, other, after] = [table.before[row], table.other[row], table.after[row]];
+      return other < 0
+        ? [`${text(before)}${text(after)}`]
+        : [text(before), { node: other }, text(after)];
+    });
 }
 
 function arrivals(page: Page, task: number, given: readonly number[]): Sentence {
@@ -259,7 +282,7 @@ function absent(page: Page, stories: Stories, task: number, node: number): Sente
     return [`It did not run: its pass failed before (${pass.error}).`];
   if (pass?.status === "unfinished")
     return ["It did not run as far as the trace goes, which ends inside its pass."];
-  return ["It did not run: no gradient was sent to it, or nobody asked for it."];
+  return ["It did not run: no gradient came to it, or nobody asked for it."];
 }
 
 /** The passes that a node called while it ran. */

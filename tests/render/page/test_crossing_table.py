@@ -1,0 +1,29 @@
+from gradviz.analysis.crossings import Crossings
+from gradviz.analysis.passes import passes
+from gradviz.render.crossing_text import came, went
+from gradviz.render.page.document import build_page
+from tests.render.page import programs
+
+
+def test_each_end_of_a_message_has_its_sentence_and_the_node_at_the_other_end():
+    trace = programs.workers()
+    page = build_page(trace, trace.tasks)
+    texts = (*page.texts, "")
+    found = Crossings(trace, page.nodes.id)
+    begin_ns = {one.task: one.begin_ns for one in passes(trace)}
+
+    assert len(page.crossings.node) == 2 * 4
+    for place, node, has_left, before, other, after in zip(
+        *page.crossings, strict=True
+    ):
+        task = page.header.passes[place].task
+        crossing = found.of(task, int(page.nodes.id[node]), begin_ns[task])
+        said = went(crossing) if has_left else came(crossing)
+        assert (texts[before], texts[after]) == (said.before, said.after)
+        assert page.nodes.id[other] == said.node
+
+
+def test_a_page_of_one_worker_has_none():
+    trace = programs.capture()
+
+    assert not len(build_page(trace, trace.tasks).crossings.node)

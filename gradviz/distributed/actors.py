@@ -31,6 +31,7 @@ def run_actors(
 
     Raises:
         MissingToolError: Ray is not installed.
+        UserError: The cluster cannot be joined.
         ValueError: No process could find `fn`.
         WorkerFailedError: One did not end well; the first. All others are waited for.
     """

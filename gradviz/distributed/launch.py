@@ -53,7 +53,8 @@ def spawn(
     Raises:
         WorkerFailedError: One did not end well; the first that did not.
         ValueError: No process could find `fn`, or there cannot be so many.
-        UserError: It was started as another number of workers.
+        UserError: It was started as another number of workers, or the cluster of Ray
+            cannot be joined.
         MissingToolError: Ray is not installed.
 
     Source: torch.multiprocessing.spawn.

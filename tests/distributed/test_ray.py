@@ -1,4 +1,7 @@
+import os
+import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -61,3 +64,38 @@ def test_a_frame_that_is_wrong_is_the_end_of_its_sender(ray_nodes, damage, words
         assert words in reason
         with pytest.raises(PeerDownError, match="is not understood"):
             second.request(0, {}).wait()
+
+
+JOIN = """
+from gradviz.distributed import spawn
+from gradviz.errors import UserError
+try:
+    spawn(print, 1, transport="ray")
+except UserError as error:
+    print(error)
+"""
+
+
+@RAY
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({"RAY_AUTH_TOKEN": "ab" * 32}, "it has another token than this process"),
+        ({"RAY_AUTH_MODE": "disabled"}, "it has another token than this process"),
+        ({"RAY_AUTH_TOKEN": ""}, "there is no token here"),
+    ],
+)
+def test_a_cluster_is_joined_only_with_its_token(ray_nodes, tmp_path, variables, words):
+    own = {"PYTHONPATH": str(Path.cwd()), "RAY_NUM_REDIS_GET_RETRIES": "2"}
+    nobody = {"HOME": str(tmp_path)}  # who has no file with a token
+    joined = subprocess.run(
+        [sys.executable, "-c", JOIN],
+        env={**os.environ, **own, **nobody, **variables},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+    assert f"cluster at {os.environ['RAY_ADDRESS']} was not joined" in joined.stdout
+    assert words in joined.stdout
+    assert "~/.ray/auth_token" in joined.stdout

@@ -39,7 +39,7 @@ from gradviz.distributed.transport.frames import (
     read_frame,
 )
 from gradviz.engine.sync import THREADS, Empty, Mailbox
-from gradviz.errors import MissingToolError
+from gradviz.errors import MissingToolError, UserError
 
 #: Ray tells at once of processes that die, and after some seconds of nodes; its own are
 #: many, and where they share few processors a call may take long.
@@ -47,6 +47,13 @@ _HEARTBEAT_SECONDS: Final = 5.0
 
 #: How many methods of a box can be under way.
 _MAX_CALLS: Final = 10_000
+
+#: What to do where a cluster is not joined.
+_WHERE_TOKENS_ARE: Final = (
+    "write what 'ray get-auth-token' says on a node of the cluster to "
+    "~/.ray/auth_token, or into RAY_AUTH_TOKEN, and have RAY_AUTH_MODE be what it is "
+    "there"
+)
 
 #: Who sent a frame, and its bytes.
 Sent = tuple[int, bytes]
@@ -205,12 +212,11 @@ def open_boxes(num_workers: int) -> list[Any]:
 
     Raises:
         MissingToolError: Ray is not installed.
+        UserError: The cluster cannot be joined.
     """
     ray = ray_module()
     if not ray.is_initialized():
-        own = {} if "RAY_ADDRESS" in os.environ else {"include_dashboard": False}
-        path = os.pathsep.join(str(Path(one).resolve()) for one in sys.path)
-        ray.init(runtime_env={"env_vars": {"PYTHONPATH": path}}, **own)
+        _join_cluster(ray)
     actor = ray.remote(RayBox).options(
         num_cpus=0,
         max_concurrency=_MAX_CALLS,
@@ -222,6 +228,26 @@ def open_boxes(num_workers: int) -> list[Any]:
     # Their processes may take long to start: the time limits of workers begin after it.
     ray.get([box.__ray_ready__.remote() for box in boxes])
     return boxes
+
+
+def _join_cluster(ray: ModuleType) -> None:
+    address = os.environ.get("RAY_ADDRESS")
+    path = os.pathsep.join(str(Path(one).resolve()) for one in sys.path)
+    own = {} if address else {"include_dashboard": False}
+    try:
+        ray.init(runtime_env={"env_vars": {"PYTHONPATH": path}}, **own)
+    except ray.exceptions.AuthenticationError:
+        raise UserError(
+            f"the Ray cluster at {address} was not joined, for there is no token here: "
+            f"{_WHERE_TOKENS_ARE}"
+        ) from None
+    except ConnectionError as error:
+        if not address:
+            raise
+        raise UserError(
+            f"the Ray cluster at {address} was not joined: nothing is there, or it has "
+            f"another token than this process; {_WHERE_TOKENS_ARE} ({error})"
+        ) from None
 
 
 def ray_module() -> ModuleType:

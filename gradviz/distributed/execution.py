@@ -9,8 +9,8 @@ from gradviz.engine.graph_task import CPU_DEVICE, NO_DEVICE, NodeTask, Shutdown
 from gradviz.engine.node import Node
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.ready_queue import ReadyQueue
-from gradviz.engine.thread_state import ThreadState
-from gradviz.engine.worker import help_with, report_wake_up
+from gradviz.engine.thread_main import help_with, report_wake_up
+from gradviz.engine.worker import Worker
 from gradviz.trace.probe import Push
 
 
@@ -85,9 +85,9 @@ class DistExecution:
         self, graph_task: DistGraphTask, first: NodeTask, *, is_root: bool
     ) -> None:
         """Work with a fresh queue until it is empty (D6); a thread of the pool."""
-        state = self._engine.thread_state()
+        worker = self._engine.worker()
         queue: ReadyQueue[NodeTask] = self._engine.queues.new_caller_queue()
-        state.serve(queue, CPU_DEVICE)
+        worker.serve(queue, CPU_DEVICE)
         if graph_task.probe:
             graph_task.probe.queue_defined(queue.id, queue.name, CPU_DEVICE)
             if is_root:
@@ -96,35 +96,32 @@ class DistExecution:
         del first  # or its gradients would live until the queue is empty
         try:
             while not queue.is_empty():
-                self._run(state, queue, queue.pop())
+                self._run(worker, queue, queue.pop())
         except BaseException as error:  # noqa: BLE001 - it struck the engine's own code
             graph_task.is_torn.value = True
             graph_task.set_error(error, None)
-            graph_task.forget_helper(state)
+            graph_task.forget_helper(worker)
         finally:
-            state.worker_device = NO_DEVICE
-            state.ready_queue = state.graph_task = state.node = None
-            state.in_user_code = True
-            state.is_interrupted = False
+            worker.worker_device = NO_DEVICE
+            worker.ready_queue = worker.graph_task = worker.node = None
+            worker.in_user_code = True
+            worker.is_interrupted = False
 
-    def _run(
-        self, state: ThreadState, queue: ReadyQueue[NodeTask], task: NodeTask
-    ) -> None:
+    def _run(self, worker: Worker, queue: ReadyQueue[NodeTask], task: NodeTask) -> None:
         """What the local engine's loop does with a task."""
         graph_task = task.graph_task
         assert isinstance(graph_task, DistGraphTask)
-        queues = self._engine.queues
-        state.has_count = True
+        worker.has_count = True
         if task.node is not None:
-            help_with(state, queues, graph_task, queue, task.node, task.inputs)
+            help_with(worker, graph_task, queue, task.node, task.inputs)
         else:
             report_wake_up(graph_task, queue, task)
             if task.ends_pass:
                 graph_task.end()
                 return
         del task
-        if state.has_count and graph_task.finish_one():
-            mark_as_completed_and_run_post_processing(state, queues, graph_task)
+        if worker.has_count and graph_task.finish_one():
+            mark_as_completed_and_run_post_processing(worker, graph_task)
             graph_task.end()
 
     def _global_cpu_thread(self) -> None:

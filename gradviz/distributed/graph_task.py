@@ -1,7 +1,5 @@
 """The part of a distributed backward pass that one worker runs."""
 
-from collections.abc import Callable
-
 from gradviz.distributed.functions import SendRpcBackward
 from gradviz.distributed.future import Future
 from gradviz.distributed.ids import worker_of
@@ -9,7 +7,7 @@ from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
 from gradviz.engine.node import Node
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import Sync
-from gradviz.engine.thread_state import ThreadState
+from gradviz.engine.worker import Worker
 from gradviz.trace.probe import Probe
 
 
@@ -25,7 +23,7 @@ class DistGraphTask(GraphTask):
     it is outstanding, on any thread. What such a thread makes ready goes to its own
     queue. What the thread of a device makes ready for the CPU has no such queue, and
     goes to one that all passes share, whose thread hands it to another one to run.
-    So `cpu_ready_queue` depends on who asks, and the local engine need not know.
+    So `cpu_queue` depends on who asks, and the local engine need not know.
 
     Note [Who waits for whom]
     ~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -43,7 +41,6 @@ class DistGraphTask(GraphTask):
         pass_id: The pass, the same on all workers.
         keep_graph: Whether saved tensors survive it.
         shared_queue: Where work for the CPU goes that a device's thread makes ready.
-        thread_state: The state of the calling thread in the local engine.
         probe: Who listens.
 
     Attributes:
@@ -57,8 +54,6 @@ class DistGraphTask(GraphTask):
     """
 
     __slots__ = (
-        "_shared_queue",
-        "_thread_state",
         "begun_by",
         "ended",
         "fed",
@@ -73,10 +68,8 @@ class DistGraphTask(GraphTask):
         pass_id: int,
         keep_graph: bool,
         shared_queue: "ReadyQueue[NodeTask]",
-        thread_state: Callable[[], ThreadState],
         probe: Probe | None,
     ) -> None:
-        self._thread_state = thread_state
         super().__init__(
             sync,
             keep_graph=keep_graph,
@@ -95,17 +88,12 @@ class DistGraphTask(GraphTask):
         self.ended: Future[None] = Future(sync)
         self.result: Future[None] = Future(sync)
 
-    @property
-    def cpu_ready_queue(self) -> "ReadyQueue[NodeTask]":
-        """The calling thread's own; the shared one, if it is a device's thread."""
-        state = self._thread_state()
-        if state.worker_device == CPU_DEVICE and state.ready_queue is not None:
-            return state.ready_queue
-        return self._shared_queue
-
-    @cpu_ready_queue.setter
-    def cpu_ready_queue(self, queue: "ReadyQueue[NodeTask]") -> None:
-        self._shared_queue = queue
+    def cpu_queue(self, worker: object) -> "ReadyQueue[NodeTask]":
+        """The worker's own; the shared one, if it is a device's thread."""
+        assert isinstance(worker, Worker)
+        if worker.worker_device == CPU_DEVICE and worker.ready_queue is not None:
+            return worker.ready_queue
+        return self.cpu_ready_queue
 
     def feed(self, message_id: int) -> bool:
         """Take note of gradients; returns whether they had not come before."""

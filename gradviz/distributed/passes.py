@@ -75,7 +75,6 @@ class DistPasses:
                 pass_id=pass_id,
                 keep_graph=keep_graph,
                 shared_queue=self._execution.queue,
-                thread_state=engine.thread_state,
                 probe=trace.current,
             )
         finally:

@@ -4,11 +4,11 @@ Read it bottom up: each module needs only those before it. *The ground*: `sync`,
 seam through which all of it takes threads, locks and clocks; `protocols`, `grad_mode`.
 *The graph*: `removable_handle`, `anomaly`, `node`, `input_buffer`, `basic_nodes`,
 `validation`. *Streams*: `stream_rules`, `stream_mismatch`, `pass_streams`. *Order and
-state*, over `gradviz.ready_order`: `ready_queue`, `graph_task`, `thread_state`,
-`device_queues`, `passes`, `policies`. *What is done*: `discovery`, `hooks`, `arrival`,
-`streamed_handover`, `handover`, `evaluation`, `completion`. *Who does it*: `worker`,
-`thread_pool`, `device_threads`, `execution`. *Looking at it*: `prediction`,
-`inspection`, `watchdog`, `tracebacks`. *All of it*: `engine`.
+state*, over `gradviz.ready_order`: `ready_queue`, `graph_task`, `device_queues`,
+`worker`, `passes`, `policies`. *What is done*: `discovery`, `hooks`, `handover`,
+`evaluation`, `completion`. *Who does it*: `thread_main`, `thread_pool`,
+`device_threads`, `execution`. *Looking at it*: `prediction`, `inspection`, `watchdog`,
+`tracebacks`. *All of it*: `engine`.
 """
 
 from gradviz.engine.basic_nodes import AccumulateGrad, GraphRoot

@@ -1,19 +1,18 @@
 """How a pass ends: its callbacks, its outcome, and telling the thread that waits."""
 
-from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.discovery import cycle_message
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.graph_task import GraphTask, NodeTask, WakeUp
 from gradviz.engine.passes import Passes
 from gradviz.engine.ready_queue import ReadyQueue
-from gradviz.engine.thread_state import ThreadState
+from gradviz.engine.worker import Worker
 from gradviz.errors import EngineError
 from gradviz.modes import assign
 from gradviz.trace.probe import Push
 
 
 def mark_as_completed_and_run_post_processing(
-    state: ThreadState, queues: DeviceQueues, graph_task: GraphTask
+    worker: Worker, graph_task: GraphTask
 ) -> None:
     """End a pass whose last task has been counted; the thread that counted it.
 
@@ -24,27 +23,27 @@ def mark_as_completed_and_run_post_processing(
     """
     end = _end_failed if graph_task.has_error.value else exec_post_processing
     try:
-        if state is graph_task.home:
+        if worker is graph_task.home:
             graph_task.put_back_modes()
-            end(state, graph_task)
+            end(worker, graph_task)
         else:
-            graph_task.context.copy().run(end, state, graph_task)
+            graph_task.context.copy().run(end, worker, graph_task)
     except BaseException as error:
-        if state.is_interrupted:
+        if worker.is_interrupted:
             raise  # see Note [Interrupted engine code]
         graph_task.set_error(error, None)
     finally:
-        state.in_user_code = False
+        worker.in_user_code = False
     graph_task.complete()
     if not graph_task.claim_end():
         return  # the pass was given up meanwhile, and the owner has been told
-    if state.worker_device == graph_task.owner:
+    if worker.worker_device == graph_task.owner:
         graph_task.is_done = True
     else:
-        push_wake_up(queues, graph_task, ends_pass=True)
+        push_wake_up(worker, graph_task, ends_pass=True)
 
 
-def exec_post_processing(state: ThreadState, graph_task: GraphTask) -> None:
+def exec_post_processing(worker: Worker, graph_task: GraphTask) -> None:
     """Check that nothing is missing, and run the final callbacks.
 
     A callback may queue further callbacks, and may call `execute` (P2, G7).
@@ -64,28 +63,28 @@ def exec_post_processing(state: ThreadState, graph_task: GraphTask) -> None:
     if not graph_task.final_callbacks:
         return
     if graph_task.streams is None:
-        _run_callbacks(state, graph_task)
+        _run_callbacks(worker, graph_task)
     else:
-        is_home = state is graph_task.home
+        is_home = worker is graph_task.home
         with graph_task.streams.current_for(None, is_home=is_home):
-            _run_callbacks(state, graph_task)
+            _run_callbacks(worker, graph_task)
 
 
-def _end_failed(state: ThreadState, graph_task: GraphTask) -> None:
+def _end_failed(worker: Worker, graph_task: GraphTask) -> None:
     """Have the caller's streams wait for a pass that has failed.
 
     Differs: PyTorch does not, though the pass may have changed the ``.grad`` of leaves.
     """
-    del state
+    del worker
     if graph_task.streams is not None:
         graph_task.streams.join()
 
 
-def _run_callbacks(state: ThreadState, graph_task: GraphTask) -> None:
-    outer, state.graph_task = state.graph_task, graph_task
+def _run_callbacks(worker: Worker, graph_task: GraphTask) -> None:
+    outer, worker.graph_task = worker.graph_task, graph_task
     # Put back by `execute`; on any other thread this is a copy of its context.
     assign(GRAD_ENABLED, graph_task.create_graph)
-    state.in_user_code = True
+    worker.in_user_code = True
     try:
         # By index: the list may grow while it is walked.
         for index, callback in enumerate(graph_task.final_callbacks):
@@ -93,19 +92,17 @@ def _run_callbacks(state: ThreadState, graph_task: GraphTask) -> None:
                 graph_task.probe.callback_run(graph_task.id, index)
             callback()
     finally:
-        state.graph_task = outer
+        worker.graph_task = outer
 
 
-def push_wake_up(
-    queues: DeviceQueues, graph_task: GraphTask, *, ends_pass: bool
-) -> None:
+def push_wake_up(worker: Worker, graph_task: GraphTask, *, ends_pass: bool) -> None:
     """Make the consumer of the owner's queue look up; any other thread, no mutex.
 
     That thread may be asleep in `pop`. If `ends_pass`, the pass is complete and the
     wake-up says so. Otherwise the pass has failed, and the wake-up is one more of its
     outstanding tasks, so that it cannot be left behind in the queue (M5).
     """
-    queue = queues.queue_at(graph_task, graph_task.owner)
+    queue = worker.queues.queue_at(graph_task, graph_task.owner, worker)
     task = WakeUp(graph_task, ends_pass=ends_pass)
     with graph_task.mutex:
         if not ends_pass:
@@ -127,8 +124,7 @@ def push_wake_up(
 
 
 def tear(
-    state: ThreadState,
-    queues: DeviceQueues,
+    worker: Worker,
     queue: ReadyQueue[NodeTask],
     passes: Passes,
     error: BaseException,
@@ -139,11 +135,11 @@ def tear(
     queue and never be counted; see Note [Interrupted engine code]. Which one cannot
     be known, so every pass that has work for this device fails.
     """
-    state.serve(queue, queue.device)
+    worker.serve(queue, queue.device)
     # In this order: a pass that begins after the queue was cleared has lost nothing.
     queue.clear()
     for graph_task in passes.under_way():
-        graph_task.forget_helper(state)
+        graph_task.forget_helper(worker)
         if queue.device not in graph_task.devices and queue.device != graph_task.owner:
             continue
         failure = EngineError(
@@ -155,4 +151,4 @@ def tear(
         graph_task.set_error(failure, None)
         # Claimed or not: this thread may have been struck between claim and push.
         if not (graph_task.is_told or graph_task.is_done):
-            push_wake_up(queues, graph_task, ends_pass=True)
+            push_wake_up(worker, graph_task, ends_pass=True)

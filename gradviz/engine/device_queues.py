@@ -46,15 +46,19 @@ class DeviceQueues:
         """A queue for the next device index; `add` it once its thread is there."""
         return ReadyQueue(self._sync, self._schedule, len(self._queues))
 
-    def queue_of(self, graph_task: GraphTask, node: Node) -> ReadyQueue[NodeTask]:
-        """Where `node` is to wait: by its device, not by its gradients' (C5)."""
+    def queue_of(
+        self, graph_task: GraphTask, node: Node, worker: object
+    ) -> ReadyQueue[NodeTask]:
+        """Where `node`, which `worker` pushes, is to wait: by its device (C5)."""
         device = node.runs_on
         if device.runs_on_caller or not graph_task.uses_device_threads:
-            return graph_task.cpu_ready_queue
+            return graph_task.cpu_queue(worker)
         return self._queues[device.number]
 
-    def queue_at(self, graph_task: GraphTask, device: int) -> ReadyQueue[NodeTask]:
+    def queue_at(
+        self, graph_task: GraphTask, device: int, worker: object
+    ) -> ReadyQueue[NodeTask]:
         """The queue of a device index; -1 is the pass's own CPU queue."""
         if device == CPU_DEVICE:
-            return graph_task.cpu_ready_queue
+            return graph_task.cpu_queue(worker)
         return self._queues[device]

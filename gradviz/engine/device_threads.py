@@ -6,8 +6,8 @@ from gradviz.engine.graph_task import NodeTask, Shutdown
 from gradviz.engine.passes import Passes
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import Empty, Local, Mailbox, Sync
-from gradviz.engine.thread_state import ThreadState
-from gradviz.engine.worker import thread_main
+from gradviz.engine.thread_main import thread_main
+from gradviz.engine.worker import Worker
 from gradviz.errors import EngineError
 from gradviz.trace import probe as trace
 from gradviz.trace.probe import Role
@@ -39,7 +39,7 @@ class DeviceThreads:
     def __init__(
         self,
         sync: Sync,
-        states: Local[ThreadState],
+        states: Local[Worker],
         queues: DeviceQueues,
         passes: Passes,
     ) -> None:
@@ -69,11 +69,11 @@ class DeviceThreads:
         """
         if self._num_running >= num_devices:
             return
-        state = self._states.get()
+        worker = self._states.get()
         try:
             # Here a signal handler or a finaliser must not call `execute`: it would
             # wait for the lock, which this thread holds.
-            state.in_user_code = False
+            worker.in_user_code = False
             # With `for`: see Note [No condition on a loop].
             with self._start_lock:
                 for _ in range(self._num_running, num_devices):
@@ -82,7 +82,7 @@ class DeviceThreads:
                     self._wait_for_start()
                     self._num_running += 1
         finally:
-            state.in_user_code = True
+            worker.in_user_code = True
 
     def _spawn(self) -> None:
         queue = self._queues.new_device_queue()
@@ -122,8 +122,8 @@ class DeviceThreads:
     def _thread_init(self, queue: ReadyQueue[NodeTask], start: _Start) -> None:
         """Source: torch/csrc/autograd/engine.cpp, Engine::thread_init (L5)."""
         try:
-            state = self._states.get()
-            state.serve(queue, queue.device)
+            worker = self._states.get()
+            worker.serve(queue, queue.device)
             if listener := trace.current:
                 listener.thread_started(queue.device, Role.DEVICE)
         except BaseException as error:  # noqa: BLE001 - who waits for us raises it
@@ -132,17 +132,17 @@ class DeviceThreads:
         finally:
             start.is_over.value = True
             self._news.put(None)
-        while not self._work(state, queue):
+        while not self._work(worker, queue):
             pass
         if listener := trace.current:
             listener.thread_exited(queue.device, Role.DEVICE)
         self._exited.put(queue.device)
 
-    def _work(self, state: ThreadState, queue: ReadyQueue[NodeTask]) -> bool:
+    def _work(self, worker: Worker, queue: ReadyQueue[NodeTask]) -> bool:
         """Run the loop; returns whether it ended by a shutdown, as it should."""
         try:
-            thread_main(self._sync, state, self._queues, None)
+            thread_main(worker, None)
         except BaseException as error:  # noqa: BLE001 - the thread must not die
-            tear(state, self._queues, queue, self._passes, error)
+            tear(worker, queue, self._passes, error)
             return self._passes.are_over  # then the shutdown may have been lost
         return True

@@ -33,10 +33,10 @@ from gradviz.engine.prediction import Position, predicted_order
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.sync import THREADS, Local, Sync, is_end_of_program
 from gradviz.engine.thread_pool import ThreadPool
-from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.tracebacks import shorten
 from gradviz.engine.validation import validate_outputs
 from gradviz.engine.watchdog import Watchdog
+from gradviz.engine.worker import Worker
 from gradviz.errors import EngineError
 from gradviz.trace import probe as trace
 from gradviz.trace.probe import Probe
@@ -99,9 +99,11 @@ class Engine:
         self.sync = sync
         self._policy = policy_named(schedule) if isinstance(schedule, str) else schedule
         self.queues = DeviceQueues(sync, self._policy.schedule)
-        #: The state of each thread that has called, or works for, this engine.
-        self._threads: weakref.WeakSet[ThreadState] = weakref.WeakSet()
-        self._states: Local[ThreadState] = sync.local(_registering(self._threads))
+        #: Each thread that has called, or works for, this engine.
+        self._threads: weakref.WeakSet[Worker] = weakref.WeakSet()
+        self._states: Local[Worker] = sync.local(
+            _registering(self._threads, sync, self.queues)
+        )
         self.passes = Passes(sync)
         self._device_threads = DeviceThreads(
             sync, self._states, self.queues, self.passes
@@ -157,7 +159,7 @@ class Engine:
 
         Source: torch/csrc/autograd/engine.cpp, Engine::execute (X1-X11).
         """
-        state = self._check_callable()
+        worker = self._check_callable()
         roots = checked_edges(roots, "roots")
         outputs = checked_edges(outputs, "outputs")
         gradients = validate_outputs(roots, inputs)
@@ -168,7 +170,7 @@ class Engine:
         root, buffer = _root_and_inputs(roots, gradients)
         del gradients
         graph_task = self._new_graph_task(
-            state, roots, outputs, keep_graph=keep_graph, create_graph=create_graph
+            worker, roots, outputs, keep_graph=keep_graph, create_graph=create_graph
         )
         try:
             self.passes.begin(graph_task)
@@ -176,9 +178,7 @@ class Engine:
             if graph_task.streams is not None:
                 buffer = graph_task.streams.begin(root, buffer)
             execute_with_graph_task(
-                self.sync,
-                state,
-                self.queues,
+                worker,
                 self._max_depth,
                 self._run_in_pool,
                 graph_task,
@@ -202,7 +202,7 @@ class Engine:
         Raises:
             RuntimeError: The calling thread is in no backward pass.
         """
-        graph_task = self.thread_state().graph_task
+        graph_task = self.worker().graph_task
         if graph_task is None:
             raise RuntimeError(
                 "Final callbacks can only be installed during backward pass."
@@ -224,23 +224,23 @@ class Engine:
 
     # --- introspection, for the calling thread --------------------------------
 
-    def thread_state(self) -> ThreadState:
+    def worker(self) -> Worker:
         """What the engine remembers of the calling thread."""
         return self._states.get()
 
     @property
     def current_graph_task(self) -> GraphTask | None:
         """The pass whose node the calling thread runs."""
-        return self.thread_state().graph_task
+        return self.worker().graph_task
 
     @property
     def current_node(self) -> Node | None:
         """The node that the calling thread runs (K7)."""
-        return self.thread_state().node
+        return self.worker().node
 
     def is_checkpoint_valid(self) -> bool:
         """Whether all passes on this thread's stack run unrestricted (K1)."""
-        return self.thread_state().is_checkpoint_valid
+        return self.worker().is_checkpoint_valid
 
     def current_execution_order(self) -> tuple[Position, ...]:
         """The order of the calling thread's pass; see `predicted_order`.
@@ -293,42 +293,42 @@ class Engine:
 
     # --- one call ---------------------------------------------------------------
 
-    def _check_callable(self) -> ThreadState:
+    def _check_callable(self) -> Worker:
         process_id = self._process_id
         if process_id is not None and process_id != self.sync.process_id():
             raise RuntimeError(_FORKED)
-        state = self.thread_state()
-        if not state.in_user_code:
+        worker = self.worker()
+        if not worker.in_user_code:
             raise EngineError(
                 "backward was called from a signal handler or a finaliser that "
                 "interrupted the engine on this thread; it cannot run there. Set a "
                 "flag instead, and call backward from the program itself."
             )
-        return state
+        return worker
 
     def _new_graph_task(
         self,
-        state: ThreadState,
+        worker: Worker,
         roots: Sequence[Edge],
         outputs: Sequence[Edge],
         *,
         keep_graph: bool,
         create_graph: bool,
     ) -> GraphTask:
-        if state.ready_queue is None:
-            state.ready_queue = self.queues.new_caller_queue()
-        is_reentrant = state.worker_device != NO_DEVICE
+        if worker.ready_queue is None:
+            worker.ready_queue = self.queues.new_caller_queue()
+        is_reentrant = worker.worker_device != NO_DEVICE
         return GraphTask(
             self.sync,
             keep_graph=keep_graph,
             create_graph=create_graph,
-            reentrant_depth=state.total_depth + 1 if is_reentrant else 0,
-            cpu_ready_queue=state.ready_queue,
+            reentrant_depth=worker.total_depth + 1 if is_reentrant else 0,
+            cpu_ready_queue=worker.ready_queue,
             roots=roots,
             outputs=outputs,
-            owner=state.worker_device if is_reentrant else CPU_DEVICE,
-            home=state,
-            parent=state.graph_task,
+            owner=worker.worker_device if is_reentrant else CPU_DEVICE,
+            home=worker,
+            parent=worker.graph_task,
             uses_device_threads=is_multithreading_enabled(),
             probe=trace.current,
         )
@@ -359,11 +359,12 @@ class Engine:
         if streams:
             graph_task.is_private = False
             graph_task.streams = PassStreams(graph_task.id, graph_task.probe, streams)
+        graph_task.goes_short = graph_task.is_private and not outputs
         if not isinstance(self._policy, PyTorchOrder):
             self._policy.begin(
                 graph_task.id,
                 [
-                    (node, self.queues.queue_of(graph_task, node).id)
+                    (node, self.queues.queue_of(graph_task, node, graph_task.home).id)
                     for node in (root, *dependencies)
                     if graph_task.should_execute(node) or node is root
                 ],
@@ -458,19 +459,19 @@ def _taken_error(graph_task: GraphTask) -> BaseException:
 
 
 def _registering(
-    threads: "weakref.WeakSet[ThreadState]",
-) -> Callable[[], ThreadState]:
-    """A factory of thread states that remembers what it has made."""
+    threads: "weakref.WeakSet[Worker]", sync: Sync, queues: DeviceQueues
+) -> Callable[[], Worker]:
+    """A factory of workers that remembers what it has made."""
 
-    def make() -> ThreadState:
-        state = ThreadState()
-        threads.add(state)
-        return state
+    def make() -> Worker:
+        worker = Worker(sync, queues)
+        threads.add(worker)
+        return worker
 
     return make
 
 
-def _all_of(threads: "weakref.WeakSet[ThreadState]") -> tuple[ThreadState, ...]:
+def _all_of(threads: "weakref.WeakSet[Worker]") -> tuple[Worker, ...]:
     """Those that are there, although others come meanwhile."""
     while True:
         with contextlib.suppress(RuntimeError):  # the set has changed during iteration

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 
 from gradviz.engine import anomaly
 from gradviz.engine.basic_nodes import AccumulateGrad
-from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.graph_task import GraphTask
-from gradviz.engine.handover import hand_on, hand_on_and_report
+from gradviz.engine.handover import hand_on
 from gradviz.engine.hooks import (
     call_post_accumulate_grad_hooks,
     call_post_hooks,
@@ -21,13 +20,12 @@ from gradviz.engine.input_buffer import InputBuffer
 from gradviz.engine.node import Node
 from gradviz.engine.pass_streams import PassStreams
 from gradviz.engine.protocols import Gradient, sum_of_sizes
-from gradviz.engine.thread_state import ThreadState
 from gradviz.engine.validation import validate_outputs
+from gradviz.engine.worker import Worker
 
 
 def evaluate_on_stream(
-    state: ThreadState,
-    queues: DeviceQueues,
+    worker: Worker,
     graph_task: GraphTask,
     streams: PassStreams,
     node: Node,
@@ -37,19 +35,18 @@ def evaluate_on_stream(
 
     The arguments are those of `evaluate_function`, and the pass's streams.
     """
-    with streams.current_for(node, is_home=state is graph_task.home):
+    with streams.current_for(node, is_home=worker is graph_task.home):
         streams.receive(node, inputs)
-        evaluate_function(state, queues, graph_task, node, inputs)
-        state.in_user_code = True  # what follows asks a backend, which may fail
+        evaluate_function(worker, graph_task, node, inputs)
+        worker.in_user_code = True  # what follows asks a backend, which may fail
         captured = _captured_at(graph_task, node)
         if captured or not node.next_edges:
             streams.leave(node, captured)
-    state.in_user_code = False
+    worker.in_user_code = False
 
 
 def evaluate_function(
-    state: ThreadState,
-    queues: DeviceQueues,
+    worker: Worker,
     graph_task: GraphTask,
     node: Node,
     inputs: InputBuffer,
@@ -57,8 +54,7 @@ def evaluate_function(
     """Run `node` and hand its gradients on.
 
     Args:
-        state: The calling thread's.
-        queues: Where nodes that become ready are pushed.
+        worker: The calling thread.
         graph_task: The pass.
         node: What to run.
         inputs: The only reference to its gradients; emptied once the node has run.
@@ -78,7 +74,7 @@ def evaluate_function(
     """
     probe = graph_task.probe
     if graph_task.exec_info and not _capture(graph_task, node, inputs):
-        state.in_user_code = False
+        worker.in_user_code = False
         if probe:
             probe.node_completed(graph_task.id, node.id)
         return
@@ -102,12 +98,9 @@ def evaluate_function(
         node.release_variables()
     if anomaly.current is not None and anomaly.current.check_nan:
         anomaly.check_nan(node, outputs or ())
-    state.in_user_code = False
-    if probe:
-        hand_on_and_report(probe, state, queues, graph_task, node, outputs, num_bytes)
-    elif outputs:
-        state.has_count = True
-        hand_on(state, queues, graph_task, node, outputs)
+    worker.in_user_code = False
+    if outputs or probe:
+        hand_on(worker, graph_task, node, outputs, num_bytes)
 
 
 def _capture(graph_task: GraphTask, node: Node, inputs: InputBuffer) -> bool:

@@ -9,23 +9,19 @@ from collections.abc import Callable
 
 from gradviz import modes
 from gradviz.engine import anomaly
-from gradviz.engine.arrival import push
 from gradviz.engine.completion import push_wake_up
-from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.graph_task import CPU_DEVICE, NO_DEVICE, GraphTask
 from gradviz.engine.node import Node
 from gradviz.engine.protocols import Gradient
-from gradviz.engine.sync import Empty, Sync
-from gradviz.engine.thread_state import ThreadState
-from gradviz.engine.worker import thread_main
+from gradviz.engine.sync import Empty
+from gradviz.engine.thread_main import thread_main
+from gradviz.engine.worker import Worker
 from gradviz.trace.probe import Role
 
 
 def execute_with_graph_task(  # noqa: C901, PLR0912, PLR0915 - a call could be struck
-    sync: Sync,
-    state: ThreadState,
-    queues: DeviceQueues,
+    worker: Worker,
     max_depth: int,
     run_in_pool: Callable[[GraphTask], None],
     graph_task: GraphTask,
@@ -35,9 +31,7 @@ def execute_with_graph_task(  # noqa: C901, PLR0912, PLR0915 - a call could be s
     """Push the root, and work until the pass is done (RE1-RE4).
 
     Args:
-        sync: The seam.
-        state: The calling thread's.
-        queues: Where nodes that become ready are pushed.
+        worker: The calling thread.
         max_depth: Reentrant calls nested on one thread before the pool takes over.
         run_in_pool: Has a thread of the pool run the pass, and returns when it is done.
         graph_task: The pass, prepared.
@@ -54,44 +48,44 @@ def execute_with_graph_task(  # noqa: C901, PLR0912, PLR0915 - a call could be s
 
     Source: torch/csrc/autograd/engine.cpp, Engine::execute_with_graph_task.
     """
-    saved = state.saved()
+    saved = worker.saved()
     outer_mode, outer_node = GRAD_ENABLED.get(), anomaly.EVALUATING.get()
-    num_calls = len(state.calls)
+    num_calls = len(worker.calls)
     has_entered = False
     try:
         try:
-            _enter(state, graph_task)
+            _enter(worker, graph_task)
             has_entered = True
             with graph_task.mutex:
-                push(state, queues, graph_task, root, buffer, None)
-            if state.current_depth > max_depth:
+                worker.push(graph_task, root, buffer, None)
+            if worker.current_depth > max_depth:
                 run_in_pool(graph_task)
             else:
-                thread_main(sync, state, queues, graph_task)
+                thread_main(worker, graph_task)
         except BaseException as error:
             # Plain stores before any call: a second interrupt may strike there.
-            state.is_interrupted = True
+            worker.is_interrupted = True
             if saved[0] == NO_DEVICE:
-                state.ready_queue = None
-            _abandon(sync, queues, graph_task, error)
+                worker.ready_queue = None
+            _abandon(worker, graph_task, error)
             raise
         if not graph_task.is_done or graph_task.is_torn.value:
             if saved[0] == NO_DEVICE:
-                state.ready_queue = None
-            _abandon(sync, queues, graph_task, None)
+                worker.ready_queue = None
+            _abandon(worker, graph_task, None)
     finally:
         (
-            state.worker_device,
-            state.total_depth,
-            state.current_depth,
-            state.graph_task,
-            state.node,
-            state.are_outer_unrestricted,
+            worker.worker_device,
+            worker.total_depth,
+            worker.current_depth,
+            worker.graph_task,
+            worker.node,
+            worker.are_outer_unrestricted,
         ) = saved
-        state.has_count = state.in_user_code = True
-        if state.worker_device == NO_DEVICE:
-            state.is_interrupted = False
-        del state.calls[num_calls:]
+        worker.has_count = worker.in_user_code = True
+        if worker.worker_device == NO_DEVICE:
+            worker.is_interrupted = False
+        del worker.calls[num_calls:]
         try:
             # An interrupt is noticed when a call has returned, so each of these is
             # done even if one strikes; `finally` makes sure of the next.
@@ -112,7 +106,7 @@ def execute_with_graph_task(  # noqa: C901, PLR0912, PLR0915 - a call could be s
             if graph_task.streams is not None:
                 graph_task.streams.put_back()
             if has_entered:  # else nobody was told for sure that it came in
-                _report_left(state, graph_task)
+                _report_left(worker, graph_task)
         except BaseException as error:
             # Streams may not be put back, nor may anyone know that we have left.
             if graph_task.parent is not None:
@@ -120,26 +114,25 @@ def execute_with_graph_task(  # noqa: C901, PLR0912, PLR0915 - a call could be s
             raise
 
 
-def _enter(state: ThreadState, graph_task: GraphTask) -> None:
+def _enter(worker: Worker, graph_task: GraphTask) -> None:
     """Make the calling thread one that works for the pass."""
-    state.are_outer_unrestricted = state.is_checkpoint_valid
-    if state.worker_device != NO_DEVICE:
-        state.total_depth += 1
-        state.current_depth += 1
-        state.calls.append((state.graph_task, state.node))
+    worker.are_outer_unrestricted = worker.is_checkpoint_valid
+    if worker.worker_device != NO_DEVICE:
+        worker.total_depth += 1
+        worker.current_depth += 1
+        worker.calls.append((worker.graph_task, worker.node))
         if graph_task.probe:
             graph_task.probe.reentrant_entered(
                 graph_task.id, graph_task.reentrant_depth
             )
     elif graph_task.probe:
         graph_task.probe.thread_started(CPU_DEVICE, Role.CALLER)
-    state.worker_device = graph_task.owner
-    state.in_user_code = False
+    worker.worker_device = graph_task.owner
+    worker.in_user_code = False
 
 
 def _abandon(
-    sync: Sync,
-    queues: DeviceQueues,
+    worker: Worker,
     graph_task: GraphTask,
     error: BaseException | None,
 ) -> None:
@@ -157,16 +150,16 @@ def _abandon(
             graph_task.parent.set_error(error, None)
         # A stand-in from the pool must let go of our queue.
         if graph_task.claim_end():
-            push_wake_up(queues, graph_task, ends_pass=True)
+            push_wake_up(worker, graph_task, ends_pass=True)
     with graph_task.mutex:
         is_busy = bool(graph_task.helpers)
-    timeout = graph_task.time_left(sync.now_ns())
+    timeout = graph_task.time_left(worker.sync.now_ns())
     if is_busy and timeout:
         with contextlib.suppress(Empty):
             graph_task.quiet.get(timeout=timeout)
 
 
-def _report_left(state: ThreadState, graph_task: GraphTask) -> None:
+def _report_left(worker: Worker, graph_task: GraphTask) -> None:
     """Tell a listener that the calling thread has left the pass.
 
     Of a pass without an outcome nobody is told that: a further interrupt has struck
@@ -177,7 +170,7 @@ def _report_left(state: ThreadState, graph_task: GraphTask) -> None:
             error = sys.exception()
             assert error is not None
             graph_task.set_error(error, None)
-        if state.worker_device == NO_DEVICE:
+        if worker.worker_device == NO_DEVICE:
             graph_task.probe.thread_exited(CPU_DEVICE, Role.CALLER)
         else:
             graph_task.probe.reentrant_left(graph_task.id, graph_task.reentrant_depth)

@@ -103,6 +103,8 @@ class GraphTask:
     Attributes:
         id: Unique in this process, from 0.
         is_private: See above. Constant once the pass has begun.
+        goes_short: Whether it is private and not restricted, so that nodes may go the
+            short way (Note [The short way through a node]). Constant likewise.
         keep_graph: Whether saved tensors survive the pass. Constant.
         create_graph: Gradient mode inside the pass. Constant.
         reentrant_depth: 0, or one more than the pass it was called from. Constant.
@@ -158,6 +160,7 @@ class GraphTask:
         "error",
         "exec_info",
         "final_callbacks",
+        "goes_short",
         "has_error",
         "helpers",
         "home",
@@ -220,6 +223,7 @@ class GraphTask:
         self.home_reports = probe.for_this_thread() if probe else None
         self.devices: frozenset[int] = frozenset()
         self.is_private = True
+        self.goes_short = False
         self.streams: PassStreams | None = None
         self.exec_info: dict[Node, ExecInfo] = {}
         self.mutex = sync.lock()
@@ -239,6 +243,11 @@ class GraphTask:
         self.deadline_ns: int | None = None
         self.baton: Mailbox[None] = sync.mailbox()
         self.quiet: Mailbox[None] = sync.mailbox()
+
+    def cpu_queue(self, worker: object) -> "ReadyQueue[NodeTask]":
+        """Where a worker puts what is ready for the CPU."""
+        del worker
+        return self.cpu_ready_queue
 
     def put_back_modes(self) -> None:
         """Give the thread `home` the modes that it had when it called for the pass."""

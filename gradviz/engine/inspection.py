@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from gradviz.engine.graph_task import GraphTask, NodeTask
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import stacks
-from gradviz.engine.thread_state import ThreadState
+from gradviz.engine.worker import Worker
 
 _MAX_LISTED = 10
 
@@ -18,7 +18,7 @@ _MAX_LISTED = 10
 def describe_state(
     passes: Sequence[GraphTask],
     queues: Iterable[ReadyQueue[NodeTask]],
-    states: Iterable[ThreadState],
+    states: Iterable[Worker],
 ) -> str:
     """Passes under way, queues, unmet dependencies, threads with their stacks."""
     lines = [f"{_count(len(passes), 'pass', 'passes')} under way"]
@@ -35,10 +35,12 @@ def describe_state(
         not_looked_at = f" ({unseen} not looked at yet)" if unseen else ""
         num_tasks = _count(len(queue), "task", "tasks")
         lines.append(f"  {queue.name}: {num_tasks}{_listed(names)}{not_looked_at}")
-    busy = [state for state in states if state.graph_task is not None or state.calls]
+    busy = [
+        worker for worker in states if worker.graph_task is not None or worker.calls
+    ]
     stack_of = stacks() if busy else {}
-    for state in busy:
-        lines += _thread_lines(state, stack_of.get(state.thread_id, []))
+    for worker in busy:
+        lines += _thread_lines(worker, stack_of.get(worker.thread_id, []))
     return "\n".join(lines) + "\n"
 
 
@@ -52,7 +54,7 @@ def progress(passes: Sequence[GraphTask]) -> tuple[tuple[int, int, int], ...]:
 
 def _pass_lines(graph_task: GraphTask) -> list[str]:
     home = graph_task.home
-    thread = home.thread_name if isinstance(home, ThreadState) else "?"
+    thread = home.thread_name if isinstance(home, Worker) else "?"
     parent = "" if graph_task.parent is None else f", inside {graph_task.parent!r}"
     lines = [
         f"  {graph_task!r}: called by {thread}{parent}",
@@ -74,14 +76,14 @@ def _pass_lines(graph_task: GraphTask) -> list[str]:
     return lines
 
 
-def _thread_lines(state: ThreadState, stack: Sequence[str]) -> list[str]:
-    lines = [f"thread {state.thread_name}"]
-    for graph_task, node in state.calls:
+def _thread_lines(worker: Worker, stack: Sequence[str]) -> list[str]:
+    lines = [f"thread {worker.thread_name}"]
+    for graph_task, node in worker.calls:
         lines.append(f"  {node!r} of {graph_task!r} called backward, which waits;")
-    if state.node is not None:
-        lines.append(f"  runs {state.node!r} of {state.graph_task!r}")
-    outer = {graph_task for graph_task, _ in state.calls}
-    if state.graph_task in outer and state.in_user_code:
+    if worker.node is not None:
+        lines.append(f"  runs {worker.node!r} of {worker.graph_task!r}")
+    outer = {graph_task for graph_task, _ in worker.calls}
+    if worker.graph_task in outer and worker.in_user_code:
         lines.append(
             "  that node belongs to a pass whose own node waits below it on this "
             "thread: if the one needs a lock that the other holds, they wait for each "

@@ -6,8 +6,8 @@ import itertools
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.graph_task import GraphTask, LetGo
 from gradviz.engine.sync import Local, Mailbox, Sync
-from gradviz.engine.thread_state import ThreadState
-from gradviz.engine.worker import thread_main
+from gradviz.engine.thread_main import thread_main
+from gradviz.engine.worker import Worker
 from gradviz.errors import EngineError
 from gradviz.trace import probe as trace
 from gradviz.trace.probe import Role
@@ -34,9 +34,7 @@ class ThreadPool:
     Source: torch/csrc/autograd/engine.cpp, Engine::add_thread_pool_task (RE4-RE6).
     """
 
-    def __init__(
-        self, sync: Sync, states: Local[ThreadState], queues: DeviceQueues
-    ) -> None:
+    def __init__(self, sync: Sync, states: Local[Worker], queues: DeviceQueues) -> None:
         self._sync = sync
         self._states = states
         self._queues = queues
@@ -61,7 +59,7 @@ class ThreadPool:
             RuntimeError: The system refuses another thread.
             EngineError: An error struck the engine's own code on the pool's thread.
         """
-        queue = self._queues.queue_at(graph_task, graph_task.owner)
+        queue = self._queues.queue_at(graph_task, graph_task.owner, graph_task.home)
         let_go = functools.partial(queue.push, LetGo(graph_task))
         try:
             with self._lock:
@@ -100,7 +98,7 @@ class ThreadPool:
 
     def _thread_main(self) -> None:
         try:
-            state = self._states.get()
+            worker = self._states.get()
             # The thread counts itself: whoever spawned it may be interrupted after it.
             with self._lock:
                 if self._is_stopped:
@@ -109,10 +107,10 @@ class ThreadPool:
         except BaseException as error:  # noqa: BLE001 - who waits for us raises it
             self._tear(None, None, error)
             return
-        while not self._work(state):
+        while not self._work(worker):
             pass
 
-    def _work(self, state: ThreadState) -> bool:
+    def _work(self, worker: Worker) -> bool:
         """Take jobs; returns whether that ended as it should, by `stop`."""
         mine: GraphTask | None = None
         try:
@@ -122,31 +120,31 @@ class ThreadPool:
                     return True
                 if mine.id in self._waiting:
                     self._served[mine.id] = mine
-                    self._stand_in(state, mine)
+                    self._stand_in(worker, mine)
                     del self._served[mine.id]
                     # Asleep in `get`, this thread must not keep the pass alive.
                     baton, mine = mine.baton, None
                     baton.put(None)
         except BaseException as error:  # noqa: BLE001 - the thread must not die
-            self._tear(state, mine, error)
+            self._tear(worker, mine, error)
             return False
 
-    def _stand_in(self, state: ThreadState, graph_task: GraphTask) -> None:
-        queue = self._queues.queue_at(graph_task, graph_task.owner)
-        state.serve(queue, graph_task.owner, graph_task.reentrant_depth)
+    def _stand_in(self, worker: Worker, graph_task: GraphTask) -> None:
+        queue = self._queues.queue_at(graph_task, graph_task.owner, worker)
+        worker.serve(queue, graph_task.owner, graph_task.reentrant_depth)
         listener = graph_task.probe
         if listener:
             listener.thread_started(graph_task.owner, Role.POOL)
         try:
-            thread_main(self._sync, state, self._queues, graph_task)
+            thread_main(worker, graph_task)
         finally:
-            state.ready_queue = state.graph_task = state.node = None
+            worker.ready_queue = worker.graph_task = worker.node = None
         # Not of one that was struck: what it is inside of has not failed yet.
         if listener:
             listener.thread_exited(graph_task.owner, Role.POOL)
 
     def _tear(
-        self, state: ThreadState | None, mine: GraphTask | None, error: BaseException
+        self, worker: Worker | None, mine: GraphTask | None, error: BaseException
     ) -> None:
         """Give back the baton after `error` struck the engine's own code here.
 
@@ -159,7 +157,7 @@ class ThreadPool:
         for graph_task in lost:
             graph_task.is_torn.value = True
             graph_task.set_error(error, None)
-            graph_task.forget_helper(state)
+            graph_task.forget_helper(worker)
             self._served.pop(graph_task.id, None)
             graph_task.baton.put(None)
 

@@ -1,244 +1,192 @@
-"""What a thread does for the engine: take tasks from its queue until told to stop.
+"""A thread as the engine knows it: what it runs, and where it pushes what is ready."""
 
-Note [Three kinds of workers]
-~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-The same loop serves three kinds of threads. A *device* thread runs it for the life of
-the engine, without a pass of its own. The thread that *called* `execute` runs it until
-its pass is done: it does the CPU's work of that pass itself. A *reentrant* call (a
-backward inside a backward) runs it once more, on top of the loop that already runs on
-its thread, or in a thread of the pool beyond the depth limit.
-
-The loop runs whatever its queue holds, not only its own pass: passes do not form a
-stack. A nested loop may run nodes of the outer pass, or of a stranger's.
-
-Note [Interrupted engine code]
-~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-A KeyboardInterrupt may be raised between any two bytecodes, and any allocation may
-fail. Where that strikes decides what is left behind. In a node, hook or callback
-(`ThreadState.in_user_code`) it is an error like any other: the pass fails, the loop
-goes on, everything is counted. In the engine's own code a task may have left the queue
-without having been counted, or the heap may be half sifted. Nothing of that can be
-trusted any more, so the error leaves the loop, and `execute` throws the queue away and
-makes a fresh one. `is_interrupted` carries the news through the user code between a
-nested loop and the ones below it.
-
-Note [No condition on a loop]
-~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-From 3.12 on, the jump that closes ``while condition:`` is in no block: what strikes
-there passes by the `except`, the `finally` and the `with` around the loop, in the same
-function, and a lock stays taken for ever. ``while True:`` and `for` are sound. So no
-loop with a condition stands inside a block of a function that can be struck.
-"""
-
-from gradviz import modes
-from gradviz.engine import anomaly
-from gradviz.engine.completion import (
-    mark_as_completed_and_run_post_processing,
-    push_wake_up,
-)
 from gradviz.engine.device_queues import DeviceQueues
-from gradviz.engine.evaluation import evaluate_function, evaluate_on_stream
-from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.graph_task import GraphTask, LetGo, NodeTask, describe
+from gradviz.engine.graph_task import NO_DEVICE, GraphTask, NodeTask
 from gradviz.engine.input_buffer import InputBuffer
 from gradviz.engine.node import Node
-from gradviz.engine.ready_queue import Empty, ReadyQueue
-from gradviz.engine.sync import Sync
-from gradviz.engine.thread_state import ThreadState
-from gradviz.trace import probe as trace
-from gradviz.trace.probe import Skip
-
-# Note [Passing on a count]
-# ~~~~~~~~~~~~~~~~~~~~~~~~~
-# Every task of a pass counts as outstanding from its push until it has been run, under
-# the pass's mutex. A node that makes another one ready *on its own thread* need not
-# count: nothing else can run that one before this thread comes back to its queue, so
-# the task that ends now simply passes its count on to it (`ThreadState.has_count` says
-# whether it still has it). A chain thus runs from its root to its leaf with one count
-# that never changes. To another thread's queue a count must not be passed on: that
-# thread might end the pass while this one still hands on gradients.
+from gradviz.engine.ready_queue import ReadyQueue
+from gradviz.engine.sync import Sync, current_thread
+from gradviz.trace.probe import Push
 
 
-def thread_main(
-    sync: Sync,
-    state: ThreadState,
-    queues: DeviceQueues,
-    graph_task: GraphTask | None,
-) -> None:
-    """Run tasks until `graph_task` is done; for ever, if it is None.
-
-    A pass that has failed is given `QUIESCE_NS` for its nodes on other threads;
-    after that the loop ends although they still run.
+class Worker:
+    """One thread's part in one engine; touched by that thread only.
 
     Args:
         sync: The seam.
-        state: The calling thread's; says which queue to consume.
-        queues: Where nodes that become ready are pushed.
-        graph_task: The pass to wait for, None on a device thread.
+        queues: Those of the engine's devices.
 
-    Raises:
-        BaseException: Only what struck the engine's own code; see
-            Note [Interrupted engine code].
+    Attributes:
+        sync: As given.
+        queues: As given.
+        worker_device: Index of the device whose queue the thread consumes, -1 for the
+            CPU; `NO_DEVICE` while it is in no backward. A call of `execute` on a
+            thread that has one is reentrant (RE1).
+        ready_queue: The queue it consumes; made at its first backward and kept (L11).
+        current_depth: Reentrant calls nested on this thread.
+        total_depth: The same over all threads that led here.
+        graph_task: The pass whose node it runs (K2).
+        node: That node (K7).
+        are_outer_unrestricted: Whether every pass on this thread's stack, below the
+            one whose node it runs, has no exec info.
+        has_count: Whether the task that it runs still counts as outstanding; see
+            Note [Passing on a count].
+        in_user_code: Whether a node, hook or callback is running, so that a call of
+            `execute` comes from there, and not from a signal handler or a finaliser
+            that struck inside the engine. See Note [Interrupted engine code].
+        is_interrupted: An error struck the engine's own code in a nested call, so the
+            loops below it on this thread must end too.
+        calls: For each reentrant call on this thread, the pass and the node that made
+            it, outermost first.
+        thread_name: For people.
+        thread_id: For looking up its stack.
 
-    Source: torch/csrc/autograd/engine.cpp, Engine::thread_main (M1-M6).
+    Source: torch/csrc/autograd/engine.cpp, its thread-locals (L10).
     """
-    queue = state.ready_queue
-    assert queue is not None
-    while graph_task is None or not graph_task.is_done:
-        # What `queue.pop` does, in two calls less: most tasks come from this thread.
-        if not queue.has_no_mail():
-            queue.collect()
-        try:
-            task: NodeTask | None = queue.pop_own()
-        except IndexError:
-            task = None
-        task = task or _wait(sync, queue, graph_task)
-        if task is None:
-            return  # the pass has failed, and a node of it on another thread hangs
-        popped = task.graph_task
-        if popped is None:
-            return  # a shutdown
-        state.has_count = True
-        if task.node is None:
-            report_wake_up(popped, queue, task)
-            if task.ends_pass:
-                popped.is_done = True
-                continue
-        elif state is popped.home:
-            _evaluate(state, queues, popped, queue, task.node, task.inputs)
+
+    __slots__ = (
+        "__weakref__",
+        "are_outer_unrestricted",
+        "calls",
+        "current_depth",
+        "graph_task",
+        "has_count",
+        "in_user_code",
+        "is_interrupted",
+        "node",
+        "queues",
+        "ready_queue",
+        "sync",
+        "thread_id",
+        "thread_name",
+        "total_depth",
+        "worker_device",
+    )
+
+    def __init__(self, sync: Sync, queues: DeviceQueues) -> None:
+        self.sync = sync
+        self.queues = queues
+        self.worker_device = NO_DEVICE
+        self.ready_queue: ReadyQueue[NodeTask] | None = None
+        self.current_depth = 0
+        self.total_depth = 0
+        self.graph_task: GraphTask | None = None
+        self.node: Node | None = None
+        self.are_outer_unrestricted = True
+        self.has_count = True
+        self.in_user_code = True
+        self.is_interrupted = False
+        self.calls: list[tuple[GraphTask | None, Node | None]] = []
+        self.thread_name, self.thread_id = current_thread()
+
+    @property
+    def is_checkpoint_valid(self) -> bool:
+        """Whether every pass on this thread's stack runs without exec info (K1)."""
+        return self.are_outer_unrestricted and not (
+            self.graph_task is not None and self.graph_task.exec_info
+        )
+
+    def serve(
+        self, queue: ReadyQueue[NodeTask], device: int, total_depth: int = 0
+    ) -> None:
+        """Begin anew as a thread that works for the engine on `queue`."""
+        self.worker_device = device
+        self.ready_queue = queue
+        self.current_depth = 0
+        self.total_depth = total_depth
+        self.graph_task = None
+        self.node = None
+        self.are_outer_unrestricted = True
+        self.has_count = True
+        self.in_user_code = False
+        self.is_interrupted = False
+        self.calls.clear()
+
+    def saved(
+        self,
+    ) -> tuple[int, int, int, GraphTask | None, Node | None, bool]:
+        """What a call of `execute` changes and puts back when it ends."""
+        return (
+            self.worker_device,
+            self.total_depth,
+            self.current_depth,
+            self.graph_task,
+            self.node,
+            self.are_outer_unrestricted,
+        )
+
+    # Note [Passing on a count]
+    # ~~~~~~~~~~~~~~~~~~~~~~~~~
+    # Every task of a pass counts as outstanding from its push until it has been run,
+    # under the pass's mutex. A node that makes another one ready *on its own thread*
+    # need not count: nothing else can run that one before this thread comes back to
+    # its queue, so the task that ends now simply passes its count on to it (`has_count`
+    # says whether it still has it). A chain thus runs from its root to its leaf with
+    # one count that never changes. To another thread's queue a count must not be passed
+    # on: that thread might end the pass while this one still hands on gradients.
+
+    def push(
+        self,
+        graph_task: GraphTask,
+        node: Node,
+        inputs: InputBuffer,
+        producer: Node | None,
+    ) -> None:
+        """Push a node that has all its gradients to the queue of its device.
+
+        Under the GraphTask's mutex, unless the pass is private.
+
+        Args:
+            graph_task: The pass.
+            node: What is to run.
+            inputs: Its gradients, which nobody else holds.
+            producer: The node that runs here and made it ready; None for a root, which
+                counts as nobody's.
+        """
+        queue = self.queues.queue_of(graph_task, node, self)
+        is_own = queue is self.ready_queue
+        if is_own and producer is not None:
+            self.push_own(graph_task, node, inputs)
+            if graph_task.probe:
+                _report_push(graph_task, node, queue, len(queue), producer)
+            return
+        graph_task.outstanding_tasks += 1
+        if graph_task.probe:  # first, or its pop might be told before
+            _report_push(graph_task, node, queue, len(queue) + 1, producer)
+        priority = graph_task.priority + node.sequence_nr
+        push = queue.push_own if is_own else queue.push
+        push(NodeTask(graph_task, node, inputs, priority))
+
+    def push_own(self, graph_task: GraphTask, node: Node, inputs: InputBuffer) -> None:
+        """Push a node to the queue that this thread consumes, and report nothing."""
+        if self.has_count:
+            self.has_count = False
         else:
-            help_with(state, queues, popped, queue, task.node, task.inputs)
-        # The task, and with it the gradients, is let go before it is counted as done:
-        # who waits for the pass finds no reference of ours left (M4).
-        del task
-        if state.has_count and popped.finish_one():
-            mark_as_completed_and_run_post_processing(state, queues, popped)
-        del popped  # a device's thread that sleeps keeps no pass alive
+            graph_task.outstanding_tasks += 1
+        task = NodeTask.__new__(NodeTask)  # filled in here: 50 ns less than by a call
+        task.graph_task = graph_task
+        task.node = node
+        task.inputs = inputs
+        task.priority = graph_task.priority + node.sequence_nr
+        self.ready_queue.push_own(task)  # type: ignore[union-attr]  # it consumes one
 
 
-def _wait(
-    sync: Sync, queue: ReadyQueue[NodeTask], graph_task: GraphTask | None
-) -> NodeTask | None:
-    """Sleep until there is a task, report for how long, and take the task.
-
-    Returns:
-        None if nothing came for as long as a pass that has failed may wait.
-    """
-    timeout: float | None = None
-    if graph_task is not None and graph_task.has_error.value:
-        timeout = graph_task.time_left(sync.now_ns())
-    try:
-        if trace.current is None:
-            return queue.pop(timeout)
-        began_ns = sync.now_ns()
-        try:
-            return queue.pop(timeout)
-        finally:
-            if (listener := trace.current) is not None:
-                listener.queue_waited(queue.id, sync.now_ns() - began_ns)
-    except Empty:
-        return None
-
-
-def report_wake_up(
-    graph_task: GraphTask, queue: ReadyQueue[NodeTask], task: NodeTask
-) -> None:
-    """Tell a listener that a task which has no node was popped."""
-    if graph_task.probe and not isinstance(task, LetGo):
-        graph_task.probe.task_popped(graph_task.id, -1, queue.id, len(queue))
-
-
-def help_with(
-    state: ThreadState,
-    queues: DeviceQueues,
+def _report_push(
     graph_task: GraphTask,
+    node: Node,
     queue: ReadyQueue[NodeTask],
-    node: Node,
-    inputs: InputBuffer,
+    length: int,
+    producer: Node | None,
 ) -> None:
-    """Run a node of a pass that another thread called for.
-
-    In a copy of the caller's context, since a context cannot be entered twice (C22).
-    """
-    if not graph_task.begin_help(state):
-        _skip(state, graph_task, queue, node, inputs)
-        return
-    outer = state.graph_task, state.node
-    try:
-        context = graph_task.context.copy()
-        context.run(_evaluate, state, queues, graph_task, queue, node, inputs)
-    finally:
-        state.graph_task, state.node = outer  # a thread that sleeps keeps no pass alive
-        graph_task.end_help(state)
-
-
-def _evaluate(
-    state: ThreadState,
-    queues: DeviceQueues,
-    graph_task: GraphTask,
-    queue: ReadyQueue[NodeTask],
-    node: Node,
-    inputs: InputBuffer,
-) -> None:
-    """Run a node, unless its pass has failed; its error becomes the pass's.
-
-    It has just been popped from `queue`, which is reported here too.
-    """
-    if graph_task.has_error.value:
-        _skip(state, graph_task, queue, node, inputs)
-        return
-    if GRAD_ENABLED.get() is not graph_task.create_graph:
-        modes.assign(GRAD_ENABLED, graph_task.create_graph)
-    if modes.newest_change != graph_task.seen_change and state is graph_task.home:
-        graph_task.put_back_modes()  # others run it in a fresh copy of the context
-    state.graph_task, state.node = graph_task, node
-    if anomaly.current is not None:
-        modes.assign(anomaly.EVALUATING, node)
-    if probe := graph_task.probe:
-        reports = (state is graph_task.home and graph_task.home_reports) or probe
-        reports.node_taken(graph_task.id, node.id, queue.id, queue.num_seen())
-    state.in_user_code = True
-    try:
-        if graph_task.streams is None:
-            evaluate_function(state, queues, graph_task, node, inputs)
-        else:
-            evaluate_on_stream(
-                state, queues, graph_task, graph_task.streams, node, inputs
-            )
-    except BaseException as error:
-        if state.is_interrupted or not state.in_user_code:
-            raise  # see Note [Interrupted engine code]
-        state.in_user_code = False
-        _fail(state, queues, graph_task, node, error)
-
-
-def _fail(
-    state: ThreadState,
-    queues: DeviceQueues,
-    graph_task: GraphTask,
-    node: Node,
-    error: BaseException,
-) -> None:
-    """Make a node's error that of its pass (R1, R2)."""
-    if graph_task.probe:
-        graph_task.probe.node_failed(graph_task.id, node.id, describe(error))
-    if graph_task.set_error(error, node) and anomaly.current is not None:
-        anomaly.warn_of(node)
-    if state is not graph_task.home:
-        push_wake_up(queues, graph_task, ends_pass=False)
-
-
-def _skip(
-    state: ThreadState,
-    graph_task: GraphTask,
-    queue: ReadyQueue[NodeTask],
-    node: Node,
-    inputs: InputBuffer,
-) -> None:
-    """Let go of a node's gradients, as its pass has failed (R3)."""
-    if probe := graph_task.probe:
-        probe.task_popped(graph_task.id, node.id, queue.id, len(queue))
-        probe.node_skipped(graph_task.id, node.id, Skip.ERROR)
-    state.in_user_code = True  # dropping a gradient may run a finaliser
-    inputs.clear()
-    state.in_user_code = False
+    assert graph_task.probe is not None
+    graph_task.probe.task_pushed(
+        graph_task.id,
+        node.id,
+        queue.id,
+        graph_task.reentrant_depth,
+        node.sequence_nr,
+        length,
+        graph_task.outstanding_tasks,
+        -1 if producer is None else producer.id,
+        Push.ROOT if producer is None else Push.NODE,
+    )

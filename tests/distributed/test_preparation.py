@@ -25,7 +25,6 @@ def graph_task():
         pass_id=1,
         keep_graph=False,
         shared_queue=engine.queues.new_caller_queue(),
-        thread_state=engine.thread_state,
         probe=None,
     )
 

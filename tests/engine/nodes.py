@@ -12,10 +12,12 @@ import gradviz.backends.cpu
 import gradviz.backends.simulated  # noqa: F401 - makes sim:0 and sim:1 known
 from gradviz.backends.device import CPU, Device
 from gradviz.engine import Edge, Engine, InputMetadata, Node, PyTorchSchedule
+from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.engine import MAX_DEPTH
 from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import THREADS, Sync
+from gradviz.engine.worker import Worker
 from gradviz.trace.probe import METHODS, Probe
 
 T = TypeVar("T")
@@ -160,6 +162,11 @@ def new_graph_task(sync: Sync = THREADS, **settings: Any) -> GraphTask:
         "probe": None,
     }
     return GraphTask(sync, **(defaults | settings))
+
+
+def new_worker(sync: Sync = THREADS, queues: DeviceQueues | None = None) -> Worker:
+    """The calling thread without an engine, which has no devices unless given some."""
+    return Worker(sync, queues or DeviceQueues(sync, PyTorchSchedule))
 
 
 class WatchingLock:

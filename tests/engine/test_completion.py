@@ -15,7 +15,6 @@ from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
 from gradviz.engine.passes import Passes
 from gradviz.engine.sync import THREADS
-from gradviz.engine.thread_state import ThreadState
 from gradviz.errors import EngineError
 from gradviz.trace.probe import Push
 from tests.engine.nodes import (
@@ -26,6 +25,7 @@ from tests.engine.nodes import (
     Pass,
     Sink,
     new_graph_task,
+    new_worker,
     raiser,
     run_at,
 )
@@ -220,11 +220,11 @@ class Scene:
         for _ in range(2):
             self.queues.add(self.queues.new_device_queue())
         self.queue, self.other = self.queues
-        self.state = ThreadState()
-        self.state.serve(self.queue, 0)
+        self.worker = new_worker(queues=self.queues)
+        self.worker.serve(self.queue, 0)
 
     def ends(self, task: GraphTask) -> None:
-        mark_as_completed_and_run_post_processing(self.state, self.queues, task)
+        mark_as_completed_and_run_post_processing(self.worker, task)
 
 
 class TestTheOwner:
@@ -280,8 +280,8 @@ class TestTheOwner:
         scene.ends(task)
 
         assert (task.error, task.is_complete, task.is_told) == (error, False, True)
-        assert not scene.state.in_user_code
-        assert scene.state.graph_task is None
+        assert not scene.worker.in_user_code
+        assert scene.worker.graph_task is None
 
     def test_hears_nothing_while_an_interrupt_is_on_its_way_down(self):
         """Note [Interrupted engine code]: a callback's backward was struck."""
@@ -289,7 +289,7 @@ class TestTheOwner:
         task = new_graph_task(owner=CPU_DEVICE)
 
         def callback() -> None:
-            scene.state.is_interrupted = True
+            scene.worker.is_interrupted = True
             raise error
 
         task.final_callbacks.append(callback)
@@ -323,7 +323,7 @@ def test_a_wake_up_of_a_failed_pass_counts_and_that_of_an_ended_one_does_not(
     task.outstanding_tasks = 3
     scene.other.push_own(NodeTask(task, Sink(), [], 0))
 
-    push_wake_up(scene.queues, task, ends_pass=ends_pass)
+    push_wake_up(scene.worker, task, ends_pass=ends_pass)
 
     count = 3 if ends_pass else 4
     assert task.outstanding_tasks == count
@@ -346,8 +346,8 @@ def test_a_wake_up_of_a_failed_pass_counts_and_that_of_an_ended_one_does_not(
 def test_who_was_told_of_the_end_stays_told():
     scene, task = Scene(), new_graph_task()
 
-    push_wake_up(scene.queues, task, ends_pass=True)
-    push_wake_up(scene.queues, task, ends_pass=False)
+    push_wake_up(scene.worker, task, ends_pass=True)
+    push_wake_up(scene.worker, task, ends_pass=False)
 
     assert task.is_told
 
@@ -358,14 +358,14 @@ class TestTorn:
     def torn(self, **settings: Any) -> tuple[Scene, GraphTask, BaseException]:
         scene, error, passes = Scene(), MemoryError(), Passes(THREADS)
         task = new_graph_task(owner=settings.pop("owner", CPU_DEVICE))
-        task.begin_help(scene.state)
+        task.begin_help(scene.worker)
         for name, value in settings.items():
             setattr(task, name, value)
         passes.begin(task)
         scene.queue.push_own(NodeTask(task, Sink(), [], 0))
         scene.queue.push(NodeTask(task, Sink(), [], 0))
-        scene.state.current_depth = 3
-        tear(scene.state, scene.queues, scene.queue, passes, error)
+        scene.worker.current_depth = 3
+        tear(scene.worker, scene.queue, passes, error)
         return scene, task, error
 
     @pytest.mark.parametrize(
@@ -401,5 +401,5 @@ class TestTorn:
         scene, _, _ = self.torn()
 
         assert scene.queue.is_empty()
-        assert scene.state.ready_queue is scene.queue
-        assert (scene.state.worker_device, scene.state.current_depth) == (0, 0)
+        assert scene.worker.ready_queue is scene.queue
+        assert (scene.worker.worker_device, scene.worker.current_depth) == (0, 0)

@@ -12,7 +12,6 @@ from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.device_threads import DeviceThreads
 from gradviz.engine.passes import Passes
 from gradviz.engine.sync import THREADS, Sync, Threads
-from gradviz.engine.thread_state import ThreadState
 from gradviz.errors import EngineError
 from gradviz.testing import Scheduler, Scripted, sleep
 from gradviz.trace import probe
@@ -29,6 +28,7 @@ from tests.engine.nodes import (
     WatchingLock,
     engine_threads,
     join_all,
+    new_worker,
     start_thread,
 )
 
@@ -136,12 +136,9 @@ def test_a_thread_that_is_slow_to_start_is_waited_for():
 
 def device_threads(sync: Sync) -> DeviceThreads:
     """The threads of an engine, without the engine."""
-    return DeviceThreads(
-        sync,
-        sync.local(ThreadState),
-        DeviceQueues(sync, PyTorchSchedule),
-        Passes(sync),
-    )
+    queues = DeviceQueues(sync, PyTorchSchedule)
+    workers = sync.local(lambda: new_worker(sync, queues))
+    return DeviceThreads(sync, workers, queues, Passes(sync))
 
 
 class TestTheDeadline:

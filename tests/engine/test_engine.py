@@ -626,7 +626,7 @@ class TestInsideTheEngine:
 
         class Intruder(probe.Probe):
             def node_completed(self, *args: Any) -> None:
-                state = engine.thread_state()
+                state = engine.worker()
                 outcomes.append(state.in_user_code)
 
         out = Sink()

@@ -598,16 +598,16 @@ def test_what_the_hook_of_a_capture_returns_is_captured_instead():
 
     leaf = AccumulateGrad(Leaf())
     engine = Engine()
-    state = engine.thread_state()
-    state.ready_queue = engine.queues.new_caller_queue()
+    worker = engine.worker()
+    worker.ready_queue = engine.queues.new_caller_queue()
     graph_task = GraphTask(
         engine.sync,
         keep_graph=False,
         create_graph=False,
         reentrant_depth=0,
-        cpu_ready_queue=state.ready_queue,
+        cpu_ready_queue=worker.ready_queue,
         owner=-1,
-        home=state,
+        home=worker,
         uses_device_threads=False,
         probe=None,
     )
@@ -616,7 +616,7 @@ def test_what_the_hook_of_a_capture_returns_is_captured_instead():
     graph_task.exec_info = {leaf: info}
     graph_task.captured_gradients = [None]
 
-    evaluate_function(state, engine.queues, graph_task, leaf, [3.0])
+    evaluate_function(worker, graph_task, leaf, [3.0])
 
     assert graph_task.captured_gradients == [30.0]
     assert seen == [([3.0], 0)]

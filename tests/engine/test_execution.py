@@ -10,11 +10,10 @@ from gradviz.engine.execution import execute_with_graph_task
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, WakeUp
 from gradviz.engine.sync import THREADS, Sync
-from gradviz.engine.thread_state import ThreadState
 from gradviz.testing import Scheduler, Scripted, sleep
 from gradviz.trace.probe import Role
-from tests.engine.nodes import Call, Listener, Sink, new_graph_task
-from tests.engine.test_thread_state import all_of
+from tests.engine.nodes import Call, Listener, Sink, new_graph_task, new_worker
+from tests.engine.test_worker import all_of
 
 
 class Interrupt(BaseException):
@@ -32,34 +31,32 @@ class Scene:
         self, *, is_nested: bool, sync: Sync = THREADS, listener: Any = None
     ) -> None:
         self.sync = sync
-        self.state = ThreadState()
         self.queues = DeviceQueues(sync, PyTorchSchedule)
         self.queues.add(self.queues.new_device_queue())
+        self.worker = new_worker(sync, self.queues)
         self.outer, self.outer_node = new_graph_task(sync), Sink()
         self.task = new_graph_task(
             sync,
-            home=self.state,
+            home=self.worker,
             owner=0 if is_nested else CPU_DEVICE,
             parent=self.outer if is_nested else None,
             reentrant_depth=5 if is_nested else 0,
             probe=listener,
         )
-        self.state.ready_queue = self.queue = self.task.cpu_ready_queue
+        self.worker.ready_queue = self.queue = self.task.cpu_ready_queue
         if is_nested:
             (self.queue,) = self.queues
             self.task.cpu_ready_queue = self.queue
-            self.state.serve(self.queue, 0, 4)
-            self.state.current_depth = 2
-            self.state.graph_task, self.state.node = self.outer, self.outer_node
-            self.state.in_user_code = True
+            self.worker.serve(self.queue, 0, 4)
+            self.worker.current_depth = 2
+            self.worker.graph_task, self.worker.node = self.outer, self.outer_node
+            self.worker.in_user_code = True
 
     def call(
         self, root: Node, *, max_depth: int = 60, run_in_pool: Any = unexpected
     ) -> None:
         execute_with_graph_task(
-            self.sync,
-            self.state,
-            self.queues,
+            self.worker,
             max_depth,
             run_in_pool,
             self.task,
@@ -74,10 +71,10 @@ class TestTheThread:
 
     def test_works_for_the_pass_and_is_then_as_it_was(self, is_nested: bool):
         scene, seen = Scene(is_nested=is_nested), {}
-        before = all_of(scene.state)
+        before = all_of(scene.worker)
 
         def look(grad: Any) -> Any:
-            seen.update(all_of(scene.state) | {"calls": list(scene.state.calls)})
+            seen.update(all_of(scene.worker) | {"calls": list(scene.worker.calls)})
             return ()
 
         node = Call(look)
@@ -91,7 +88,7 @@ class TestTheThread:
             "node": node,
             "calls": [(scene.outer, scene.outer_node)] if is_nested else [],
         }
-        assert all_of(scene.state) == before
+        assert all_of(scene.worker) == before
         assert scene.queue.is_empty()
 
     def test_is_as_it_was_after_an_interrupt_that_a_node_did_not_see(
@@ -104,13 +101,13 @@ class TestTheThread:
                 raise Interrupt
 
         scene = Scene(is_nested=is_nested, listener=Striking())
-        before = all_of(scene.state)
+        before = all_of(scene.worker)
         mode, evaluating = GRAD_ENABLED.get(), anomaly.EVALUATING.get()
 
         with pytest.raises(Interrupt):
             scene.call(Sink())
 
-        assert all_of(scene.state) == before | {
+        assert all_of(scene.worker) == before | {
             "ready_queue": scene.queue if is_nested else None,
             "is_interrupted": is_nested,
         }
@@ -171,7 +168,7 @@ class TestNested:
         scene, seen = Scene(is_nested=True), []
         if is_restricted:
             scene.outer.exec_info = {Sink(): None}  # type: ignore[dict-item]
-        node = Call(lambda grad: seen.append(scene.state.is_checkpoint_valid) or ())
+        node = Call(lambda grad: seen.append(scene.worker.is_checkpoint_valid) or ())
 
         scene.call(node)
 
@@ -261,14 +258,14 @@ class TestGivingUp:
 
         scene.call(Call(tear))
 
-        assert scene.state.ready_queue is None
+        assert scene.worker.ready_queue is None
 
     def test_who_is_nested_keeps_its_queue_for_those_below(self):
         scene = Scene(is_nested=True)
 
         scene.call(Sink(), max_depth=0, run_in_pool=lambda graph_task: None)
 
-        assert scene.state.ready_queue is scene.queue
+        assert scene.worker.ready_queue is scene.queue
 
 
 def test_a_caller_that_is_struck_before_it_began_is_in_no_backward():
@@ -279,10 +276,10 @@ def test_a_caller_that_is_struck_before_it_began_is_in_no_backward():
             raise Interrupt
 
     scene = Scene(is_nested=False, listener=Striking())
-    before = all_of(scene.state)
+    before = all_of(scene.worker)
 
     with pytest.raises(Interrupt):
         scene.call(Sink())
 
     # Its queue is not used again: nobody can tell what is in it.
-    assert all_of(scene.state) == before | {"ready_queue": None}
+    assert all_of(scene.worker) == before | {"ready_queue": None}

@@ -8,7 +8,6 @@ import pytest
 from gradviz.engine import Engine, Node
 from gradviz.engine.graph_task import NodeTask
 from gradviz.engine.inspection import describe_state, progress
-from gradviz.engine.thread_state import ThreadState
 from tests.engine.nodes import (
     SIM_0,
     Call,
@@ -16,6 +15,7 @@ from tests.engine.nodes import (
     Pass,
     Sink,
     new_graph_task,
+    new_worker,
     start_thread,
 )
 
@@ -98,7 +98,7 @@ def test_a_pass_inside_a_pass_is_shown_with_who_called_it(engine: Engine):
 
 class TestThePasses:
     def test_one_tells_of_its_caller_its_parent_its_tasks_and_its_error(self):
-        home, outer = ThreadState(), new_graph_task()
+        home, outer = new_worker(), new_graph_task()
         task = new_graph_task(home=home, parent=outer, reentrant_depth=3)
         task.outstanding_tasks = 2
         task.begin_help("a")
@@ -178,10 +178,10 @@ class TestThePasses:
 
 class TestTheThreads:
     def test_one_in_no_backward_is_not_told(self):
-        assert "thread" not in describe_state([], [], [ThreadState()])
+        assert "thread" not in describe_state([], [], [new_worker()])
 
     def test_one_between_two_nodes_tells_its_calls_alone(self):
-        state, task, node = ThreadState(), new_graph_task(), Sink()
+        state, task, node = new_worker(), new_graph_task(), Sink()
         state.calls.append((task, node))
 
         lines = describe_state([], [], [state]).splitlines()
@@ -198,7 +198,7 @@ class TestTheThreads:
         self, is_outer: bool, in_user_code: bool
     ):
         """RE8: the one may hold a lock that the other needs."""
-        state, task, node = ThreadState(), new_graph_task(), Sink()
+        state, task, node = new_worker(), new_graph_task(), Sink()
         state.calls.append((task if is_outer else new_graph_task(), Sink()))
         state.graph_task, state.node = task, node
         state.in_user_code = in_user_code

@@ -711,7 +711,7 @@ class TestFailures:
         last = work_on(streams[0])
         root = Work(work_on(streams[1], last), work_on(streams[0], last))
         backward(engine, root, notebook)
-        queue = engine.thread_state().ready_queue
+        queue = engine.worker().ready_queue
 
         with monkeypatch.context() as patch:
             whole = getattr(PassStreams, step)
@@ -727,7 +727,7 @@ class TestFailures:
                 backward(engine, root, notebook)
 
         assert caught.value is error
-        assert engine.thread_state().ready_queue is queue
+        assert engine.worker().ready_queue is queue
         backward(engine, root, notebook)
 
     def test_a_node_that_fails_has_others_wait_for_nothing(self, engine, notebook):

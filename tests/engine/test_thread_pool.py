@@ -15,7 +15,6 @@ from gradviz.engine.engine import MAX_DEPTH
 from gradviz.engine.graph_task import LetGo
 from gradviz.engine.sync import THREADS, Local, Sync, Threads
 from gradviz.engine.thread_pool import ThreadPool
-from gradviz.engine.thread_state import ThreadState
 from gradviz.errors import EngineError
 from gradviz.testing import Scheduler, Scripted, sleep
 from gradviz.trace import probe
@@ -33,6 +32,7 @@ from tests.engine.nodes import (
     engine_threads,
     join_all,
     new_graph_task,
+    new_worker,
     raiser,
     run_nested,
     start_thread,
@@ -250,7 +250,7 @@ class TestInterrupted:
 def new_pool(sync: Sync = THREADS) -> ThreadPool:
     """The pool of an engine, without the engine."""
     queues = DeviceQueues(sync, PyTorchSchedule)
-    return ThreadPool(sync, sync.local(ThreadState), queues)
+    return ThreadPool(sync, sync.local(lambda: new_worker(sync, queues)), queues)
 
 
 class TestTorn:
@@ -279,7 +279,7 @@ class TestTorn:
         assert num_threads == 1
 
     def test_it_runs_no_node_of_its_pass_any_more(self):
-        pool, task, state = new_pool(), new_graph_task(), ThreadState()
+        pool, task, state = new_pool(), new_graph_task(), new_worker()
         task.begin_help(state)
 
         pool._tear(state, task, MemoryError())
@@ -349,7 +349,7 @@ class TestIdle:
 
         def backward() -> None:
             def look(grad: Any) -> Any:
-                state = engine.thread_state()
+                state = engine.worker()
                 things = state.graph_task, state.node
                 refs.extend(weakref.ref(thing) for thing in things if thing)
                 return ()

@@ -13,7 +13,7 @@ from gradviz.backends.base import register
 from gradviz.backends.device import CPU, Device
 from gradviz.engine import AccumulateGrad, Edge, Engine, Node
 from gradviz.engine.node import NodeHooks
-from gradviz.engine.thread_state import ThreadState
+from tests.engine.nodes import new_worker
 
 #: Reentrant calls nested on one thread before the pool takes over: few, so that a test
 #: on a pool thread is cheap.
@@ -267,7 +267,7 @@ def surviving_engine() -> Iterator[Engine]:
 
 def assert_idle(engine: Engine) -> None:
     """Assert that the calling thread's state is that of a thread in no backward."""
-    state, fresh = engine.thread_state(), ThreadState()
+    state, fresh = engine.worker(), new_worker()
     wrong = {
         name: getattr(state, name)
         for name in _PUT_BACK

@@ -64,7 +64,7 @@ def test_a_node_that_did_not_run_is_noticed(world):
 
 def test_a_thread_whose_state_has_changed_is_noticed(world):
     def tamper():
-        world.engine.thread_state().total_depth += 1
+        world.engine.worker().total_depth += 1
 
     root = world.node((1.0, world.leaf()), body=tamper)
 

@@ -154,9 +154,7 @@ class World:
             self.expect(given.value == gradient, "the caller's gradient was changed")
             after = self._thread_state()
             self.expect(after == before, f"the thread was {before}, now it is {after}")
-            self._queues[self.scheduler.thread()] = (
-                self.engine.thread_state().ready_queue
-            )
+            self._queues[self.scheduler.thread()] = self.engine.worker().ready_queue
             if (account := self._opened_after(num_passes)) is not None:
                 account.close(root, gradient, error, self._fibers.now_ns)
 
@@ -245,7 +243,7 @@ class World:
 
     def _thread_state(self) -> tuple[object, ...]:
         """What a call must leave as it was."""
-        state = self.engine.thread_state()
+        state = self.engine.worker()
         return (
             state.worker_device,
             state.current_depth,

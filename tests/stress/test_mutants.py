@@ -65,9 +65,9 @@ MUTANTS = (
     mutant(
         "gradients arrive without the lock",
         "three_threads_add",
-        ("streamed_handover:_arrive_when_ready", "with graph_task.mutex:", "if True:"),
+        ("handover:arrive", "with graph_task.mutex:", "if True:"),
         (
-            "arrival:arrive",
+            "handover:_arrive",
             "    if remaining < 0:",
             "    graph_task.has_error.value\n    if remaining < 0:",
         ),
@@ -78,13 +78,13 @@ MUTANTS = (
         "a_callback_calls_backward",
         (
             "completion:mark_as_completed_and_run_post_processing",
-            "    try:\n        if state is graph_task.home:",
+            "    try:\n        if worker is graph_task.home:",
             (
-                "    if state.worker_device != graph_task.owner:\n"
-                "        push_wake_up(queues, graph_task, ends_pass=True)\n"
-                "    try:\n        if state is graph_task.home:"
+                "    if worker.worker_device != graph_task.owner:\n"
+                "        push_wake_up(worker, graph_task, ends_pass=True)\n"
+                "    try:\n        if worker is graph_task.home:"
             ),
-            "    else:\n        push_wake_up(queues, graph_task, ends_pass=True)",
+            "    else:\n        push_wake_up(worker, graph_task, ends_pass=True)",
             "",
         ),
     ),
@@ -146,8 +146,8 @@ MUTANTS = (
         "the_device_ends_the_pass",
         (
             "completion:push_wake_up",
-            "queues.queue_at(graph_task, graph_task.owner)",
-            "queues.queue_at(graph_task, 0)",
+            "queues.queue_at(graph_task, graph_task.owner, worker)",
+            "queues.queue_at(graph_task, 0, worker)",
         ),
     ),
     mutant(
@@ -163,7 +163,7 @@ MUTANTS = (
         "a node runs although its pass has failed",
         "an_error_while_pushing",
         (
-            "worker:_evaluate",
+            "thread_main:_evaluate",
             "    if graph_task.has_error.value:",
             "    if False:",
         ),
@@ -182,7 +182,7 @@ MUTANTS = (
         "nested_at_the_limit",
         (
             "thread_pool:ThreadPool._stand_in",
-            "self._queues.queue_at(graph_task, graph_task.owner)",
+            "self._queues.queue_at(graph_task, graph_task.owner, worker)",
             "self._queues.new_caller_queue()",
         ),
     ),
@@ -190,7 +190,7 @@ MUTANTS = (
         "threads of the pool nest without limit",
         "nested_at_the_limit",
         (
-            "thread_state:ThreadState.serve",
+            "worker:Worker.serve",
             "self.current_depth = 0",
             "self.current_depth = -1000",
         ),
@@ -212,7 +212,7 @@ MUTANTS = (
         "a nested loop takes the end of another pass for its own",
         "nested_side_by_side",
         (
-            "worker:thread_main",
+            "thread_main:thread_main",
             "            popped.is_done = True",
             "            (graph_task or popped).is_done = True",
         ),
@@ -250,7 +250,7 @@ MUTANTS = (
         "a sum overwrites what has arrived meanwhile",
         "three_threads_add",
         (
-            "arrival:arrive",
+            "handover:_arrive",
             "elif gradient is not None and buffer[input_nr] is not None:",
             (
                 "elif gradient is not None and how is How.FIRST"
@@ -280,17 +280,17 @@ MUTANTS = (
         "on the short way a count is passed on twice",
         "two_callers_share_a_graph",
         (
-            "handover:_push_next",
-            "        state.has_count = False",
-            "        state.has_count = True",
+            "worker:Worker.push_own",
+            "        self.has_count = False",
+            "        self.has_count = True",
         ),
     ),
     mutant(
         "a task that has passed its count on is counted as done",
         "there_and_back",
         (
-            "worker:thread_main",
-            "if state.has_count and popped.finish_one():",
+            "thread_main:thread_main",
+            "if worker.has_count and popped.finish_one():",
             "if popped.finish_one():",
         ),
     ),
@@ -298,9 +298,12 @@ MUTANTS = (
         "a count is passed on to another thread",
         "two_devices_meet",
         (
-            "arrival:push",
-            "is_own and state.has_count and producer is not None",
-            "state.has_count and producer is not None",
+            "worker:Worker.push",
+            "    graph_task.outstanding_tasks += 1",
+            (
+                "    graph_task.outstanding_tasks += not self.has_count\n"
+                "    self.has_count = False"
+            ),
         ),
     ),
     mutant(
@@ -333,8 +336,8 @@ MUTANTS = (
         "an_interruption_alone",
         (
             "execution:execute_with_graph_task",
-            "state.is_interrupted = True\n            if saved[0] == NO_DEVICE:",
-            "state.is_interrupted = True\n            if False:",
+            "worker.is_interrupted = True\n            if saved[0] == NO_DEVICE:",
+            "worker.is_interrupted = True\n            if False:",
         ),
     ),
 )

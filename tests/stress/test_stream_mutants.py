@@ -68,7 +68,7 @@ MUTANTS = (
         "a sum is computed on whatever stream is current",
         "C3",
         (
-            "streamed_handover:hand_on_with_streams",
+            "handover:_added",
             "with on_stream(plan.stream):",
             "if True:",
         ),

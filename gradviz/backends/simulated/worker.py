@@ -30,9 +30,9 @@ class StreamThreads:
     def __init__(self, latency: Callable[[], Latency | None]) -> None:
         self._latency = latency
 
-    def open(self, stream: StreamQueue) -> "Worker":
+    def open(self, stream: StreamQueue) -> "StreamWorker":
         """A worker whose thread starts with the first work."""
-        return Worker(stream, self._latency)
+        return StreamWorker(stream, self._latency)
 
     def wait(self, work: Work) -> None:
         """Sleep until it is done.
@@ -48,7 +48,7 @@ class StreamThreads:
         return work.is_done
 
 
-class Worker:
+class StreamWorker:
     """The thread of one stream and its mailbox."""
 
     def __init__(

@@ -1,0 +1,222 @@
+"""What a thread does for the engine: take tasks from its queue until told to stop.
+
+Note [Three kinds of workers]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+The same loop serves three kinds of threads. A *device* thread runs it for the life of
+the engine, without a pass of its own. The thread that *called* `execute` runs it until
+its pass is done: it does the CPU's work of that pass itself. A *reentrant* call (a
+backward inside a backward) runs it once more, on top of the loop that already runs on
+its thread, or in a thread of the pool beyond the depth limit.
+
+The loop runs whatever its queue holds, not only its own pass: passes do not form a
+stack. A nested loop may run nodes of the outer pass, or of a stranger's.
+
+Note [Interrupted engine code]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+A KeyboardInterrupt may be raised between any two bytecodes, and any allocation may
+fail. Where that strikes decides what is left behind. In a node, hook or callback
+(`Worker.in_user_code`) it is an error like any other: the pass fails, the loop
+goes on, everything is counted. In the engine's own code a task may have left the queue
+without having been counted, or the heap may be half sifted. Nothing of that can be
+trusted any more, so the error leaves the loop, and `execute` throws the queue away and
+makes a fresh one. `is_interrupted` carries the news through the user code between a
+nested loop and the ones below it.
+
+Note [No condition on a loop]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+From 3.12 on, the jump that closes ``while condition:`` is in no block: what strikes
+there passes by the `except`, the `finally` and the `with` around the loop, in the same
+function, and a lock stays taken for ever. ``while True:`` and `for` are sound. So no
+loop with a condition stands inside a block of a function that can be struck.
+"""
+
+from gradviz import modes
+from gradviz.engine import anomaly
+from gradviz.engine.completion import (
+    mark_as_completed_and_run_post_processing,
+    push_wake_up,
+)
+from gradviz.engine.evaluation import evaluate_function, evaluate_on_stream
+from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.graph_task import GraphTask, LetGo, NodeTask, describe
+from gradviz.engine.input_buffer import InputBuffer
+from gradviz.engine.node import Node
+from gradviz.engine.ready_queue import Empty, ReadyQueue
+from gradviz.engine.worker import Worker
+from gradviz.trace import probe as trace
+from gradviz.trace.probe import Skip
+
+
+def thread_main(worker: Worker, graph_task: GraphTask | None) -> None:
+    """Run tasks until `graph_task` is done; for ever, if it is None.
+
+    A pass that has failed is given `QUIESCE_NS` for its nodes on other threads;
+    after that the loop ends although they still run.
+
+    Args:
+        worker: The calling thread; says which queue to consume.
+        graph_task: The pass to wait for, None on a device thread.
+
+    Raises:
+        BaseException: Only what struck the engine's own code; see
+            Note [Interrupted engine code].
+
+    Source: torch/csrc/autograd/engine.cpp, Engine::thread_main (M1-M6).
+    """
+    queue = worker.ready_queue
+    assert queue is not None
+    while graph_task is None or not graph_task.is_done:
+        # What `queue.pop` does, in two calls less: most tasks come from this thread.
+        if not queue.has_no_mail():
+            queue.collect()
+        try:
+            task: NodeTask | None = queue.pop_own()
+        except IndexError:
+            task = None
+        task = task or _wait(worker, queue, graph_task)
+        if task is None:
+            return  # the pass has failed, and a node of it on another thread hangs
+        popped = task.graph_task
+        if popped is None:
+            return  # a shutdown
+        worker.has_count = True
+        if task.node is None:
+            report_wake_up(popped, queue, task)
+            if task.ends_pass:
+                popped.is_done = True
+                continue
+        elif worker is popped.home:
+            _evaluate(worker, popped, queue, task.node, task.inputs)
+        else:
+            help_with(worker, popped, queue, task.node, task.inputs)
+        # The task, and with it the gradients, is let go before it is counted as done:
+        # who waits for the pass finds no reference of ours left (M4).
+        del task
+        if worker.has_count and popped.finish_one():
+            mark_as_completed_and_run_post_processing(worker, popped)
+        del popped  # a device's thread that sleeps keeps no pass alive
+
+
+def _wait(
+    worker: Worker, queue: ReadyQueue[NodeTask], graph_task: GraphTask | None
+) -> NodeTask | None:
+    """Sleep until there is a task, report for how long, and take the task.
+
+    Returns:
+        None if nothing came for as long as a pass that has failed may wait.
+    """
+    timeout: float | None = None
+    if graph_task is not None and graph_task.has_error.value:
+        timeout = graph_task.time_left(worker.sync.now_ns())
+    try:
+        if trace.current is None:
+            return queue.pop(timeout)
+        began_ns = worker.sync.now_ns()
+        try:
+            return queue.pop(timeout)
+        finally:
+            if (listener := trace.current) is not None:
+                listener.queue_waited(queue.id, worker.sync.now_ns() - began_ns)
+    except Empty:
+        return None
+
+
+def report_wake_up(
+    graph_task: GraphTask, queue: ReadyQueue[NodeTask], task: NodeTask
+) -> None:
+    """Tell a listener that a task which has no node was popped."""
+    if graph_task.probe and not isinstance(task, LetGo):
+        graph_task.probe.task_popped(graph_task.id, -1, queue.id, len(queue))
+
+
+def help_with(
+    worker: Worker,
+    graph_task: GraphTask,
+    queue: ReadyQueue[NodeTask],
+    node: Node,
+    inputs: InputBuffer,
+) -> None:
+    """Run a node of a pass that another thread called for.
+
+    In a copy of the caller's context, since a context cannot be entered twice (C22).
+    """
+    if not graph_task.begin_help(worker):
+        _skip(worker, graph_task, queue, node, inputs)
+        return
+    outer = worker.graph_task, worker.node
+    try:
+        context = graph_task.context.copy()
+        context.run(_evaluate, worker, graph_task, queue, node, inputs)
+    finally:
+        worker.graph_task, worker.node = (
+            outer  # a thread that sleeps keeps no pass alive
+        )
+        graph_task.end_help(worker)
+
+
+def _evaluate(
+    worker: Worker,
+    graph_task: GraphTask,
+    queue: ReadyQueue[NodeTask],
+    node: Node,
+    inputs: InputBuffer,
+) -> None:
+    """Run a node, unless its pass has failed; its error becomes the pass's.
+
+    It has just been popped from `queue`, which is reported here too.
+    """
+    if graph_task.has_error.value:
+        _skip(worker, graph_task, queue, node, inputs)
+        return
+    if GRAD_ENABLED.get() is not graph_task.create_graph:
+        modes.assign(GRAD_ENABLED, graph_task.create_graph)
+    if modes.newest_change != graph_task.seen_change and worker is graph_task.home:
+        graph_task.put_back_modes()  # others run it in a fresh copy of the context
+    worker.graph_task, worker.node = graph_task, node
+    if anomaly.current is not None:
+        modes.assign(anomaly.EVALUATING, node)
+    if probe := graph_task.probe:
+        reports = (worker is graph_task.home and graph_task.home_reports) or probe
+        reports.node_taken(graph_task.id, node.id, queue.id, queue.num_seen())
+    worker.in_user_code = True
+    try:
+        if graph_task.streams is None:
+            evaluate_function(worker, graph_task, node, inputs)
+        else:
+            evaluate_on_stream(worker, graph_task, graph_task.streams, node, inputs)
+    except BaseException as error:
+        if worker.is_interrupted or not worker.in_user_code:
+            raise  # see Note [Interrupted engine code]
+        worker.in_user_code = False
+        _fail(worker, graph_task, node, error)
+
+
+def _fail(
+    worker: Worker,
+    graph_task: GraphTask,
+    node: Node,
+    error: BaseException,
+) -> None:
+    """Make a node's error that of its pass (R1, R2)."""
+    if graph_task.probe:
+        graph_task.probe.node_failed(graph_task.id, node.id, describe(error))
+    if graph_task.set_error(error, node) and anomaly.current is not None:
+        anomaly.warn_of(node)
+    if worker is not graph_task.home:
+        push_wake_up(worker, graph_task, ends_pass=False)
+
+
+def _skip(
+    worker: Worker,
+    graph_task: GraphTask,
+    queue: ReadyQueue[NodeTask],
+    node: Node,
+    inputs: InputBuffer,
+) -> None:
+    """Let go of a node's gradients, as its pass has failed (R3)."""
+    if probe := graph_task.probe:
+        probe.task_popped(graph_task.id, node.id, queue.id, len(queue))
+        probe.node_skipped(graph_task.id, node.id, Skip.ERROR)
+    worker.in_user_code = True  # dropping a gradient may run a finaliser
+    inputs.clear()
+    worker.in_user_code = False

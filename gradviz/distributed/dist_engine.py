@@ -67,7 +67,7 @@ class DistEngine:
         self._sync = engine.sync
         self._container = container
         self._pass_ids = Ids(container.worker, 1)
-        self._execution = DistExecution(engine, launch)
+        self._execution = DistExecution(engine, launch, container.worker)
         self._passes = DistPasses(engine, self._execution, container.worker, others)
         self._watchdog = DistWatchdog(engine.sync, others)
 

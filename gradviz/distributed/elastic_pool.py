@@ -50,7 +50,7 @@ class ElasticPool:
         if must_spawn:
             number = self._num_threads
             try:
-                self._sync.spawn(self._work, f"{self._name}_{number}")
+                self._sync.spawn(self._work, f"{self._name} {number}")
             except BaseException:
                 with self._mutex:
                     self._num_threads -= 1

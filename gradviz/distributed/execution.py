@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from gradviz.distributed.graph_task import DistGraphTask
+from gradviz.distributed.thread_names import thread_name
 from gradviz.engine import Engine
 from gradviz.engine.completion import mark_as_completed_and_run_post_processing
 from gradviz.engine.graph_task import CPU_DEVICE, NO_DEVICE, NodeTask, Shutdown
@@ -26,6 +27,7 @@ class DistExecution:
     Args:
         engine: The local one, whose devices and rules are used.
         launch: Runs a job on another thread.
+        worker: Whose the thread of the queue is.
 
     Attributes:
         queue: Where a device's thread puts what it makes ready for the CPU.
@@ -34,10 +36,14 @@ class DistExecution:
     """
 
     def __init__(
-        self, engine: Engine, launch: Callable[[Callable[[], object]], object]
+        self,
+        engine: Engine,
+        launch: Callable[[Callable[[], object]], object],
+        worker: int,
     ) -> None:
         self._engine = engine
         self._launch = launch
+        self._thread_name = thread_name(worker, "CPU")
         self.queue: ReadyQueue[NodeTask] = engine.queues.new_caller_queue()
         #: Guards what follows.
         self._mutex = engine.sync.lock()
@@ -48,7 +54,7 @@ class DistExecution:
         with self._mutex:
             must_spawn, self._has_cpu_thread = not self._has_cpu_thread, True
         if must_spawn:
-            self._engine.sync.spawn(self._global_cpu_thread, "gv_dist_cpu")
+            self._engine.sync.spawn(self._global_cpu_thread, self._thread_name)
 
     def close(self) -> None:
         """End the thread of the queue."""

@@ -5,6 +5,7 @@ from functools import partial
 
 from gradviz.distributed import rpc
 from gradviz.distributed.failures import WorkerFailedError
+from gradviz.distributed.thread_names import thread_name
 from gradviz.distributed.transport.inproc import Network
 from gradviz.distributed.worker import CURRENT
 from gradviz.engine.sync import THREADS, Mailbox
@@ -33,7 +34,7 @@ def run_threads(
             endings.put((rank, error))
 
     for rank in range(num_workers):
-        THREADS.spawn(partial(run, rank), f"gv_worker_{rank}")
+        THREADS.spawn(partial(run, rank), thread_name(rank, "main"))
     try:
         found = [endings.get() for _ in range(num_workers)]
     except BaseException:  # such as Ctrl-C

@@ -34,6 +34,7 @@ from gradviz.distributed.messages import (
     from_meta,
 )
 from gradviz.distributed.references import References
+from gradviz.distributed.thread_names import thread_name
 from gradviz.distributed.transport.base import Parcel, Transport
 from gradviz.engine import Engine
 
@@ -64,7 +65,7 @@ class RpcWorker:
         self.info = WorkerInfo(name, rank)
         self.transport = transport
         self.sync = transport.sync
-        self._pool = ElasticPool(self.sync, f"gv_rpc_{rank}")
+        self._pool = ElasticPool(self.sync, thread_name(rank, "call"))
         self.autograd = DistAutograd(transport, engine, self._pool.submit)
         self.container = self.autograd.container
         self.dist_engine = self.autograd.dist_engine

@@ -10,6 +10,7 @@ from gradviz.trace.compared_clocks import ClockMap, workers
 from gradviz.trace.identities import IDENTITIES, ends_of_identities
 from gradviz.trace.losses import losses_in_words
 from gradviz.trace.model import LOST_TEXT, Trace
+from gradviz.trace.worker_threads import OF, worker_label
 
 #: Numbers are signed and have 64 bits, those of threads 32.
 _MAX_NUMBER: Final = 2**63 - 1
@@ -38,7 +39,9 @@ class Placed(NamedTuple):
 
     def named(self, name: str) -> str:
         """What a thread, a queue or a stream of it is called in the whole."""
-        return f"{self.label} / {name}" if self.label and name else name
+        if not self.label or not name or name.startswith(f"{self.label}{OF}"):
+            return name
+        return f"{self.label}{OF}{name}"
 
     def device(self, name: str) -> str:
         """What a device is called: each process has its own, and all the CPU."""
@@ -123,9 +126,14 @@ def _labels(traces: Sequence[Trace]) -> list[str]:
         numbers = [getattr(process, name) for process in every]
         if min(numbers) >= 0 and len({*numbers}) == len(numbers):
             return [
-                f"{name} {getattr(trace.processes[0], name)}"
-                if len(trace.processes) == 1
-                else ""
+                _label(trace, name) if len(trace.processes) == 1 else ""
                 for trace in traces
             ]
     return [f"process {number}" for number in range(1, len(traces) + 1)]
+
+
+def _label(trace: Trace, name: str) -> str:
+    """A worker is called as such, for sentences and other views call it so."""
+    number = getattr(trace.processes[0], name)
+    is_worker = name == "rank" and workers(trace) == {number}
+    return worker_label(number) if is_worker else f"{name} {number}"

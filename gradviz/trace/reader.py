@@ -55,6 +55,7 @@ from gradviz.trace.nodes import GatheredNodes
 from gradviz.trace.numbering import Numbering
 from gradviz.trace.strings import shortened
 from gradviz.trace.table import Table, different
+from gradviz.trace.worker_threads import called_after_workers
 
 #: Details of what is missing are listed up to this many.
 _MAX_PROBLEMS: Final = 100
@@ -344,11 +345,12 @@ class Parser:
 
     def _threads_of(self, columns: Mapping[str, Table]) -> dict[int, ThreadDefinition]:
         numbers = _values("thread", columns)
-        return {
+        threads = {
             number: self._threads.get(number)
             or ThreadDefinition(number, f"thread {number}")
             for number in numbers
         }
+        return called_after_workers(threads, columns["worker_began"])
 
     def _queues_of(self, columns: Mapping[str, Table]) -> dict[int, QueueDefinition]:
         ids = _values("queue", columns) | self._queues.keys()

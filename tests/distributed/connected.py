@@ -37,9 +37,8 @@ class Connected:
         else:
             with LocalNetwork(size, self.kind) as self.network:
                 self._run(programs)
-        ours = ("gv_link", "gv_timers", "gv_rpc", "gv_dist")
         for thread in threading.enumerate():
-            if thread.name.startswith(ours):
+            if thread.name.startswith("worker "):
                 thread.join(PATIENCE_SECONDS)
                 assert not thread.is_alive(), thread.name
 

@@ -41,7 +41,7 @@ def test_threads_that_are_workers_fail_like_processes():
         spawn(spawned.waiting_for_one_that_raises, 3, transport="inproc")
     spawn(spawned.leaving_without_a_word, 2, transport="inproc")
     for thread in threading.enumerate():
-        if thread.name.startswith("gv_timers_"):
+        if thread.name.startswith(("worker 0 / timers", "worker 1 / timers")):
             thread.join(10)
             assert not thread.is_alive()
 

@@ -35,7 +35,7 @@ def victim(tmp_path):
     yield transport, rendezvous
     transport.close(graceful=False)
     for thread in threading.enumerate():
-        if thread.name.startswith(("gv_link_0", "gv_timers_0")):
+        if thread.name.startswith(("worker 0 / link", "worker 0 / timers")):
             thread.join(10)
             assert not thread.is_alive()
     assert not list(tmp_path.iterdir())

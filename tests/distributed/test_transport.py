@@ -62,7 +62,7 @@ class Connected(World):
     """Workers with sockets between them, here all in one process."""
 
     death = "its connection has ended"
-    threads = ("gv_link_", "gv_timers_")  # the engine's own live on
+    threads = ("worker 0 / ", "worker 1 / ", "worker 2 / ")  # the engine's own live on
 
     def __init__(self, network):
         super().__init__(network, network.sync)
@@ -93,7 +93,7 @@ class InActors(Connected):
     """Workers of this process between which Ray carries what they send."""
 
     death = r"its actor is gone \(ActorDiedError\)"
-    threads = ("gv_ray_", "gv_timers_")
+    threads = Connected.threads
 
 
 @pytest.fixture(params=[0, 1, 2, "unix", "tcp", pytest.param("ray", marks=RAY)])

@@ -35,6 +35,7 @@ from gradviz.distributed.failures import (
     remote_error,
 )
 from gradviz.distributed.future import Future, completed
+from gradviz.distributed.thread_names import thread_name
 from gradviz.distributed.timers import Timers
 from gradviz.engine.sync import Sync
 
@@ -83,7 +84,7 @@ class Transport(abc.ABC):
         self.world_size = world_size
         self.sync = sync
         self.heartbeat_seconds = heartbeat_seconds
-        self.timers = Timers(sync, f"gv_timers_{rank}")
+        self.timers = Timers(sync, thread_name(rank, "timers"))
         #: Guards what follows.
         self._mutex = sync.lock()
         self._down: dict[int, str] = {}

@@ -34,7 +34,7 @@ class PeerLink:
 
     Args:
         sync: The seam.
-        name: Of the threads.
+        name: Of the thread that writes.
         on_frame: Called with each frame on the reading thread; must not wait.
         on_end: Called once, with the reason, when nothing comes any more.
         on_bytes: Called whenever something has come, or much of something large went.
@@ -97,7 +97,7 @@ class PeerLink:
             if is_closed:
                 return
             try:
-                self._sync.spawn(lambda: self._write(connection), f"{self._name}_out")
+                self._sync.spawn(lambda: self._write(connection), self._name)
             except RuntimeError as error:
                 self._on_end(f"there is no thread for its connection: {error}")
                 return

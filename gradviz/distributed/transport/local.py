@@ -10,6 +10,7 @@ from functools import partial
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Final
 
+from gradviz.distributed.thread_names import thread_name
 from gradviz.distributed.transport.framed import FramedTransport
 from gradviz.distributed.transport.frames import (
     Encoded,
@@ -76,7 +77,7 @@ class LocalTransport(FramedTransport):
             self._listener = listen(rendezvous.address(rank), rank, self.world_size)
             self._spawn(partial(self._accept, self._listener), "door")
         for peer in range(rank):
-            self._spawn(partial(self._find, peer), f"{peer}_in")
+            self._spawn(partial(self._find, peer), f"link from {peer}")
         if self.world_size > 1:
             self._look_around()
 
@@ -124,7 +125,7 @@ class LocalTransport(FramedTransport):
     def _link(self, peer: int) -> PeerLink:
         return PeerLink(
             self.sync,
-            f"gv_link_{self.rank}_{peer}",
+            thread_name(self.rank, f"link to {peer}"),
             partial(self.receive, peer),
             partial(self.lose, peer),
             partial(self.heard, peer),
@@ -221,7 +222,7 @@ class LocalTransport(FramedTransport):
 
         with self._mutex:
             self._num_threads += 1
-        self.sync.spawn(run, f"gv_link_{self.rank}_{name}")
+        self.sync.spawn(run, thread_name(self.rank, name))
 
     def _join(self, timeout: float) -> None:
         """Wait until the threads have ended, but no longer than that."""

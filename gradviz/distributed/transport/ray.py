@@ -29,6 +29,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from gradviz.distributed.entry import function_in
+from gradviz.distributed.thread_names import thread_name
 from gradviz.distributed.transport.framed import FramedTransport
 from gradviz.distributed.transport.frames import (
     Bye,
@@ -109,7 +110,7 @@ class RayTransport(FramedTransport):
         self._sent: set[Any] = set()
         for peer in self._others():
             self._follow(peer, boxes[peer].watch.remote())
-        self.sync.spawn(self._take_all, f"gv_ray_{rank}")
+        self.sync.spawn(self._take_all, thread_name(rank, "box"))
 
     def send(
         self, peer: int, encoded: Encoded, is_wanted: Callable[[], bool] = lambda: True

@@ -25,6 +25,7 @@ from gradviz.analysis.pushes import PushAcross, pushes_across
 from gradviz.analysis.queue_lengths import QueueLength, queue_lengths
 from gradviz.analysis.steps import TrainingStep
 from gradviz.analysis.stream_waits import StreamWait, stream_waits
+from gradviz.analysis.thread_owners import by_owner
 from gradviz.analysis.timeline_spans import (
     Period,
     Span,
@@ -79,8 +80,9 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
             counted from here.
         duration_ns: Its length.
         passes: Each pass; these times too are counted from the begin.
-        lanes: One for each thread that evaluated a node, or called for a pass, by
-            number, then one for each stream that ran a kernel meanwhile.
+        lanes: One for each thread that evaluated a node, or called for a pass, those
+            of one worker together, then one for each stream that ran a kernel
+            meanwhile.
         waits: Which kernel of a stream waited for which one of another, of those that
             the lanes have; their times too are counted from the begin.
         omitted: Nodes, sleeps and kernels that are left out, because there are too many
@@ -169,7 +171,7 @@ def build_timeline(
         if thread in lanes:
             lanes[thread].append(span)
     streams, waits = _streams(trace, runs, index, ran, period)
-    threads = sorted(lanes)[:MAX_LANES]
+    threads = by_owner(trace, lanes)[:MAX_LANES]
     shown_streams = sorted(streams, key=stream_order_key)[:MAX_LANES]
     all_lanes = (
         *(_lane(trace, thread, lanes[thread]) for thread in threads),

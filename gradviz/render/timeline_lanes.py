@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from gradviz.analysis.queue_lengths import QueueLength
+from gradviz.analysis.thread_owners import name_at, owner_of
 from gradviz.analysis.timeline import Lane, Timeline, busy_ns
 from gradviz.analysis.timeline_spans import Span
 from gradviz.render import style
@@ -118,7 +119,9 @@ def pass_lanes(timeline: Timeline, scale: Scale) -> Iterator[LaneContents]:
     outer = [one for one in timeline.passes if one.parent < 0]
     if timeline.step is not None or len(outer) < 2:
         return
-    outer.sort(key=lambda one: (one.thread, one.begin_ns))
+    place = {lane.thread: number for number, lane in enumerate(timeline.lanes)}
+    last = len(place)
+    outer.sort(key=lambda one: (place.get(one.thread, last), one.thread, one.begin_ns))
     for thread, own in groupby(outer, key=lambda one: one.thread):
         spans = [
             Span(
@@ -194,11 +197,12 @@ def place_lane(
         bottom += NOTE_HEIGHT
         notes.append(Note(text, x, bottom - 4))
     strips = []
+    owner = owner_of(contents.name)
     for queue in contents.queues:
         bottom += STRIP_GAP
         strips.append(
             Strip(
-                f"{clean(queue.name)}: at most {queue.longest:,}",
+                f"{clean(name_at(owner, queue.name))}: at most {queue.longest:,}",
                 bottom,
                 _steps(queue, scale),
             )

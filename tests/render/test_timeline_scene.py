@@ -165,6 +165,23 @@ def test_the_lengths_of_queues_are_below_who_takes_from_them(make_span, make_tim
     assert scene_of(timeline, has_queues=False).panels[0].lanes[1].strips == ()
 
 
+def test_a_queue_of_a_worker_has_a_short_name_in_its_lane(make_span, make_timeline):
+    timeline = make_timeline(
+        [make_span(0, 0, 400)], duration_ns=400, names=("worker 1 / call 2",)
+    )
+    queue = QueueLength(
+        queue=3,
+        name="worker 1 / caller 7",
+        thread=0,
+        longest=1,
+        lengths=((100, 1), (200, 0)),
+    )
+    timeline = msgspec.structs.replace(timeline, queues=(queue,))
+
+    (strip,) = scene_of(timeline).panels[0].lanes[0].strips
+    assert strip.name == "caller 7: at most 1"
+
+
 def test_a_narrow_peak_of_a_queue_is_seen_and_does_not_last(make_span, make_timeline):
     timeline = make_timeline([make_span(0, 0, 10**6)], duration_ns=10**6)
     queue = QueueLength(

@@ -20,6 +20,12 @@ from gradviz.distributed.transport.ray import (
 from gradviz.distributed.worker import CURRENT
 from gradviz.engine.sync import THREADS, Empty
 
+#: How often it is asked whether those that have not ended yet ever will.
+_LOOK_SECONDS: Final = 2.0
+
+#: How long actors may be silent, as they may be for each other.
+_SILENT_SECONDS: Final = 15.0
+
 #: How long what an actor prints may be on its way to this process.
 _PRINTED_SECONDS: Final = 1.5
 
@@ -68,15 +74,26 @@ def _run_all(
     }
     failures = []
     while running:
-        (ended,), _ = ray.wait([*running], num_returns=1)
-        rank = running.pop(ended)
-        try:
-            words = ray.get(ended)
-        except ray.exceptions.RayError as error:
-            words = f"is gone: {error}"
-        if words:
-            failures.append((rank, words))
+        ended, _ = ray.wait([*running], num_returns=1, timeout=_LOOK_SECONDS)
+        for one in ended:
+            rank = running.pop(one)
+            try:
+                words = ray.get(one)
+            except ray.exceptions.RayError as error:
+                words = f"is gone: {error}"
+            if words:
+                failures.append((rank, words))
+        if not ended and _are_silent(ray, [boxes[rank] for rank in running.values()]):
+            words = f"gave no sign of life for {_SILENT_SECONDS:g} s"
+            return [*failures, *((rank, words) for rank in running.values())]
     return failures
+
+
+def _are_silent(ray: ModuleType, boxes: Sequence[Any]) -> bool:
+    """Whether none of some actors answers: they are stopped, and would never end."""
+    answers = [box.ping.remote() for box in boxes]
+    answered, _ = ray.wait(answers, num_returns=1, timeout=_SILENT_SECONDS)
+    return not answered
 
 
 def run_in_actor(box: RayBox, rank: int, boxes: Sequence[Any], program: str) -> str:

@@ -11,7 +11,7 @@ from gradviz.engine.sync import THREADS
 #: Of tests that need Ray: some of them take a second for each process they start.
 RAY = pytest.mark.ray
 
-_MEMORY = 80 * 2**20
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
 
 def three_nodes():
@@ -20,13 +20,12 @@ def three_nodes():
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"  # else a warning
     utils = pytest.importorskip("ray.cluster_utils")
-    node = {"num_cpus": 1, "object_store_memory": _MEMORY}
     cluster = utils.Cluster(
-        initialize_head=True, head_node_args={**node, "include_dashboard": False}
+        initialize_head=True, head_node_args={**NODE, "include_dashboard": False}
     )
     try:
         for _ in range(2):
-            cluster.add_node(**node)
+            cluster.add_node(**NODE)
         os.environ["RAY_ADDRESS"] = cluster.address
         yield cluster
     finally:

@@ -1,5 +1,7 @@
 """What the workers of tests do that are processes of their own."""
 
+import importlib
+import itertools
 import os
 import signal
 import sys
@@ -11,6 +13,7 @@ import gradviz as gv
 from gradviz.distributed import autograd as dist_autograd
 from gradviz.distributed import rpc
 from tests.distributed.called import leaf
+from tests.distributed.waiting import until
 
 
 @rpc.register
@@ -84,6 +87,64 @@ def killed(rank):
 
 def stopped(rank):
     struck(rank, "SIGSTOP")
+
+
+@rpc.register
+def end_at_last(x, rank, how):
+    """Double, on a worker that comes to an end when all others go back through it."""
+    return EndsAtLast.apply(x, rank, how)
+
+
+class EndsAtLast(gv.autograd.Function):
+    """Waits in the backward until all others are there, and ends its worker then."""
+
+    arrived = itertools.count(1)
+
+    @staticmethod
+    def forward(ctx, x, rank, how):
+        ctx.rank, ctx.how = rank, how
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        if ctx.rank == rpc.get_worker_info().id:
+            if next(EndsAtLast.arrived) == len(rpc.current_worker().infos) - 1:
+                # The parent of an actor's process is the raylet of its node.
+                pid = os.getppid() if ctx.how == "node" else os.getpid()
+                os.kill(pid, signal.SIGSTOP if ctx.how == "SIGSTOP" else signal.SIGKILL)
+            time.sleep(600)
+        return grad * 2, None, None
+
+
+@rpc.register
+def node_id():
+    return importlib.import_module("ray").get_runtime_context().get_node_id()
+
+
+def spread(rank):
+    """Each worker is on another node."""
+    rpc.init()
+    others = range(len(rpc.current_worker().infos))
+    assert len({rpc.rpc_sync(one, node_id) for one in others}) == len(others)
+    rpc.shutdown()
+
+
+def one_ends(rank, how, head):
+    """One that is not on the head's node ends in mid-backward of all others."""
+    rpc.init()
+    ranks = range(len(rpc.current_worker().infos))
+    victim = next(one for one in ranks[1:] if rpc.rpc_sync(one, node_id) != head)
+    if rank == victim:
+        rpc.rpc_sync(rank, forever, timeout=None)
+    began = time.monotonic()
+    with pytest.raises(RuntimeError, match=f"node {victim} is down"):
+        backward_of(lambda to, x: rpc.rpc_sync(to, end_at_last, (x, to, how)), victim)
+    assert time.monotonic() - began < 25
+    survivor = next(one for one in ranks if one not in {rank, victim})
+    found = backward_of(lambda to, x: rpc.rpc_sync(to, doubled, (x,)), survivor)
+    assert found == [2.0, 2.0]
+    until(lambda: not any(dist_autograd.debug_info().values()))  # others go on here
+    rpc.shutdown()
 
 
 def raising(rank):

@@ -12,7 +12,7 @@ from gradviz.distributed.future import completed
 from gradviz.distributed.transport.frames import Ask, encode, pieces
 from gradviz.errors import MissingToolError
 from tests.distributed import spawned
-from tests.distributed.boxes import RAY, RayNetwork
+from tests.distributed.boxes import NODE, RAY, RayNetwork
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):
@@ -27,17 +27,25 @@ def test_workers_on_three_nodes_have_one_backward(ray_nodes):
 
 
 @RAY
-def test_what_an_actor_raises_is_told_and_the_others_are_told_too(ray_nodes):
-    with pytest.raises(WorkerFailedError, match=r"(?s)worker 1 of 3 .*ValueError: no"):
-        spawn(spawned.waiting_for_one_that_raises, 3, transport="ray")
+def test_workers_are_spread_over_the_nodes(ray_nodes):
+    spawn(spawned.spread, 3, transport="ray")
 
 
 @RAY
-def test_an_actor_that_is_killed_in_mid_backward_is_named_and_the_others_go_on(
-    ray_nodes,
-):
-    with pytest.raises(WorkerFailedError, match="worker 1 of 3 is gone"):
-        spawn(spawned.killed, 3, transport="ray")
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGSTOP", "node"])
+def test_all_others_are_told_in_mid_backward_of_one_that_ends_and_go_on(ray_nodes, how):
+    head = ray_nodes.head_node.node_id
+    words = "gave no sign of life" if how == "SIGSTOP" else "is gone"
+    with pytest.raises(WorkerFailedError, match=rf"worker \d of 3 {words}"):
+        spawn(spawned.one_ends, 3, (how, head), transport="ray")
+    if how == "node":
+        ray_nodes.add_node(**NODE)
+
+
+@RAY
+def test_what_an_actor_raises_is_told_and_the_others_are_told_too(ray_nodes):
+    with pytest.raises(WorkerFailedError, match=r"(?s)worker 1 of 3 .*ValueError: no"):
+        spawn(spawned.waiting_for_one_that_raises, 3, transport="ray")
 
 
 @RAY

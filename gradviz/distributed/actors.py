@@ -42,7 +42,7 @@ def run_actors(
         WorkerFailedError: One did not end well; the first. All others are waited for.
     """
     ray = ray_module()
-    program = json.dumps([module_of(fn), fn.__qualname__, list(args)])
+    program = _program(fn, args)
     was_started = ray.is_initialized()
     try:
         boxes = open_boxes(num_workers)
@@ -64,14 +64,45 @@ def run_actors(
         raise WorkerFailedError(rank, 1, f"worker {rank} of {num_workers} {words}")
 
 
+def start_actors(
+    fn: Callable[..., object], boxes: Sequence[Any], args: Sequence[object] = ()
+) -> list[Any]:
+    """Run ``fn(rank, *args)`` in all boxes but the first: this process is worker 0.
+
+    It becomes that by ``rpc.init(transport=RayTransport(0, boxes))``.
+
+    Args:
+        fn: At the top level of a module, as for `gradviz.distributed.spawn`.
+        boxes: From `open_boxes`. Their processes end when nobody has them any more.
+        args: What it is given besides: what JSON knows.
+
+    Returns:
+        For each worker from 1 a reference of Ray's to how it has failed: an empty text
+        if it has not.
+
+    Raises:
+        ValueError: No process could find `fn`.
+    """
+    program = _program(fn, args)
+    return [_start(boxes, rank, program) for rank in range(1, len(boxes))]
+
+
+def _program(fn: Callable[..., object], args: Sequence[object]) -> str:
+    return json.dumps([module_of(fn), fn.__qualname__, list(args)])
+
+
+def _start(boxes: Sequence[Any], rank: int, program: str) -> object:
+    """Have one worker begin; Ray's reference to its end."""
+    run = boxes[rank].run
+    started: object = run.remote(__name__, run_in_actor.__name__, rank, boxes, program)
+    return started
+
+
 def _run_all(
     ray: ModuleType, boxes: Sequence[Any], program: str
 ) -> list[tuple[int, str]]:
     """Run a program in all boxes; which have failed and how, the first one first."""
-    running = {
-        box.run.remote(__name__, run_in_actor.__name__, rank, boxes, program): rank
-        for rank, box in enumerate(boxes)
-    }
+    running = {_start(boxes, rank, program): rank for rank in range(len(boxes))}
     failures = []
     while running:
         ended, _ = ray.wait([*running], num_returns=1, timeout=_LOOK_SECONDS)

@@ -116,6 +116,24 @@ class EndsAtLast(gv.autograd.Function):
         return grad * 2, None, None
 
 
+def serving(rank):
+    """A worker that does what others ask, as long as there are any."""
+    rpc.init()
+    rpc.shutdown(timeout=None)
+
+
+@rpc.register
+def doubled_by(x, rank):
+    """Double twice, the second time by calling another worker."""
+    return rpc.rpc_sync(rank, doubled, (x * 2,))
+
+
+@rpc.register
+def backward_through(rank):
+    """A gradient that came through another worker, of a pass that begins here."""
+    return backward_of(lambda to, x: rpc.rpc_sync(to, doubled, (x,)), rank)
+
+
 @rpc.register
 def node_id():
     return importlib.import_module("ray").get_runtime_context().get_node_id()

@@ -6,13 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradviz.distributed import WorkerFailedError, spawn
+from gradviz.distributed import WorkerFailedError, autograd, rpc, spawn
+from gradviz.distributed.actors import start_actors
 from gradviz.distributed.failures import PeerDownError
 from gradviz.distributed.future import completed
 from gradviz.distributed.transport.frames import Ask, encode, pieces
+from gradviz.distributed.transport.ray import RayTransport, open_boxes, ray_module
 from gradviz.errors import MissingToolError
 from tests.distributed import spawned
 from tests.distributed.boxes import NODE, RAY, RayNetwork
+from tests.distributed.waiting import until
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):
@@ -72,6 +75,27 @@ def test_a_frame_that_is_wrong_is_the_end_of_its_sender(ray_nodes, damage, words
         assert words in reason
         with pytest.raises(PeerDownError, match="is not understood"):
             second.request(0, {}).wait()
+
+
+@RAY
+def test_a_program_that_is_no_actor_can_be_a_worker_beside_actors(ray_nodes):
+    boxes = open_boxes(3)
+    others = start_actors(spawned.serving, boxes)
+    rpc.init(transport=RayTransport(0, boxes))
+    try:
+        there_and_back = spawned.backward_of(
+            lambda to, x: rpc.rpc_sync(to, spawned.doubled_by, (x, 0)), 1
+        )
+        assert there_and_back == [4.0, 4.0]
+        through_both = spawned.backward_of(
+            lambda to, x: rpc.rpc_sync(to, spawned.doubled_by, (x, 2)), 1
+        )
+        assert through_both == [4.0, 4.0]
+        assert rpc.rpc_sync(2, spawned.backward_through, (0,)) == [2.0, 2.0]
+        until(lambda: not any(autograd.debug_info().values()))
+    finally:
+        rpc.shutdown()
+    assert ray_module().get(others) == ["", ""]
 
 
 JOIN = """

@@ -39,8 +39,9 @@ def command(words: tuple[str, ...], task: str, as_json: bool) -> None:
     if len(path) > 1:
         raise click.UsageError(f"expected [TRACE] NODE, got {len(words)} words")
     trace = read_trace(find_trace(Path(path[0]) if path else None), needs=NODE_RUNS)
-    for one in select_task(trace, task):
-        owner, node = find_node_of_workers(trace, one, address)
+    tasks = select_task(trace, task)
+    found = [find_node_of_workers(trace, one, address) for one in tasks]
+    for owner, node in dict.fromkeys(found):
         check_recorded(trace, node)
         explanation = explain(trace, owner, node)
         show(

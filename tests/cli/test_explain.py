@@ -1,5 +1,8 @@
 import json
 
+from tests.analysis.conftest import Story
+from tests.analysis.sent_messages import crossing
+
 
 def test_a_node_is_explained_in_sentences(trace_path, call) -> None:
     result = call("explain", trace_path, "Double:0")
@@ -41,3 +44,15 @@ def test_what_means_no_node_is_one_line(trace_path, call) -> None:
 
         assert (result.exit_code, result.stdout) == (2, "")
         assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_node_of_several_workers_passes_is_told_once(tmp_path, call) -> None:
+    story = Story()
+    crossing(story, lambda report: report())
+    path = tmp_path / "workers.gvt"
+    path.write_bytes(story.contents())
+
+    result = call("explain", path, "2", "--task", "1,2")
+
+    assert result.stdout.startswith("SendRpcBackward, node 2 of pass 2")
+    assert result.stdout.count("Its gradient came from worker 0") == 1

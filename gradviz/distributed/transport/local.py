@@ -168,7 +168,7 @@ class LocalTransport(FramedTransport):
                 if is_crowded:
                     connection.close()
                 else:
-                    self._spawn(partial(self._admit, connection), "guest")
+                    self._spawn(partial(self._admit, connection), "link")
         listener.close()
 
     def _admit(self, connection: Connection) -> None:

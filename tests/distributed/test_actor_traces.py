@@ -125,12 +125,18 @@ def test_the_trace_of_an_actor_that_is_killed_comes_up_to_its_last_frame(
     assert len(parts[1].tasks) > 40
 
 
-def test_traces_of_actors_come_when_a_run_is_interrupted(start, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "exit_code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 1)],  # Ray has the second end a program
+)
+def test_traces_of_actors_come_when_a_run_is_interrupted(
+    start, tmp_path, number, exit_code
+):
     running = start(FOREVER)
     assert "begun" in running.stdout.readline()
-    running.send_signal(signal.SIGINT)
-    running.communicate(timeout=200)
-    assert running.returncode == 130
+    running.send_signal(number)
+    said = running.communicate(timeout=200)[1]
+    assert running.returncode == exit_code, said
     assert all(len(one.tasks) > 1 for one in loaded(tmp_path))
 
 

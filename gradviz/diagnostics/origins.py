@@ -42,7 +42,7 @@ class RememberingTensor(Tensor):
 
     def __new__(cls) -> Self:
         """Made by whatever makes tensors, which does not know of this class."""
-        new = object.__new__(cls)
+        new = super().__new__(cls)
         frame = _users_frame()
         if frame is not None:
             path, line = frame.f_code.co_filename, frame.f_lineno

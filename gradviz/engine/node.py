@@ -376,11 +376,9 @@ class Node:
     @property
     def metadata(self) -> dict[str, Any]:
         """Whatever anybody wants to remember of this node; as long-lived as it is."""
-        try:
-            return self._metadata
-        except AttributeError:  # most nodes never have any
+        if getattr(self, "_metadata", None) is None:  # most nodes never have any
             self._metadata = {}
-            return self._metadata
+        return self._metadata
 
     @property
     def _input_metadata(self) -> tuple[InputMetadata | None, ...]:

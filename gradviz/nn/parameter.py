@@ -97,7 +97,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
 
 def _as(cls: type[T], source: Tensor) -> T:
     """`source` as a tensor of another class: with the same in all of its slots."""
-    new = object.__new__(cls)
+    new = Variable.__new__(cls)
     for base in Variable.__mro__:
         for name in getattr(base, "__slots__", ()):
             if name != "__weakref__" and hasattr(source, name):

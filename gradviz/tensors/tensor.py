@@ -1,5 +1,6 @@
 """The Tensor: what users hold, with PyTorch's names and manners."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,12 @@ from gradviz.backends.base import Array, copy_to
 from gradviz.backends.device import CPU, Device
 from gradviz.ops.recording.promotion import DTypeLike, get_default_dtype
 from gradviz.ops.recording.public import Home
-from gradviz.ops.recording.variable import device_of, result_class, variable
+from gradviz.ops.recording.variable import (
+    Variable,
+    device_of,
+    result_class,
+    variable,
+)
 from gradviz.ops.table import publish
 from gradviz.tensors.methods.assignment import Assignment
 from gradviz.tensors.methods.copies import Copies
@@ -28,9 +34,9 @@ class _OldConstructor(type):
     """Lets ``gv.Tensor(...)`` make tensors, though ops make them without arguments."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - see `new`
-        if any("__new__" in vars(base) for base in cls.__mro__[:-1]):
+        if any("__new__" in vars(base) for base in _written(cls)):
             return super().__call__(*args, **kwargs)  # a subclass that knows better
-        has_init = any("__init__" in vars(base) for base in cls.__mro__[:-1])
+        has_init = any("__init__" in vars(base) for base in _written(cls))
         device = None if has_init else kwargs.pop("device", None)
         if kwargs and not has_init:
             raise TypeError(
@@ -44,6 +50,11 @@ class _OldConstructor(type):
             if has_init:
                 made.__init__(*args, **kwargs)
         return made
+
+
+def _written(cls: type) -> Iterator[type]:
+    """Its bases that may have a constructor: those of a compiled class say nothing."""
+    return (base for base in cls.__mro__ if base not in (Variable, object))
 
 
 @result_class

@@ -16,7 +16,8 @@ import gradviz as gv
 from gradviz.autograd import detect_anomaly
 from gradviz.engine import default_engine
 
-PACKAGE = str(Path(gv.__file__).parent)
+#: What is compiled says where it lies in the package.
+PACKAGE = (str(Path(gv.__file__).parent), f"gradviz{os.sep}")
 
 
 class MineError(Exception):
@@ -157,7 +158,8 @@ def test_an_error_of_gradvizs_own_shows_the_line_that_raised_it(x):
     with pytest.raises(RuntimeError, match="inplace operation") as caught:
         loss.backward()
 
-    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    names = [frame.name.rpartition(".")[2] for frame in frames]
     assert names[1:] == ["backward", "check_unchanged"]
 
 
@@ -213,7 +215,7 @@ def test_in_anomaly_mode_all_frames_are_there(x):
     with detect_anomaly():
         found = places(raised(lambda: through_a_function(x).backward()))
 
-    assert found.count("ours") > 5
+    assert found.count("ours") > 4
 
 
 @pytest.mark.parametrize(("value", "is_full"), [("1", True), ("0", False), ("", False)])

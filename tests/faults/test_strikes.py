@@ -6,7 +6,11 @@ strikes each of them.
 
 import pytest
 
+from gradviz.engine import thread_main
 from tests.faults.programs import run_campaign
+
+#: What is compiled has no bytecodes: fewer places are left to strike.
+RARER = 1 if thread_main.__file__.endswith(".py") else 10
 
 
 @pytest.mark.parametrize("where", ["small", "big", "first"])
@@ -15,7 +19,7 @@ def test_an_interrupt_anywhere_in_a_call_leaves_the_engine_as_it_was(where: str)
     report = run_campaign("strikes", "interrupt", where, 1, 41)
 
     assert report["failures"] == []
-    assert report["num_strikes"] > 100
+    assert report["num_strikes"] > 100 // RARER
 
 
 @pytest.mark.parametrize("place", ["device", "pool", "waiting"])
@@ -26,7 +30,7 @@ def test_an_error_anywhere_in_an_engine_thread_fails_the_pass_and_nothing_else(
     report = run_campaign("strikes", "throw", place, 1, 37)
 
     assert report["failures"] == []
-    assert report["num_strikes"] > 50
+    assert report["num_strikes"] > 50 // RARER
 
 
 @pytest.mark.parametrize(
@@ -39,7 +43,7 @@ def test_what_is_recorded_of_a_pass_that_is_struck_is_possible(
     report = run_campaign("strikes", what, where, 1, step, 1)
 
     assert report["failures"] == []
-    assert report["num_strikes"] > 15
+    assert report["num_strikes"] > 15 // RARER
 
 
 @pytest.mark.parametrize("where", ["small", "big", "first"])
@@ -48,7 +52,7 @@ def test_a_handler_may_call_backward_anywhere_or_is_refused(where: str):
     report = run_campaign("strikes", "call", where, 1, 43)
 
     assert report["failures"] == []
-    assert report["num_strikes"] > 100
+    assert report["num_strikes"] > 100 // RARER
 
 
 def test_an_interrupt_anywhere_leaves_numpy_and_context_variables_as_they_were():
@@ -56,4 +60,4 @@ def test_an_interrupt_anywhere_leaves_numpy_and_context_variables_as_they_were()
     report = run_campaign("surroundings", 1, 151)
 
     assert report["failures"] == []
-    assert report["num_strikes"] > 100
+    assert report["num_strikes"] > 100 // RARER

@@ -11,8 +11,8 @@ from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.variable import Variable, as_flowing, as_tensor
 
 
-class Hookable:
-    """A node with which users may deal; a mixin for subclasses of `Node`."""
+class Hookable(Node):
+    """A node with which users may deal."""
 
     __slots__ = ()
 
@@ -31,7 +31,6 @@ class Hookable:
 
         Source: torch/csrc/autograd/python_cpp_function.cpp, THPCppFunction_call.
         """
-        assert isinstance(self, Node)
         if len(grads) != self.num_inputs:
             raise TypeError(
                 f"expected {self.num_inputs} arguments, got {len(grads)} instead"

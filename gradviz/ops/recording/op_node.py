@@ -9,7 +9,7 @@ from gradviz.backends.base import Array
 from gradviz.backends.device import CPU
 from gradviz.engine import basic_nodes
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import SEQUENCE, Edge, InputMetadata, Node, next_sequence_nr
+from gradviz.engine.node import SEQUENCE, Edge, InputMetadata, next_sequence_nr
 from gradviz.engine.protocols import Gradient, size_bytes
 from gradviz.ops.recording import creation_hooks, saved_variable
 from gradviz.ops.recording.node_hooks import Hookable
@@ -26,7 +26,7 @@ from gradviz.trace import probe
 _new_tuple: Final = tuple.__new__  # makes a named one in half the time
 
 
-class OpNode(Hookable, Node):
+class OpNode(Hookable):
     """The backward of one op with one result.
 
     Attributes:
@@ -67,7 +67,8 @@ class OpNode(Hookable, Node):
             RuntimeError: What was saved has been freed, or changed in place.
         """
         grad = inputs[0]
-        steps = self.plan.steps
+        plan = self.plan
+        steps = plan.steps
         if grad is None:
             return (None,) * len(steps)
         saved = self.saved
@@ -75,18 +76,18 @@ class OpNode(Hookable, Node):
             raise RuntimeError(SECOND_BACKWARD)
         if type(grad) is not np.ndarray and GRAD_ENABLED.get():
             return self._in_graph(grad, [True] * len(steps))
-        if self.plan.has_tensors:
-            if (only := self.plan.only) is not None:  # most nodes are like this
+        if plan.has_tensors:
+            if plan.only is not None:  # most nodes are like this
                 value = saved[0]
-                if (
-                    isinstance(value, Variable)
-                    and value.needs_grad
-                    and (value.version is None or not value.version.value)
-                ):
-                    return (only(grad, value.array),)
-                return (only(grad, self._array(value, 0)),)
+                if isinstance(value, Variable):
+                    kept = value
+                    if kept.needs_grad and (
+                        kept.version is None or not kept.version.value
+                    ):
+                        return (plan.only(grad, kept.array),)
+                return (plan.only(grad, self._array(value, 0)),)
             saved = self._arrays(saved)
-        if len(steps) == 1 and self.plan.joint is None:
+        if len(steps) == 1 and plan.joint is None:
             formula = steps[0][0]
             return (formula and formula(grad, *saved),)
         return tuple([step and step(grad, *pick(saved)) for step, pick in steps])
@@ -238,7 +239,7 @@ class SeveralNode(OpNode):
 
     def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """As that of `OpNode`."""
-        return super().call([self._incoming(inputs)])
+        return OpNode.call(self, [self._incoming(inputs)])
 
     def call_restricted(
         self, inputs: list[Gradient], wanted: Sequence[bool]
@@ -246,7 +247,7 @@ class SeveralNode(OpNode):
         """As that of `OpNode`."""
         if all(wanted):
             return self.call(inputs)
-        return super().call_restricted([self._incoming(inputs)], wanted)
+        return OpNode.call_restricted(self, [self._incoming(inputs)], wanted)
 
     def _incoming(self, inputs: list[Gradient]) -> Gradient:
         """What formulas take: all gradients, or the only one; None if none came."""

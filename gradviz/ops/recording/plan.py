@@ -34,7 +34,6 @@ A plain backward asks for none of this, and pays for none of it:
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -60,9 +59,10 @@ CONSTANT: Final = -1
 RESULT: Final = -2
 
 
-@dataclass(frozen=True, slots=True)  # read by every op: a named tuple is slower
 class Plan:
     """What to save for a certain set of wanted gradients, and how to compute them.
+
+    Read by every op, and changed by nobody.
 
     Attributes:
         keep: Takes all values that formulas can name, returns what the node saves.
@@ -79,15 +79,40 @@ class Plan:
             arguments; see Note [Formulas in a graph].
     """
 
-    keep: Picker
-    names: tuple[str, ...]
-    steps: tuple[tuple[Formula | None, Picker], ...]
-    origins: tuple[int, ...]
-    has_tensors: bool
-    saves_results: bool
-    only: Formula | None = None
-    turns: tuple[int, ...] | None = None
-    joint: tuple[Formula, Picker] | None = None
+    __slots__ = (
+        "has_tensors",
+        "joint",
+        "keep",
+        "names",
+        "only",
+        "origins",
+        "saves_results",
+        "steps",
+        "turns",
+    )
+
+    def __init__(  # noqa: PLR0913 - all that there is to say of it
+        self,
+        keep: Picker,
+        names: tuple[str, ...],
+        steps: tuple[tuple[Formula | None, Picker], ...],
+        origins: tuple[int, ...],
+        *,
+        has_tensors: bool,
+        saves_results: bool,
+        only: Formula | None = None,
+        turns: tuple[int, ...] | None = None,
+        joint: tuple[Formula, Picker] | None = None,
+    ) -> None:
+        self.keep = keep
+        self.names = names
+        self.steps = steps
+        self.origins = origins
+        self.has_tensors = has_tensors
+        self.saves_results = saves_results
+        self.only = only
+        self.turns = turns
+        self.joint = joint
 
 
 def _is_columnwise(matrix: Array) -> bool:

@@ -147,5 +147,5 @@ def record(
         (None if edge.node is None else formula, nothing)
         for edge, formula in zip(edges, formulas, strict=True)
     )
-    plan = Plan(nothing, (), steps, (), False, saves_results=False)
+    plan = Plan(nothing, (), steps, (), has_tensors=False, saves_results=False)
     return recorded(node_class_of(name), plan, edges, data, ())

@@ -273,7 +273,7 @@ class Variable:
         """This leaf's node, if a graph leads there."""
         if self._accumulator is None:
             return None
-        is_held = sys.getrefcount(self._accumulator) > 2  # by others than us
+        is_held = _references_to_accumulator(self) > _OWN_REFERENCES
         return self._accumulator if is_held else None
 
     def _new_accumulator(self) -> "AccumulateGrad":
@@ -303,6 +303,19 @@ class Variable:
                 self._accumulator.hooks_to_add_to()
         return self._hooks
 
+
+def _references_to_accumulator(leaf: Variable) -> int:
+    return sys.getrefcount(leaf._accumulator)
+
+
+def _own_references() -> int:
+    """What that counts where nobody but the leaf has the node; interpreters differ."""
+    leaf = Variable.__new__(Variable)
+    leaf._accumulator = object()  # type: ignore[assignment]
+    return _references_to_accumulator(leaf)
+
+
+_OWN_REFERENCES: Final = _own_references()
 
 V = TypeVar("V", bound=Variable)
 

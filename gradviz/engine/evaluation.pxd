@@ -1,0 +1,10 @@
+cimport cython
+from gradviz.engine.graph_task cimport GraphTask
+from gradviz.engine.node cimport Node
+from gradviz.engine.worker cimport Worker
+from gradviz.engine.handover cimport hand_on
+from gradviz.engine.validation cimport validate_outputs
+
+@cython.locals(goes_short=bint)
+cpdef evaluate_function(Worker worker, GraphTask graph_task, Node node, inputs)
+cpdef call_function(GraphTask graph_task, Node node, inputs)

@@ -1,0 +1,12 @@
+cimport cython
+from gradviz.engine.graph_task cimport GraphTask, NodeTask
+from gradviz.engine.node cimport Node
+
+cdef class Worker:
+    cdef object __weakref__
+    cdef public bint are_outer_unrestricted, has_count, in_user_code, is_interrupted
+    cdef public object calls, current_depth, graph_task, node, queues, ready_queue, sync
+    cdef public object thread_id, thread_name, total_depth, worker_device
+    cpdef push(self, GraphTask graph_task, Node node, inputs, Node producer)
+    @cython.locals(task=NodeTask)
+    cpdef push_own(self, GraphTask graph_task, Node node, inputs)

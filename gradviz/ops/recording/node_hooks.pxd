@@ -1,0 +1,4 @@
+from gradviz.engine.node cimport Node
+
+cdef class Hookable(Node):
+    pass

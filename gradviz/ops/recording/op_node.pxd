@@ -1,0 +1,15 @@
+cimport cython
+from gradviz.engine.node cimport Node
+from gradviz.ops.recording.node_hooks cimport Hookable
+from gradviz.ops.recording.plan cimport Plan
+from gradviz.ops.recording.variable cimport Variable
+
+cdef class OpNode(Hookable):
+    cdef public Plan plan
+    cdef public tuple saved
+    @cython.locals(kept=Variable, plan=Plan, steps=tuple)
+    cpdef call(self, inputs)
+    cpdef release_variables(self)
+
+cdef class SeveralNode(OpNode):
+    cdef public object fills, takes_one

@@ -1,0 +1,9 @@
+cimport cython
+from gradviz.ops.recording.op_node cimport OpNode
+from gradviz.ops.recording.plan cimport Plan
+from gradviz.ops.recording.variable cimport Variable, gradient_edge, variable
+
+@cython.locals(result=Variable, kept=Variable)
+cpdef recorded(node_class, Plan plan, edges, data, values)
+@cython.locals(kept=Variable)
+cpdef kept_result(data, needs_grad=*)

@@ -1,0 +1,2 @@
+cdef class Version:
+    cdef public object value

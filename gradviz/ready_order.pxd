@@ -1,0 +1,6 @@
+cdef class PyTorchSchedule:
+    cdef list _heap
+    cpdef push(self, task)
+    cpdef pop(self)
+    cpdef peek(self)
+    cdef _sift_up(self, Py_ssize_t hole, task)

@@ -42,7 +42,7 @@ class ActorTraces:
         force: Whether traces may be replaced.
 
     Attributes:
-        parts: The traces of the workers, by rank, when they have ended.
+        parts: The traces of the workers, by rank, that are there when they have ended.
     """
 
     def __init__(self, path: Path, options: RecordingOptions, *, force: bool) -> None:
@@ -63,10 +63,12 @@ class ActorTraces:
             note("workers of a second spawn are not recorded, only those of the first")
             yield
             return
-        self.parts = [trace_of_worker(self._path, rank) for rank in range(len(boxes))]
-        for part in self.parts:
+        parts = [trace_of_worker(self._path, rank) for rank in range(len(boxes))]
+        for part in parts:
             check_output(part, force=self._force)
+        for part in parts:
             part.unlink(missing_ok=True)  # or an old one would be merged with new ones
+        self.parts = parts
         ray = importlib.import_module("ray")
         calls = [
             box.run.remote(__name__, begin.__name__, rank, *self._options)
@@ -87,7 +89,7 @@ class ActorTraces:
             has_own: Whether there is something in that; then it is kept beside.
             quiet: Say only what went wrong.
         """
-        if has_own:
+        if has_own and self._path.exists():  # a ring may not have been written
             own = self._path.with_name(f"{self._path.stem}.driver{self._path.suffix}")
             self._path.replace(own)
             if not quiet:

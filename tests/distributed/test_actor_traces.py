@@ -146,4 +146,5 @@ def test_a_trace_of_an_actor_is_not_replaced_unless_that_is_asked_for(start, tmp
     said = running.communicate(timeout=200)[1]
     assert running.returncode == 1
     assert "x.worker2.gvt exists already; replace it with -f" in said
+    assert "left no trace" not in said  # nor is it merged
     assert (tmp_path / "x.worker2.gvt").read_bytes() == b"precious"

@@ -25,8 +25,10 @@ from gradviz.analysis.passes import Pass, passes
 from gradviz.analysis.processor_waits import processor_waits
 from gradviz.analysis.shapes import medians_like
 from gradviz.analysis.uncollected import uncollected
+from gradviz.analysis.worker_order import forward_numbers
 from gradviz.trace.model import InputDefinition, NodeDefinition, Trace
 from gradviz.trace.table import different
+from gradviz.trace.worker_threads import worker_label
 
 #: Larger graphs are not shown as a whole.
 MAX_NODES: Final = 20_000
@@ -95,6 +97,8 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             saved; None of a node.
         nested: The graphs of passes that it called, where those are drawn inside of it;
             see `gradviz.analysis.nested_passes`.
+        made_nr: Its place in the order in which forward passes made the nodes, in a
+            graph of several workers; None where ids say it.
     """
 
     id: int
@@ -128,6 +132,12 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     usual_ns: int | None = None
     saved_by: int | None = None
     nested: tuple["Graph", ...] = ()
+    made_nr: int | None = None
+
+    @property
+    def forward_nr(self) -> int:
+        """The later it was made, the larger: gradients flow to smaller ones."""
+        return self.id if self.made_nr is None else self.made_nr
 
     @property
     def num_nodes(self) -> int:
@@ -238,8 +248,8 @@ def build_graph(
 ) -> Graph:
     """The graph of pass `task`: what ran, and what could be reached from there.
 
-    Of a distributed pass it is that of all workers. Each of them is a module then, in
-    which those of its models lie, and messages are edges.
+    Of a distributed pass it is that of all workers. Each of them is a model then, whose
+    parts its models are, and messages are edges.
 
     Args:
         trace: The trace.
@@ -304,7 +314,9 @@ def build_graph(
         duration_ns=next((one.duration_ns for one in every if one.task == task), None),
         omitted_edges=sum(node.omitted_edges for node in nodes),
         program=trace.header.argv[0] if trace.header.argv else "",
-        containers=_containers(trace, {node.module for node in nodes}),
+        containers=_containers(
+            trace, {node.module for node in nodes}, on_workers=bool(sent)
+        ),
         is_finished=trace.losses.is_complete
         and any(one.task == task and one.status == "completed" for one in every),
     )
@@ -312,7 +324,7 @@ def build_graph(
 
 def _on_workers(
     nodes: Sequence[GraphNode],
-    edges: Iterable[GraphEdge],
+    edges: Sequence[GraphEdge],
     runs: Mapping[int, Execution],
     whose: Mapping[int, int],
 ) -> list[GraphNode]:
@@ -323,13 +335,17 @@ def _on_workers(
     for edge in edges:  # first those of the nodes that come first
         if worker[edge.consumer] is None:
             worker[edge.consumer] = worker[edge.producer]
+    owners = ["" if number is None else worker_label(number) for number in worker]
+    made = forward_numbers(
+        owners,
+        [node.id for node in nodes],
+        ((edge.producer, edge.consumer) for edge in edges),
+    )
     return [
         msgspec.structs.replace(
-            node, module=".".join(filter(None, (f"worker {number}", node.module)))
+            node, module=".".join(filter(None, (owner, node.module))), made_nr=made_nr
         )
-        if number is not None
-        else node
-        for node, number in zip(nodes, worker, strict=True)
+        for node, owner, made_nr in zip(nodes, owners, made, strict=True)
     ]
 
 
@@ -353,16 +369,22 @@ def _calls(
     return called
 
 
-def _containers(trace: Trace, paths: Iterable[str]) -> frozenset[str]:
+def _containers(
+    trace: Trace, paths: Iterable[str], *, on_workers: bool
+) -> frozenset[str]:
     """What lies above some modules and was never called; none if no call is known."""
     places = different(trace.columns["forward_begun"].narrow("module")).tolist()
     if not places:
         return frozenset()
+    called = {trace.strings[place] for place in places}
     above: set[str] = set()
     for path in paths:
         while (path := path.rpartition(".")[0]) and path not in above:
             above.add(path)
-    return frozenset(above.difference(trace.strings[place] for place in places))
+    if not on_workers:
+        return frozenset(above - called)
+    own = {path: path.partition(".")[2] for path in above}  # empty: a worker
+    return frozenset(path for path in above if own[path] and own[path] not in called)
 
 
 def saved_bytes(trace: Trace) -> dict[int, int]:

@@ -3,7 +3,8 @@
 Note [Stretches]
 ~~~~~~~~~~~~~~~~
 Ids grow in the order in which the forward pass made the nodes, and a gradient flows
-from later nodes to earlier ones: the order of ids sorts the graph. So nodes that follow
+from later nodes to earlier ones: the order of ids sorts the graph, and that of several
+workers another one (`gradviz.analysis.worker_order`). So nodes that follow
 each other in it can be contracted to one, and no cycle comes of that, whatever the
 edges are. A module that is called twice, as the cell of a recurrent network is, has a
 stretch for each call, unless nothing happened between them.
@@ -124,7 +125,7 @@ def _in_a_row(graph: Graph, depth: int | None) -> list[tuple[str, list[int]]]:
     """Nodes that follow each other and the module that they are of, leaves aside."""
     paths = {node.module for node in graph.nodes}
     parts = {path: module_at(path, depth, graph.containers) for path in paths}
-    order = sorted(inner_nodes(graph), key=lambda index: -graph.nodes[index].id)
+    order = sorted(inner_nodes(graph), key=lambda index: -graph.nodes[index].forward_nr)
     rows = groupby(order, key=lambda index: parts[graph.nodes[index].module])
     return [(path, list(members)) for path, members in rows]
 
@@ -137,8 +138,9 @@ def _collapsed(
     used = [graph.nodes[leaf] for leaf in leaves]
     repeats = min(graph.nodes[member].repeats for member in inner)
     made = as_one(nodes, name=path, module=path, leaves=used, repeats=repeats)
-    # By their ids boxes are sorted as nodes are; a leaf's says nothing.
-    return msgspec.structs.replace(made, id=graph.nodes[inner[0]].id)
+    # By their numbers boxes are sorted as nodes are; a leaf's says nothing.
+    first = graph.nodes[inner[0]]
+    return msgspec.structs.replace(made, id=first.id, made_nr=first.made_nr)
 
 
 def _users(graph: Graph, inner: Container[int]) -> dict[int, list[int]]:

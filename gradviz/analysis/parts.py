@@ -44,7 +44,7 @@ def divide(graph: Graph, members: Iterable[int]) -> GraphPart:
         graph: The graph.
         members: Those of its nodes that are divided, as positions in `Graph.nodes`.
     """
-    order = sorted(members, key=lambda index: -graph.nodes[index].id)
+    order = sorted(members, key=lambda index: -graph.nodes[index].forward_nr)
     return GraphPart("", "", _divided(graph, "", order, 0, max_depth(graph)))
 
 

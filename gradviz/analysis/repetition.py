@@ -61,7 +61,9 @@ class _Repeat(NamedTuple):
 def fold_repeats(graph: Graph, min_repeats: int = MIN_REPEATS) -> Graph:
     """Draw what repeats at least so often once; see Note [Repeats]."""
     for _ in range(MAX_ROUNDS):
-        order = sorted(inner_nodes(graph), key=lambda index: -graph.nodes[index].id)
+        order = sorted(
+            inner_nodes(graph), key=lambda index: -graph.nodes[index].forward_nr
+        )
         found = _repeats(graph, order, min_repeats)
         if not found:
             break

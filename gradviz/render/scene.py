@@ -307,7 +307,10 @@ def _frames(graph: Graph, place_of: Mapping[int, int]) -> tuple[ModuleFrame, ...
     deepest = max((node.module.count(".") for node in graph.nodes), default=0)
     found = {}
     deepest = min(deepest, MAX_DEPTH)
-    for depth in range(min(deepest, 1), deepest + 1):  # a model as a whole has none
+    # A worker has a frame, a model as a whole has none.
+    has_workers = any(node.made_nr is not None for node in graph.nodes)
+    first = 0 if has_workers else min(deepest, 1)
+    for depth in range(first, deepest + 1):
         for stretch in stretches(graph, depth):
             frame = _frame(graph.nodes, stretch, place_of)
             if frame.members:

@@ -1,15 +1,18 @@
 import msgspec
 import pytest
 
-from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
+from gradviz.analysis.graph import Graph, GraphEdge, GraphNode, build_graph
 from gradviz.analysis.modules import (
     collapse_modules,
     max_depth,
     num_boxes,
     stretches,
 )
+from gradviz.analysis.passes import select_task
 from gradviz.analysis.simplification import split_shared_leaves
 from gradviz.trace.model import InputDefinition
+from gradviz.trace.reader import load_trace
+from tests.docs.gallery import PICTURES
 
 
 def make_node(place, module, **changes):
@@ -219,3 +222,29 @@ def test_a_box_knows_its_first_and_last_number_and_what_its_nodes_took(model):
 
     assert (box.orders, box.busy_ns, box.took_ns) == ((1, 7), 15, 65)
     assert box.is_part
+
+
+def test_workers_are_boxes_in_which_a_gradient_never_goes_back():
+    trace = load_trace(PICTURES / "pipeline.gvt")
+    graph = collapse_modules(build_graph(trace, *select_task(trace)), 0)
+
+    names = [graph.nodes[place].name for place in range(5)]
+    assert names == ["worker 0", "worker 1", "worker 2", "worker 1", "worker 0"]
+    assert {(edge.producer, edge.consumer) for edge in graph.edges} == {
+        (0, 1),
+        (1, 2),
+        (2, 3),
+        (3, 4),
+    }
+
+
+def test_the_models_of_workers_are_their_parts_at_the_next_depth():
+    trace = load_trace(PICTURES / "pipeline.gvt")
+    graph = build_graph(trace, *select_task(trace))
+
+    assert {one.module for one in stretches(graph, 0)} == {
+        "worker 0",
+        "worker 1",
+        "worker 2",
+    }
+    assert "worker 2.Stage" in {one.module for one in stretches(graph, 1)}

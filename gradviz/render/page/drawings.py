@@ -117,7 +117,9 @@ class _Pass:
         self.task = task
         self.leaves = leaves_by_user(graph)
         owners: dict[int, int] = {}
-        for user in sorted(self.leaves, key=lambda index: -graph.nodes[index].id):
+        for user in sorted(
+            self.leaves, key=lambda index: -graph.nodes[index].forward_nr
+        ):
             owners |= dict.fromkeys(self.leaves[user], user)
         self.chips = frozenset(owners)
         self.owned: dict[int, list[int]] = {}

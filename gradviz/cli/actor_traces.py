@@ -79,7 +79,7 @@ class ActorTraces:
         try:
             yield
         except SystemExit:
-            # Ray has SIGTERM raise it, and an alarm abort what then takes three seconds.
+            # SIGTERM, as Ray has it, which also sets an alarm: abort after 3 seconds.
             signal.alarm(0)
             raise
         finally:

@@ -195,5 +195,5 @@ def test_run_with_workers_merges_their_traces_and_ends_as_the_first_that_fails(
 def test_what_follows_a_run_with_workers_is_about_the_merged_trace(run):
     _, done = run(PROGRAM.replace("END", "pass"), "--then", "show summary")
     assert done.returncode == 0
-    assert "rank 2" in done.stdout
+    assert "worker 2 / " in done.stdout
     assert done.stdout.split()[:2] == ["trace", "x.gvt"]

@@ -18,7 +18,7 @@ HAS_GPU := nvidia-smi -L >/dev/null 2>&1
 HAS_RAY = $(BIN)/python -c 'import ray' >/dev/null 2>&1
 
 .DEFAULT_GOAL := help
-.PHONY: help page demo test test-gpu test-ray stress mutants lint format stubs gallery bench clean
+.PHONY: help page demo test test-compiled test-gpu test-ray stress mutants lint format stubs gallery bench clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -38,6 +38,14 @@ demo: $(VENV)/.installed ## Train the digits example under gradviz and draw its 
 
 test: $(VENV)/.installed-dev ## Run the tests
 	$(PYTEST) -m "not stress and not ray"
+
+test-compiled: $(VENV)/.installed-dev ## Run the tests over a compiled copy of everything
+	rm -rf .compiled && mkdir .compiled
+	git ls-files -z --cached --others --exclude-standard | \
+	  tar --null --ignore-failed-read -cf - -T - | tar -xf - -C .compiled
+	cd .compiled && $(abspath $(BIN))/python compile_core.py
+	cd .compiled && PYTHONPATH=$(CURDIR)/.compiled \
+	  $(abspath $(BIN))/python -m pytest -n 2 --dist worksteal -m "not stress and not ray" $(TESTS)
 
 test-gpu: $(VENV)/.installed-dev ## Run the tests that need a GPU; say so if there is none
 	@if $(HAS_GPU); then \

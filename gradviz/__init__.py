@@ -19,6 +19,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from gradviz._version import __version__ as __version__
+from gradviz.core import compiled as compiled
 
 if TYPE_CHECKING:
     from gradviz import accelerator as accelerator

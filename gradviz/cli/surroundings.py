@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import gradviz
+from gradviz import core
 from gradviz.analysis.check import check_trace
 from gradviz.capture import record
 from gradviz.cli.health import Finding, version_of
@@ -47,14 +48,7 @@ def surroundings() -> Iterator[Finding]:
 
 
 def _compiled() -> Finding:
-    compiled = sum(
-        name.startswith("gradviz.")
-        and (module.__file__ or "").endswith(
-            tuple(importlib.machinery.EXTENSION_SUFFIXES)
-        )
-        for name, module in sys.modules.items()
-    )
-    told = f"yes: {count(compiled, 'module')}" if compiled else "no: pure Python"
+    told = f"no: pure Python, {core.why_pure}" if core.why_pure else "yes"
     return Finding("engine", "compiled", "ok", told)
 
 

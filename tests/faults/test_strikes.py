@@ -6,11 +6,11 @@ strikes each of them.
 
 import pytest
 
-from gradviz.engine import thread_main
+from gradviz.core import compiled
 from tests.faults.programs import run_campaign
 
 #: What is compiled has no bytecodes: fewer places are left to strike.
-RARER = 1 if thread_main.__file__.endswith(".py") else 10
+RARER = 10 if compiled else 1
 
 
 @pytest.mark.parametrize("where", ["small", "big", "first"])

@@ -13,9 +13,14 @@ from types import CodeType, FunctionType
 
 import pytest
 
+from gradviz.core import compiled
 from gradviz.testing.exploration import ScheduleFailed, explore, mixed
 from gradviz.testing.fiber import ScheduleError
 from tests.interleavings.scenarios import SCENARIOS
+
+pytestmark = pytest.mark.skipif(
+    compiled, reason="a mutant is put in place of a function's bytecode"
+)
 
 #: Within how many schedules of its scenario a mutant must be found.
 MAX_SCHEDULES = 2000

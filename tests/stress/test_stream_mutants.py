@@ -9,8 +9,13 @@ import itertools
 
 import pytest
 
+from gradviz.core import compiled
 from tests.integration.test_streams import outcome
 from tests.stress.test_mutants import find, mutant, mutated_code
+
+pytestmark = pytest.mark.skipif(
+    compiled, reason="a mutant is put in place of a function's bytecode"
+)
 
 MAX_PROGRAMS = 200
 

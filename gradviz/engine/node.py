@@ -257,7 +257,8 @@ class Node:
         self.module_path = MODULE_PATH.get()
         self.hooks: NodeHooks | None = None
         topological_nr = 0
-        for node, _ in next_edges:
+        for edge in next_edges:
+            node = edge[0]
             if node is not None and node.topological_nr >= topological_nr:
                 topological_nr = node.topological_nr + 1
         self.topological_nr = topological_nr

@@ -257,11 +257,11 @@ class Variable:
         """
         node = self._accumulator
         if node is not None:
-            shape, dtype, device = node.input_metadata[0]
+            metadata = node.input_metadata[0]
             if (
-                shape == self.array.shape
-                and dtype is self.array.dtype
-                and device is CPU
+                metadata[0] == self.array.shape
+                and metadata[1] is self.array.dtype
+                and metadata[2] is CPU
                 and (node.hooks is None or not node.has_own_hooks)
                 and anomaly.current is None
             ):
@@ -392,12 +392,13 @@ def as_flowing(gradient: Gradient) -> Gradient:
 def gradient_edge(value: object) -> Edge:
     """Where the gradient of an op's argument goes; `NOWHERE` if none is wanted."""
     if isinstance(value, Variable):
-        if value.viewed is not None:
-            value.viewed.refresh(value)
-        if value.edge is not None:
-            return value.edge
-        if value.needs_grad:
-            node = value.accumulator()
+        source = value
+        if source.viewed is not None:
+            source.viewed.refresh(source)
+        if source.edge is not None:
+            return source.edge
+        if source.needs_grad:
+            node = source.accumulator()
             edge = _new_tuple(LeafEdge, (node, 0))
             edge.leaf = node._leaf()  # not `value`: it may stand for the leaf
             return edge

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, NoReturn
 
@@ -13,6 +14,9 @@ from gradviz.distributed.ids import MAX_WORKER
 from gradviz.distributed.meeting_folder import meeting_folder
 from gradviz.distributed.transport.rendezvous import Rendezvous
 from gradviz.engine.sync import THREADS
+
+#: Environment variable with what the recordings of one run have in common.
+_RUN_ID: Final = "GRADVIZ_RUN_ID"
 
 #: How many seconds are between two looks at the processes.
 _PAUSE_SECONDS: Final = 0.02
@@ -64,6 +68,7 @@ def run_workers(
     """
     check_number(len(commands))
     running: dict[int, subprocess.Popen[bytes]] = {}
+    common = {_RUN_ID: os.environ.get(_RUN_ID) or uuid.uuid4().hex}
     with meeting_folder() as folder, _ended_at_last(running):
         rendezvous = Rendezvous.made_at(str(folder), len(commands))
         for rank, command in enumerate(commands):
@@ -71,7 +76,7 @@ def run_workers(
             running[rank] = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, **rendezvous.variables(rank), **own},
+                env={**os.environ, **common, **rendezvous.variables(rank), **own},
             )
         return list(_endings(running, rendezvous, signals))
 

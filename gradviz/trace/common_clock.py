@@ -1,9 +1,10 @@
 """Where the times of several traces lie on one clock.
 
 Processes of one machine that run since the same start of it share its monotonic clock:
-their times can be compared as they are. Workers of a distributed program have asked
-each other for their clocks. Others have only the time of day in common, in which nobody
-knows how well their clocks agree.
+their times can be compared as they are. Which start that was the machine tells, or else
+its name and the time of day do. Workers of a distributed program have asked each other
+for their clocks. Others have only the time of day in common, in which nobody knows how
+well their clocks agree.
 """
 
 from collections.abc import Sequence
@@ -77,8 +78,10 @@ def _placement(traces: Sequence[Trace], other: Trace) -> ClockPlacement:
 
 
 def _have_one_clock(one: Trace, other: Trace) -> bool:
-    is_same_machine = one.header.host == other.header.host != ""
-    return one is other or (is_same_machine and _apart(one, other) < _SAME_START_NS)
+    a, b = one.header, other.header
+    if one is other or (a.boot_id and b.boot_id):
+        return a.boot_id == b.boot_id  # whatever containers of one machine are called
+    return a.host == b.host != "" and _apart(one, other) < _SAME_START_NS
 
 
 def _apart(one: Trace, other: Trace) -> int:

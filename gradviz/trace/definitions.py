@@ -12,6 +12,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
 import msgspec
@@ -33,6 +34,15 @@ _MAX_FRAME: Final = 1 << 19
 _ALL: Final = Scope()
 
 Index = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+
+#: Environment variable with what the processes of one run have in common; whoever
+#: starts them draws it.
+RUN_ID: Final = "GRADVIZ_RUN_ID"
+
+_MAX_RUN_ID: Final = 100
+
+#: Where Linux says what `Header.boot_id` is.
+BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
 class VersionOnly(msgspec.Struct, frozen=True):
@@ -191,12 +201,22 @@ def describe_process(
         packages=_versions(("numpy", "cupy")),
         platform=writable(f"{platform.system()} {platform.machine()}"),
         host=writable(platform.node()),
+        boot_id=_boot_id(),
         pid=os.getpid(),
         rank=_rank(os.environ.get("RANK", "")),
+        run_id=writable(os.environ.get(RUN_ID, ""))[:_MAX_RUN_ID],
         argv=tuple(map(writable, sys.argv)),
         clock=clock,
         scope=scope,
     )
+
+
+def _boot_id() -> str:
+    """What Linux has drawn when it started; containers of one machine have the same."""
+    try:
+        return BOOT_ID.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return ""
 
 
 def _pieces(field: str, rows: list[object]) -> Iterator[bytes]:

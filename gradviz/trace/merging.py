@@ -290,6 +290,8 @@ def _header(traces: Sequence[Trace]) -> Header:
         packages=first.packages,
         platform=first.platform,
         host=_common([one.host for one in headers], ""),
+        boot_id=_common([one.boot_id for one in headers], ""),
+        run_id=_common([one.run_id for one in headers], ""),
         argv=_common([one.argv for one in headers], ()),
         clock=first.clock,
         scope=_scope([one.scope for one in headers]),

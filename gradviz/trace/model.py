@@ -175,8 +175,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
         packages: Name -> version of the packages that matter for the results.
         platform: Operating system and machine.
         host: Name of the machine.
+        boot_id: Drawn when the machine started; empty where it does not tell.
         pid: Process.
         rank: Number of the process in a distributed run, -1 outside one.
+        run_id: The same for all processes of that run; empty where nobody gave one.
         argv: The program and its arguments.
         recording: Drawn at random: what the frames of this recording are stamped with;
             -1 where they are not.
@@ -191,8 +193,10 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     packages: dict[str, str] = {}
     platform: str = ""
     host: str = ""
+    boot_id: str = ""
     pid: int = -1
     rank: int = -1
+    run_id: str = ""
     argv: tuple[str, ...] = ()
     clock: ClockPair
     scope: Scope = Scope()

@@ -96,6 +96,14 @@ def _check_workers(traces: Sequence[Trace]) -> None:
                 f"{other.path} and {trace.path} are both of worker {min(ranks)}: "
                 f"merge one trace of each worker of one run"
             )
+    for one, other in itertools.pairwise(
+        trace for trace in of_worker.values() if trace.header.run_id
+    ):
+        if one.header.run_id != other.header.run_id:
+            raise UserError(
+                f"{one.path} is of run {one.header.run_id:.12}, {other.path} of run "
+                f"{other.header.run_id:.12}: merge the traces of one run"
+            )
     for one, other in itertools.pairwise(of_worker.values()):
         sizes, others = _world_sizes(one), _world_sizes(other)
         if sizes.isdisjoint(others):

@@ -183,6 +183,7 @@ def test_run_with_workers_merges_their_traces_and_ends_as_the_first_that_fails(
     names = ["x.gvt", *(f"x.worker{rank}.gvt" for rank in range(3))]
     whole, *parts = (load_trace(folder / name) for name in names)
     assert len(whole.processes) == 3
+    assert {one.header.run_id for one in parts} == {whole.header.run_id} != {""}
     assert whole.num_events == sum(one.num_events for one in parts)
     assert len(parts[0].tasks) == 6  # its own passes, and its part of those of worker 2
     assert parts[2].losses.is_complete

@@ -214,6 +214,15 @@ def test_two_traces_of_one_worker_are_refused():
         place([a[0], a[1], of(b[1], pid=9, recording=9)])
 
 
+def test_workers_of_different_runs_are_refused():
+    first, second = a_run(1).traces()[:2]
+    runs = [of(first, run_id="a" * 32), of(second, run_id="b" * 32)]
+
+    with pytest.raises(UserError, match=r"is of run a{12}, .* of run b{12}: merge"):
+        place(runs)
+    assert len(place([runs[0], second])) == 2  # nobody knows of which one that is
+
+
 def test_workers_of_runs_of_different_sizes_are_refused():
     a, b = (a_run(1, num_workers=size).traces() for size in (2, 3))
 

@@ -30,6 +30,7 @@ def merge(*traces):
 def of(trace, *, clocks=None, **header):
     """The same trace of another process."""
     clocks = clocks or trace.clocks
+    header = {"boot_id": "", **header}  # else all are of this machine
     return Trace(
         path=trace.path,
         header=msgspec.structs.replace(trace.header, clock=clocks[0], **header),
@@ -196,6 +197,21 @@ def test_a_clock_that_was_set_is_told_and_times_stay():
 
     assert late.clock == ClockMap()
     assert "the time of day was set by 200 ms" in late.doubt
+
+
+def test_one_start_of_a_machine_is_one_clock_whatever_its_containers_are_called():
+    trace = parse_trace(told())
+    one = of(trace, pid=1, host="web", boot_id="a")
+    other = of(trace, pid=2, host="db", boot_id="a")
+
+    assert [placed.doubt for placed in place([one, other])] == ["", ""]
+
+
+def test_machines_of_one_name_have_clocks_of_their_own():
+    one = of(parse_trace(told()), pid=1, host="web", boot_id="a")
+    other = of(parse_trace(told()), pid=2, host="web", boot_id="b")
+
+    assert "where the time of day says" in place([one, other])[1].doubt
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """What a trace is told of workers: their messages, and how their clocks lie."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from gradviz.backends.base import Array
@@ -24,6 +25,9 @@ _NUM_READINGS: Final = 5
 
 #: How many seconds an answer may take; a worker is not kept waiting for a trace.
 _TIMEOUT: Final = 5.0
+
+#: How many seconds lie between two comparisons of clocks, which drift.
+_PERIOD: Final = 10.0
 
 #: In the place of a pass, of a task, of a node.
 _NONE: Final = -1
@@ -91,11 +95,22 @@ def gradients_received(
         )
 
 
-def worker_began(name: str, transport: Transport) -> None:
-    """Report a worker that has met the others, and how its clock lies beside theirs."""
+def worker_began(
+    name: str, transport: Transport, launch: Callable[[Callable[[], object]], object]
+) -> None:
+    """Report a worker that has met the others, and how its clock lies beside theirs.
+
+    Args:
+        name: What it is called.
+        transport: Its way to the others, which are asked for their clocks again and
+            again, as long as somebody listens.
+        launch: Runs a job on another thread.
+    """
     if probe := trace.current:
         probe.worker_began(transport.rank, transport.world_size, name)
         _compare_clocks(probe, transport)
+    if transport.heartbeat_seconds is not None:  # else they are threads of one process
+        _compare_clocks_later(transport, launch)
 
 
 def worker_ends(transport: Transport) -> None:
@@ -125,6 +140,24 @@ def _compare_clocks(probe: Probe, transport: Transport) -> None:
             round_trip_ns = sync.now_ns() - asked_ns
             assert isinstance(reading, ClockReading)
             probe.clock_compared(transport.rank, peer, reading.now_ns, round_trip_ns)
+
+
+def _compare_clocks_later(
+    transport: Transport, launch: Callable[[Callable[[], object]], object]
+) -> None:
+    def compare() -> None:
+        if probe := trace.current:
+            _compare_clocks(probe, transport)
+        _compare_clocks_later(transport, launch)
+
+    def begin() -> None:  # on the thread of timers, which must not wait
+        if trace.current is None:
+            _compare_clocks_later(transport, launch)
+            return
+        with contextlib.suppress(RuntimeError):  # the worker has been shut down
+            launch(compare)
+
+    transport.timers.after(_PERIOD, begin)
 
 
 def _ids(message: AutogradMetadata | PropagateGradients) -> tuple[int, int]:

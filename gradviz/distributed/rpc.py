@@ -84,7 +84,7 @@ def init(
     worker = RpcWorker(name, transport, default_engine())
     try:
         worker.meet(timeout)
-        worker_began(name, transport)
+        worker_began(name, transport, worker.launch)
     except BaseException:
         worker.close()
         raise

@@ -57,6 +57,7 @@ class RpcWorker:
         references: Those that it has.
         calls: What it runs for others, and they for it.
         infos: All workers by rank; complete after `meet`.
+        launch: Runs a job on a thread of the pool, where it may wait.
         step_mutex: Held while an optimizer changes parameters of this worker.
     """
 
@@ -66,6 +67,7 @@ class RpcWorker:
         self.transport = transport
         self.sync = transport.sync
         self._pool = ElasticPool(self.sync, thread_name(rank, "call"))
+        self.launch = self._pool.submit
         self.autograd = DistAutograd(transport, engine, self._pool.submit)
         self.container = self.autograd.container
         self.dist_engine = self.autograd.dist_engine

@@ -1,10 +1,14 @@
 """What a trace tells of workers and of what they send each other."""
 
+from collections import Counter
+
 import gradviz as gv
 from gradviz.distributed import autograd as dist_autograd
 from gradviz.distributed import rpc
 from gradviz.distributed.ids import MAX_WORKER, Ids
 from gradviz.distributed.reports import _signed
+from gradviz.distributed.transport.faulty import Faults, FaultyTransport
+from gradviz.testing.scheduler import sleep
 from gradviz.trace.events import (
     ClockCompared,
     MessageReceived,
@@ -15,7 +19,7 @@ from gradviz.trace.events import (
 )
 from gradviz.trace.lifecycle import check_lifecycle
 from tests.distributed.called import double, leaf
-from tests.distributed.company import idle
+from tests.distributed.company import Company, idle
 from tests.distributed.connected import Connected
 
 
@@ -103,6 +107,30 @@ def test_workers_say_who_they_are_and_compare_their_clocks_first_and_last():
     assert {(one.worker, one.peer) for one in compared} == {(0, 1), (1, 0)}
     assert len(compared) == 20
     assert all(one.round_trip_ns >= 0 for one in compared)
+
+
+def test_workers_compare_their_clocks_every_ten_seconds_for_they_drift():
+    company = Company(0, lambda inner: FaultyTransport(inner, Faults(), 0))
+
+    with gv.record() as recording:
+        company.run(lambda: sleep(35), idle)
+
+    assert not check_lifecycle(recording.trace)
+    compared = Counter(one.worker for one in of(recording.trace, ClockCompared))
+    assert compared == {0: 5 * 5, 1: 5 * 5}  # first, last and three times between
+
+
+def test_nobody_is_asked_for_a_clock_while_nobody_listens():
+    company = Company(0, lambda inner: FaultyTransport(inner, Faults(), 0))
+
+    def program():
+        sleep(15)
+        asked.append(company.transports[0].num_sent)
+
+    asked = []
+    company.run(program, idle)
+    pings = 15
+    assert asked[0] <= pings + 1  # and the greeting
 
 
 def test_ids_of_the_last_worker_fit_into_a_column_and_stay_different():

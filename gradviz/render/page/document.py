@@ -12,6 +12,7 @@ from gradviz.analysis.holdings import NEEDED, Holdings
 from gradviz.analysis.memory import PURPOSES, build_memory
 from gradviz.analysis.passes import Pass, passes
 from gradviz.analysis.stream_waits import stream_waits
+from gradviz.analysis.thread_owners import by_owner, name_at, owner_of
 from gradviz.errors import UserError
 from gradviz.render.page.columns import pack
 from gradviz.render.page.cost_tables import (
@@ -67,10 +68,19 @@ _SEGMENT_KINDS: Final[tuple[SegmentKind, ...]] = get_args(SegmentKind)
 
 
 class PageThread(msgspec.Struct, frozen=True):
-    """A thread, by the trace's number."""
+    """A thread, by the trace's number.
+
+    Attributes:
+        number: The trace's number.
+        name: What it is called.
+        owner: The worker or process that it is called after, or nothing.
+        name_at_owner: What it is called beside that.
+    """
 
     number: int
     name: str
+    owner: str
+    name_at_owner: str
 
 
 class PageQueue(msgspec.Struct, frozen=True):
@@ -210,10 +220,13 @@ def build_page(
             for one in passes(trace, limit=None, tasks=tasks)
         ),
         threads=tuple(
-            PageThread(one, _clean(trace.threads[one].name))
-            for one in different(
-                np.concatenate((events.thread, sleeps.thread, kernels.thread))
-            ).tolist()
+            _page_thread(one, trace.threads[one].name)
+            for one in by_owner(
+                trace,
+                different(
+                    np.concatenate((events.thread, sleeps.thread, kernels.thread))
+                ).tolist(),
+            )
             if one in trace.threads
         ),
         queues=tuple(
@@ -274,3 +287,8 @@ def _relative(one: Pass, origin_ns: int) -> Pass:
 
 def _clean(text: str) -> str:
     return clean(shortened(text, MAX_TEXT))
+
+
+def _page_thread(number: int, name: str) -> PageThread:
+    owner = owner_of(name)
+    return PageThread(number, _clean(name), _clean(owner), _clean(name_at(owner, name)))

@@ -20,6 +20,7 @@ from gradviz.trace.events import (
     TaskPopped,
     TaskPushed,
 )
+from gradviz.trace.model import ThreadDefinition
 from tests.analysis.conftest import Story
 
 
@@ -273,3 +274,22 @@ def test_the_critical_path_goes_over_the_streams_that_threads_wait_for():
     on_a_thread = segments.stream < 0
     assert set(segments.thread[on_a_thread].tolist()) == {thread}
     assert set(segments.thread[~on_a_thread].tolist()) == {-1}
+
+
+def test_threads_of_one_worker_are_together_on_the_page() -> None:
+    with gv.record() as recording:
+        two_devices()
+    trace = recording.trace
+    before = [one.number for one in build_page(trace, trace.tasks).header.threads]
+    assert len(before) > 2
+    first, *others = before
+    trace.threads[first] = ThreadDefinition(first, "worker 1 / main")
+    for place, number in enumerate(others):
+        trace.threads[number] = ThreadDefinition(number, f"worker 0 / call {place}")
+
+    threads = build_page(trace, trace.tasks).header.threads
+
+    assert [one.number for one in threads] == [*others, first]
+    assert [one.owner for one in threads] == ["worker 0"] * len(others) + ["worker 1"]
+    assert threads[-1].name == "worker 1 / main"
+    assert threads[-1].name_at_owner == "main"

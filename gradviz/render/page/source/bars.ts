@@ -105,7 +105,7 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
     numLanes + 1,
   );
   const names = [
-    ...header.threads.map((one) => one.name),
+    ...header.threads.map((one) => one.name_at_owner),
     ...[...streams.keys()].map((one) => page.text(one)),
   ];
   const rowOf = new Uint8Array(size);
@@ -122,6 +122,7 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
     );
     const path = nested(segments.begin_ns, segments.end_ns, critical[at]).rows[0];
     return {
+      heading: headingOf(page, at),
       name: names[at],
       detail: count(num, at < header.threads.length ? "node" : "kernel"),
       rows: found.rows.map(leveled),
@@ -181,4 +182,12 @@ function blockedPart({ runs }: Page, run: number): number {
   const took = runs.end_ns[run] - runs.start_ns[run];
   const ran = runs.thread_time_ns[run];
   return ran < 0 || took <= 0 ? 0 : Math.min(Math.max(1 - ran / took, 0), 1);
+}
+
+/** The worker whose lanes begin with this one; what is of none comes last. */
+function headingOf({ header }: Page, lane: number): string {
+  const owner = header.threads[lane]?.owner ?? "";
+  const before = header.threads[lane - 1]?.owner ?? "";
+  if (owner === before) return "";
+  return owner === "" ? "of no worker" : owner;
 }

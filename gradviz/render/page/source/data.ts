@@ -81,7 +81,8 @@ export interface Header {
   num_events: number;
   is_cut: boolean;
   passes: Pass[];
-  threads: { number: number; name: string }[];
+  /** Those of one worker follow each other; `owner` is empty where there is only one. */
+  threads: { number: number; name: string; owner: string; name_at_owner: string }[];
   queues: { id: number; name: string }[];
   kinds: string[];
   statuses: string[];

@@ -47,6 +47,8 @@ export interface Bars {
 }
 
 export interface Lane {
+  /** The worker whose lanes begin here; empty within them, and where there is only one. */
+  readonly heading: string;
   readonly name: string;
   readonly detail: string;
   readonly rows: readonly LeveledRow[];
@@ -62,6 +64,7 @@ const PADDING = 6;
 const GAP = 6;
 export const CRITICAL_HEIGHT = 4;
 const NAME_HEIGHT = 16;
+const HEADING_HEIGHT = 20;
 const MIN_LABEL = 30;
 
 /** Where lanes lie, from the top of the first. */
@@ -70,7 +73,9 @@ export interface Placement {
   readonly nameHeight: number;
   readonly rowHeight: number;
   readonly barHeight: number;
+  /** Where each begins, below its heading. */
   readonly tops: readonly number[];
+  readonly bottoms: readonly number[];
   readonly height: number;
 }
 
@@ -79,23 +84,30 @@ export function placed(lanes: readonly Lane[], width: number, room: number): Pla
   const nameHeight = gutter > 0 ? 0 : NAME_HEIGHT;
   const numRows = lanes.reduce((sum, { rows }) => sum + Math.max(rows.length, 1), 0);
   const around = nameHeight + GAP - ROW_GAP + 2 * PADDING + CRITICAL_HEIGHT;
+  const headings = lanes.reduce((sum, lane) => sum + headingHeight(lane), 0);
   const fitting = Math.floor(
-    (room - AXIS_HEIGHT - lanes.length * around) / Math.max(numRows, 1),
+    (room - AXIS_HEIGHT - headings - lanes.length * around) / Math.max(numRows, 1),
   );
   const rowHeight = Math.min(Math.max(fitting, ROW_HEIGHTS[0]), ROW_HEIGHTS[1]);
   const tops: number[] = [];
+  const bottoms: number[] = [];
   let y = 0;
-  for (const { rows } of lanes) {
+  for (const lane of lanes) {
+    y += headingHeight(lane);
     tops.push(y);
-    y += Math.max(rows.length, 1) * rowHeight + around;
+    y += Math.max(lane.rows.length, 1) * rowHeight + around;
+    bottoms.push(y);
   }
   const barHeight = rowHeight - ROW_GAP;
-  return { gutter, nameHeight, rowHeight, barHeight, tops, height: y };
+  return { gutter, nameHeight, rowHeight, barHeight, tops, bottoms, height: y };
+}
+
+function headingHeight({ heading }: Lane): number {
+  return heading === "" ? 0 : HEADING_HEIGHT;
 }
 
 function heightOf(place: Placement, lane: number): number {
-  const next = place.tops[lane + 1] ?? place.height;
-  return next - place.tops[lane] - place.nameHeight - GAP;
+  return place.bottoms[lane] - place.tops[lane] - place.nameHeight - GAP;
 }
 
 /** The y of a row's bars on the screen. */
@@ -152,9 +164,10 @@ export function drawTimeline(context: Context, drawn: Drawn): void {
   context.restore();
 }
 
-function isSeen({ place, scrolled, height }: Drawn, lane: number): boolean {
+function isSeen({ lanes, place, scrolled, height }: Drawn, lane: number): boolean {
   const top = AXIS_HEIGHT + place.tops[lane] - scrolled;
-  return top < height && top + heightOf(place, lane) + place.nameHeight > AXIS_HEIGHT;
+  const bottom = top + heightOf(place, lane) + place.nameHeight;
+  return top - headingHeight(lanes[lane]) < height && bottom > AXIS_HEIGHT;
 }
 
 function drawLane(
@@ -169,6 +182,7 @@ function drawLane(
   context.fillRect(place.gutter, top + place.nameHeight, view.width, high);
   context.textAlign = "left";
   context.textBaseline = "middle";
+  drawHeading(context, one.heading, top, place.gutter + view.width, colours);
   const room = (place.gutter || view.width) - 14;
   const middle = place.nameHeight
     ? top + NAME_HEIGHT / 2
@@ -186,6 +200,23 @@ function drawLane(
     8 + used,
     middle + (place.nameHeight ? 0 : 14),
   );
+}
+
+/** The worker whose lanes begin at `top`, with a line above it over the whole width. */
+function drawHeading(
+  context: Context,
+  heading: string,
+  top: number,
+  width: number,
+  colours: Colours,
+): void {
+  if (heading === "") return;
+  context.fillStyle = colours.line;
+  context.fillRect(0, top - HEADING_HEIGHT, width, 1);
+  context.font = BOLD;
+  context.fillStyle = colours.ink;
+  const text = fitted(context, heading, width - 14);
+  context.fillText(text, 8, top - HEADING_HEIGHT / 2);
 }
 
 function drawRows(context: Context, drawn: Drawn, lane: number): void {

@@ -19,7 +19,7 @@ from gradviz.analysis.executions import (
 from gradviz.analysis.passes import MAX_PASSES, Status, passes
 from gradviz.analysis.processor_waits import processor_waits
 from gradviz.analysis.steps import Steps, find_steps
-from gradviz.trace.model import Losses, Trace
+from gradviz.trace.model import Losses, ProcessDefinition, Trace
 from gradviz.trace.table import Column
 
 SCHEMA: Final = "gradviz.summary"
@@ -108,6 +108,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         left_out: What the recording left out on purpose, a few words each.
         omitted_passes: How many passes more there are than are told of.
         steps: The steps of the training; None of a part of a trace.
+        processes: Those that a trace was merged of; none of a single one.
     """
 
     path: str
@@ -125,6 +126,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     omitted_passes: int = 0
     left_out: tuple[str, ...] = ()
     steps: Steps | None = None
+    processes: tuple[ProcessDefinition, ...] = ()
 
 
 def summarise(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
@@ -154,6 +156,7 @@ def summarise(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
         omitted_passes=max(len(trace.tasks) - MAX_PASSES, 0) if tasks is None else 0,
         left_out=tuple(trace.header.scope.in_words()),
         steps=find_steps(trace) if tasks is None else None,
+        processes=trace.processes if len(trace.processes) > 1 else (),
     )
 
 

@@ -103,6 +103,7 @@ class ProcessRow(msgspec.Struct, frozen=True, array_like=True):
     host: str
     argv: list[str]
     threads: list[Index]
+    clock_uncertainty_ns: Integer = 0
 
 
 class Definitions(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -105,6 +105,7 @@ class _Whole:
                 process.host,
                 list(process.argv),
                 [one.numbered("thread", thread) for thread in process.threads],
+                one.clock.uncertainty_ns + process.clock_uncertainty_ns,
             )
             for one in self._placed
             for process in one.trace.processes

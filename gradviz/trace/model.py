@@ -141,6 +141,8 @@ class ProcessDefinition(msgspec.Struct, frozen=True):
         host: Name of the machine.
         argv: The program and its arguments.
         threads: Which of the trace's threads are its own.
+        clock_uncertainty_ns: By how much its times may be wrong beside those of the
+            first process, whose clock the trace has.
     """
 
     pid: int
@@ -148,6 +150,7 @@ class ProcessDefinition(msgspec.Struct, frozen=True):
     host: str
     argv: tuple[str, ...]
     threads: tuple[int, ...]
+    clock_uncertainty_ns: int = 0
 
 
 class QueueDefinition(msgspec.Struct, frozen=True, gc=False):

@@ -315,7 +315,8 @@ class Parser:
     def _process(self, row: ProcessRow) -> ProcessDefinition:
         argv = tuple(map(self._cut, row.argv))
         threads = tuple(row.threads)
-        return ProcessDefinition(row.pid, row.rank, self._cut(row.host), argv, threads)
+        host, uncertainty_ns = self._cut(row.host), row.clock_uncertainty_ns
+        return ProcessDefinition(row.pid, row.rank, host, argv, threads, uncertainty_ns)
 
     def _cut(self, text: str) -> str:
         """`text`, or its beginning if it is longer than any that a recorder writes."""

@@ -123,6 +123,9 @@ def test_uncertainty_contains_the_truth_and_early_messages_are_told(seed, is_kil
 
     assert not any(one.doubt for one in placed)
     assert 0 == placed[0].clock.uncertainty_ns < placed[1].clock.uncertainty_ns
+    assert [one.clock_uncertainty_ns for one in whole.processes] == [
+        one.clock.uncertainty_ns for one in placed
+    ]
     told = [one for one in whole.losses.problems if "before they left" in one]
     assert len(told) == len(whole.losses.problems) == bool(early)
     if early:

@@ -26,13 +26,14 @@ from gradviz.render.terminal.tables import (
     share,
 )
 from gradviz.render.text import clean, count, duration, place
-from gradviz.trace.model import Losses
+from gradviz.trace.model import Losses, ProcessDefinition
 
 MAX_PASSES: Final = 12
 MAX_NAMES: Final = 8
 MAX_LONGEST: Final = 5
 MAX_FAILED: Final = 5
 MAX_THREADS: Final = 40
+MAX_CLOCKS: Final = 4
 
 
 def print_summary(summary: Summary, console: Console | None = None) -> None:
@@ -73,6 +74,8 @@ def _totals(summary: Summary) -> RenderableType:
         ("passes", f"{len(summary.passes) + summary.omitted_passes:,}{failed}"),
         ("graph", f"{ran} ran, {counted}"),
     ]
+    if summary.processes:
+        rows.append(("processes", _processes(summary.processes)))
     if not summary.losses.is_complete:
         rows.append(("incomplete", _losses(summary.losses)))
     if summary.left_out:
@@ -83,6 +86,23 @@ def _totals(summary: Summary) -> RenderableType:
     for name, value in rows:
         grid.add_row(Text(name), Text(value))
     return grid
+
+
+def _processes(processes: Sequence[ProcessDefinition]) -> str:
+    """How many there are, and how far clocks of other machines may be off."""
+    doubtful = [one for one in processes if one.clock_uncertainty_ns]
+    off = (
+        f"the clock of {_process(one)} within {duration(one.clock_uncertainty_ns)}"
+        for one in doubtful[:MAX_CLOCKS]
+    )
+    more = len(doubtful) - MAX_CLOCKS
+    told = [f"{len(processes):,}", *off, *([f"{more:,} more"] if more > 0 else [])]
+    return "; ".join(told)
+
+
+def _process(process: ProcessDefinition) -> str:
+    name = f"rank {process.rank}" if process.rank >= 0 else f"pid {process.pid}"
+    return f"{name} on {clean(process.host)}"
 
 
 def _losses(losses: Losses) -> str:

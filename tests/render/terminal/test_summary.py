@@ -10,7 +10,7 @@ from gradviz.analysis.summary import (
     ThreadSummary,
 )
 from gradviz.render.terminal import print_summary
-from gradviz.trace.model import Losses
+from gradviz.trace.model import Losses, ProcessDefinition
 
 
 def one_pass(task, **changes):
@@ -68,6 +68,24 @@ def test_totals_come_first(shown):
         "passes 1",
         "graph 3 nodes ran, 2 edges",
     ]
+
+
+def test_processes_are_counted_and_clocks_that_may_be_off_are_named(shown):
+    processes = (
+        ProcessDefinition(11, 0, "a", (), ()),
+        ProcessDefinition(12, 1, "b", (), (), 12_000),
+        ProcessDefinition(13, -1, "c\x1b[2J", (), (), 2_000_000),
+    )
+    summary = make_summary(processes=processes)
+
+    lines = shown(lambda console: print_summary(summary, console), width=200)
+
+    (told,) = lines_with(lines, "processes")
+    assert told.startswith(
+        "processes 3; the clock of rank 1 on b within 12 µs; the clock of pid 13 on c"
+    )
+    assert told.endswith(" within 2 ms")
+    assert "\x1b" not in told
 
 
 def test_shares_are_shown_as_bars(shown):

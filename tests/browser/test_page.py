@@ -531,3 +531,18 @@ def test_no_text_is_an_error_or_runs(window, pages, name):
     settle(window)
     assert window.run("return window.hacked") is None
     assert window.run("return document.querySelector('[role=alert]')") is None
+
+
+def test_passes_and_lanes_say_whose_they_are_where_there_are_several_workers(
+    window, tmp_path
+):
+    trace = ROOT / "docs" / "gallery" / "pipeline.gvt"
+    open_page(window, report(trace, tmp_path / "page.html"))
+    settle(window)
+
+    options = window.run(
+        'return Array.from(document.querySelectorAll("option")).map((one) => one.text)'
+    )
+
+    whose = {one.rpartition(" of ")[2] for one in options if re.match(r"pass \d", one)}
+    assert whose == {"worker 0", "worker 1", "worker 2"}

@@ -94,6 +94,13 @@ export interface Header {
   texts: string[];
 }
 
+/** What a pass is called: its number, and whose it is where there are several workers. */
+export function passName({ passes, threads }: Header, at: number): string {
+  const { task, thread } = passes[at];
+  const owner = threads.find((one) => one.number === thread)?.owner ?? "";
+  return owner === "" ? `pass ${task}` : `pass ${task} of ${owner}`;
+}
+
 export type Page = Tables<typeof TABLES> & {
   readonly header: Header;
   /** The text of a place, empty for -1. */

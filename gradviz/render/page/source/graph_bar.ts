@@ -3,7 +3,7 @@
 import { callerOf } from "./calls.ts";
 import { COLOURINGS, type Colouring, type ColourBy } from "./colourings.ts";
 import { colours } from "./colours.ts";
-import type { Page } from "./data.ts";
+import { type Page, passName } from "./data.ts";
 import { button, el } from "./elements.ts";
 import { goesOn } from "./events.ts";
 import { numberingOf } from "./numbering.ts";
@@ -81,7 +81,7 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
     passes.hidden = tasks.length < 2;
     fill(
       passes,
-      tasks.map((one) => [String(one), `pass ${page.header.passes[one].task}`]),
+      tasks.map((one) => [String(one), passName(page.header, one)]),
       String(task),
     );
     tellCaller(task);
@@ -117,9 +117,8 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
     if (!found) return;
     const number = numberingOf(page).of(found.node, found.task);
     const name = shorten(page.text(page.nodes.name[found.node]), 30);
-    const pass = page.header.passes[found.task].task;
     caller.textContent = `↰ called by ${number} ${name}`;
-    caller.title = `In pass ${pass}`;
+    caller.title = `In ${passName(page.header, found.task)}`;
     caller.onclick = () => store.set({ node: found.node, task: found.task });
   }
 

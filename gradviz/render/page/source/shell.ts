@@ -3,7 +3,7 @@
 Where there is no room for columns one panel is seen at a time, and a row of tabs says
 which. The same elements serve both; page.css decides. */
 
-import type { Header, Page } from "./data.ts";
+import { type Header, type Page, passName } from "./data.ts";
 import { button, el } from "./elements.ts";
 import { splitter } from "./splitter.ts";
 import type { Store } from "./store.ts";
@@ -132,7 +132,9 @@ function head(
     count(nodes.length, "node"),
     count(header.num_events, "event"),
   ];
-  const failed = header.passes.filter((one) => one.status !== "completed");
+  const failed = [...header.passes.keys()].filter(
+    (one) => header.passes[one].status !== "completed",
+  );
   return el(
     "header",
     { id: "head" },
@@ -146,13 +148,11 @@ function head(
     actions,
     ...failed
       .slice(0, MAX_FAILED)
-      .map((one) =>
-        el(
-          "p",
-          { class: "failure" },
-          `pass ${one.task} ${one.status}${one.error ? `: ${one.error}` : ""}`,
-        ),
-      ),
+      .map((one) => {
+        const { status, error } = header.passes[one];
+        const said = `${passName(header, one)} ${status}${error ? `: ${error}` : ""}`;
+        return el("p", { class: "failure" }, said);
+      }),
     ...(failed.length > MAX_FAILED
       ? [
           el(

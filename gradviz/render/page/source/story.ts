@@ -1,7 +1,7 @@
 /* The selected node: what it is, why it ran when it did, and all that happened to it. */
 
 import { rowsOf } from "./chains.ts";
-import type { Page } from "./data.ts";
+import { type Page, passName } from "./data.ts";
 import { button, el } from "./elements.ts";
 import { explained, ofTask, type Sentence, storiesOf } from "./explanation.ts";
 import { calledIn, numberingOf } from "./numbering.ts";
@@ -71,9 +71,9 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
       add("began", `${duration(runs.start_ns[run] - page.header.passes[task].begin_ns)} after its pass`);
       if (runs.waited_ns[run] >= 0) add("was queued", duration(runs.waited_ns[run]));
     }
-    const pass = page.header.passes[task];
+    const where = task in page.header.passes ? passName(page.header, task) : "pass ?";
     return [
-      el("h3", {}, `${page.text(nodes.name[node])}`, el("small", {}, `node ${nodes.id[node]} of pass ${pass?.task ?? "?"}`)),
+      el("h3", {}, `${page.text(nodes.name[node])}`, el("small", {}, `node ${nodes.id[node]} of ${where}`)),
       facts,
     ];
   }

@@ -215,7 +215,7 @@ def describe_process(
 def _boot_id() -> str:
     """What Linux has drawn when it started; containers of one machine have the same."""
     try:
-        return BOOT_ID.read_text(encoding="ascii").strip()
+        return BOOT_ID.read_text(encoding="utf-8").strip()[:_MAX_RUN_ID]
     except (OSError, ValueError):
         return ""
 

@@ -266,8 +266,10 @@ def test_a_training_goes_on_when_a_worker_fails_and_when_it_is_gone(run):
     result = run("18_a_worker_fails")
 
     assert "step 20: Error on Node 0: Error on Node 2: a bit" in result.output
-    assert "step 40: node 2 is down" in result.output
-    assert "2 failures, test accuracy:" in result.output
+    # It leaves while others work: within a pass, whose error comes first, or not.
+    assert re.search(r"^step 4\d: node 2 is down", result.output, re.MULTILINE)
+    assert "its layer is on worker 1 now" in result.output
+    assert re.search(r"^[23] failures, test accuracy:", result.output, re.MULTILINE)
     assert result.number("test accuracy:") >= 80
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradviz.backends.base import Array, beside
 from gradviz.ops.elementwise.resampling import ResamplingTable, resampling
-from gradviz.ops.layers.pooling import choice
+from gradviz.ops.layers.pooling import choice, flattened
 from gradviz.ops.recording.differentiable import Op, differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.memory_layout import has_channels_last
@@ -72,7 +72,7 @@ def _largest(x: Array, bins: Bins) -> tuple[Array, Array]:
             for (start, stop), shift in zip(edges, offset, strict=True)
         ]
         part = x[(..., *np.ix_(*rows))]
-        where = beside(x, _flattened(rows, bins.lengths))
+        where = beside(x, flattened(rows, bins.lengths))
         if values is None:
             values = part.copy()
             indices = np.zeros_like(x, np.int64, shape=part.shape)
@@ -82,13 +82,6 @@ def _largest(x: Array, bins: Bins) -> tuple[Array, Array]:
         np.copyto(values, part, where=better)
         np.copyto(indices, where, where=better)
     return values, indices
-
-
-def _flattened(rows: Sequence[np.ndarray], lengths: Shape) -> np.ndarray:
-    total = np.zeros((), np.int64)
-    for row, length in zip(rows, lengths, strict=True):
-        total = total[..., None] * length + row
-    return total
 
 
 def _averages(bins: Bins) -> tuple[ResamplingTable, ...]:

@@ -5,7 +5,7 @@ takes the elements at that position in all windows at once. Pooling to a given n
 outputs is in `gradviz.ops.layers.adaptive_pooling`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from math import prod
 from typing import Any, Literal, NamedTuple, Protocol
@@ -113,43 +113,67 @@ def _largest(x: Array, window: Window) -> tuple[Array, Array]:
     lengths = x.shape[-window.spatial :]
     is_float = x.dtype.kind == "f"
     extended, _ = padded(x, window, -np.inf if is_float else np.iinfo(x.dtype).min)
-    has_nan = is_float and x.size > 0 and bool(np.isnan(np.max(x)))
-    places = window.places()
-    positions = _positions(window, lengths)
-    values: Array = extended[next(places)].copy()
-    indices: Array = np.zeros_like(x, np.int64, shape=values.shape)
-    indices[...] = beside(x, positions[0])
-    for place, position in zip(places, positions[1:], strict=True):
-        part = extended[place]
-        better = part > values
-        if has_nan:
-            better = better | np.isnan(part)
-        np.copyto(values, part, where=better)
-        np.copyto(indices, beside(x, position), where=better)
+    parts = [extended[place] for place in window.places()]
+    values: Array = parts[0].copy()
+    for part in parts[1:]:
+        np.maximum(part, values, out=values)
+    # How many elements of a window come before the chosen one. Counted, not assigned by
+    # masks: a processor cannot foresee those.
+    precedes = parts[0] != values
+    chosen = precedes.astype(np.min_scalar_type(len(parts)))
+    for part in parts[1:-1]:
+        precedes &= part != values
+        chosen += precedes
+    if is_float and values.size and bool(np.isnan(np.max(values))):
+        for number, part in enumerate(parts):
+            np.copyto(chosen, number, where=np.isnan(part))
+    begins, in_image, steps = _flattened_windows(window, lengths)
+    indices: Array = np.take(beside(x, steps), chosen)
+    indices += beside(x, begins)
+    if any(window.padding):
+        np.copyto(indices, beside(x, in_image), where=chosen == 0)
     return values, indices
 
 
 @lru_cache(maxsize=64)
-def _positions(window: Window, lengths: Shape) -> tuple[np.ndarray, ...]:
-    """`_position` for each position in a window; layers ask for the same each time."""
-    return tuple(
-        _position(window, lengths, offset) for offset in np.ndindex(window.size)
+def _flattened_windows(
+    window: Window, lengths: Shape
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where in the flattened image windows begin, and what is in them.
+
+    Layers ask for the same each time.
+
+    Returns:
+        The places of the first elements, as if the image went on in all directions;
+        those of the first elements that are in the image, which count as chosen where
+        all of a window is -inf; how far from the first the elements of a window are.
+    """
+    rows = [
+        np.arange(count) * step - pad
+        for count, step, pad in zip(
+            window.outputs, window.stride, window.padding, strict=True
+        )
+    ]
+    inside = [
+        row + np.maximum(0, -(row // gap)) * gap
+        for row, gap in zip(rows, window.dilation, strict=True)
+    ]
+    offsets = [
+        np.arange(size) * gap
+        for size, gap in zip(window.size, window.dilation, strict=True)
+    ]
+    return (
+        flattened(rows, lengths),
+        flattened(inside, lengths),
+        flattened(offsets, lengths).reshape(-1),
     )
 
 
-def _position(window: Window, lengths: Shape, offset: Shape) -> np.ndarray:
-    """Where, in the flattened image, the elements at `offset` in all windows are.
-
-    Those before the image are moved to the first element that is in it: that is what
-    counts as chosen where all of a window is -inf.
-    """
+def flattened(rows: Sequence[np.ndarray], lengths: Shape) -> np.ndarray:
+    """Places in a flattened image, given those along each of its dimensions."""
     total = np.zeros((), np.int64)
-    for axis, length in enumerate(lengths):
-        gap, pad = window.dilation[axis], window.padding[axis]
-        start = np.arange(window.outputs[axis]) * window.stride[axis] - pad
-        start += offset[axis] * gap
-        start += np.maximum(0, -(start // gap)) * gap
-        total = total[..., None] * length + start
+    for row, length in zip(rows, lengths, strict=True):
+        total = total[..., None] * length + row
     return total
 
 

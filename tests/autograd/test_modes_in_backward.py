@@ -296,6 +296,7 @@ def test_a_caller_in_inference_mode_is_in_it_still_when_a_node_left_its_block(x)
     y.register_hook(lambda _: block.__exit__(None, None, None))
     total = y.sum()
     before = inference._INNERMOST.get()
+    others = set(inference.entered)  # of contexts that nobody has collected yet
 
     block.__enter__()
     try:
@@ -307,4 +308,4 @@ def test_a_caller_in_inference_mode_is_in_it_still_when_a_node_left_its_block(x)
         inference.leave(before)
         gv.set_grad_enabled(True)
 
-    assert not inference.entered
+    assert inference.entered <= others

@@ -147,10 +147,12 @@ class TestABlockLeftInABackward:
         assert len(packed) == 1
 
     def test_costs_those_outside_nothing(self, x, block):
+        # Contexts that nobody has collected yet may have others.
+        before = set(saved_variable.entered)
         with block:
             x.sin().sum().backward()
 
-        assert not saved_variable.entered
+        assert saved_variable.entered <= before
 
 
 def test_what_nodes_keep_has_a_class_of_which_nobody_makes_one(x):

@@ -67,13 +67,14 @@ def tensor_graph(nodes: Sequence[Node], params: NamedTensors = ()) -> Graph:
     edges: list[GraphEdge] = []
     for node, index in position.items():
         num_omitted = 0
-        for consumer, input_nr in node.next_edges:
+        for edge in node.next_edges:
+            consumer = edge.node
             if consumer is None:
                 continue
             if consumer not in position or len(edges) == MAX_EDGES:
                 num_omitted += 1
             else:
-                edges.append(GraphEdge(index, position[consumer], input_nr))
+                edges.append(GraphEdge(index, position[consumer], edge.input_nr))
         found.append(_node(node, index, names.get(node, ()), num_omitted))
     return Graph(
         task=-1,
@@ -205,8 +206,9 @@ def _saved(node: Node) -> Iterator[GraphNode]:
 def _input(metadata: InputMetadata | None) -> InputDefinition | None:
     if metadata is None:
         return None
-    shape, dtype, device = metadata
-    return InputDefinition(tuple(shape), str(dtype), str(device))
+    return InputDefinition(
+        tuple(metadata.shape), str(metadata.dtype), str(metadata.device)
+    )
 
 
 def _notes(

@@ -9,7 +9,7 @@ from gradviz.autograd.function_context import FunctionCtx, SavedNone
 from gradviz.backends.base import copy_to
 from gradviz.backends.current_streams import stream_for
 from gradviz.backends.device import CPU
-from gradviz.engine.node import InputMetadata, Node, NodeHooks, next_sequence_nr
+from gradviz.engine.node import InputMetadata, Node, NodeHooks, begin, next_sequence_nr
 from gradviz.engine.protocols import Gradient, size_bytes
 from gradviz.ops.recording import creation_hooks
 from gradviz.ops.recording.node_hooks import Hookable
@@ -66,7 +66,7 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         if is_recorded:
             edges = tuple(gradient_edge(x) for x in inputs if isinstance(x, Variable))
             # What the outputs are is filled in by `complete`, after the forward.
-            self._initialise(edges, (), CPU, next_sequence_nr())
+            begin(self, edges, (), CPU, next_sequence_nr())
         else:  # no trace is to know it, but it counts all the same
             self.id, self.sequence_nr = -1, next_sequence_nr()
             self.next_edges, self.input_metadata, self.hooks = (), (), None

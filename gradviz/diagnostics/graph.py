@@ -19,7 +19,8 @@ def nodes_from(roots: Iterable[Node | None]) -> list[Node]:
     found: dict[Node, None] = {root: None for root in roots if root is not None}
     pending = list(found)
     for node in pending:  # grows while it is walked
-        for after, _ in node.next_edges:
+        for edge in node.next_edges:
+            after = edge.node
             if after is not None and after not in found:
                 found[after] = None
                 pending.append(after)

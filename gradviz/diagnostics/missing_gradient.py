@@ -200,7 +200,8 @@ def _ancestors(target: Node, nodes: list[Node]) -> set[Node]:
     """Those of `nodes` from which a gradient can get to `target`, itself included."""
     before: dict[Node, list[Node]] = {}
     for node in nodes:
-        for after, _ in node.next_edges:
+        for edge in node.next_edges:
+            after = edge.node
             if after is not None:
                 before.setdefault(after, []).append(node)
     found = {target}

@@ -14,7 +14,7 @@ from gradviz.engine.input_buffer import (
     is_writeable,
     owns_its_memory,
 )
-from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, InputMetadata, Node
+from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, InputMetadata, Node, begin
 from gradviz.engine.protocols import Gradient, Leaf
 from gradviz.engine.sync import LeafLock, out_of_memory
 from gradviz.trace.probe import How
@@ -70,7 +70,7 @@ class AccumulateGrad(Node):
     ) -> None:
         if device is None:
             device = CPU if input_metadata is None else input_metadata.device
-        self._initialise((), (input_metadata,), device, MAX_SEQUENCE_NR)
+        begin(self, (), (input_metadata,), device, MAX_SEQUENCE_NR)
         self.leaf = leaf
         # Several passes may reach one leaf at once. The one lock under which a
         # gradient's own `+` runs: it guards this leaf and nothing of the engine, and

@@ -33,7 +33,8 @@ def min_topological_nr(outputs: Sequence[Edge]) -> int:
     A node with a smaller one cannot lead to any output, so no walk goes there (X7).
     Source: torch/csrc/autograd/engine.cpp, compute_min_topological_nr.
     """
-    return min((node.topological_nr for node, _ in outputs if node), default=0)
+    nodes = [edge.node for edge in outputs]
+    return min((node.topological_nr for node in nodes if node), default=0)
 
 
 def compute_dependencies(root: Node, min_topological_nr: int) -> Dependencies:
@@ -54,7 +55,8 @@ def compute_dependencies(root: Node, min_topological_nr: int) -> Dependencies:
         node = stack.pop()
         if node.topological_nr < min_topological_nr:
             continue
-        for next_node, _ in node.next_edges:
+        for edge in node.next_edges:
+            next_node = edge.node
             if next_node is None:
                 continue
             if next_node in counts:
@@ -88,20 +90,21 @@ def compute_exec_info(
     Source: torch/csrc/autograd/engine.cpp, GraphTask::init_to_execute.
     """
     infos: dict[Node, ExecInfo] = {}
-    for output_index, (node, input_nr) in enumerate(outputs):
-        assert node is not None
-        info = infos.setdefault(node, ExecInfo())
+    for output_index, output in enumerate(outputs):
+        assert output.node is not None
+        info = infos.setdefault(output.node, ExecInfo())
         if accumulate_grad:
             info.is_needed = True
         else:
-            info.captures.append(Capture(input_nr, output_index))
+            info.captures.append(Capture(output.input_nr, output_index))
     infos.setdefault(root, ExecInfo())
 
     seen: set[Node] = set()
     path = [(root, iter(root.next_edges))]
     while path:
         node, edges = path[-1]
-        for child, _ in edges:
+        for edge in edges:
+            child = edge.node
             if child is None:
                 continue
             if child in seen:
@@ -136,7 +139,8 @@ def find_cycle(nodes: Sequence[Node]) -> tuple[Node, ...]:
         on_path = {start}
         edges = [iter(start.next_edges)]
         while path:
-            for child, _ in edges[-1]:
+            for edge in edges[-1]:
+                child = edge.node
                 if child in on_path:
                     return tuple(path[path.index(child) :])
                 if child is not None and child in allowed and child not in finished:
@@ -168,7 +172,8 @@ def _reachable(root: Node) -> list[Node]:
     found = [root]
     known = {root}
     for node in found:  # grows while it is walked
-        for child, _ in node.next_edges:
+        for edge in node.next_edges:
+            child = edge.node
             if child is not None and child not in known:
                 known.add(child)
                 found.append(child)

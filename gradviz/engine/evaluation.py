@@ -188,6 +188,6 @@ def _called_post_hooks(
 def _wanted(graph_task: GraphTask, node: Node) -> tuple[bool, ...]:
     """Which of a node's gradients go anywhere in a restricted pass (I8)."""
     return tuple(
-        receiver is not None and graph_task.should_execute(receiver)
-        for receiver, _ in node.next_edges
+        edge.node is not None and graph_task.should_execute(edge.node)
+        for edge in node.next_edges
     )

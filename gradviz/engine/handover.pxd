@@ -1,14 +1,14 @@
 cimport cython
 from gradviz.engine.graph_task cimport GraphTask
-from gradviz.engine.node cimport Node
+from gradviz.engine.node cimport Edge, Node
 from gradviz.engine.worker cimport Worker
 
-@cython.locals(receiver=Node, dependencies=dict, goes_short=bint, in_one=bint, index=Py_ssize_t, num_inputs=Py_ssize_t)
+@cython.locals(edge=Edge, receiver=Node, dependencies=dict, goes_short=bint, in_one=bint, index=Py_ssize_t, num_inputs=Py_ssize_t)
 cpdef hand_on(Worker worker, GraphTask graph_task, Node node, outputs, num_bytes)
-cdef _arrive_or_add(Worker worker, GraphTask graph_task, Node producer, edge, gradient)
-cpdef arrive(Worker worker, GraphTask graph_task, Node producer, edge, gradient, how, ready=*)
+cdef _arrive_or_add(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient)
+cpdef arrive(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient, how, ready=*)
 @cython.locals(receiver=Node, not_ready=dict)
-cdef _arrive(Worker worker, GraphTask graph_task, Node producer, edge, gradient, how, ready)
+cdef _arrive(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient, how, ready)
 cdef bint _has_one_to_hand_on(Node node, outputs)
-cdef _report_passed_on(Worker worker, GraphTask graph_task, Node producer, Node receiver, input_nr, gradient, num_bytes)
-cdef _report_ready(Worker worker, GraphTask graph_task, Node producer, Node receiver, input_nr, gradient)
+cdef _report_passed_on(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient, num_bytes)
+cdef _report_ready(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient)

@@ -46,8 +46,9 @@ def hand_on(
     if probe is not None and not in_one:
         probe.buffer_freed(graph_task.id, node.id, num_bytes)
     index = -1
-    for receiver, input_nr in node.next_edges:
+    for edge in node.next_edges:
         index += 1
+        receiver = edge.node
         if receiver is None:
             continue
         gradient = outputs[index]
@@ -61,19 +62,17 @@ def hand_on(
             inputs = [gradient]
             if (num_inputs := len(receiver.input_metadata)) != 1:
                 inputs = [None] * num_inputs
-                inputs[input_nr] = gradient
+                inputs[edge.input_nr] = gradient
             worker.push_own(graph_task, receiver, inputs)
             if in_one:
-                _report_passed_on(
-                    worker, graph_task, node, receiver, input_nr, gradient, num_bytes
-                )
+                _report_passed_on(worker, graph_task, node, edge, gradient, num_bytes)
                 return
             if probe is not None:
-                _report_ready(worker, graph_task, node, receiver, input_nr, gradient)
+                _report_ready(worker, graph_task, node, edge, gradient)
             continue
         if in_one:
             probe.buffer_freed(graph_task.id, node.id, num_bytes)  # type: ignore[union-attr]
-        _arrive_or_add(worker, graph_task, node, node.next_edges[index], gradient)
+        _arrive_or_add(worker, graph_task, node, edge, gradient)
     if probe is not None:
         probe.node_completed(graph_task.id, node.id)
 
@@ -157,7 +156,7 @@ def _arrive(
     how: How,
     ready: Ready | None,
 ) -> InputBuffer | None:
-    receiver, input_nr = edge
+    receiver, input_nr = edge.node, edge.input_nr
     assert receiver is not None
     not_ready = graph_task.not_ready
     remaining = graph_task.dependencies.get(receiver, 0) - 1
@@ -259,13 +258,13 @@ def _report_passed_on(
     worker: Worker,
     graph_task: GraphTask,
     producer: Node,
-    receiver: Node,
-    input_nr: int,
+    edge: Edge,
     gradient: Gradient,
     num_bytes: int,
 ) -> None:
     """Tell all that there is to a node whose only gradient has made another ready."""
-    queue = worker.ready_queue
+    receiver, queue = edge.node, worker.ready_queue
+    assert receiver is not None
     assert queue is not None
     reports = (
         worker is graph_task.home and graph_task.home_reports
@@ -276,7 +275,7 @@ def _report_passed_on(
         producer.id,
         num_bytes,
         receiver.id,
-        input_nr,
+        edge.input_nr,
         size_bytes(gradient),
         queue.id,
         graph_task.reentrant_depth,
@@ -290,12 +289,12 @@ def _report_ready(
     worker: Worker,
     graph_task: GraphTask,
     producer: Node,
-    receiver: Node,
-    input_nr: int,
+    edge: Edge,
     gradient: Gradient,
 ) -> None:
     """Tell that a gradient has come, as the only one, and that its node was pushed."""
-    queue = worker.ready_queue
+    receiver, queue = edge.node, worker.ready_queue
+    assert receiver is not None
     assert queue is not None
     reports = (
         worker is graph_task.home and graph_task.home_reports
@@ -305,7 +304,7 @@ def _report_ready(
         graph_task.id,
         receiver.id,
         producer.id,
-        input_nr,
+        edge.input_nr,
         size_bytes(gradient),
         How.UNDEFINED if gradient is None else How.FIRST,
         queue.id,

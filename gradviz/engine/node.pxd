@@ -1,10 +1,22 @@
 cimport cython
 
+cdef class Edge:
+    cdef public Node node
+    cdef public object input_nr
+
+cpdef Edge edge_to(Node node, input_nr)
+
+cdef class InputMetadata:
+    cdef public object shape, dtype, device
+
+cpdef InputMetadata metadata_for(shape, dtype, device)
+
 cdef class Node:
     cdef object __weakref__
     cdef public object id, sequence_nr, topological_nr, next_edges, input_metadata
     cdef public object runs_on, forward_stream, module_path, hooks, _metadata
-    @cython.locals(node=Node)
-    cpdef _initialise(self, next_edges, input_metadata, device, sequence_nr)
     cpdef call(self, inputs)
     cpdef release_variables(self)
+
+@cython.locals(edge=Edge, after=Node)
+cpdef begin(Node node, next_edges, input_metadata, device, sequence_nr)

@@ -6,12 +6,13 @@ which node the *i*-th of them goes to. Nodes know nothing of threads or queues.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 from gradviz.backends.current_streams import stream_for
 from gradviz.backends.device import CPU, Device
+from gradviz.backends.stream import Stream
 from gradviz.engine import anomaly
 from gradviz.engine.protocols import Gradient, name_of
 from gradviz.engine.removable_handle import RemovableHandle, append, named_like
@@ -53,25 +54,56 @@ def next_sequence_nr() -> int:
     return SEQUENCE.next()
 
 
-class Edge(NamedTuple):
+class Edge:
     """Where one gradient goes: an input of a node, or nowhere.
+
+    A value: two that lead to the same place are equal, and none is ever changed. It can
+    be taken apart as the pair that it is in PyTorch.
 
     Attributes:
         node: The node that receives the gradient, None where none is wanted.
         input_nr: Which of that node's inputs.
     """
 
-    node: "Node | None"
-    input_nr: int = 0
+    __slots__ = ("input_nr", "node")
+
+    def __init__(self, node: "Node | None", input_nr: int = 0) -> None:
+        self.node = node
+        self.input_nr = input_nr
 
     @property
     def is_valid(self) -> bool:
         """Whether a gradient flows here at all."""
         return self.node is not None
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.node, self.input_nr))
 
-class InputMetadata(NamedTuple):
-    """What a node expects at one of its inputs.
+    def __getitem__(self, index: int) -> Any:  # noqa: ANN401 - either
+        return (self.node, self.input_nr)[index]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Edge):
+            return NotImplemented
+        return self.node is other.node and self.input_nr == other.input_nr
+
+    def __hash__(self) -> int:
+        return hash((self.node, self.input_nr))
+
+    def __repr__(self) -> str:
+        return f"Edge(node={self.node!r}, input_nr={self.input_nr})"
+
+
+def edge_to(node: "Node | None", input_nr: int) -> Edge:
+    """An edge: what `Edge` makes, in half the time where this is compiled."""
+    edge = Edge.__new__(Edge)
+    edge.node = node
+    edge.input_nr = input_nr
+    return edge
+
+
+class InputMetadata:
+    """What a node expects at one of its inputs. A value, as `Edge` is.
 
     Attributes:
         shape: Shape of the gradient.
@@ -80,9 +112,44 @@ class InputMetadata(NamedTuple):
         device: Where the gradient must be.
     """
 
-    shape: tuple[int, ...]
-    dtype: Any
-    device: Device = CPU
+    __slots__ = ("device", "dtype", "shape")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,  # noqa: ANN401 - of any library
+        device: Device = CPU,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, InputMetadata):
+            return NotImplemented
+        return self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def __repr__(self) -> str:
+        return (
+            f"InputMetadata(shape={self.shape}, dtype={self.dtype}, "
+            f"device={self.device})"
+        )
+
+    def key(self) -> tuple[tuple[int, ...], Any, Device]:
+        """All that it says, as a tuple."""
+        return self.shape, self.dtype, self.device
+
+
+def metadata_for(shape: tuple[int, ...], dtype: Any, device: Device) -> InputMetadata:  # noqa: ANN401 - as above
+    """What `InputMetadata` makes, as fast as `edge_to`."""
+    metadata = InputMetadata.__new__(InputMetadata)
+    metadata.shape = shape
+    metadata.dtype = dtype
+    metadata.device = device
+    return metadata
 
 
 def checked_edges(
@@ -95,7 +162,8 @@ def checked_edges(
         IndexError: One leads to an input that its node does not have.
     """
     checked = tuple(edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges)
-    for index, (node, input_nr) in enumerate(checked):
+    for index, edge in enumerate(checked):
+        node, input_nr = edge.node, edge.input_nr
         if node is None:
             continue
         if not isinstance(node, Node):
@@ -225,7 +293,15 @@ class Node:
 
     cuts_imaginary: ClassVar[bool] = False
 
+    id: int
+    sequence_nr: int
     topological_nr: int
+    next_edges: tuple[Edge, ...]
+    input_metadata: Sequence[InputMetadata | None]
+    runs_on: Device
+    forward_stream: Stream | None
+    module_path: str
+    hooks: NodeHooks | None
     _metadata: dict[str, Any]
 
     def __init__(
@@ -234,38 +310,13 @@ class Node:
         input_metadata: Sequence[InputMetadata | None] = (None,),
         device: Device = CPU,
     ) -> None:
-        self._initialise(
+        begin(
+            self,
             checked_edges(next_edges, "next_edges"),
             input_metadata,
             device,
             next_sequence_nr(),
         )
-
-    def _initialise(
-        self,
-        next_edges: tuple[Edge, ...],
-        input_metadata: Sequence[InputMetadata | None],
-        device: Device,
-        sequence_nr: int,
-    ) -> None:
-        self.id = _next_id()
-        self.sequence_nr = sequence_nr
-        self.next_edges = next_edges
-        self.input_metadata = input_metadata
-        self.runs_on = device
-        self.forward_stream = None if device is CPU else stream_for(device)
-        self.module_path = MODULE_PATH.get()
-        self.hooks: NodeHooks | None = None
-        topological_nr = 0
-        for edge in next_edges:
-            node = edge[0]
-            if node is not None and node.topological_nr >= topological_nr:
-                topological_nr = node.topological_nr + 1
-        self.topological_nr = topological_nr
-        if (listener := probe.current) is not None:
-            listener.node_created(self)
-        if anomaly.current is not None:
-            anomaly.remember(self)
 
     def apply(self, *grads: Gradient) -> Sequence[Gradient]:
         """The gradients of the operation's inputs, given those of its outputs.
@@ -399,6 +450,42 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{name_of(self)} #{self.id}>"
+
+
+def begin(
+    node: Node,
+    next_edges: tuple[Edge, ...],
+    input_metadata: Sequence[InputMetadata | None],
+    device: Device,
+    sequence_nr: int,
+) -> None:
+    """Give a new node what all nodes have; for subclasses with edges that are checked.
+
+    Args:
+        node: The node.
+        next_edges: As that of `Node`.
+        input_metadata: As that of `Node`.
+        device: As that of `Node`.
+        sequence_nr: As that of `Node`.
+    """
+    node.id = _next_id()
+    node.sequence_nr = sequence_nr
+    node.next_edges = next_edges
+    node.input_metadata = input_metadata
+    node.runs_on = device
+    node.forward_stream = None if device is CPU else stream_for(device)
+    node.module_path = MODULE_PATH.get()
+    node.hooks = None
+    topological_nr = 0
+    for edge in next_edges:
+        after = edge.node
+        if after is not None and after.topological_nr >= topological_nr:
+            topological_nr = after.topological_nr + 1
+    node.topological_nr = topological_nr
+    if (listener := probe.current) is not None:
+        listener.node_created(node)
+    if anomaly.current is not None:
+        anomaly.remember(node)
 
 
 def _taken(

@@ -10,7 +10,7 @@ from gradviz.engine.discovery import (
     min_topological_nr,
 )
 from gradviz.engine.graph_task import ExecInfo
-from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, Node
+from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, Node, begin
 from gradviz.ready_order import PyTorchSchedule, Schedule, in_order
 
 
@@ -101,7 +101,8 @@ def _simulate(
     def receivers(node: Node) -> Iterator[Node]:
         if infos and not infos[node].is_needed:
             return
-        for receiver, _ in node.next_edges:
+        for edge in node.next_edges:
+            receiver = edge.node
             info = infos.get(receiver) if receiver else None
             if receiver and (not infos or (info and info.should_execute)):
                 yield receiver
@@ -131,4 +132,4 @@ class _Roots(Node):
 
     def __init__(self, roots: Sequence[Edge]) -> None:
         # Not numbered like a node that the program makes: asking changes nothing.
-        self._initialise(tuple(roots), (), CPU, 0)
+        begin(self, tuple(roots), (), CPU, 0)

@@ -1,5 +1,5 @@
 cimport cython
-from gradviz.engine.node cimport Node
+from gradviz.engine.node cimport Edge, InputMetadata, Node
 
-@cython.locals(node=Node, index=Py_ssize_t)
+@cython.locals(edge=Edge, node=Node, metadata=InputMetadata, index=Py_ssize_t)
 cpdef validate_outputs(edges, gradients, function=*)

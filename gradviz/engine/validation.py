@@ -50,22 +50,24 @@ def validate_outputs(
         )
     changed: list[Gradient] | None = None
     index = -1
-    for node, input_nr in edges:
+    for edge in edges:
         index += 1
+        node = edge.node
         gradient = gradients[index]
         if gradient is None or node is None:
             continue
-        metadata = node.input_metadata[input_nr]
+        metadata = node.input_metadata[edge.input_nr]
         if metadata is None:
             continue
         # Nearly always there is nothing to do, so that is found out first, and fast:
         # `only_device` is what `device_of` looks at first, 40 ns sooner.
-        shape, dtype, device = metadata
+        dtype = metadata.dtype
         try:
             if (
-                gradient.shape == shape
+                gradient.shape == metadata.shape
                 and (gradient.dtype is dtype or gradient.dtype == dtype)
-                and (only_device(type(gradient)) or device_of(gradient)) is device
+                and (only_device(type(gradient)) or device_of(gradient))
+                is metadata.device
             ):
                 continue
         except AttributeError:

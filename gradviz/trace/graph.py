@@ -21,7 +21,8 @@ _MAX_KNOWN: Final = 200_000
 #: So many nodes wait for a writer that has fallen behind; more are left out.
 _MAX_PENDING: Final = 200_000
 
-_Inputs: TypeAlias = Sequence[MetadataLike | None]
+#: Shape, dtype and device of what each input expects, None for anything.
+_Inputs: TypeAlias = tuple[tuple[Sequence[int], object, object] | None, ...]
 
 #: What is read of a node: id, sequence_nr, topological_nr and edges, then name, device,
 #: module, names of its leaf and inputs, which many nodes share.
@@ -135,15 +136,15 @@ class PendingGraph:
             indices,
         )
 
-    def _index_input(self, metadata: MetadataLike) -> int:
-        key = (tuple(metadata.shape), metadata.dtype, metadata.device)
+    def _index_input(self, expected: tuple[Sequence[int], object, object]) -> int:
+        shape, dtype, device = expected
+        key = (tuple(shape), dtype, device)
         index = self._inputs.get(key)
         if index is None:
-            shape, dtype, device = key
             define = self._strings.define
             index = self._num_inputs
             self._num_inputs += 1
-            row = InputRow(index, shape, define(str(dtype)), define(str(device)))
+            row = InputRow(index, key[0], define(str(dtype)), define(str(device)))
             self._new_inputs.append(row)
             if len(self._inputs) >= _MAX_KNOWN:
                 self._inputs.clear()
@@ -166,9 +167,17 @@ def _read(node: NodeLike, leaf_names: str) -> _Node:
             node.runs_on,
             node.module_path,
             leaf_names,
-            tuple(node.input_metadata),
+            tuple([_expected(one) for one in node.input_metadata]),
         ),
     )
+
+
+def _expected(
+    metadata: MetadataLike | None,
+) -> tuple[Sequence[int], object, object] | None:
+    if metadata is None:
+        return None
+    return metadata.shape, metadata.dtype, metadata.device
 
 
 def _leaf_names(node: NodeLike) -> str:

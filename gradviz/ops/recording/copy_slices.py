@@ -13,7 +13,7 @@ import numpy as np
 from gradviz.backends.base import Array
 from gradviz.backends.pinned_array import assign
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import Edge, Node, next_sequence_nr
+from gradviz.engine.node import Edge, Node, begin, next_sequence_nr
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Shape
@@ -53,7 +53,8 @@ class CopySlices(Hookable, Node):
         # Not the view itself, for its base leads back here.
         self.steps = view.steps
         self.inner = inner
-        self._initialise(
+        begin(
+            self,
             (gradient_edge(base), *inner.next_edges[1:]),
             (metadata,),
             metadata.device,

@@ -45,11 +45,12 @@ from gradviz.ops.recording.promotion import (
 )
 from gradviz.ops.recording.refusal import check_tensors
 from gradviz.ops.recording.result import (
+    Recipe,
     any_needs_grad,
     edges_of,
     kept_result,
     recorded,
-    recorder,
+    result_of,
 )
 from gradviz.ops.recording.shown_saved import shows_saved
 from gradviz.ops.recording.silence import SILENT, put, setting
@@ -138,7 +139,7 @@ def binary(
     signature = Signature(("x", "y"), formulas, turns=turns)
     node_class = node_class_of(name)
     shows_saved(node_class, signature.saved_names())
-    result_of = recorder(node_class, Plans(signature), (0, 1))
+    recipe = Recipe(node_class, Plans(signature), (0, 1))
     word = _word(name)
 
     def op(input: Value, other: Value) -> Value:
@@ -171,7 +172,7 @@ def binary(
             raise error.of(word) from None
         finally:
             put(heard)
-        return result_of((input, other), (a, b), data)
+        return result_of(recipe, (input, other), (a, b), data)
 
     return _named(op, name, forward)
 
@@ -357,7 +358,7 @@ def _of_view(form: _Form, node_class: type[OpNode]) -> Op:
 def _of_two(form: _Form, node_class: type[OpNode]) -> Op:
     """An op whose only arguments are two arrays."""
     forward, complete, _, plans, properties, positions, _, _ = form
-    result_of = recorder(node_class, plans, positions, properties)
+    recipe = Recipe(node_class, plans, positions, properties)
     word = _word(node_class.__name__)
 
     def op(*args: Value, **named: Value) -> Value:
@@ -374,7 +375,7 @@ def _of_two(form: _Form, node_class: type[OpNode]) -> Op:
             raise error.of(word) from None
         finally:
             put(heard)
-        return result_of((x, y), (a, b), data)
+        return result_of(recipe, (x, y), (a, b), data)
 
     return op
 
@@ -382,7 +383,7 @@ def _of_two(form: _Form, node_class: type[OpNode]) -> Op:
 def _of_several(form: _Form, node_class: type[OpNode]) -> Op:
     """An op whose arguments may be arrays; those at `positions` have formulas."""
     forward, complete, num_parameters, plans, properties, positions, _, numbers = form
-    result_of = recorder(node_class, plans, positions, properties)
+    recipe = Recipe(node_class, plans, positions, properties)
     word = _word(node_class.__name__)
 
     def op(*args: Value, **named: Value) -> Value:
@@ -399,7 +400,7 @@ def _of_several(form: _Form, node_class: type[OpNode]) -> Op:
             return forward(*args)
         arrays = [a.array if isinstance(a, Variable) else a for a in args]
         data = _computed(forward, arrays, word)
-        return result_of(args, arrays, data)
+        return result_of(recipe, args, arrays, data)
 
     return op
 

@@ -151,7 +151,7 @@ def rebase(x: Variable, result: Variable) -> None:
     Source: torch/csrc/autograd/variable.cpp, rebase_history.
     """
     edge = gradient_edge(result)
-    node, input_nr = edge
+    node, input_nr = edge.node, edge.input_nr
     assert node is not None
     node.input_metadata = tuple(
         metadata_of(x.array) if number == input_nr else metadata

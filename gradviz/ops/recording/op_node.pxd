@@ -1,5 +1,6 @@
 cimport cython
 from gradviz.engine.node cimport Node
+from gradviz.engine.node cimport begin, metadata_for
 from gradviz.ops.recording.node_hooks cimport Hookable
 from gradviz.ops.recording.plan cimport Plan
 from gradviz.ops.recording.variable cimport Variable
@@ -7,6 +8,7 @@ from gradviz.ops.recording.variable cimport Variable
 cdef class OpNode(Hookable):
     cdef public Plan plan
     cdef public tuple saved
+    cdef record(self, edges, data, Plan plan, saved)
     @cython.locals(kept=Variable, plan=Plan, steps=tuple)
     cpdef call(self, inputs)
     cpdef release_variables(self)

@@ -9,7 +9,14 @@ from gradviz.backends.base import Array
 from gradviz.backends.device import CPU
 from gradviz.engine import basic_nodes
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import SEQUENCE, Edge, InputMetadata, next_sequence_nr
+from gradviz.engine.node import (
+    SEQUENCE,
+    Edge,
+    InputMetadata,
+    begin,
+    metadata_for,
+    next_sequence_nr,
+)
 from gradviz.engine.protocols import Gradient, size_bytes
 from gradviz.ops.recording import creation_hooks, saved_variable
 from gradviz.ops.recording.node_hooks import Hookable
@@ -22,8 +29,6 @@ from gradviz.ops.recording.saved_variable import (
 )
 from gradviz.ops.recording.variable import Variable, metadata_of, raw, variable
 from gradviz.trace import probe
-
-_new_tuple: Final = tuple.__new__  # makes a named one in half the time
 
 
 class OpNode(Hookable):
@@ -39,12 +44,13 @@ class OpNode(Hookable):
 
     cuts_imaginary = True  # formulas need not care that a real input is real
 
-    def __init__(
+    def record(
         self, edges: tuple[Edge, ...], data: Array, plan: Plan, saved: tuple[Any, ...]
     ) -> None:
+        """Take the place of `__init__`, which takes longer to be called."""
         device = CPU if type(data) is np.ndarray else data.device
-        metadata = _new_tuple(InputMetadata, (data.shape, data.dtype, device))
-        self._initialise(edges, (metadata,), device, SEQUENCE.next())
+        metadata = metadata_for(data.shape, data.dtype, device)
+        begin(self, edges, (metadata,), device, SEQUENCE.next())
         self.plan = plan
         self.saved: tuple[Any, ...] | None = saved
         if probe.current is not None or saved_variable.entered:
@@ -223,7 +229,8 @@ class SeveralNode(OpNode):
         takes_one: bool,
     ) -> None:
         metadata = tuple(map(metadata_of, results))
-        self._initialise(
+        begin(
+            self,
             edges,
             metadata,
             metadata[0].device if metadata else CPU,

@@ -198,7 +198,7 @@ def _put(target: Variable, source: Variable) -> None:
                 UserWarning,
                 stacklevel=4,
             )
-        target.array = np.empty_like(target.array, shape=shape)
+        target.replace_array(np.empty_like(target.array, shape=shape))
     write(target, source.array)
 
 

@@ -1,10 +1,17 @@
 cimport cython
+from gradviz.engine.node cimport Edge, edge_to
 from gradviz.ops.recording.op_node cimport OpNode
 from gradviz.ops.recording.plan cimport Plan
 from gradviz.ops.recording.variable cimport Variable, gradient_edge, variable
 
+cdef class Recipe:
+    cdef readonly type node_class
+    cdef readonly object plans, positions, properties
+
 cpdef tuple edges_of(args, positions)
-@cython.locals(result=Variable, kept=Variable)
-cpdef recorded(node_class, Plan plan, edges, data, values)
+@cython.locals(plan=Plan)
+cpdef result_of(Recipe recipe, args, arrays, data)
+@cython.locals(node=OpNode, result=Variable)
+cpdef recorded(type node_class, Plan plan, edges, data, values)
 @cython.locals(kept=Variable)
 cpdef kept_result(data, needs_grad=*)

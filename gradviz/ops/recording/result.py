@@ -1,13 +1,12 @@
 """What an op returns: its result as a variable, with the node that it records."""
 
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import Edge
+from gradviz.engine.node import Edge, edge_to
 from gradviz.ops.recording.op_node import OpNode, node_class_of
 from gradviz.ops.recording.plan import (
     Formula,
@@ -25,42 +24,54 @@ from gradviz.ops.recording.variable import (
 )
 from gradviz.ops.recording.version import Version
 
-_new_tuple: Final = tuple.__new__  # makes a named one in half the time
 
-#: Takes the arguments of a call, the same with raw arrays in place of variables, and
-#: what the forward computed; returns the result.
-ResultRecorder: TypeAlias = Callable[[Sequence[Value], Sequence[Value], Array], Value]
+class Recipe:
+    """How the results of an op are made; one an op.
 
-
-def recorder(
-    node_class: type[OpNode],
-    plans: Plans,
-    positions: Sequence[int],
-    properties: Properties = (),
-) -> ResultRecorder:
-    """What makes the results of an op.
-
-    Args:
+    Attributes:
         node_class: Of its nodes.
         plans: One for each set of wanted gradients.
         positions: Of the arguments that have formulas.
         properties: What else formulas name.
     """
 
-    def result_of(args: Sequence[Value], arrays: Sequence[Value], data: Array) -> Value:
-        if not GRAD_ENABLED.get():
-            return variable(data)
-        edges, wanted = edges_of(args, positions)
-        if not (wanted or any_needs_grad(args)):
-            return variable(data)
-        plan = plans[wanted]
-        kept = kept_result(data) if plan.saves_results else data
-        values = (*args, kept)
-        for position, read in properties:
-            values += (read(arrays[position]),)
-        return recorded(node_class, plan, edges, kept, values)
+    __slots__ = ("node_class", "plans", "positions", "properties")
 
-    return result_of
+    def __init__(
+        self,
+        node_class: type[OpNode],
+        plans: Plans,
+        positions: Sequence[int],
+        properties: Properties = (),
+    ) -> None:
+        self.node_class = node_class
+        self.plans = plans
+        self.positions = positions
+        self.properties = properties
+
+
+def result_of(
+    recipe: Recipe, args: Sequence[Value], arrays: Sequence[Value], data: Array
+) -> Value:
+    """The result of an op, with a node if one is wanted.
+
+    Args:
+        recipe: That of the op.
+        args: The arguments of a call.
+        arrays: The same with raw arrays in place of variables.
+        data: What the forward computed.
+    """
+    if not GRAD_ENABLED.get():
+        return variable(data)
+    edges, wanted = edges_of(args, recipe.positions)
+    if not (wanted or any_needs_grad(args)):
+        return variable(data)
+    plan = recipe.plans[wanted]
+    kept = kept_result(data) if plan.saves_results else data
+    values = (*args, kept)
+    for position, read in recipe.properties:
+        values += (read(arrays[position]),)
+    return recorded(recipe.node_class, plan, edges, kept, values)
 
 
 def recorded(
@@ -79,15 +90,16 @@ def recorded(
         data: What the op computed; as `kept_result` if `plan` saves it.
         values: All that formulas can name; `data` among them.
     """
+    version = None
     if plan.saves_results:
-        node = node_class(edges, data.array, plan, plan.keep(values))
-        result = variable(data.array, _new_tuple(Edge, (node, 0)))
-        result.version = data.version
-        return result
-    if type(data) is not np.ndarray and isinstance(data, np.generic):
+        data, version = data.array, data.version
+    elif type(data) is not np.ndarray and isinstance(data, np.generic):
         data = np.asarray(data)
-    node = node_class(edges, data, plan, plan.keep(values))
-    return variable(data, _new_tuple(Edge, (node, 0)))
+    node = node_class.__new__(node_class)
+    node.record(edges, data, plan, plan.keep(values) if plan.names else ())
+    result: Variable = variable(data, edge_to(node, 0))
+    result.version = version
+    return result
 
 
 def kept_result(data: Array, *, needs_grad: bool = True) -> Variable:

@@ -19,7 +19,14 @@ from gradviz.backends.device import CPU, Device
 from gradviz.engine import anomaly, basic_nodes
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.input_buffer import fits, is_writeable, owns_its_memory
-from gradviz.engine.node import Edge, InputMetadata, Node, NodeHooks, TensorHooks
+from gradviz.engine.node import (
+    Edge,
+    InputMetadata,
+    Node,
+    NodeHooks,
+    TensorHooks,
+    metadata_for,
+)
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording import inference
 from gradviz.ops.recording.grad_rules import check_grad, check_grad_dtype
@@ -29,8 +36,6 @@ from gradviz.ops.recording.version import INFERENCE, Version
 #: What ops take and return: an array, a `Variable`, sometimes a number. From arrays
 #: comes an array; if a variable is among them, a variable.
 Value: TypeAlias = Any
-
-_new_tuple: Final = tuple.__new__  # makes a named one in half the time
 
 #: The edge of what needs no gradient.
 NOWHERE: Final = Edge(None)
@@ -240,7 +245,7 @@ class Variable:
         """What gradients of this leaf must look like."""
         if self._grad_dtype is AS_ELEMENTS:
             return metadata_of(self.array)
-        return metadata_of(self.array)._replace(dtype=self._grad_dtype)
+        return metadata_for(self.array.shape, self._grad_dtype, self.device)
 
     def shared_version(self) -> Version:
         """The count of changes, for another variable with the same memory to share."""
@@ -257,11 +262,8 @@ class Variable:
         """
         node = self._accumulator
         if node is not None:
-            metadata = node.input_metadata[0]
             if (
-                metadata[0] == self.array.shape
-                and metadata[1] is self.array.dtype
-                and metadata[2] is CPU
+                node.runs_on is CPU
                 and (node.hooks is None or not node.has_own_hooks)
                 and anomaly.current is None
             ):
@@ -294,6 +296,15 @@ class Variable:
         if self.used_accumulator() is not None:
             self.own_hooks()  # also those that are registered from now on
         self._accumulator = None
+
+    def replace_array(self, array: Array) -> None:
+        """Have other elements, of whatever shape.
+
+        A node that no graph leads to expects the old ones. One that is in use stays.
+        """
+        self.array = array
+        if self.used_accumulator() is None:
+            self._accumulator = None
 
     def own_hooks(self) -> TensorHooks:
         """The hooks of this tensor, which every node of a leaf shows."""
@@ -350,11 +361,8 @@ def variable(array: Array, edge: Edge | None = None) -> Value:
     new._grad_dtype = AS_ELEMENTS
     new._accumulator = None
     new._hooks = None
-    if edge is not None:
-        new.needs_grad = True
-        return new
-    new.needs_grad = False
-    if inference.entered and inference.is_on():
+    new.needs_grad = edge is not None
+    if edge is None and inference.entered and inference.is_on():
         new.version = INFERENCE
     return new
 
@@ -399,7 +407,9 @@ def gradient_edge(value: object) -> Edge:
             return source.edge
         if source.needs_grad:
             node = source.accumulator()
-            edge = _new_tuple(LeafEdge, (node, 0))
+            edge = LeafEdge.__new__(LeafEdge)
+            edge.node = node
+            edge.input_nr = 0
             edge.leaf = node._leaf()  # not `value`: it may stand for the leaf
             return edge
     return NOWHERE
@@ -412,6 +422,8 @@ class LeafEdge(Edge):
         leaf: Kept alive, as the node itself does not.
     """
 
+    __slots__ = ("leaf",)
+
     leaf: Variable
 
 
@@ -423,7 +435,7 @@ def device_of(array: Array) -> Device:
 def metadata_of(array: Array) -> InputMetadata:
     """What a gradient of `array` must look like."""
     device = CPU if type(array) is np.ndarray else array.device
-    return _new_tuple(InputMetadata, (array.shape, array.dtype, device))
+    return metadata_for(array.shape, array.dtype, device)
 
 
 class AccumulateGrad(basic_nodes.AccumulateGrad):

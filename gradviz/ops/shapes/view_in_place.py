@@ -42,7 +42,7 @@ def resize(x: V, shape: Shape) -> V:
     if size > flat.size:
         flat = np.zeros_like(flat, shape=size)
         assign(flat, slice(x.array.size), x.array.reshape(-1))
-    x.array = flat[:size].reshape(shape)
+    x.replace_array(flat[:size].reshape(shape))
     count_change(x)
     return x
 
@@ -56,7 +56,7 @@ def becoming(op: Op) -> Callable[..., Value]:
         x = input
         check_changeable(x)
         result: Variable = op(x, *args, **kwargs)
-        x.array = result.array
+        x.replace_array(result.array)
         if result.edge is not None:
             move(x, result.edge)
         if isinstance(x.viewed, View) and isinstance(result.viewed, View):

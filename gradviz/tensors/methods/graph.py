@@ -171,7 +171,7 @@ class GraphPlace(Variable):
         array = other.array
         if array.dtype != self.array.dtype or other.device is not self.device:
             self.forget_accumulator()
-        self.array = array
+        self.replace_array(array)
 
     @data.deleter
     def data(self) -> None:

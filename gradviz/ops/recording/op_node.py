@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy import ndarray  # in one step: each op asks
 
 from gradviz.backends.base import Array
 from gradviz.backends.device import CPU
@@ -48,7 +49,7 @@ class OpNode(Hookable):
         self, edges: tuple[Edge, ...], data: Array, plan: Plan, saved: tuple[Any, ...]
     ) -> None:
         """Take the place of `__init__`, which takes longer to be called."""
-        device = CPU if type(data) is np.ndarray else data.device
+        device = CPU if type(data) is ndarray else data.device
         metadata = metadata_for(data.shape, data.dtype, device)
         begin(self, edges, (metadata,), device, SEQUENCE.next())
         self.plan = plan
@@ -80,7 +81,7 @@ class OpNode(Hookable):
         saved = self.saved
         if saved is None:
             raise RuntimeError(SECOND_BACKWARD)
-        if type(grad) is not np.ndarray and GRAD_ENABLED.get():
+        if type(grad) is not ndarray and GRAD_ENABLED.get():
             return self._in_graph(grad, [True] * len(steps))
         if plan.has_tensors:
             if plan.only is not None:  # most nodes are like this
@@ -107,7 +108,7 @@ class OpNode(Hookable):
         saved = self.saved
         if saved is None:
             raise RuntimeError(SECOND_BACKWARD)
-        if type(inputs[0]) is not np.ndarray and GRAD_ENABLED.get():
+        if type(inputs[0]) is not ndarray and GRAD_ENABLED.get():
             return self._in_graph(inputs[0], wanted)
         if self.plan.has_tensors:
             saved = self._arrays(saved)

@@ -11,7 +11,7 @@ cdef class Recipe:
 cpdef tuple edges_of(args, positions)
 @cython.locals(plan=Plan)
 cpdef result_of(Recipe recipe, args, arrays, data)
-@cython.locals(node=OpNode, result=Variable)
+@cython.locals(node=OpNode, kept=Variable, result=Variable)
 cpdef recorded(type node_class, Plan plan, edges, data, values)
 @cython.locals(kept=Variable)
 cpdef kept_result(data, needs_grad=*)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy import ndarray  # in one step: each op asks
 
 from gradviz.backends.base import Array
 from gradviz.engine.grad_mode import GRAD_ENABLED
@@ -92,8 +93,9 @@ def recorded(
     """
     version = None
     if plan.saves_results:
-        data, version = data.array, data.version
-    elif type(data) is not np.ndarray and isinstance(data, np.generic):
+        kept: Variable = data
+        data, version = kept.array, kept.version
+    elif type(data) is not ndarray and isinstance(data, np.generic):
         data = np.asarray(data)
     node = node_class.__new__(node_class)
     node.record(edges, data, plan, plan.keep(values) if plan.names else ())

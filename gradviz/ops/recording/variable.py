@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+from numpy import ndarray  # in one step: each op asks
 
 from gradviz.backends.base import Array
 from gradviz.backends.device import CPU, Device
@@ -351,7 +352,7 @@ def variable(array: Array, edge: Edge | None = None) -> Value:
     """
     cls = _result_class
     new = cls.__new__(cls)
-    if type(array) is not np.ndarray and isinstance(array, np.generic):
+    if type(array) is not ndarray and isinstance(array, np.generic):
         array = np.asarray(array)
     new.array = array
     new.edge = edge
@@ -429,12 +430,12 @@ class LeafEdge(Edge):
 
 def device_of(array: Array) -> Device:
     """Where an array is, for the arrays that a variable may hold."""
-    return CPU if type(array) is np.ndarray else array.device
+    return CPU if type(array) is ndarray else array.device
 
 
 def metadata_of(array: Array) -> InputMetadata:
     """What a gradient of `array` must look like."""
-    device = CPU if type(array) is np.ndarray else array.device
+    device = CPU if type(array) is ndarray else array.device
     return metadata_for(array.shape, array.dtype, device)
 
 

@@ -1,0 +1,2 @@
+cpdef wrap_dim(dim, ndim)
+cpdef tuple at(dim, index)

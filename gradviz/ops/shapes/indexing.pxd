@@ -1,0 +1,1 @@
+cdef _selected(x, dim, index, position)

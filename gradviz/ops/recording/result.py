@@ -153,8 +153,9 @@ def record(
         return data
     if not GRAD_ENABLED.get():
         return variable(data)
-    edges, wanted = edges_of(inputs, range(len(inputs)))
-    if not wanted:
+    # Not `edges_of`: there may be any number, and its bits would take their square.
+    edges = tuple([gradient_edge(one) for one in inputs])
+    if all(edge is NOWHERE for edge in edges):
         return variable(data)
     nothing = pick(())
     steps = tuple(

@@ -24,14 +24,17 @@ from benchmarks.devices import (
     NUM_UNITS,
     backward_of_chain,
     kernels_of_chain,
+    launches,
     overlap,
     waits,
 )
 from benchmarks.hips import HIPS_CASES
+from benchmarks.kept import Row, changes, keep, load, row
 from benchmarks.many_workers import SHAPES, SIZES, Costs, simulated
 from benchmarks.memory import extra_tensors
 from benchmarks.pages import BUSY_MS, FRAMES, OPEN_S, pages
 from benchmarks.pictures import DOT_S, pictures
+from benchmarks.scale import BUDGET, GRAPHS, LARGE, cost
 from benchmarks.startup import BARE, COMMAND_MS, HELP_MS, OTHERS, startups
 from benchmarks.timing import Contestant, Result, compete, count_own_time
 from benchmarks.traces import answers
@@ -49,6 +52,7 @@ EXTRA = (
     "pages",
     "startup",
     "workers",
+    "scale",
 )
 
 
@@ -62,6 +66,11 @@ def main() -> None:
         "--own-time",
         action="store_true",
         help="count processor time, for a machine that is busy with other things",
+    )
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="keep the ratios, to be compared with by later runs",
     )
     chosen = parser.parse_args()
     if chosen.own_time:
@@ -84,6 +93,7 @@ def main() -> None:
         "pages": report_pages,
         "startup": lambda: report_startup(chosen.rounds, own_time=own_time),
         "workers": lambda: report_workers(torch, chosen.rounds),
+        "scale": lambda: report_scale(torch),
     }
     for name in chosen.case or [*CASES, *reports]:
         if name in reports:
@@ -92,6 +102,14 @@ def main() -> None:
             report_race(name, torch, chosen.rounds)
     print()
     print(f"Load at the end: {describe_load()}")
+    for line in changes(load(), _measured):
+        print(line)
+    if chosen.keep:
+        keep(_measured)
+
+
+#: The ratios of this run that others may be compared with.
+_measured: list[Row] = []
 
 
 def report_race(name: str, torch: ModuleType | None, rounds: int) -> None:
@@ -160,6 +178,28 @@ def report_memory(torch: ModuleType | None) -> None:
         print(f"| {title} | PyTorch | {extra_tensors('torch'):.1f} tensors | | | | |")
 
 
+def report_scale(torch: ModuleType | None) -> None:
+    """Large graphs beside small ones: what a node takes, and how much it holds."""
+    for library in ("gradviz", *(["torch"] if torch is not None else [])):
+        costs = {name: cost(library, name) for name in GRAPHS}
+        for name, one in costs.items():
+            title, forward, backward = GRAPHS[name].title, one.forward, one.backward
+            row = f"| {title} | {library}, {one.num_bytes:.0f} bytes a node "
+            row += f"| {forward * 1e6:.2f}, {backward * 1e6:.2f} µs "
+            if name in LARGE:
+                small = costs[LARGE[name]]
+                ratios = forward / small.forward, backward / small.backward
+                row += f"| {ratios[0]:.2f}, {ratios[1]:.2f} | "
+                if library == "gradviz":
+                    holds = "yes" if max(ratios) <= BUDGET else "no"
+                    row += f"| ≤ {BUDGET} | {holds} "
+                else:
+                    row += "| | "
+            else:
+                row += "| | | | "
+            print(f"{row}|", flush=True)
+
+
 def report_devices(torch: ModuleType | None, rounds: int) -> None:
     """Simulated devices, and the first GPU if there is one."""
     for result in compete(overlap("sim:0", "sim:1"), "one device", rounds):
@@ -167,6 +207,10 @@ def report_devices(torch: ModuleType | None, rounds: int) -> None:
         report("kernels on devices", NUM_KERNELS, 0.59, result, "two devices")
     devices = ["sim:0", *(["cuda:0"] if gradviz.cuda.is_available() else [])]
     for device in devices:
+        contestants = {"one launch": launches(device)}
+        for result in compete(contestants, "one launch", rounds):
+            title = f"a kernel is launched, {device} (goal: 5 µs)"
+            report(title, NUM_UNITS, None, result, "")
         contestants = {"one wait": waits(device)}
         for result in compete(contestants, "one wait", rounds):
             report(f"a stream waits for another, {device}", NUM_UNITS, None, result, "")
@@ -284,6 +328,8 @@ def report(
     title: str, units: int, budget: float | None, result: Result, is_ours: str
 ) -> None:
     """One row."""
+    if result.name == is_ours:
+        _measured.append(row(title, result.name, result.ratio, result.low, result.high))
     each = result.best / units
     unit = f"{each * 1e6:.2f} µs" if each < 1e-3 else f"{each * 1e3:.2f} ms"
     spread = f"{result.low:.2f}-{result.high:.2f}"

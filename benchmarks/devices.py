@@ -32,6 +32,22 @@ def overlap(device: str, other: str) -> dict[str, Contestant]:
     return {"two devices": work((device, other)), "one device": work((device,))}
 
 
+def launches(device: str) -> Contestant:
+    """Kernels that are launched, one after the other, and not waited for."""
+    x = gv.tensor(np.ones(4), device=device)
+
+    def run() -> float:
+        def launch() -> None:
+            for _ in range(NUM_UNITS):
+                x.neg()
+
+        seconds = timed(launch)
+        gv.synchronize(device)
+        return seconds
+
+    return run
+
+
 def waits(device: str) -> Contestant:
     """One stream waits for another, over and over."""
     streams = gv.Stream(device), gv.Stream(device)

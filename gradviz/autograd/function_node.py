@@ -122,11 +122,12 @@ class FunctionNode(FunctionCtx, Hookable, Node):
             RuntimeError: It returned too many or too few, or what is no tensor.
         """
         grads: Sequence[Gradient] = inputs
-        if self.materialize_grads:
+        # By identity: to compare a gradient would be an op.
+        if self.materialize_grads and any(one is None for one in inputs):
             grads = self._with_zeros(inputs)
-        result = type(self).apply(self, *map(as_tensor, grads))
+        result = type(self).apply(self, *[as_tensor(one) for one in grads])
         results = result if isinstance(result, tuple) else (result,)
-        return tuple(map(as_flowing, self._of_tensors(results)))
+        return tuple([as_flowing(one) for one in self._of_tensors(results)])
 
     def _with_zeros(self, inputs: list[Gradient]) -> list[Gradient]:
         """The gradients, with zeros for those that did not come.
@@ -147,7 +148,9 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         """Those of `results` that belong to tensors, all of which are checked."""
         name = type(self).__name__
         num_inputs = len(self._takes_tensors)
-        if all(one is None for one in results[num_inputs:]):
+        if len(results) > num_inputs and all(
+            one is None for one in results[num_inputs:]
+        ):
             results = results[:num_inputs]
         if len(results) != num_inputs:
             raise RuntimeError(
@@ -177,7 +180,9 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         """Let go of what was saved."""
         for saved in self._saved:
             saved.release()
-        self._saved, self._is_freed = (), True
+        # Not through `__setattr__`, which is for users.
+        object.__setattr__(self, "_saved", ())
+        object.__setattr__(self, "_is_freed", True)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _ENGINES and self._is_made and type(value) is not NodeHooks:

@@ -49,16 +49,14 @@ from gradviz.ops.recording.result import (
     any_needs_grad,
     edges_of,
     kept_result,
-    recorded,
     result_of,
+    result_of_one,
 )
 from gradviz.ops.recording.shown_saved import shows_saved
 from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.ops.recording.variable import (
-    NOWHERE,
     Value,
     Variable,
-    gradient_edge,
     variable,
 )
 from gradviz.ops.recording.version import INFERENCE
@@ -84,8 +82,8 @@ def unary(
         formula: Of the gradient; see Note [Formulas say what they need].
     """
     signature = Signature(("x",), {"x": formula})
-    plan = signature.plan(1)
     node_class = node_class_of(name)
+    recipe = Recipe(node_class, Plans(signature), (0,))
     shows_saved(node_class, signature.saved_names())
 
     word = _word(name)
@@ -102,13 +100,7 @@ def unary(
             data = forward(source if input.needs_grad else as_floating(source))
         finally:
             put(heard)
-        if not GRAD_ENABLED.get():
-            return variable(data)
-        edge = gradient_edge(input)
-        if edge is NOWHERE and not input.needs_grad:
-            return variable(data)
-        kept = kept_result(data) if plan.saves_results else data
-        return recorded(node_class, plan, (edge,), kept, (input, kept))
+        return result_of_one(recipe, input, (), data)
 
     return _named(op, name, forward)
 
@@ -293,13 +285,14 @@ class _Several(NamedTuple):
 def _of_one(form: _Form, node_class: type[OpNode]) -> Op:
     """An op whose first argument is its only array."""
     forward, complete, num_parameters, plans, properties, _, _, numbers = form
-    plan, num_rest = plans[1], num_parameters - 1
+    recipe = Recipe(node_class, plans, (0,), properties)
+    num_rest = num_parameters - 1
     numbers = tuple(place - 1 for place in numbers)  # in `rest`
     word = _word(node_class.__name__)
 
     def op(input: Value, *rest: Value, **named: Value) -> Value:
         if named or len(rest) != num_rest or (numbers and any_numpy(rest, numbers)):
-            _, *rest = complete((input, *rest), named)  # type: ignore[assignment]
+            rest = complete((input, *rest), named)[1:]
         if not isinstance(input, Variable):
             if type(input) is not np.ndarray:  # formulas come here: first, for time
                 check_tensors(word, input=input)
@@ -311,16 +304,7 @@ def _of_one(form: _Form, node_class: type[OpNode]) -> Op:
             data = forward(source, *rest)
         finally:
             put(heard)
-        if not GRAD_ENABLED.get():
-            return variable(data)
-        edge = gradient_edge(input)
-        if edge is NOWHERE and not input.needs_grad:
-            return variable(data)
-        kept = kept_result(data) if plan.saves_results else data
-        values = (input, *rest, kept)
-        for _, read in properties:
-            values += (read(source),)
-        return recorded(node_class, plan, (edge,), kept, values)
+        return result_of_one(recipe, input, rest, data)
 
     return op
 
@@ -328,7 +312,8 @@ def _of_one(form: _Form, node_class: type[OpNode]) -> Op:
 def _of_view(form: _Form, node_class: type[OpNode]) -> Op:
     """An op whose result shows the memory of its first argument, its only array."""
     forward, complete, num_parameters, plans, properties, _, _, _ = form
-    plan, num_rest = plans[1], num_parameters - 1
+    recipe = Recipe(node_class, plans, (0,), properties)
+    num_rest = num_parameters - 1
     word = _word(node_class.__name__)
 
     def op(input: Value, *rest: Value, **named: Value) -> Value:
@@ -338,17 +323,11 @@ def _of_view(form: _Form, node_class: type[OpNode]) -> Op:
             if type(input) is not np.ndarray:
                 check_tensors(word, input=input)
             return forward(input, *rest)
-        source = input.array
-        data = forward(source, *rest)  # computes nothing: nothing to silence
-        records = GRAD_ENABLED.get() and input.version is not INFERENCE
-        edge = gradient_edge(input) if records else NOWHERE
-        if edge is not NOWHERE or (records and input.needs_grad):
-            values = (input, *rest, data)
-            for _, read in properties:
-                values += (read(source),)
-            result = recorded(node_class, plan, (edge,), data, values)
-        else:
+        data = forward(input.array, *rest)  # computes nothing: nothing to silence
+        if input.version is INFERENCE:
             result = variable(data)
+        else:
+            result = result_of_one(recipe, input, rest, data)
         result.viewed = view_of(input, result, (op, rest, None))
         return result
 

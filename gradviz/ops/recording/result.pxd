@@ -7,10 +7,13 @@ from gradviz.ops.recording.variable cimport Variable, gradient_edge, variable
 cdef class Recipe:
     cdef readonly type node_class
     cdef readonly object plans, positions, properties
+    cdef readonly Plan only_plan
 
 cpdef tuple edges_of(args, positions)
 @cython.locals(plan=Plan)
 cpdef result_of(Recipe recipe, args, arrays, data)
+@cython.locals(plan=Plan)
+cpdef result_of_one(Recipe recipe, Variable input, tuple rest, data)
 @cython.locals(node=OpNode, kept=Variable, result=Variable)
 cpdef recorded(type node_class, Plan plan, edges, data, values)
 @cython.locals(kept=Variable)

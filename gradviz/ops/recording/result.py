@@ -34,9 +34,10 @@ class Recipe:
         plans: One for each set of wanted gradients.
         positions: Of the arguments that have formulas.
         properties: What else formulas name.
+        only_plan: That for the one set there is, if only one argument has a formula.
     """
 
-    __slots__ = ("node_class", "plans", "positions", "properties")
+    __slots__ = ("node_class", "only_plan", "plans", "positions", "properties")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class Recipe:
         self.plans = plans
         self.positions = positions
         self.properties = properties
+        self.only_plan = plans[1] if len(positions) == 1 else None
 
 
 def result_of(
@@ -73,6 +75,31 @@ def result_of(
     for position, read in recipe.properties:
         values += (read(arrays[position]),)
     return recorded(recipe.node_class, plan, edges, kept, values)
+
+
+def result_of_one(
+    recipe: Recipe, input: Variable, rest: Sequence[Value], data: Array
+) -> Value:
+    """The same for an op whose first argument is its only array.
+
+    Args:
+        recipe: That of the op.
+        input: The first argument.
+        rest: The others.
+        data: What the forward computed.
+    """
+    if not GRAD_ENABLED.get():
+        return variable(data)
+    edge = gradient_edge(input)
+    if edge is NOWHERE and not input.needs_grad:  # see `any_needs_grad`
+        return variable(data)
+    plan = recipe.only_plan
+    assert plan is not None
+    kept = kept_result(data) if plan.saves_results else data
+    values = (input, *rest, kept) if rest else (input, kept)
+    for _, read in recipe.properties:
+        values += (read(input.array),)
+    return recorded(recipe.node_class, plan, (edge,), kept, values)
 
 
 def recorded(

@@ -161,21 +161,20 @@ def checked_edges(
         TypeError: One leads to something that is no node.
         IndexError: One leads to an input that its node does not have.
     """
-    checked = tuple(edge if isinstance(edge, Edge) else Edge(*edge) for edge in edges)
-    for index, edge in enumerate(checked):
-        node, input_nr = edge.node, edge.input_nr
-        if node is None:
-            continue
-        if not isinstance(node, Node):
+    checked = []
+    for index, edge in enumerate(edges):
+        node, input_nr = edge  # compiled, an edge is made of nothing but a node
+        if node is not None and not isinstance(node, Node):
             raise TypeError(
                 f"{what}[{index}] leads to {type(node).__name__}: expected a Node"
             )
-        if not 0 <= input_nr < node.num_inputs:
+        if node is not None and not 0 <= input_nr < node.num_inputs:
             raise IndexError(
                 f"{what}[{index}] leads to input {input_nr} of {node!r}, which has "
                 f"{node.num_inputs}"
             )
-    return checked
+        checked.append(edge if isinstance(edge, Edge) else Edge(node, input_nr))
+    return tuple(checked)
 
 
 PreHook = Callable[[Sequence[Gradient]], Sequence[Gradient] | None]

@@ -183,3 +183,4 @@ def test_a_finaliser_may_free_in_the_middle_of_anything(spare):
             (on(SIM0, [1.0, 2.0]) * 2).tolist()
     finally:
         gc.set_threshold(*threshold)
+        gc.collect()  # or others' tests had those that were in use at each collection

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import gradviz
+from benchmarks.timing import Result
 
 PATH: Final = Path(__file__).with_name("results.json")
 
@@ -27,8 +28,9 @@ class Row(NamedTuple):
     Attributes:
         case: What was measured.
         contestant: Whose time it is.
-        build: Which Python, and whether the core was compiled.
-        ratio: The best round over that of whom it is compared with.
+        against: Whom the ratio refers to.
+        build: Which Python, whether the core was compiled, and what time was counted.
+        ratio: The best round over that of `against`.
         low: Lower quartile of the ratio round by round.
         high: Upper quartile.
         date: When, as ``2026-11-23``.
@@ -36,6 +38,7 @@ class Row(NamedTuple):
 
     case: str
     contestant: str
+    against: str
     build: str
     ratio: float
     low: float
@@ -43,19 +46,20 @@ class Row(NamedTuple):
     date: str
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> tuple[str, str, str, str]:
         """What must be the same in rows that are compared."""
-        return self.case, self.contestant, self.build
+        return self.case, self.contestant, self.against, self.build
 
 
-def row(case: str, contestant: str, ratio: float, low: float, high: float) -> Row:
-    """A row of now, and of this build."""
+def row(case: str, result: Result, *, own_time: bool) -> Row:
+    """A result of now, and of this build."""
     version = ".".join(platform.python_version_tuple()[:2])
     build = f"Python {version}, {'compiled' if gradviz.compiled else 'not compiled'}"
+    if own_time:
+        build += ", processor time"
+    figures = (round(one, 3) for one in (result.ratio, result.low, result.high))
     date = datetime.now(tz=UTC).date().isoformat()
-    return Row(
-        case, contestant, build, round(ratio, 3), round(low, 3), round(high, 3), date
-    )
+    return Row(case, result.name, result.against, build, *figures, date)
 
 
 def load(path: Path = PATH) -> list[Row]:
@@ -92,7 +96,7 @@ def changes(kept: Iterable[Row], measured: Iterable[Row]) -> list[str]:
         else:
             continue
         lines.append(
-            f"{word}: {now.case} ({now.contestant}): {then.ratio:.2f} on {then.date}, "
-            f"now {now.ratio:.2f}"
+            f"{word}: {now.case} ({now.contestant} / {now.against}): "
+            f"{then.ratio:.2f} on {then.date}, now {now.ratio:.2f}"
         )
     return sorted(lines, reverse=True)

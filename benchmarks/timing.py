@@ -15,6 +15,7 @@ class Result(NamedTuple):
 
     Attributes:
         name: Whose.
+        against: Whom the ratios refer to.
         best: The fastest round, in seconds: what the machine can do when left alone.
         ratio: The best round over that of the contestant it is compared with.
         low: Lower quartile of the ratio round by round, as rounds run in turn.
@@ -22,6 +23,7 @@ class Result(NamedTuple):
     """
 
     name: str
+    against: str
     best: float
     ratio: float
     low: float
@@ -54,7 +56,8 @@ def compete(
     for name, own in times.items():
         ratios = [a / b for a, b in zip(own, base, strict=True)]
         low, _, high = statistics.quantiles(ratios, n=4)
-        results.append(Result(name, min(own), min(own) / min(base), low, high))
+        ratio = min(own) / min(base)
+        results.append(Result(name, against, min(own), ratio, low, high))
     return results
 
 

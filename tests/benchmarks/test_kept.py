@@ -4,9 +4,13 @@ import pytest
 
 from benchmarks.kept import Row, changes, keep, load
 
+DATE = "2026-11-23"
+
 
 def row(ratio, low=None, high=None, *, case="a chain", build="compiled"):
-    return Row(case, "gradviz", build, ratio, low or ratio, high or ratio, "2026-11-23")
+    return Row(
+        case, "gradviz", "PyTorch", build, ratio, low or ratio, high or ratio, DATE
+    )
 
 
 @pytest.fixture
@@ -35,10 +39,10 @@ def test_a_ratio_beyond_the_noise_is_told():
     kept = [row(1.0, 0.95, 1.1)]
 
     assert changes(kept, [row(1.3, 1.25, 1.4)]) == [
-        "worse: a chain (gradviz): 1.00 on 2026-11-23, now 1.30"
+        "worse: a chain (gradviz / PyTorch): 1.00 on 2026-11-23, now 1.30"
     ]
     assert changes(kept, [row(0.7, 0.65, 0.75)]) == [
-        "better: a chain (gradviz): 1.00 on 2026-11-23, now 0.70"
+        "better: a chain (gradviz / PyTorch): 1.00 on 2026-11-23, now 0.70"
     ]
 
 
@@ -57,6 +61,12 @@ def test_what_rounds_disagree_about_is_noise(now):
 
 def test_builds_are_not_compared_with_each_other():
     assert changes([row(1.0, build="not compiled")], [row(2.0)]) == []
+
+
+def test_a_run_without_pytorch_is_compared_with_no_run_with_it():
+    alone = row(1.0)._replace(against="gradviz")
+
+    assert changes([row(0.5)], [alone]) == []
 
 
 def test_what_got_worse_comes_first():

@@ -96,12 +96,18 @@ def test_the_figures_of_the_readme_are_those_of_its_commands(outcomes) -> None:
 
 def test_the_timeline_of_the_readme_has_the_lanes_of_its_command(outcomes) -> None:
     def lanes(lines: list[str]) -> list[str]:
-        head = lines[0].replace(" (shown:)", "")  # where streams outlast the pass
-        return [head, *(line.split(" ")[0] for line in lines[2:7])]
+        return [line.split(" ")[0] for line in lines[2:7] if line[0] not in "█·"]
+
+    def threads(lines: list[str]) -> list[str]:
+        head = re.sub(r"( \(shown:\))|(, \d streams?)", "", lines[0])
+        return [head, *(name for name in lanes(lines) if not name.startswith("sim:"))]
 
     timeline = TIMES.sub("", outcomes["show timeline devices.gvt"].stdout).splitlines()
+    told = shown("Backward pass 0")
 
-    assert lanes(timeline) == lanes(shown("Backward pass 0"))
+    assert threads(timeline) == threads(told)
+    # Kernels may run when the pass is over: a stream of which all do has no lane.
+    assert set(lanes(timeline)) <= set(lanes(told))
 
 
 def test_what_the_readme_points_to_is_there() -> None:

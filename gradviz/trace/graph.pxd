@@ -1,0 +1,2 @@
+cdef list _edges(node)
+cdef tuple _expected(metadata)

@@ -27,7 +27,15 @@ _Inputs: TypeAlias = tuple[tuple[Sequence[int], object, object] | None, ...]
 #: What is read of a node: id, sequence_nr, topological_nr and edges, then name, device,
 #: module, names of its leaf and inputs, which many nodes share.
 _Node: TypeAlias = tuple[
-    int, int, int, list[int], tuple[str, object, str, str, _Inputs]
+    int,
+    int,
+    int,
+    list[int],
+    str,
+    object,
+    str,
+    str,
+    tuple[MetadataLike | None, ...],
 ]
 
 
@@ -64,14 +72,28 @@ class PendingGraph:
             defined.clear()
         for node in nodes:
             try:
-                is_leaf = node.sequence_nr == MAX_SEQUENCE_NR
+                number, sequence_nr = node.id, node.sequence_nr
+                is_leaf = sequence_nr == MAX_SEQUENCE_NR
                 names = _leaf_names(node) if is_leaf else ""
-                if defined.get(node.id) == names or len(pending) >= _MAX_PENDING:
+                if defined.get(number) == names or len(pending) >= _MAX_PENDING:
                     continue
-                pending.append(_read(node, names))
+                pending.append(
+                    (
+                        number,
+                        sequence_nr,
+                        node.topological_nr,
+                        _edges(node),
+                        # A user may have a `name` on the node itself.
+                        str(type(node).name(node)),
+                        node.runs_on,
+                        node.module_path,
+                        names,
+                        tuple(node.input_metadata),
+                    )
+                )
             except Exception:  # noqa: BLE001 - its name, say, may be code that fails
                 continue
-            defined[node.id] = names
+            defined[number] = names
 
     def define_queue(self, queue: int, name: str, device: int) -> None:
         """Note a queue, the first time. Any thread."""
@@ -101,14 +123,17 @@ class PendingGraph:
         return rows, inputs, queues
 
     def _row(self, node: _Node) -> NodeRow:
-        number, sequence_nr, topological_nr, edges, shared = node
+        number, sequence_nr, topological_nr, edges = node[:4]
+        name_of, runs_on, module_path, leaf_names, metadata = node[4:]
+        inputs = tuple(map(_expected, metadata))
+        shared = (name_of, runs_on, module_path, leaf_names, inputs)
         indices = self._shared.get(shared)
         if indices is None:
             indices = self._index(*shared)
             if len(self._shared) >= _MAX_KNOWN:
                 self._shared.clear()
             self._shared[shared] = indices
-        name, device, module, parameter, inputs = indices
+        name, device, module, parameter, expected = indices
         if sequence_nr == MAX_SEQUENCE_NR:
             sequence_nr = -1
         return NodeRow(
@@ -118,7 +143,7 @@ class PendingGraph:
             topological_nr,
             device,
             edges,
-            inputs,
+            expected,
             module,
             parameter,
         )
@@ -152,24 +177,13 @@ class PendingGraph:
         return index
 
 
-def _read(node: NodeLike, leaf_names: str) -> _Node:
+def _edges(node: NodeLike) -> list[int]:
     edges: list[int] = []
     for edge in node.next_edges:
         after = edge.node
-        edges += (-1 if after is None else after.id, edge.input_nr)
-    return (
-        node.id,
-        node.sequence_nr,
-        node.topological_nr,
-        edges,
-        (
-            str(type(node).name(node)),  # a user may have a `name` on the node itself
-            node.runs_on,
-            node.module_path,
-            leaf_names,
-            tuple([_expected(one) for one in node.input_metadata]),
-        ),
-    )
+        edges.append(-1 if after is None else after.id)
+        edges.append(edge.input_nr)
+    return edges
 
 
 def _expected(

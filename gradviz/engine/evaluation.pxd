@@ -1,6 +1,7 @@
 cimport cython
 from gradviz.engine.graph_task cimport GraphTask
 from gradviz.engine.node cimport Node
+from gradviz.engine.protocols cimport sum_of_sizes
 from gradviz.engine.worker cimport Worker
 from gradviz.engine.handover cimport hand_on
 from gradviz.engine.validation cimport validate_outputs

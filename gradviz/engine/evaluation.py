@@ -75,15 +75,15 @@ def evaluate_function(
     probe = graph_task.probe
     if graph_task.exec_info and not _capture(graph_task, node, inputs):
         worker.in_user_code = False
-        if probe:
+        if probe is not None:
             probe.node_completed(graph_task.id, node.id)
         return
-    num_bytes = sum_of_sizes(inputs) if probe else 0
+    num_bytes = 0 if probe is None else sum_of_sizes(inputs)
     hooks = node.hooks
     goes_short = (
         hooks is None
         and not graph_task.exec_info
-        and not (probe and isinstance(node, AccumulateGrad))
+        and (probe is None or not isinstance(node, AccumulateGrad))
     )
     if goes_short:
         outputs = node.call(inputs)
@@ -99,7 +99,7 @@ def evaluate_function(
     if anomaly.current is not None and anomaly.current.check_nan:
         anomaly.check_nan(node, outputs or ())
     worker.in_user_code = False
-    if outputs or probe:
+    if outputs or probe is not None:
         hand_on(worker, graph_task, node, outputs, num_bytes)
 
 

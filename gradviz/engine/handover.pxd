@@ -1,7 +1,9 @@
 cimport cython
 from gradviz.engine.graph_task cimport GraphTask
 from gradviz.engine.node cimport Edge, Node
+from gradviz.engine.protocols cimport size_bytes
 from gradviz.engine.worker cimport Worker
+from gradviz.trace.node_reports cimport NodeReports
 
 @cython.locals(edge=Edge, receiver=Node, dependencies=dict, goes_short=bint, in_one=bint, index=Py_ssize_t, num_inputs=Py_ssize_t)
 cpdef hand_on(Worker worker, GraphTask graph_task, Node node, outputs, num_bytes)
@@ -10,5 +12,7 @@ cpdef arrive(Worker worker, GraphTask graph_task, Node producer, Edge edge, grad
 @cython.locals(receiver=Node, not_ready=dict)
 cdef _arrive(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient, how, ready)
 cdef bint _has_one_to_hand_on(Node node, outputs)
+@cython.locals(receiver=Node, reports=NodeReports, is_home=bint)
 cdef _report_passed_on(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient, num_bytes)
+@cython.locals(receiver=Node, reports=NodeReports, is_home=bint)
 cdef _report_ready(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient)

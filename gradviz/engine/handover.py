@@ -263,12 +263,12 @@ def _report_passed_on(
     num_bytes: int,
 ) -> None:
     """Tell all that there is to a node whose only gradient has made another ready."""
-    receiver, queue = edge.node, worker.ready_queue
+    receiver, queue, probe = edge.node, worker.ready_queue, graph_task.probe
     assert receiver is not None
     assert queue is not None
-    reports = (
-        worker is graph_task.home and graph_task.home_reports
-    ) or graph_task.probe
+    assert probe is not None
+    is_home = worker is graph_task.home
+    reports = graph_task.home_reports if is_home else probe.for_this_thread()
     assert reports is not None
     reports.node_passed_on(
         graph_task.id,
@@ -280,7 +280,7 @@ def _report_passed_on(
         queue.id,
         graph_task.reentrant_depth,
         receiver.sequence_nr,
-        queue.num_seen(),
+        len(queue.seen),
         graph_task.outstanding_tasks,
     )
 
@@ -293,12 +293,12 @@ def _report_ready(
     gradient: Gradient,
 ) -> None:
     """Tell that a gradient has come, as the only one, and that its node was pushed."""
-    receiver, queue = edge.node, worker.ready_queue
+    receiver, queue, probe = edge.node, worker.ready_queue, graph_task.probe
     assert receiver is not None
     assert queue is not None
-    reports = (
-        worker is graph_task.home and graph_task.home_reports
-    ) or graph_task.probe
+    assert probe is not None
+    is_home = worker is graph_task.home
+    reports = graph_task.home_reports if is_home else probe.for_this_thread()
     assert reports is not None
     reports.node_readied(
         graph_task.id,
@@ -310,6 +310,6 @@ def _report_ready(
         queue.id,
         graph_task.reentrant_depth,
         receiver.sequence_nr,
-        queue.num_seen(),
+        len(queue.seen),
         graph_task.outstanding_tasks,
     )

@@ -1,0 +1,2 @@
+cpdef size_bytes(gradient)
+cpdef sum_of_sizes(gradients)

@@ -40,7 +40,8 @@ class ReadyQueue(Generic[T]):
             raises IndexError; the consumer only. Both are the schedule's own methods:
             made ready and popped by the same thread, a task costs no more than its
             place in the heap.
-        num_seen: How many tasks the consumer has seen and not popped; any thread.
+        seen: The schedule itself; its length, which any thread may ask for, is how many
+            tasks the consumer has seen and not popped.
         has_no_mail: Whether nothing has come from other threads since `collect`; any
             thread. The mailbox's own method, called before every pop.
     """
@@ -48,20 +49,18 @@ class ReadyQueue(Generic[T]):
     __slots__ = (
         "_mailbox",
         "_make_schedule",
-        "_schedule",
         "device",
         "has_no_mail",
         "id",
-        "num_seen",
         "pop_own",
         "push",
         "push_own",
+        "seen",
     )
 
     push: Callable[[T], None]
     push_own: Callable[[T], None]
     pop_own: Callable[[], T]
-    num_seen: Callable[[], int]
     has_no_mail: Callable[[], bool]
 
     def __init__(
@@ -114,11 +113,11 @@ class ReadyQueue(Generic[T]):
 
     def is_empty(self) -> bool:
         """Whether nothing waits here; the consumer only."""
-        return not len(self._schedule) and self._mailbox.empty()
+        return not len(self.seen) and self._mailbox.empty()
 
     def snapshot(self) -> list[T]:
         """What the consumer has seen of its tasks, in no order; any thread."""
-        return list(self._schedule)  # type: ignore[arg-type]  # only T were pushed
+        return list(self.seen)  # type: ignore[arg-type]  # only T were pushed
 
     @property
     def num_unseen(self) -> int:
@@ -127,13 +126,12 @@ class ReadyQueue(Generic[T]):
 
     def __len__(self) -> int:
         """How many tasks wait; approximate for anyone but the consumer."""
-        return self.num_seen() + self._mailbox.qsize()
+        return len(self.seen) + self._mailbox.qsize()
 
     def _begin_schedule(self) -> None:
-        self._schedule = self._make_schedule()
-        self.push_own = self._schedule.push
-        self.num_seen = self._schedule.__len__
-        self.pop_own = self._schedule.pop  # type: ignore[assignment]  # only T come in
+        self.seen = self._make_schedule()
+        self.push_own = self.seen.push
+        self.pop_own = self.seen.pop  # type: ignore[assignment]  # only T come in
 
 
 __all__ = ["Empty", "ReadyQueue"]

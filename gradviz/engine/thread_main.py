@@ -175,9 +175,11 @@ def _evaluate(
     worker.graph_task, worker.node = graph_task, node
     if anomaly.current is not None:
         modes.assign(anomaly.EVALUATING, node)
-    if probe := graph_task.probe:
-        reports = (worker is graph_task.home and graph_task.home_reports) or probe
-        reports.node_taken(graph_task.id, node.id, queue.id, queue.num_seen())
+    if (probe := graph_task.probe) is not None:
+        is_home = worker is graph_task.home
+        reports = graph_task.home_reports if is_home else probe.for_this_thread()
+        assert reports is not None
+        reports.node_taken(graph_task.id, node.id, queue.id, len(queue.seen))
     worker.in_user_code = True
     try:
         if graph_task.streams is None:

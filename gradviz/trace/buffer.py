@@ -36,7 +36,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, Self
 
 from gradviz.trace.clock import Clock
 from gradviz.trace.columns import RowLayout
@@ -58,6 +58,9 @@ class Rows(Protocol):
 
     def extend(self, row: tuple[int, ...], /) -> None:
         """Append one row."""
+
+    def __iadd__(self, row: tuple[int, ...], /) -> Self:
+        """The same, in one call less where it is compiled."""
 
     def __len__(self) -> int:
         """Integers that wait for the writer."""
@@ -248,6 +251,10 @@ class _Dropped:
     def extend(self, row: tuple[int, ...], /) -> None:
         del row
         self.num_events += self._num_parts
+
+    def __iadd__(self, row: tuple[int, ...], /) -> Self:
+        self.extend(row)
+        return self
 
     def __len__(self) -> int:
         return 0

@@ -28,6 +28,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
+from gradviz.trace.node_reports import NodeReports
+
 # Values of enums are for ever, as codes of events are. No trace holds these, which were
 # kept for what no engine ever did, and none may get another meaning: 3 of Push, 1 and 2
 # of Skip, 5 of Hook.
@@ -141,49 +143,6 @@ class NodeLike(Protocol):
     @property
     def module_path(self) -> str:
         """The part of a model that made it, empty outside a model."""
-
-
-class NodeReports(Protocol):
-    """The reports of most nodes; see `Probe`, which satisfies it."""
-
-    def node_taken(
-        self, task: int, node: int, queue: int, queue_length: int, /
-    ) -> None:
-        """See `Probe.node_taken`."""
-
-    def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
-        self,
-        task: int,
-        node: int,
-        producer: int,
-        input_nr: int,
-        size_bytes: int,
-        how: How,
-        queue: int,
-        reentrant_depth: int,
-        sequence_nr: int,
-        queue_length: int,
-        outstanding: int,
-        /,
-    ) -> None:
-        """See `Probe.node_readied`."""
-
-    def node_passed_on(  # noqa: PLR0913, PLR0917 - it is four events
-        self,
-        task: int,
-        node: int,
-        freed_bytes: int,
-        receiver: int,
-        input_nr: int,
-        size_bytes: int,
-        queue: int,
-        reentrant_depth: int,
-        sequence_nr: int,
-        queue_length: int,
-        outstanding: int,
-        /,
-    ) -> None:
-        """See `Probe.node_passed_on`."""
 
 
 class Probe:
@@ -445,7 +404,7 @@ class Probe:
     # --- several of the above at once --------------------------------------------
     #
     # What happens to most nodes is reported in two calls instead of six. A listener
-    # that overrides none of these hears the six.
+    # that does not override this hears the six.
 
     def for_this_thread(self) -> NodeReports:
         """To whom the calling thread, and no other, makes these reports.
@@ -453,80 +412,7 @@ class Probe:
         Asked for once a pass. A listener that has to know the thread can find out
         here, and not again at every node.
         """
-        return self
-
-    def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
-        """A node was popped and its evaluation begins.
-
-        `task_popped` and `node_started`.
-        """
-        self.task_popped(task, node, queue, queue_length)
-        self.node_started(task, node)
-
-    def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
-        self,
-        task: int,
-        node: int,
-        producer: int,
-        input_nr: int,
-        size_bytes: int,
-        how: How,
-        queue: int,
-        reentrant_depth: int,
-        sequence_nr: int,
-        queue_length: int,
-        outstanding: int,
-    ) -> None:
-        """The only gradient that a node waits for came, and the node was pushed.
-
-        `gradient_buffered` and `task_pushed`.
-        """
-        self.gradient_buffered(task, node, producer, input_nr, 0, size_bytes, how)
-        self.task_pushed(
-            task,
-            node,
-            queue,
-            reentrant_depth,
-            sequence_nr,
-            queue_length,
-            outstanding,
-            producer,
-            Push.NODE,
-        )
-
-    def node_passed_on(  # noqa: PLR0913, PLR0917 - it is four events
-        self,
-        task: int,
-        node: int,
-        freed_bytes: int,
-        receiver: int,
-        input_nr: int,
-        size_bytes: int,
-        queue: int,
-        reentrant_depth: int,
-        sequence_nr: int,
-        queue_length: int,
-        outstanding: int,
-    ) -> None:
-        """A node ran, and its only gradient is the only one `receiver` waits for.
-
-        `buffer_freed`, `node_readied` of the receiver, and `node_completed`.
-        """
-        self.buffer_freed(task, node, freed_bytes)
-        self.node_readied(
-            task,
-            receiver,
-            node,
-            input_nr,
-            size_bytes,
-            How.FIRST,
-            queue,
-            reentrant_depth,
-            sequence_nr,
-            queue_length,
-            outstanding,
-        )
-        self.node_completed(task, node)
+        return OneByOne(self)
 
     # --- user -----------------------------------------------------------------
 
@@ -618,6 +504,81 @@ class Probe:
         """It has come to `worker` from `peer`; other arguments as of `message_sent`."""
 
 
+class OneByOne(NodeReports):
+    """Reports of nodes for a listener that hears each event by itself."""
+
+    __slots__ = ("_probe",)
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+
+    def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
+        """See `NodeReports`."""
+        self._probe.task_popped(task, node, queue, queue_length)
+        self._probe.node_started(task, node)
+
+    def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
+        self,
+        task: int,
+        node: int,
+        producer: int,
+        input_nr: int,
+        size_bytes: int,
+        how: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+    ) -> None:
+        """See `NodeReports`."""
+        self._probe.gradient_buffered(
+            task, node, producer, input_nr, 0, size_bytes, How(how)
+        )
+        self._probe.task_pushed(
+            task,
+            node,
+            queue,
+            reentrant_depth,
+            sequence_nr,
+            queue_length,
+            outstanding,
+            producer,
+            Push.NODE,
+        )
+
+    def node_passed_on(  # noqa: PLR0913, PLR0917 - it is four events
+        self,
+        task: int,
+        node: int,
+        freed_bytes: int,
+        receiver: int,
+        input_nr: int,
+        size_bytes: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+    ) -> None:
+        """See `NodeReports`."""
+        self._probe.buffer_freed(task, node, freed_bytes)
+        self.node_readied(
+            task,
+            receiver,
+            node,
+            input_nr,
+            size_bytes,
+            How.FIRST,
+            queue,
+            reentrant_depth,
+            sequence_nr,
+            queue_length,
+            outstanding,
+        )
+        self._probe.node_completed(task, node)
+
+
 class Guard(Probe):
     """Listens for a listener that may fail: its first error silences it.
 
@@ -677,14 +638,11 @@ class Tee(Probe):
         return call
 
 
-#: Methods that are several others at once, and who takes them.
-_JOINED: Final = ("for_this_thread", "node_taken", "node_readied", "node_passed_on")
-
 #: One method for each thing that can happen.
 METHODS: Final = tuple(
     name
     for name, value in vars(Probe).items()
-    if callable(value) and not name.startswith("_") and name not in _JOINED
+    if callable(value) and not name.startswith("_") and name != "for_this_thread"
 )
 
 #: Whom a new GraphTask reports to; None when nobody listens. Replaced as a whole by

@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ from gradviz.trace.buffer import (
     Rows,
     ThreadRows,
 )
-from gradviz.trace.clock import Clock, clock_of_several, event_clock
+from gradviz.trace.clock import Clock, event_clock
 from gradviz.trace.events import (
     KINDS,
     MAX_SEQUENCE_NR,
@@ -67,18 +67,17 @@ from gradviz.trace.events import (
     own_columns,
 )
 from gradviz.trace.graph import PendingGraph
-from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED, NODE_TAKEN
 from gradviz.trace.location import Locations, NoLocations, Stacks
 from gradviz.trace.model import Trace
 from gradviz.trace.node_filter import NodeFilter
+from gradviz.trace.node_reports import NodeReports
+from gradviz.trace.node_rows import NodeRows, node_clocks
 from gradviz.trace.probe import (
     How,
     NodeLike,
-    NodeReports,
     Probe,
     Push,
 )
-from gradviz.trace.processor_time import ThreadTime
 from gradviz.trace.ring_writer import RingWriter, Save
 from gradviz.trace.scope import Scope, layouts_of
 from gradviz.trace.sink import Sink
@@ -144,6 +143,7 @@ class Recorder(Probe):
         scope: Scope = _EVERYTHING,
     ) -> None:
         self._clock = event_clock(clock)
+        self._node_clocks = node_clocks(self._clock)
         if thread_clock is None and clock is time.perf_counter_ns:
             thread_clock = time.thread_time_ns
         self._buffers = Buffers(
@@ -456,27 +456,7 @@ class Recorder(Probe):
 
     def for_this_thread(self) -> NodeReports:
         local = self._local
-        return _NodeRows(local.rows, local.time, self._clock, self._call_writer)
-
-    def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
-        self.for_this_thread().node_taken(task, node, queue, queue_length)
-
-    def node_readied(
-        self,
-        task: int,
-        node: int,
-        producer: int,
-        input_nr: int,
-        size_bytes: int,
-        how: How,
-        *queued: int,
-    ) -> None:
-        self.for_this_thread().node_readied(
-            task, node, producer, input_nr, size_bytes, how, *queued
-        )
-
-    def node_passed_on(self, *fields: int) -> None:
-        self.for_this_thread().node_passed_on(*fields)
+        return NodeRows(local.rows, local.time, self._node_clocks, self._call_writer)
 
     def queue_defined(self, queue: int, name: str, device: int) -> None:
         if not self._is_closed:
@@ -562,109 +542,6 @@ class Recorder(Probe):
         atexit.unregister(self.close)
         self._writer.abandon()
         probe.uninstall(self)
-
-
-class _NodeRows:
-    """Where one thread reports its nodes: functions that know its rows.
-
-    Looking up the thread, the clock and the method took a quarter of a report.
-    """
-
-    def __init__(
-        self,
-        rows: dict[Hashable, Rows],
-        time: ThreadTime,
-        clock: Clock,
-        call_writer: Callable[[Rows], None],
-    ) -> None:
-        when_taken = clock_of_several(clock, len(LAYOUTS[NODE_TAKEN].parts))
-        when_readied = clock_of_several(clock, len(LAYOUTS[NODE_READIED].parts))
-        when_passed_on = clock_of_several(clock, len(LAYOUTS[NODE_PASSED_ON].parts))
-
-        short = time.short
-
-        def node_taken(task: int, node: int, queue: int, queue_length: int) -> None:
-            now = when_taken()
-            # As `ThreadTime.start` and, below, `end` do it, without calling them.
-            if now > time.due:
-                time.read(now)
-            time.began = now
-            rows[NODE_TAKEN].extend((now, task, node, queue, queue_length))
-
-        def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
-            task: int,
-            node: int,
-            producer: int,
-            input_nr: int,
-            size_bytes: int,
-            how: How,
-            queue: int,
-            reentrant_depth: int,
-            sequence_nr: int,
-            queue_length: int,
-            outstanding: int,
-        ) -> None:
-            taken = rows[NODE_READIED]
-            taken.extend(
-                (
-                    when_readied(),
-                    task,
-                    node,
-                    producer,
-                    input_nr,
-                    size_bytes,
-                    how,
-                    queue,
-                    reentrant_depth,
-                    sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
-                    queue_length,
-                    outstanding,
-                    0,
-                )
-            )
-            if len(taken) > MANY:
-                call_writer(taken)
-
-        def node_passed_on(  # noqa: PLR0913, PLR0917 - it is four events
-            task: int,
-            node: int,
-            freed_bytes: int,
-            receiver: int,
-            input_nr: int,
-            size_bytes: int,
-            queue: int,
-            reentrant_depth: int,
-            sequence_nr: int,
-            queue_length: int,
-            outstanding: int,
-        ) -> None:
-            taken = rows[NODE_PASSED_ON]
-            now = when_passed_on()
-            took = now - time.began
-            taken.extend(
-                (
-                    now,
-                    task,
-                    node,
-                    freed_bytes,
-                    receiver,
-                    input_nr,
-                    size_bytes,
-                    queue,
-                    reentrant_depth,
-                    sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
-                    queue_length,
-                    outstanding,
-                    0,
-                    took if took < short else time.end(now),
-                )
-            )
-            if len(taken) > MANY:
-                call_writer(taken)
-
-        self.node_taken = node_taken
-        self.node_readied = node_readied
-        self.node_passed_on = node_passed_on
 
 
 def _plain_report(kind: type[Event]) -> Callable[..., None]:

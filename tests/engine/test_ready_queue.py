@@ -78,7 +78,7 @@ def test_a_queue_that_is_cleared_gives_all_its_tasks_back():
 
     assert sorted(task.name for task in tasks) == ["seen", "unseen"]
     assert queue.is_empty()
-    assert len(queue) == queue.num_seen() == queue.num_unseen == 0
+    assert len(queue) == len(queue.seen) == queue.num_unseen == 0
     queue.push_own(Task("next", 3))
     assert [task.name for task in queue.snapshot()] == ["next"]
     assert queue.pop().name == "next"
@@ -89,12 +89,12 @@ def test_what_the_consumer_has_not_seen_is_counted_by_itself():
     queue = new_queue()
     queue.push(Task("a", 1))
     queue.push(Task("b", 2))
-    assert (queue.num_seen(), queue.num_unseen) == (0, 2)
+    assert (len(queue.seen), queue.num_unseen) == (0, 2)
     assert not queue.has_no_mail()
 
     queue.collect()
 
-    assert (queue.num_seen(), queue.num_unseen) == (2, 0)
+    assert (len(queue.seen), queue.num_unseen) == (2, 0)
     assert queue.has_no_mail()
     assert {task.name for task in queue.snapshot()} == {"a", "b"}
 

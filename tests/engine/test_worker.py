@@ -135,8 +135,8 @@ class TestPushing:
         scene.push(Sink(device=SIM_0), scene.producer)
 
         own, other = scene.task.cpu_ready_queue, scene.device_queue
-        assert (own.num_seen(), own.num_unseen) == (1, 0)
-        assert (other.num_seen(), other.num_unseen) == (0, 1)
+        assert (len(own.seen), own.num_unseen) == (1, 0)
+        assert (len(other.seen), other.num_unseen) == (0, 1)
 
     def test_a_node_comes_by_its_pass_and_its_number(self):
         """Q2."""

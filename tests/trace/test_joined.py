@@ -21,8 +21,8 @@ REPORTS = [
 ]
 
 
-class OneByOne(Probe):
-    """Hands on what it hears, events that were reported at once one by one."""
+class Simple(Probe):
+    """Hands on what it hears, and knows nothing of events that are reported at once."""
 
     __slots__ = ("__dict__",)
 
@@ -31,6 +31,10 @@ class OneByOne(Probe):
             setattr(self, name, getattr(listener, name))
         self.gradient_buffered = listener.gradient_buffered
         self.task_pushed = listener.task_pushed
+
+
+def report(probe, method, arguments):
+    getattr(probe.for_this_thread(), method)(*arguments)
 
 
 def without_time(events):
@@ -51,8 +55,8 @@ def test_what_is_reported_at_once_reads_as_if_it_had_been_one_by_one(
 ):
     at_once, one_by_one = make_bench(), make_bench()
     for _ in range(3):
-        getattr(at_once.recorder, method)(*arguments)
-        getattr(OneByOne(one_by_one.recorder), method)(*arguments)
+        report(at_once.recorder, method, arguments)
+        report(Simple(one_by_one.recorder), method, arguments)
 
     assert without_time(at_once.events()) == without_time(one_by_one.events())
 
@@ -60,8 +64,8 @@ def test_what_is_reported_at_once_reads_as_if_it_had_been_one_by_one(
 def test_a_listener_that_knows_nothing_of_it_hears_each_event(make_bench):
     at_once, guarded = make_bench(), make_bench()
     for method, arguments in REPORTS:
-        getattr(at_once.recorder, method)(*arguments)
-        getattr(Guard(guarded.recorder), method)(*arguments)
+        report(at_once.recorder, method, arguments)
+        report(Guard(guarded.recorder), method, arguments)
 
     assert without_time(guarded.events()) == without_time(at_once.events())
 
@@ -71,8 +75,9 @@ def test_the_events_of_a_row_come_after_those_before_it_and_before_those_after(c
     sink = MemorySink()
     recorder = Recorder(sink, clock=clock, flush_every_s=None)
     for number in range(100):
-        recorder.node_taken(0, number, 0, 0)
-        recorder.node_passed_on(0, number, 8, number + 1, 0, 8, 0, 0, 1, 1, 1)
+        here = recorder.for_this_thread()
+        here.node_taken(0, number, 0, 0)
+        here.node_passed_on(0, number, 8, number + 1, 0, 8, 0, 0, 1, 1, 1)
     recorder.close()
 
     trace = parse_trace(sink.contents())
@@ -86,7 +91,7 @@ def test_the_events_of_a_row_come_after_those_before_it_and_before_those_after(c
 
 def test_a_row_counts_as_the_events_it_stands_for(bench):
     for method, arguments in REPORTS:
-        getattr(bench.recorder, method)(*arguments)
+        report(bench.recorder, method, arguments)
 
     trace = bench.trace()
     assert trace.num_events == bench.recorder.counts.events == 14

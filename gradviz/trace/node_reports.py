@@ -1,0 +1,59 @@
+"""What happens to most nodes, reported in two calls instead of six.
+
+A class, and not a protocol: where it is compiled, the engine calls its methods without
+making objects for the call, which is a third of what recording a node costs.
+"""
+
+
+class NodeReports:
+    """Whom one thread reports its nodes to; see `Probe.for_this_thread`."""
+
+    __slots__ = ()
+
+    def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
+        """A node was popped and its evaluation begins.
+
+        `Probe.task_popped` and `Probe.node_started`.
+        """
+        raise NotImplementedError
+
+    def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
+        self,
+        task: int,
+        node: int,
+        producer: int,
+        input_nr: int,
+        size_bytes: int,
+        how: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+    ) -> None:
+        """The only gradient that a node waits for came, and the node was pushed.
+
+        `Probe.gradient_buffered`, as a `How` says, and `Probe.task_pushed`.
+        """
+        raise NotImplementedError
+
+    def node_passed_on(  # noqa: PLR0913, PLR0917 - it is four events
+        self,
+        task: int,
+        node: int,
+        freed_bytes: int,
+        receiver: int,
+        input_nr: int,
+        size_bytes: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+    ) -> None:
+        """A node ran, and its only gradient is the only one `receiver` waits for.
+
+        `Probe.buffer_freed`, `node_readied` of the receiver, and
+        `Probe.node_completed`.
+        """
+        raise NotImplementedError

@@ -1,0 +1,16 @@
+cimport cython
+from libc.stdint cimport int64_t
+from gradviz.trace.node_reports cimport NodeReports
+from gradviz.trace.processor_time cimport ThreadTime
+
+cdef Py_ssize_t _MANY
+
+cdef class NodeRows(NodeReports):
+    cdef dict rows
+    cdef ThreadTime time
+    cdef object call_writer, when_passed_on, when_readied, when_taken
+    @cython.locals(time=ThreadTime, now=int64_t)
+    cpdef node_taken(self, task, node, queue, queue_length)
+    cpdef node_readied(self, task, node, producer, input_nr, size_bytes, how, queue, reentrant_depth, sequence_nr, queue_length, outstanding)
+    @cython.locals(time=ThreadTime, now=int64_t, took=int64_t)
+    cpdef node_passed_on(self, task, node, freed_bytes, receiver, input_nr, size_bytes, queue, reentrant_depth, sequence_nr, queue_length, outstanding)

@@ -1,0 +1,151 @@
+"""The rows that a thread makes of what happens to most nodes, hot as no others.
+
+Each report is a clock, a tuple, and ``+=``, which is `list.extend` with a look-up less
+(see Note [Taking rows] in `buffer`).
+"""
+
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
+
+from gradviz.trace.buffer import MANY, Rows
+from gradviz.trace.clock import Clock, clock_of_several
+from gradviz.trace.events import MAX_SEQUENCE_NR
+from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED, NODE_TAKEN
+from gradviz.trace.node_reports import NodeReports
+from gradviz.trace.processor_time import ThreadTime
+
+#: As an integer of C, where this is compiled.
+_MANY = MANY
+
+
+class NodeClocks(NamedTuple):
+    """What rows of nodes read the time from: one reading for all events of a row."""
+
+    taken: Clock
+    readied: Clock
+    passed_on: Clock
+
+
+def node_clocks(clock: Clock) -> NodeClocks:
+    """Those for `clock`, which is one of `event_clock`."""
+    kinds = NODE_TAKEN, NODE_READIED, NODE_PASSED_ON
+    return NodeClocks(
+        *(clock_of_several(clock, len(LAYOUTS[kind].parts)) for kind in kinds)
+    )
+
+
+class NodeRows(NodeReports):
+    """Where one thread reports its nodes.
+
+    Looking up the thread, the clock and the method took a quarter of a report.
+
+    Args:
+        rows: The thread's.
+        time: The thread's.
+        clocks: Of the recorder.
+        call_writer: Called with rows that have become many.
+    """
+
+    __slots__ = (
+        "call_writer",
+        "rows",
+        "time",
+        "when_passed_on",
+        "when_readied",
+        "when_taken",
+    )
+
+    def __init__(
+        self,
+        rows: dict[Hashable, Rows],
+        time: ThreadTime,
+        clocks: NodeClocks,
+        call_writer: Callable[[Rows], None],
+    ) -> None:
+        self.rows = rows
+        self.time = time
+        self.when_taken, self.when_readied, self.when_passed_on = clocks
+        self.call_writer = call_writer
+
+    def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
+        """See `NodeReports`."""
+        time = self.time
+        now = self.when_taken()
+        # As `ThreadTime.start` and, below, `end` do it, without calling them.
+        if now > time.due:
+            time.read(now)
+        time.began = now
+        rows = self.rows[NODE_TAKEN]
+        rows += (now, task, node, queue, queue_length)
+
+    def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
+        self,
+        task: int,
+        node: int,
+        producer: int,
+        input_nr: int,
+        size_bytes: int,
+        how: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+    ) -> None:
+        """See `NodeReports`."""
+        rows = self.rows[NODE_READIED]
+        rows += (
+            self.when_readied(),
+            task,
+            node,
+            producer,
+            input_nr,
+            size_bytes,
+            how,
+            queue,
+            reentrant_depth,
+            sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
+            queue_length,
+            outstanding,
+            0,
+        )
+        if len(rows) > _MANY:
+            self.call_writer(rows)
+
+    def node_passed_on(  # noqa: PLR0913, PLR0917 - it is four events
+        self,
+        task: int,
+        node: int,
+        freed_bytes: int,
+        receiver: int,
+        input_nr: int,
+        size_bytes: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+    ) -> None:
+        """See `NodeReports`."""
+        rows = self.rows[NODE_PASSED_ON]
+        time = self.time
+        now = self.when_passed_on()
+        took = now - time.began
+        rows += (
+            now,
+            task,
+            node,
+            freed_bytes,
+            receiver,
+            input_nr,
+            size_bytes,
+            queue,
+            reentrant_depth,
+            sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
+            queue_length,
+            outstanding,
+            0,
+            took if took < time.short else time.end(now),
+        )
+        if len(rows) > _MANY:
+            self.call_writer(rows)

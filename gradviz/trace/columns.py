@@ -115,9 +115,11 @@ def tabulate(layout: RowLayout, numbers: list[int]) -> RowTable:
     for place in range(layout.width):
         column = numbers[place :: layout.width]
         # Most columns are: the task, the queue, whatever comes with them. To find out
-        # takes 3 ns a number, to convert and encode them 25.
-        is_constant = column.count(column[0]) == len(column)
-        columns.append(array("q", column[:1] if is_constant else column))
+        # takes 3 ns a number, to convert and encode them 25. Times and ids, of which to
+        # find out takes longer, mostly end otherwise than they begin.
+        first = column[0]
+        is_constant = first == column[-1] and column.count(first) == len(column)
+        columns.append(array("q", [first] if is_constant else column))
     return RowTable(layout, len(numbers) // layout.width, tuple(columns))
 
 

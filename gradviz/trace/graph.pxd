@@ -1,2 +1,3 @@
 cdef list _edges(node)
 cdef tuple _expected(metadata)
+cdef tuple _all_expected(tuple inputs)

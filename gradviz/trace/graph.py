@@ -123,10 +123,18 @@ class PendingGraph:
         return rows, inputs, queues
 
     def _row(self, node: _Node) -> NodeRow:
-        number, sequence_nr, topological_nr, edges = node[:4]
-        name_of, runs_on, module_path, leaf_names, metadata = node[4:]
-        inputs = tuple(map(_expected, metadata))
-        shared = (name_of, runs_on, module_path, leaf_names, inputs)
+        (
+            number,
+            sequence_nr,
+            topological_nr,
+            edges,
+            text,
+            runs_on,
+            path,
+            leaf,
+            inputs,
+        ) = node
+        shared = text, runs_on, path, leaf, _all_expected(inputs)
         indices = self._shared.get(shared)
         if indices is None:
             indices = self._index(*shared)
@@ -184,6 +192,12 @@ def _edges(node: NodeLike) -> list[int]:
         edges.append(-1 if after is None else after.id)
         edges.append(edge.input_nr)
     return edges
+
+
+def _all_expected(inputs: tuple[MetadataLike | None, ...]) -> _Inputs:
+    if len(inputs) == 1:  # nearly always
+        return (_expected(inputs[0]),)
+    return tuple([_expected(one) for one in inputs])
 
 
 def _expected(

@@ -18,7 +18,7 @@ import itertools
 import sys
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -39,7 +39,7 @@ from gradviz.trace.events import (
     kind_name,
 )
 from gradviz.trace.location import Locations
-from gradviz.trace.probe import Guard, NodeLike, Probe
+from gradviz.trace.probe import NO_LINES, Guard, NodeLike, Probe
 
 __all__ = ["StreamCheck", "check_streams"]
 
@@ -135,13 +135,15 @@ class StreamCheck(Probe):
         if len(self._made) > _MAX_NODES:
             self._made.popitem(last=False)
 
-    def nodes_defined(self, nodes: Iterable[NodeLike]) -> None:
+    def nodes_defined(
+        self, nodes: Iterable[NodeLike], made_at: Mapping[int, str] = NO_LINES
+    ) -> None:
         """See `Probe.nodes_defined`."""
         for node in nodes:
             if node.id not in self._origins:
                 self._origins[node.id] = NodeOrigin(
                     name=str(node.name()),
-                    location=self._made.pop(node.id, ""),
+                    location=self._made.pop(node.id, made_at.get(node.id, "")),
                     module=node.module_path,
                 )
                 if len(self._origins) > _MAX_NODES:

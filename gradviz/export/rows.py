@@ -141,6 +141,7 @@ def events_rows(trace: Trace) -> Iterator[TableRow]:
             _known(event.node),
             name,
             encode({one: getattr(event, one) for one in fields}).decode(),
+            int(event.inferred),
         )
 
 

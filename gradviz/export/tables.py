@@ -76,7 +76,7 @@ _ALL: Final = (
         "events",
         rows.events_rows,
         """seq integer, t_ns integer, thread integer, task integer, node integer,
-        kind text, fields text""",
+        kind text, fields text, inferred integer""",
     ),
     _table(
         "processes",

@@ -52,6 +52,10 @@ _SENTENCES: Final[Mapping[str, _Template]] = {
     "node_skipped": "{node} was skipped: {reason}.",
     "hook_called": "{node} is about to call {hook}, number {index}.",
     "hook_returned": "{node} is back from {hook}, number {index}.",
+    "unexplained": (
+        "{node} is not as it was expected: {text}.",
+        "Pass {task} is not as it was expected: {text}.",
+    ),
     "gradient_buffered": (
         "{node} was given a gradient of {size_bytes} at input {input_nr} by "
         "{producer}{how}; {remaining}."
@@ -127,6 +131,7 @@ _HOW: Final = {
     How.STOLEN: ", which is kept as it is",
     How.COPIED: ", which is copied",
     How.UNDEFINED: ", an undefined one",
+    How.UNKNOWN: "",
 }
 _WHAT: Final = {Push.NODE: "", Push.ROOT: " as a root", Push.WAKE_UP: " as a wake-up"}
 _ROLES: Final = {
@@ -151,11 +156,12 @@ class EventWords:
         self._nodes: dict[int, str] = {}
 
     def sentence(self, event: AnyEvent) -> str:
-        """What happened."""
+        """What happened, and whether that was seen."""
         template = _BY_KIND[type(event)]
         if not isinstance(template, str):
             template = template[event.node < 0]
-        return template.format_map(_FieldWords(self, event))
+        words = template.format_map(_FieldWords(self, event))
+        return f"{words} (inferred)" if event.inferred else words
 
     def time(self, t_ns: int) -> str:
         """When, in milliseconds, to the nanosecond: so close are events."""

@@ -64,9 +64,10 @@ class GatheredRows:
 
     def __init__(self, kind: type[Event]) -> None:
         self._kind = kind
-        self._names = (*_WRITTEN, *(one.name for one in own_columns(kind)), "thread")
+        self._names = _names(kind)
         self._parts: list[list[Narrow]] = []
-        self._waiting: list[tuple[int, Integers]] = []
+        #: Of each block its thread, and whether it is inferred.
+        self._waiting: list[tuple[tuple[int, bool], Integers]] = []
         self._num_waiting = 0
 
     @property
@@ -74,7 +75,9 @@ class GatheredRows:
         """Whether any row was kept."""
         return bool(self._parts or self._waiting)
 
-    def add(self, thread: int, rows: Integers, budget: Budget) -> None:
+    def add(
+        self, thread: int, rows: Integers, budget: Budget, *, inferred: bool = False
+    ) -> None:
         """Keep a block, as `known_rows` made it.
 
         Raises:
@@ -83,13 +86,13 @@ class GatheredRows:
         num_rows = rows.shape[1]
         if num_rows < _FEW_ROWS:
             budget.keep(8 * rows.size + _SEQ_BYTES * num_rows)
-            self._waiting.append((thread, rows))
+            self._waiting.append(((thread, inferred), rows))
             self._num_waiting += rows.size
             if self._num_waiting >= _MAX_WAITING:
                 self._put_together()
             return
         part = [narrow(column) for column in rows]
-        part.append(narrow(np.full(num_rows, thread)))
+        part += (narrow(np.full(num_rows, one)) for one in (thread, inferred))
         budget.keep(sum(one.nbytes for one in part) + _SEQ_BYTES * num_rows)
         self._parts.append(part)
 
@@ -111,11 +114,12 @@ class GatheredRows:
         if not self._waiting:
             return
         rows = np.concatenate([rows for _, rows in self._waiting], axis=1)
-        threads = np.repeat(
-            [thread for thread, _ in self._waiting],
+        of_blocks = np.repeat(
+            np.array([about for about, _ in self._waiting], np.int64).T,
             [rows.shape[1] for _, rows in self._waiting],
+            axis=1,
         )
-        self._parts.append([*map(narrow, rows), narrow(threads)])
+        self._parts.append([*map(narrow, rows), *map(narrow, of_blocks)])
         self._waiting.clear()
         self._num_waiting = 0
 
@@ -181,8 +185,13 @@ def merge(
 
 @functools.cache
 def _nothing(kind: type[Event]) -> Table:
-    names = ("seq", *_WRITTEN, *(one.name for one in own_columns(kind)), "thread")
-    return Table(dict.fromkeys(names, joined(())))
+    return Table(dict.fromkeys(("seq", *_names(kind)), joined(())))
+
+
+def _names(kind: type[Event]) -> tuple[str, ...]:
+    """What is kept of each row: what was written, and what holds for its block."""
+    own = (one.name for one in own_columns(kind))
+    return (*_WRITTEN, *own, "thread", "inferred")
 
 
 def _places_in_time(tables: Iterable[Mapping[str, Narrow]], first: int) -> Narrow:

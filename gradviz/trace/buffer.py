@@ -119,6 +119,8 @@ class Buffers:
         self._all: list[ThreadBuffer] = []
         self._new_threads: list[tuple[int, str]] = []
         self._is_closed = False
+        #: Threads that are told of by others: the life of each, and its rows.
+        self._others: dict[int, tuple[_Life, ThreadBuffer]] = {}
         add = self._add
 
         class OfThread(local):  # type: ignore[valid-type, misc]
@@ -157,10 +159,25 @@ class Buffers:
         del self._new_threads[: len(taken)]
         return taken
 
-    def _add(self, life: "_Life") -> "ThreadBuffer":
-        """Make the calling thread's buffer. Takes no lock: see `Strings`."""
+    def of_other(self, thread: int, name: str) -> Mapping[Hashable, Rows]:
+        """The rows of a thread that reports nothing itself. One thread at a time.
+
+        Args:
+            thread: The operating system's number of it.
+            name: What it is called.
+        """
+        if thread not in self._others:
+            life = _Life()
+            self._others[thread] = life, self._add(life, name)
+        return self._others[thread][1].rows
+
+    def _add(self, life: "_Life", name: str | None = None) -> "ThreadBuffer":
+        """Make a buffer, the calling thread's unless it is called otherwise.
+
+        Takes no lock: see `Strings`.
+        """
         buffer = ThreadBuffer(self._next_number(), life, self._layouts)
-        self._new_threads.append((buffer.number, self._thread_name()))
+        self._new_threads.append((buffer.number, name or self._thread_name()))
         self._all.append(buffer)
         if self._is_closed:
             buffer.drop()

@@ -25,7 +25,7 @@ from gradviz.trace.scope import Scope
 from gradviz.trace.strings import writable
 
 #: Version of the format that this module writes: see docs/trace-format.md.
-VERSION: Final = (1, 1)
+VERSION: Final = (1, 2)
 
 #: Definitions whose JSON is longer are written as several frames.
 _MAX_FRAME: Final = 1 << 19
@@ -65,6 +65,8 @@ class NodeRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
         module: Index into the strings, -1 outside a model; older traces have none.
         parameter: Index into the strings: what the leaf of an AccumulateGrad is called,
             a line for each of its names; -1 if it has none, or in older traces.
+        location: Index into the strings: the line that made it, where nobody reported
+            when (`NodeCreated` has both); -1 if it is not known, or in older traces.
     """
 
     id: Integer
@@ -76,6 +78,7 @@ class NodeRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     inputs: list[Integer]
     module: Integer = -1
     parameter: Integer = -1
+    location: Integer = -1
 
 
 class InputRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -199,7 +202,7 @@ def describe_process(
         recording=recording,
         gradviz=__version__,
         python=platform.python_version(),
-        packages=_versions(("numpy", "cupy")),
+        packages=_versions(("numpy", "cupy", "torch")),
         platform=writable(f"{platform.system()} {platform.machine()}"),
         host=writable(platform.node()),
         boot_id=_boot_id(),

@@ -46,6 +46,7 @@ class Event(
     tag_field="kind",
     tag=_snake_case,
     gc=False,  # numbers and texts lead nowhere
+    repr_omit_defaults=True,
 ):
     """What all events have.
 
@@ -56,6 +57,8 @@ class Event(
         thread: The trace's number for the thread on which it happened.
         task: The GraphTask it belongs to, -1 for none.
         node: The node it is about, -1 for none.
+        inferred: Nobody saw it: that it happened, and when, follows from what was seen
+            (an engine that is watched from outside tells less than ours).
     """
 
     code: ClassVar[int]
@@ -64,6 +67,7 @@ class Event(
     thread: int
     task: int
     node: int
+    inferred: bool = False
 
 
 # --- graph --------------------------------------------------------------------
@@ -230,6 +234,17 @@ class HookReturned(Event, frozen=True, kw_only=True):
     code = 35
     hook: Hook
     index: int
+
+
+class Unexplained(Event, frozen=True, kw_only=True):
+    """What was seen of a pass that is watched from outside does not fit the rules.
+
+    `text` says what was not as it was expected, or what could not be seen. What is
+    inferred of the pass is in doubt from here on.
+    """
+
+    code = 36
+    text: str
 
 
 # --- buffer -------------------------------------------------------------------
@@ -590,6 +605,10 @@ def _by_code() -> dict[int, type[Event]]:
     return kinds
 
 
+#: Added in a file to the code of a kind: nobody saw these, see `Event.inferred`. No
+#: code is as large.
+INFERRED: Final = 1 << 15
+
 #: Code in a file -> class, in the order of the codes.
 KINDS: Final = _by_code()
 
@@ -615,6 +634,7 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     NodeSkipped,
     HookCalled,
     HookReturned,
+    Unexplained,
     GradientBuffered,
     GradientAccumulated,
     BufferFreed,

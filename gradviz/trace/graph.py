@@ -6,12 +6,12 @@ the metadata of its inputs, which hold no data. Turning them into definitions is
 writer's work.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from gradviz.trace.definitions import InputRow, NodeRow, QueueRow
 from gradviz.trace.events import MAX_SEQUENCE_NR
-from gradviz.trace.probe import MetadataLike, NodeLike
+from gradviz.trace.probe import NO_LINES, MetadataLike, NodeLike
 from gradviz.trace.strings import Strings
 
 #: Ids of nodes already defined are forgotten at this many, and so are inputs. What is
@@ -54,6 +54,8 @@ class PendingGraph:
         #: The names of the leaf of each node, by which it may have to be defined anew.
         self._defined: dict[int, str] = {}
         self._nodes: list[_Node] = []
+        #: The lines that made nodes which wait, as far as these are told with them.
+        self._made_at: dict[int, str] = {}
         self._known_queues: set[int] = set()
         self._queues: list[QueueRow] = []
         # The writer's own:
@@ -62,11 +64,16 @@ class PendingGraph:
         self._num_inputs = 0
         self._new_inputs: list[InputRow] = []
 
-    def define_nodes(self, nodes: Iterable[NodeLike]) -> None:
+    def define_nodes(
+        self, nodes: Iterable[NodeLike], made_at: Mapping[int, str] = NO_LINES
+    ) -> None:
         """Read those of `nodes` that are not defined yet. Any thread; never raises.
 
-        So are those whose leaf has other names by now: a model was changed.
+        So are those whose leaf has other names by now: a model was changed. For
+        `made_at` see `Probe.nodes_defined`.
         """
+        if made_at:
+            self._made_at.update(made_at)  # before any of them can be taken
         defined, pending = self._defined, self._nodes
         if self._defines_again or len(defined) > _MAX_KNOWN:
             defined.clear()
@@ -122,6 +129,10 @@ class PendingGraph:
         inputs, self._new_inputs = self._new_inputs, []
         return rows, inputs, queues
 
+    def _line(self, node: int) -> int:
+        line = self._made_at.pop(node, "")
+        return self._strings.define(line) if line else -1
+
     def _row(self, node: _Node) -> NodeRow:
         (
             number,
@@ -154,6 +165,7 @@ class PendingGraph:
             expected,
             module,
             parameter,
+            self._line(number) if self._made_at else -1,
         )
 
     def _index(

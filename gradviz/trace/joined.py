@@ -10,10 +10,11 @@ are a nanosecond apart, in their order.
 """
 
 from collections.abc import Hashable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from gradviz.trace.columns import Part, RowLayout
 from gradviz.trace.events import (
+    INFERRED,
     KINDS,
     BufferFreed,
     Event,
@@ -40,20 +41,27 @@ NODE_READIED: Final = "node_readied"
 NODE_PASSED_ON: Final = "node_passed_on"
 
 
+class Inferred(NamedTuple):
+    """The key of rows of a kind that nobody saw; see `Event.inferred`."""
+
+    kind: type[Event]
+
+
 def _part(kind: type[Event], delay_ns: int, places: Sequence[int]) -> Part:
     assert len(places) == NUM_COMMON + len(own_columns(kind))
     return Part(kind.code, delay_ns, tuple(places))
 
 
-def _plain(kind: type[Event]) -> RowLayout:
+def _plain(kind: type[Event], flag: int = 0) -> RowLayout:
     width = NUM_COMMON + len(own_columns(kind))
-    return RowLayout(width, (_part(kind, 0, range(width)),))
+    return RowLayout(width, (Part(kind.code | flag, 0, tuple(range(width))),))
 
 
 #: Of each list of rows that a thread has: what its rows stand for. The places of zero
 #: are `remaining`, `Push.NODE` and `How.FIRST`.
 LAYOUTS: Final[dict[Hashable, RowLayout]] = {
     **{kind: _plain(kind) for kind in KINDS.values()},
+    **{Inferred(kind): _plain(kind, INFERRED) for kind in KINDS.values()},
     NODE_TAKEN: RowLayout(
         5,
         (

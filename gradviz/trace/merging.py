@@ -30,7 +30,7 @@ from gradviz.trace.definitions import (
 from gradviz.trace.events import KINDS, MAX_SEQUENCE_NR, kind_name, own_columns
 from gradviz.trace.frames import FrameType, Stamp, encode_frame, pack, stamped
 from gradviz.trace.identities import IDENTITIES, MOMENTS, PLACES
-from gradviz.trace.joined import LAYOUTS
+from gradviz.trace.joined import LAYOUTS, Inferred
 from gradviz.trace.losses import losses_in_words
 from gradviz.trace.message_order import early_in_words
 from gradviz.trace.model import Header, InputDefinition, Trace
@@ -159,6 +159,7 @@ class _Whole:
             parameter=self._string("\n".join(node.parameters))
             if node.parameters
             else -1,
+            location=self._string(node.location) if node.location else -1,
         )
 
     def _input(
@@ -201,13 +202,16 @@ class _Whole:
                 for name in names
             ]
             yield from self._defined(Definitions())  # of the texts
-            thread = table["thread"]
-            order = np.argsort(thread, kind="stable")
-            begins = np.flatnonzero(np.diff(thread[order], prepend=-1))
+            # The rows of a block have their thread in common, and who saw them.
+            block = 2 * table["thread"] + table.narrow("inferred")
+            order = np.argsort(block, kind="stable")
+            begins = np.flatnonzero(np.diff(block[order], prepend=-1))
             for rows in np.split(order, begins[1:]):
-                number = one.numbered("thread", int(thread[rows[0]]))
+                thread, inferred = divmod(int(block[rows[0]]), 2)
+                number = one.numbered("thread", thread)
                 packed = (array("q", column[rows].tobytes()) for column in columns)
-                of_thread = RowTable(LAYOUTS[kind], len(rows), tuple(packed))
+                layout = LAYOUTS[Inferred(kind) if inferred else kind]
+                of_thread = RowTable(layout, len(rows), tuple(packed))
                 for payload in encode_events(number, [of_thread]):
                     yield self._packed(FrameType.EVENTS, payload)
 

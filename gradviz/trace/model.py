@@ -254,8 +254,8 @@ class Trace:
         strings: What the numbers in columns of text stand for.
         columns: Kind of event -> name of column -> numbers, in the order of `seq`,
             for all kinds and all columns: ``seq``, ``t_ns``, ``thread``, ``task``,
-            ``node`` and the kind's own. Text is an index into `strings`, an enum its
-            value, and a sequence_nr of 2**64 - 1 is -1. See `Table`.
+            ``node``, ``inferred`` and the kind's own. Text is an index into `strings`,
+            an enum its value, and a sequence_nr of 2**64 - 1 is -1. See `Table`.
         processes: Those that were recorded: one, unless traces were merged.
     """
 
@@ -333,10 +333,11 @@ class Trace:
 
     def _typed(self, kind: type[Event], rows: Table) -> Iterator[AnyEvent]:
         names = kind.__struct_fields__
-        own = {
+        own: dict[str, Callable[[int], Any]] = {
             column.name: self._meaning(column.name, column.type)
             for column in own_columns(kind)
         }
+        own["inferred"] = bool
         values: list[Iterable[Any]] = []
         for name in names:
             numbers = rows.narrow(name).tolist()

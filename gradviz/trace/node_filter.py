@@ -4,7 +4,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Final
 
 from gradviz.trace.columns import Part
-from gradviz.trace.events import KINDS
+from gradviz.trace.events import INFERRED, KINDS
+from gradviz.trace.joined import Inferred
 from gradviz.trace.probe import NodeLike
 from gradviz.trace.scope import ABOUT_A_NODE, Scope, layouts_of
 
@@ -47,13 +48,14 @@ class NodeFilter:
         for key in rows:  # see Note [Items without memory] in `buffer`
             layout = self._layouts[key]
             for part in layout.parts:
-                kind = KINDS[part.code]
+                kind = KINDS[part.code & ~INFERRED]
+                one = Inferred(kind) if part.code & INFERRED else kind
                 if kind in ABOUT_A_NODE:
-                    picked.setdefault(kind, []).extend(
+                    picked.setdefault(one, []).extend(
                         self._events(rows[key], layout.width, part)
                     )
                 else:
-                    picked[kind] = rows[key]
+                    picked[one] = rows[key]
         return {kind: picked[kind] for kind in picked if picked[kind]}
 
     def _events(self, numbers: list[int], width: int, part: Part) -> Iterable[int]:

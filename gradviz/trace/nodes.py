@@ -33,6 +33,7 @@ _SINGLE: Final = (
     "device",
     "module",
     "parameter",
+    "location",
 )
 
 #: So many rows wait to become columns.
@@ -213,10 +214,12 @@ class Nodes(NodeDefinitions):
 
     def _locations(self, nodes: Narrow) -> tuple[list[str], Column]:
         rows = self._creations.find_all(nodes)
-        missing = np.where(self._rows.find_all(nodes) < 0, _LOST, -1)
         known = np.append(self._created["location"], -1)[rows]
+        # An event has the position of its text, a definition the index.
+        defined = self._numbers(nodes, "location", lost=_LOST)
+        defined = np.where(defined < 0, defined, self._texts.positions(defined))
         different, places = np.unique(
-            np.where(rows < 0, missing, known), return_inverse=True
+            np.where(rows < 0, defined, known), return_inverse=True
         )
         texts = [
             "?" if one == _LOST else "" if one < 0 else self._texts.all[one]
@@ -244,14 +247,17 @@ class Nodes(NodeDefinitions):
             device=self._texts[number["device"]],
             edges=tuple(zip(edges[::2], edges[1::2], strict=True)),
             inputs=tuple(map(self._input, _piece(self._inputs, self._input_ends, row))),
-            location=""
-            if created < 0
-            else self._texts.all[self._created.narrow("location")[created]],
+            location=self._made_at(created, number["location"]),
             module="" if number["module"] == -1 else self._texts[number["module"]],
             parameters=()
             if number["parameter"] == -1
             else tuple(self._texts[number["parameter"]].split("\n")),
         )
+
+    def _made_at(self, created: int, told: int) -> str:
+        if created >= 0:
+            return self._texts.all[self._created.narrow("location").item(created)]
+        return "" if told < 0 else self._texts[told]
 
     def _input(self, index: int) -> InputDefinition | None:
         if index not in self._made_inputs:

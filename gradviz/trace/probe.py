@@ -25,7 +25,7 @@ A site in a producer is two lines, and costs about ten nanoseconds when nobody l
 import contextlib
 import enum
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from gradviz.trace.node_reports import NodeReports
@@ -52,6 +52,7 @@ class How(enum.IntEnum):
     STOLEN = 3
     COPIED = 4
     UNDEFINED = 5
+    UNKNOWN = 6
 
 
 class Skip(enum.IntEnum):
@@ -80,6 +81,10 @@ class Hook(enum.IntEnum):
     PRE = 2
     POST = 3
     POST_ACCUMULATE_GRAD = 4
+
+
+#: Of no node it is told which line made it.
+NO_LINES: Final[Mapping[int, str]] = {}
 
 
 class MetadataLike(Protocol):
@@ -159,10 +164,14 @@ class Probe:
     def node_created(self, node: NodeLike) -> None:
         """The forward pass made a node; its edges may still be missing."""
 
-    def nodes_defined(self, nodes: Iterable[NodeLike]) -> None:
+    def nodes_defined(
+        self, nodes: Iterable[NodeLike], made_at: Mapping[int, str] = NO_LINES
+    ) -> None:
         """These nodes are about to take part in a backward pass.
 
         Called once a GraphTask, after `task_begun`, with every node of its graph.
+        `made_at` has the lines that made them, by id, as far as these are known of
+        nodes that nobody reported with `node_created`.
         """
 
     def tensor_saved(self, node: int, size_bytes: int) -> None:
@@ -259,6 +268,12 @@ class Probe:
 
     def hook_returned(self, task: int, node: int, hook: Hook, index: int) -> None:
         """That hook has returned; not reported of one that raised."""
+
+    def unexplained(self, task: int, node: int, text: str) -> None:
+        """What was seen of a pass that is watched from outside does not fit the rules.
+
+        Or something of it could not be seen, which `text` says.
+        """
 
     # --- buffer ---------------------------------------------------------------
 
@@ -374,6 +389,18 @@ class Probe:
 
     def pool_thread_spawned(self, num_threads: int) -> None:
         """The reentrancy pool grew to `num_threads`."""
+
+    def told(
+        self, thread: int, name: str, rows: Mapping[Hashable, Sequence[int | str]]
+    ) -> None:
+        """What somebody who watches another engine has to tell, all of it at once.
+
+        Args:
+            thread: The operating system's number of the thread on which it happened.
+            name: What that is called, if it has reported nothing itself.
+            rows: Rows of the layouts of `joined`, one after the other: ``t_ns``, on the
+                clock of events, ``task``, ``node``, and the columns of the kind.
+        """
 
     def queue_defined(self, queue: int, name: str, device: int) -> None:
         """A ready queue exists, for the device of this index (-1: a caller's)."""

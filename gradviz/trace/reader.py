@@ -30,7 +30,7 @@ from gradviz.trace.definitions import (
     VersionOnly,
     decode_json,
 )
-from gradviz.trace.events import KINDS
+from gradviz.trace.events import INFERRED, KINDS
 from gradviz.trace.frames import (
     MAGIC,
     Budget,
@@ -328,14 +328,15 @@ class Parser:
 
     def _take_events(self, thread: int, blocks: list[Block]) -> None:
         for code, columns in blocks:
-            kind = KINDS.get(code)
+            kind = KINDS.get(code & ~INFERRED)
             num_rows = columns.shape[1]
             if kind is None:
                 self._num_unknown += num_rows
                 continue
             known = known_rows(kind, columns)
             self._num_unknown += num_rows - known.shape[1]
-            self._rows[kind].add(thread, known, self._budget)
+            inferred = bool(code & INFERRED)
+            self._rows[kind].add(thread, known, self._budget, inferred=inferred)
 
     def _note(self, problem: str) -> None:
         self._num_problems += 1

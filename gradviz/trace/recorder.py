@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Any, Final
 
@@ -67,12 +67,14 @@ from gradviz.trace.events import (
     own_columns,
 )
 from gradviz.trace.graph import PendingGraph
+from gradviz.trace.joined import Inferred
 from gradviz.trace.location import Locations, NoLocations, Stacks
 from gradviz.trace.model import Trace
 from gradviz.trace.node_filter import NodeFilter
 from gradviz.trace.node_reports import NodeReports
 from gradviz.trace.node_rows import NodeRows, node_clocks
 from gradviz.trace.probe import (
+    NO_LINES,
     How,
     NodeLike,
     Probe,
@@ -101,6 +103,14 @@ _COMMON: Final = ("task", "node")
 
 #: The scope of a recorder that keeps everything.
 _EVERYTHING: Final = Scope()
+
+#: Keys of rows in which there are texts.
+_WITH_TEXTS: Final = frozenset(
+    key
+    for kind in KINDS.values()
+    if any(one.type is str for one in own_columns(kind))
+    for key in (kind, Inferred(kind))
+)
 
 
 def _nameless(stream: str, frame: FrameType) -> tuple[str, str]:
@@ -263,13 +273,15 @@ class Recorder(Probe):
         if len(rows) > MANY:
             self._call_writer(rows)
 
-    def nodes_defined(self, nodes: Iterable[NodeLike]) -> None:
+    def nodes_defined(
+        self, nodes: Iterable[NodeLike], made_at: Mapping[int, str] = NO_LINES
+    ) -> None:
         if self._is_closed:
             return
         if self._filter is not None:
             nodes = tuple(nodes)
             self._filter.offer(nodes)
-        self._graph.define_nodes(nodes)
+        self._graph.define_nodes(nodes, made_at)
 
     def tensor_saved(self, node: int, size_bytes: int) -> None:
         self._local.rows[TensorSaved].extend((self._clock(), -1, node, size_bytes))
@@ -502,6 +514,29 @@ class Recorder(Probe):
 
     def forward_ended(self, call: int, failed: bool) -> None:
         self._local.rows[ForwardEnded].extend((self._clock(), -1, -1, call, failed))
+
+    def told(
+        self, thread: int, name: str, rows: Mapping[Hashable, Sequence[int | str]]
+    ) -> None:
+        if self._is_closed:
+            return
+        kept = (
+            self._local.rows
+            if thread == threading.get_native_id()
+            else self._buffers.of_other(thread, name)
+        )
+        intern = self._strings.intern
+        longest: Rows | None = None
+        for key, numbers in rows.items():
+            kept[key].extend(
+                tuple([intern(one) if isinstance(one, str) else one for one in numbers])
+                if key in _WITH_TEXTS
+                else tuple(numbers)  # type: ignore[arg-type]
+            )
+            if longest is None or len(kept[key]) > len(longest):
+                longest = kept[key]
+        if longest is not None and len(longest) > MANY:
+            self._call_writer(longest)
 
     # --- end of the hot part -------------------------------------------------------
 

@@ -30,7 +30,7 @@ from gradviz.trace.definitions import (
     encode_definitions,
     encode_json,
 )
-from gradviz.trace.events import KINDS, own_columns
+from gradviz.trace.events import INFERRED, KINDS, own_columns
 from gradviz.trace.frames import (
     Budget,
     FrameType,
@@ -317,7 +317,7 @@ class Ring:
             for payload in one.payloads:
                 raw, _ = unpack(memoryview(payload), budget)
                 for code, columns in decode_events(raw, budget)[1]:
-                    own = own_columns(KINDS[code])
+                    own = own_columns(KINDS[code & ~INFERRED])
                     names = [_TEXT if one.type is str else one.name for one in own]
                     for name, numbers in zip((*_COMMON, *names), columns, strict=True):
                         yield name, numbers.tolist()

@@ -9,7 +9,7 @@ from gradviz.trace.buffer import Buffers, Taken
 from gradviz.trace.clock import Clock, read_pair
 from gradviz.trace.events import Event, TaskBegun, TaskCompleted, TaskFailed, TaskPushed
 from gradviz.trace.graph import PendingGraph
-from gradviz.trace.joined import LAYOUTS
+from gradviz.trace.joined import LAYOUTS, Inferred
 from gradviz.trace.node_filter import NodeFilter
 from gradviz.trace.probe import Push
 from gradviz.trace.ring import Ring
@@ -142,9 +142,10 @@ class RingWriter(Writer):
 
 
 def _column(taken: Iterable[Taken], kind: type[Event], place: int) -> Iterator[int]:
-    """One number of each row of a kind."""
+    """One number of each row of a kind, inferred or not."""
     for one in taken:
-        yield from one.rows.get(kind, [])[place :: LAYOUTS[kind].width]
+        for key in (kind, Inferred(kind)):
+            yield from one.rows.get(key, [])[place :: LAYOUTS[key].width]
 
 
 def _roots(taken: list[Taken]) -> dict[int, int]:

@@ -67,6 +67,7 @@ from gradviz.trace.events import (
     TensorSaved,
     ThreadExited,
     ThreadStarted,
+    Unexplained,
     WorkerBegan,
     WorkerEnded,
 )
@@ -177,6 +178,7 @@ RULES: Final[Mapping[type[Event], Rule]] = {
     NodeSkipped: Rule(_UNDER_WAY, _in(_N.POPPED, then=_N.ENDED)),
     HookCalled: _DURING,
     HookReturned: _DURING,
+    Unexplained: _ANY_TIME,
     GradientBuffered: Rule(_UNDER_WAY, _in(_N.WAITING)),
     GradientAccumulated: _DURING,
     BufferFreed: _DURING,

@@ -15,6 +15,7 @@ import msgspec
 from gradviz.errors import UserError
 from gradviz.trace.columns import RowLayout
 from gradviz.trace.events import (
+    INFERRED,
     KINDS,
     DependenciesCounted,
     DeviceSynchronized,
@@ -238,7 +239,7 @@ def layouts_of(scope: Scope) -> Mapping[Hashable, RowLayout]:
     codes = {code for code, kind in KINDS.items() if kind_name(kind) not in left_out}
     kept = {}
     for key, layout in LAYOUTS.items():
-        parts = tuple(part for part in layout.parts if part.code in codes)
+        parts = tuple(one for one in layout.parts if one.code & ~INFERRED in codes)
         if parts:
             kept[key] = RowLayout(layout.width, parts)
     return kept

@@ -36,4 +36,6 @@ def test_events_are_kept_in_order_with_their_thread_and_fields(probe):
 def test_every_method_that_is_an_event_is_heard(probe):
     heard = set(vars(probe))
 
-    assert set(METHODS) - heard == {"node_created", "nodes_defined", "queue_defined"}
+    assert set(METHODS) - heard == {
+        *("node_created", "nodes_defined", "queue_defined", "told"),
+    }

@@ -80,7 +80,8 @@ class TestGathering:
         GatheredRows(TaskCompleted).add(5, rows, Watching(0))
 
         few = num_rows < assembly._FEW_ROWS
-        assert kept == [num_rows * ((8 * 3 if few else 4) + assembly._SEQ_BYTES)]
+        # Many are columns of a byte: three, the thread, whether it is inferred.
+        assert kept == [num_rows * ((8 * 3 if few else 5) + assembly._SEQ_BYTES)]
 
 
 class TestKnownRows:

@@ -103,7 +103,7 @@ def test_two_kinds_with_one_code_are_refused(run_python):
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=kind_name)
 def test_own_columns_are_the_fields_that_not_every_event_has(kind):
-    common = ("seq", "t_ns", "thread", "task", "node")
+    common = ("seq", "t_ns", "thread", "task", "node", "inferred")
 
     names = tuple(column.name for column in own_columns(kind))
     assert common + names == kind.__struct_fields__

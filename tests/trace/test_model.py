@@ -144,7 +144,7 @@ def test_a_queue_is_known_by_its_name(bench):
 def test_the_header_says_who_recorded(bench):
     header = bench.trace().header
 
-    assert header.version == (1, 1)
+    assert header.version == (1, 2)
     assert header.recording >= 0
     assert header.pid > 0
     assert header.argv

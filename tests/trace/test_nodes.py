@@ -186,7 +186,7 @@ def test_rows_are_taken_from_what_the_file_may_cost(lists):
 
     GatheredNodes().add([row(1, **lists), row(2)], Watching(0))
 
-    assert kept == [2 * 72 + 8 * (3 if lists else 0)]
+    assert kept == [2 * 80 + 8 * (3 if lists else 0)]
 
 
 @pytest.mark.parametrize("column", [[], [5], [5, 3, 5, -2, 3]])

@@ -1,7 +1,6 @@
 """One backward pass: what is still to come, what has arrived, how it ended."""
 
 import contextvars
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -12,6 +11,7 @@ from gradviz.engine.pass_streams import PassStreams
 from gradviz.engine.protocols import Gradient
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import Mailbox, Sync
+from gradviz.ids import next_task_id
 from gradviz.ready_order import (
     DEPTH_SHIFT,
     SHUTDOWN_PRIORITY,
@@ -26,8 +26,6 @@ CPU_DEVICE: Final = -1
 
 #: How long a failed pass waits for its nodes that run on other threads.
 QUIESCE_NS: Final = 5_000_000_000
-
-_graph_task_ids: Final = itertools.count()
 
 
 class Capture(NamedTuple):
@@ -205,7 +203,7 @@ class GraphTask:
         uses_device_threads: bool,
         probe: Probe | None,
     ) -> None:
-        self.id = next(_graph_task_ids)
+        self.id = next_task_id()
         self.keep_graph = keep_graph
         self.create_graph = create_graph
         self.reentrant_depth = reentrant_depth

@@ -17,6 +17,7 @@ from gradviz.engine import anomaly
 from gradviz.engine.protocols import Gradient, name_of
 from gradviz.engine.removable_handle import RemovableHandle, append, named_like
 from gradviz.engine.sync import ThreadLocal
+from gradviz.ids import next_node_id
 from gradviz.trace import probe
 
 #: The sequence_nr of every AccumulateGrad: before everything else that is ready.
@@ -31,8 +32,6 @@ MODULE_PATH: Final = ContextVar("gradviz.module_path", default="")
 MODULE_PATHS: Final[ContextVar[Mapping[int, str] | None]] = ContextVar(
     "gradviz.module_paths", default=None
 )
-
-_next_id: Final = itertools.count().__next__
 
 
 class _Sequence(ThreadLocal):
@@ -467,7 +466,7 @@ def begin(
         device: As that of `Node`.
         sequence_nr: As that of `Node`.
     """
-    node.id = _next_id()
+    node.id = next_node_id()
     node.sequence_nr = sequence_nr
     node.next_edges = next_edges
     node.input_metadata = input_metadata

@@ -3,16 +3,14 @@
 It knows nothing of graphs: what a task is, and when the loop ends, is not its affair.
 """
 
-import itertools
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from gradviz.engine.sync import Empty, Mailbox, Sync
+from gradviz.ids import next_queue_id
 from gradviz.ready_order import Prioritised, Schedule
 
 T = TypeVar("T", bound=Prioritised)
-
-_queue_ids: Final = itertools.count()
 
 
 class ReadyQueue(Generic[T]):
@@ -66,7 +64,7 @@ class ReadyQueue(Generic[T]):
     def __init__(
         self, sync: Sync, schedule: Callable[[], Schedule], device: int
     ) -> None:
-        self.id = next(_queue_ids)
+        self.id = next_queue_id()
         self.device = device
         self._mailbox: Mailbox[T] = sync.mailbox()
         self.push = self._mailbox.put

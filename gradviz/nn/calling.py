@@ -1,12 +1,10 @@
 """Calling a module: its ``forward`` with the hooks around it."""
 
-import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
-    Final,
     NamedTuple,
     NoReturn,
     ParamSpec,
@@ -15,6 +13,7 @@ from typing import (
 )
 
 from gradviz.engine.node import MODULE_PATH
+from gradviz.ids import next_call_id
 from gradviz.nn import naming
 from gradviz.nn.backward_hooks import BackwardHook, BackwardPreHook, PassThrough
 from gradviz.nn.members import Members
@@ -27,9 +26,6 @@ ForwardPreHook = Callable[..., Any]
 #: Takes the module, the arguments (and keyword arguments) and the result.
 ForwardHook = Callable[..., Any]
 
-
-#: Numbers the calls that are reported. `next` is one call into C: no two are equal.
-_numbers: Final = itertools.count()
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -97,7 +93,7 @@ class Calling(Members):
         self, listener: probe.Probe, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """The same, and `listener` is told."""
-        call, has_failed = next(_numbers), True
+        call, has_failed = next_call_id(), True
         listener.forward_begun(call, MODULE_PATH.get(), type(self).__name__)
         try:
             result = self._call_with_hooks(args, kwargs)

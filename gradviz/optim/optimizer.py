@@ -1,7 +1,6 @@
 """Optimizer: what holds parameters in groups, and changes them by their gradients."""
 
 import functools
-import itertools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -10,6 +9,7 @@ from typing import Any, ClassVar, Final, TypeVar, overload
 from gradviz.autograd.grad_mode import enable_grad, no_grad
 from gradviz.backends.base import Array
 from gradviz.engine.removable_handle import RemovableHandle, append
+from gradviz.ids import next_step_id
 from gradviz.nn import gradients
 from gradviz.ops.recording.variable import variable
 from gradviz.optim.options import Implementation, all_options
@@ -28,10 +28,6 @@ R = TypeVar("R")
 #: Some ``step`` of an optimizer.
 StepMethod = TypeVar("StepMethod", bound=Callable[..., Any])
 
-#: Numbers the steps that are reported.
-_numbers: Final = itertools.count()
-
-
 #: Called whenever an optimizer has made a step.
 after_step: Final[list[Callable[[], None]]] = []
 
@@ -45,7 +41,7 @@ def _reported(step: StepMethod) -> StepMethod:
             return _followed(reported, self, args, kwargs)
         if (listener := probe.current) is None:
             return step(self, *args, **kwargs)
-        call, has_failed = next(_numbers), True
+        call, has_failed = next_step_id(), True
         listener.optimizer_begun(call, type(self).__name__)
         try:
             result = step(self, *args, **kwargs)

@@ -1,0 +1,156 @@
+"""Threads and ready queues of PyTorch's engine, with what is known to lie there."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from gradviz.ids import next_queue_id
+from gradviz.pytorch.graph import GRAPH_ROOT, SeenNode
+from gradviz.pytorch.sheet import Sheet
+from gradviz.pytorch.watched_pass import WatchedPass
+from gradviz.ready_order import DEPTH_SHIFT, PyTorchSchedule
+from gradviz.trace.probe import Probe
+
+
+class SeenThread:
+    """A thread that runs nodes, and what it has told so far.
+
+    Attributes:
+        number: The operating system's.
+        name: What it is called.
+        queue: From which it takes tasks, None as long as that is unknown.
+        running: What it has begun and not ended, the innermost last.
+        last_ns: The time of its last event.
+    """
+
+    def __init__(self, number: int, name: str) -> None:
+        self.number = number
+        self.name = name
+        self.queue: SeenQueue | None = None
+        self.running: list[RunningNode] = []
+        self.last_ns = 0
+
+    def tick(self, t_ns: int) -> int:
+        """This time, or just after the thread's last event if that was later."""
+        last_ns = self.last_ns
+        self.last_ns = t_ns = t_ns if t_ns > last_ns else last_ns + 1
+        return t_ns
+
+
+class ReplayedPass:
+    """A pass as it is gone through.
+
+    Attributes:
+        about: What is known of it.
+        queue: Its queue of the CPU.
+        depth_part: What its depth adds to the priority of a task.
+        outstanding: Its tasks that are queued or running.
+        ran: Its nodes that ran.
+        failed: The node that failed, if one did.
+        is_over: Whether it returns with nothing between that and what is looked at.
+        is_closed: Whether it has returned.
+    """
+
+    def __init__(self, about: WatchedPass, queue: "SeenQueue") -> None:
+        self.about = about
+        self.queue = queue
+        self.depth_part = about.depth << DEPTH_SHIFT
+        self.outstanding = 0
+        self.ran: set[SeenNode] = set()
+        self.failed: SeenNode | None = None
+        self.is_over = self.is_closed = False
+        self.sheets: dict[SeenThread, Sheet] = {}
+
+    def sheet(self, thread: SeenThread) -> Sheet:
+        """Where it is written down what happens on a thread."""
+        sheet = self.sheets.get(thread)
+        if sheet is None:
+            sheet = self.sheets[thread] = Sheet()
+        return sheet
+
+    def runs_nothing(self, node: SeenNode) -> bool:
+        """Whether a node is taken from its queue for its gradient alone."""
+        needed = self.about.needed
+        return needed is not None and node not in needed
+
+
+class ReadyNode(msgspec.Struct, eq=False, gc=False):
+    """A task in a queue; see `ready_order.Prioritised`."""
+
+    node: SeenNode
+    of: ReplayedPass
+    queue: "SeenQueue"
+    priority: int
+
+
+def is_called(node: SeenNode, name: str, seen_nr: int) -> bool:
+    """Whether this is the node that was seen, as far as that can be told.
+
+    A GraphRoot gets its number inside of PyTorch.
+    """
+    if node.raw_name != name:
+        return False
+    return node.seen_nr == seen_nr or name == GRAPH_ROOT
+
+
+class SeenQueue:
+    """A ready queue.
+
+    Attributes:
+        id: Unique in the process.
+        device: As PyTorch calls it, empty for a caller's.
+        schedule: Its tasks.
+        heard_of: Those who know its name.
+    """
+
+    def __init__(self, device: str = "") -> None:
+        self.id = next_queue_id()
+        self.device = device
+        self.schedule = PyTorchSchedule()
+        self.heard_of: set[Probe] = set()
+
+    def first(self) -> ReadyNode | None:
+        """What would be taken out next."""
+        if not len(self.schedule):
+            return None
+        task = self.schedule.peek()
+        assert isinstance(task, ReadyNode)
+        return task
+
+    def take_if_first(self, name: str, seen_nr: int) -> ReadyNode | None:
+        """Take out what was seen to begin, if its turn it is."""
+        task = self.first()
+        if task is None or task.of.is_closed:
+            return None
+        node = task.node
+        if not is_called(node, name, seen_nr) or task.of.runs_nothing(node):
+            return None
+        self.schedule.pop()
+        return task
+
+    def tasks(self) -> Iterable[ReadyNode]:
+        """All that lie there, in no order."""
+        return [one for one in self.schedule if isinstance(one, ReadyNode)]
+
+    def remove(self, task: ReadyNode) -> None:
+        """Take out a task that is not the first."""
+        rest = [one for one in self.schedule if one is not task]
+        self.schedule = PyTorchSchedule()
+        for one in rest:
+            self.schedule.push(one)
+
+
+class RunningNode(msgspec.Struct, eq=False, gc=False):
+    """A function that a thread has begun.
+
+    Attributes:
+        thread: Which.
+        task: What it is, None for nobody knows what.
+        queue: From which it came.
+        end_ns: When it ended.
+    """
+
+    thread: SeenThread
+    task: ReadyNode | None
+    queue: SeenQueue
+    end_ns: int

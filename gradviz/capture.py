@@ -13,12 +13,14 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias, get_args
 
 from gradviz import thread_handovers
 from gradviz.backends.stream import made_at
 from gradviz.errors import TraceError, UserError
 from gradviz.flight_recorder import REASONS, FlightRecorder, RingRecorder
+from gradviz.pytorch import optimizers
+from gradviz.pytorch.importing import WhenImported
 from gradviz.recording_options import RecordingOptions
 from gradviz.silent_locks import has_silent_lock
 from gradviz.stream_names import name_of_stream
@@ -52,6 +54,9 @@ _EVERYTHING: Final = Scope()
 #: What is worth a dump if it leaves a ``with`` block; SystemExit is no failure.
 _TELLING: Final = (Exception, KeyboardInterrupt)
 
+#: Whose passes are recorded; see `record`.
+Source: TypeAlias = Literal["gradviz", "torch", "torch if imported"]
+
 _NO_OPTIONS: Final = RecordingOptions()
 
 #: Called with every recording once it is closed, for those who look after all of them.
@@ -69,9 +74,11 @@ class Recording:
         force: Replace the file if there is one.
         scope: What to keep.
         dump_on: When the file is written, if it is to keep a ring; see `record`.
+        source: Whose passes are recorded; see `record`.
 
     Raises:
-        UserError: The file cannot be made, or exists and `force` is false.
+        UserError: The file cannot be made, or exists and `force` is false; or there
+            is no such source, or it cannot be watched.
     """
 
     def __init__(
@@ -81,7 +88,9 @@ class Recording:
         force: bool = False,
         scope: Scope = _EVERYTHING,
         dump_on: Iterable[str] = REASONS,
+        source: Source = "gradviz",
     ) -> None:
+        self._pytorch = _watched(source)
         self.path = None if path is None else Path(path)
         self._memory = MemorySink()
         self._flight: FlightRecorder | None = None
@@ -130,6 +139,8 @@ class Recording:
         if self._is_closed:
             return
         self._is_closed = True
+        if self._pytorch is not None:
+            self._pytorch.close()
         for one in (self._recorder, self._muted, self._first_pass):
             if one is not None:
                 probe.uninstall(one)
@@ -144,6 +155,11 @@ class Recording:
     def flush(self) -> None:
         """Write everything that has happened so far, which close does as well."""
         self._recorder.flush()
+
+    @property
+    def problem(self) -> str:
+        """Why PyTorch's passes are not recorded though they should; else empty."""
+        return "" if self._pytorch is None else self._pytorch.problem
 
     @property
     def counts(self) -> Counts:
@@ -322,7 +338,7 @@ class _FirstPass(probe.Probe):
         self.has_begun = True
 
 
-def record(
+def record(  # noqa: PLR0913 - all but the first are options
     path: str | os.PathLike[str] | None = None,
     *,
     force: bool = False,
@@ -332,6 +348,7 @@ def record(
     stacks: str = "leaf",
     ring: int | str | None = None,
     dump_on: Iterable[str] = REASONS,
+    source: Source = "gradviz",
 ) -> Recording:
     """Record every backward from here to the end of a ``with`` block.
 
@@ -362,15 +379,45 @@ def record(
             main thread begins); ``"timeout"``, a watchdog of the engine finds that
             nothing happens; ``"end"``, the recording ends and nothing was written
             before. Each replaces what was written. See also `Recording.dump`.
+        source: ``"torch"`` records the passes of PyTorch's engine beside those of
+            ours, see docs/pytorch.md; ``"torch if imported"`` does so from when the
+            program imports it, if it ever does.
 
     Raises:
         UserError: The file cannot be made, or exists and `force` is false; or what is
-            to be kept makes no sense.
+            to be kept makes no sense; or there is no PyTorch that can be watched.
     """
     scope = scope_of(
         events=events, only=only, stacks=stacks, schedule=schedule, ring=ring
     )
-    return Recording(path, force=force, scope=scope, dump_on=dump_on)
+    return Recording(path, force=force, scope=scope, dump_on=dump_on, source=source)
+
+
+def _watched(source: Source) -> WhenImported | None:
+    """Watch PyTorch, if it is asked for.
+
+    Raises:
+        UserError: There is none, or it cannot be watched; or no such source.
+    """
+    if source not in get_args(Source):
+        raise UserError(
+            f"got {source!r} as the source of a recording, expected one of "
+            f"{', '.join(map(repr, get_args(Source)))}"
+        )
+    if source == "gradviz":
+        return None
+    if source == "torch":
+        try:
+            importlib.import_module("torch")
+        except ImportError as error:
+            raise UserError(
+                f"cannot record PyTorch's passes: import torch fails, {error}; "
+                f"pip install 'gradviz[torch]' installs it"
+            ) from None
+    watched = WhenImported()
+    if watched.problem and source == "torch":
+        raise UserError(watched.problem)
+    return watched
 
 
 def _described(stream: str, frame: FrameType) -> tuple[str, str]:
@@ -393,9 +440,10 @@ def start_recording(
     force: bool = False,
     scope: Scope = _EVERYTHING,
     dump_on: Iterable[str] = REASONS,
+    source: Source = "gradviz",
 ) -> Recording:
     """Record until the recording is closed, or the program ends; see `record`."""
-    return Recording(path, force=force, scope=scope, dump_on=dump_on)
+    return Recording(path, force=force, scope=scope, dump_on=dump_on, source=source)
 
 
 def record_program(
@@ -406,18 +454,22 @@ def record_program(
 ) -> Recording:
     """Record a program that does not know of it, until it ends.
 
-    If only some steps are recorded, each that an optimizer makes ends one.
+    PyTorch's passes are recorded too, from when it imports that. If only some steps are
+    recorded, each that an optimizer makes ends one.
 
     Raises:
         UserError: The file cannot be made, or exists and `force` is false; or the
             options make no sense.
     """
     scope, reasons = options.scope(), options.reasons()
-    recording = start_recording(path, force=force, scope=scope, dump_on=reasons)
+    recording = start_recording(
+        path, force=force, scope=scope, dump_on=reasons, source="torch if imported"
+    )
     if scope.schedule is not None:
         # Loaded where it is needed: it brings tensors and all their operations.
         optimizer = importlib.import_module("gradviz.optim.optimizer")
         optimizer.after_step[:] = [recording.step]
+        optimizers.after_step[:] = [recording.step]
     return recording
 
 

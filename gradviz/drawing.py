@@ -124,7 +124,7 @@ def draw(
 
     Args:
         outputs: A tensor, or lists, tuples and dicts of tensors; or a recording, or a
-            trace.
+            trace; or the graph of PyTorch's tensors, `gradviz.pytorch.graph`.
         params: Names of leaves, as ``model.named_parameters()`` has them, or a dict.
         show_saved: Draw each tensor, too, that is saved for the backward.
         collapse: Draw parts of models as boxes where the graph is big, as ``gradviz
@@ -137,6 +137,8 @@ def draw(
 
     Source: torchviz.make_dot.
     """
+    if isinstance(outputs, Graph):
+        return Picture(_simplified(outputs, None, collapse))
     trace = outputs
     if not isinstance(outputs, Variable | Trace):
         trace = getattr(outputs, "trace", None)  # of a recording

@@ -303,7 +303,7 @@ def _finish(
         for trace in children.traces():
             note(f"another process has left {trace}")
     else:
-        for hint in _elsewhere(tasks):
+        for hint in _elsewhere(recording, tasks):
             note(hint)
     if tasks and path.exists():
         note_next("show order", path)
@@ -337,10 +337,10 @@ def _left(path: Path) -> str:
     )
 
 
-def _elsewhere(tasks: int) -> Iterator[str]:
+def _elsewhere(recording: Recording, tasks: int) -> Iterator[str]:
     """Where the passes may have been that a user misses."""
-    if "torch" in sys.modules:
-        yield "the program imported torch: no pass of PyTorch's own engine is recorded"
+    if recording.problem:
+        yield f"no pass of PyTorch's own engine is recorded: {recording.problem}"
     if not tasks and _had_children():
         yield (
             "the program had other processes: no pass of theirs is recorded; "

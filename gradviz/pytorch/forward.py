@@ -98,30 +98,43 @@ class Models:
     """
 
     def __init__(self) -> None:
-        self._roots: weakref.WeakKeyDictionary[TorchModule, str] = (
-            weakref.WeakKeyDictionary()
-        )
+        weak = weakref.WeakKeyDictionary
+        #: What each that has run as the outermost one is called.
+        self._roots: weakref.WeakKeyDictionary[TorchModule, str] = weak()
         self._numbers: dict[str, Iterator[int]] = {}
-        self._paths: weakref.WeakKeyDictionary[TorchModule, dict[int, str]] = (
-            weakref.WeakKeyDictionary()
-        )
+        #: The paths below each of these, by the id of a module.
+        self._paths: weakref.WeakKeyDictionary[TorchModule, dict[int, str]] = weak()
+        #: Where parts of these are. A part that runs by itself, as one does that a
+        #: checkpoint computes again, is called by that.
+        self._parts: weakref.WeakKeyDictionary[TorchModule, str] = weak()
+        #: Modules that ran inside of a model to which they do not belong.
+        self._strangers: weakref.WeakSet[TorchModule] = weakref.WeakSet()
         #: id of a parameter -> a reference to it, and its names.
         self._names: dict[int, tuple[weakref.ref[TorchParameter], list[str]]] = {}
 
     def path_of(self, module: TorchModule, root: TorchModule) -> str | None:
         """The path of a module below the model that runs; None if it has none there."""
         paths = self._paths.get(root)
-        if paths is None or id(module) not in paths:
-            name = self._roots.get(root)
-            if name is None:
-                name = self._roots.setdefault(root, self._numbered(type(root).__name__))
-            paths = {
-                id(one): f"{name}.{path}" if path else name
-                for path, one in root.named_modules()
-            }
-            self._paths[root] = paths
-            self._name_parameters(root, name)
+        if paths is not None and id(module) in paths:
+            return paths[id(module)]
+        if module in self._strangers:
+            return None
+        paths = self._paths[root] = self._paths_below(root)
+        if id(module) not in paths:
+            self._strangers.add(module)
         return paths.get(id(module))
+
+    def _paths_below(self, root: TorchModule) -> dict[int, str]:
+        model = self._roots.get(root)
+        if model is None:
+            name = self._parts.get(root) or self._numbered(type(root).__name__)
+            model = self._roots.setdefault(root, name)
+        paths = {}
+        for name, one in root.named_modules():
+            path = paths[id(one)] = f"{model}.{name}" if name else model
+            self._parts.setdefault(one, path)
+        self._name_parameters(root, model)
+        return paths
 
     def names_of(self, leaf: TorchParameter) -> tuple[str, ...]:
         """What models call a leaf."""

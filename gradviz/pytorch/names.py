@@ -14,7 +14,7 @@ from gradviz.errors import UserError
 #: The versions whose private names are known: the first, and the last that was tried.
 #: A later one is watched if it has them all.
 FIRST_VERSION: Final = (2, 6)
-LAST_TRIED: Final = (2, 13)
+LAST_TRIED: Final = (2, 14)
 
 
 class PyTorch(NamedTuple):

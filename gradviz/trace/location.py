@@ -8,9 +8,9 @@ from typing import Final, Generic, TypeVar
 #: What stands for a text.
 Text = TypeVar("Text", bound=Hashable)
 
-#: Modules whose frames are never the user's: gradviz itself, NumPy's wrappers that
-#: call back into it, and the first frames of a thread.
-_NOT_THE_USERS: Final = frozenset({"gradviz", "numpy", "threading"})
+#: Modules whose frames are never the user's: gradviz itself, libraries that call back
+#: into it, and the first frames of a thread.
+_NOT_THE_USERS: Final = frozenset({"gradviz", "numpy", "threading", "torch"})
 
 _MAX_KNOWN: Final = 100_000
 

@@ -117,13 +117,22 @@ def test_a_script_without_a_backward_is_told_so(run, tmp_path) -> None:
     assert (trace.tasks, trace.losses.is_complete) == ((), True)
 
 
-def test_passes_of_pytorch_are_told_not_to_be_there(run, tmp_path) -> None:
-    (tmp_path / "torch.py").write_text("")  # as far as anybody can tell
+@pytest.mark.parametrize(
+    ("torch", "problem"),
+    [
+        ("__version__ = '2.5.1'", "of PyTorch 2.5.1: expected 2.6 or newer"),
+        ("__version__ = '3.0'", "of PyTorch 3.0, which lacks what 2.14 has: "),
+        ("", "of PyTorch ?, which lacks what 2.14 has: "),
+    ],
+)
+def test_why_passes_of_pytorch_are_not_there_is_told(run, tmp_path, torch, problem):
+    (tmp_path / "torch.py").write_text(torch)
 
     done = run("import torch", "-o", "x.gvt")
 
-    hint = "imported torch: no pass of PyTorch's own engine is recorded"
+    hint = "no pass of PyTorch's own engine is recorded: cannot watch the backward"
     assert hint in done.stderr.splitlines()[1]
+    assert problem in done.stderr.splitlines()[1]
 
 
 @pytest.mark.parametrize(

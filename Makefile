@@ -18,7 +18,7 @@ HAS_GPU := nvidia-smi -L >/dev/null 2>&1
 HAS_RAY = $(BIN)/python -c 'import ray' >/dev/null 2>&1
 
 .DEFAULT_GOAL := help
-.PHONY: help page demo test test-compiled test-gpu test-ray stress mutants lint format stubs gallery bench clean
+.PHONY: help page demo test test-compiled test-gpu test-ray torch-matrix stress mutants lint format stubs gallery bench clean
 
 help: ## List these commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -61,6 +61,21 @@ test-ray: $(VENV)/.installed-dev ## Run the tests that need Ray; say so if there
 	else \
 	  echo "no Ray here (pip finds none for this Python): nothing was tested"; \
 	fi
+
+# The first and last of each half year; what pip does not find here is left out, and told.
+TORCH ?= 2.6.0 2.7.1 2.8.0 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0 2.14.1 2.15.0
+
+torch-matrix: ## Run the tests of recordings of PyTorch with many versions of it
+	@for version in $(TORCH); do \
+	  venv=$(VENV)-torch-$$version; \
+	  $(PYTHON) -m venv $$venv; \
+	  $$venv/bin/python -m pip install --quiet --disable-pip-version-check \
+	    "torch==$$version" hypothesis pytest pytest-randomly . \
+	    || { echo "torch $$version: pip finds none here, not tested"; continue; }; \
+	  echo "torch $$version:"; \
+	  $$venv/bin/python -m pytest -q -m 'not stress' tests/pytorch \
+	    tests/parity/test_pytorch_recording.py || exit 1; \
+	done
 
 stress: $(VENV)/.installed-dev ## Run the large campaigns; FULL=1 for hours of them
 	$(STRESS)

@@ -1,7 +1,7 @@
 """``--follow-children``: a trace of its own for each process that the program starts.
 
 Forked ones are told of at once. Others, which start anew, record themselves if they
-import gradviz: variables of the environment ask them to.
+import gradviz, or PyTorch: variables of the environment ask them to.
 """
 
 import atexit
@@ -10,9 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from gradviz.capture import Recording
 from gradviz.recording_options import RecordingOptions
+
+#: Where a Python that starts finds a module that has it recorded.
+_FOLLOWED: Final = Path(__file__).parent / "followed"
 
 
 class Children:
@@ -36,6 +40,9 @@ class Children:
         self._since = time.time()
         os.environ["GRADVIZ_TRACE"] = str(self._of("{pid}"))
         os.environ.update(options.variables())
+        before = os.environ.get("PYTHONPATH")
+        paths = [str(_FOLLOWED), *([before] if before else [])]
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
         self._own: Recording | None = None
         os.register_at_fork(after_in_child=self._begin)
 

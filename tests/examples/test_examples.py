@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from gradviz.analysis.stream_order import stream_order
+from gradviz.trace.events import TaskBegun, Unexplained
 from gradviz.trace.lifecycle import check_lifecycle
 from gradviz.trace.model import Trace
 from gradviz.trace.reader import load_trace
@@ -49,6 +50,10 @@ def run(tmp_path):
         return Run(output, trace)
 
     return run
+
+
+def needs_pytorch():
+    pytest.importorskip("torch", reason="the example is a program of PyTorch's")
 
 
 def modules(trace):
@@ -292,3 +297,38 @@ def test_workers_may_be_processes_as_well(example, epochs):
         check=True,
     ).stdout
     assert float(re.findall(r"test accuracy: (\d+\.\d)", output)[-1]) >= 75
+
+
+def test_pytorch_trains_as_it_does_and_is_recorded(run):
+    needs_pytorch()
+    result = run("19_pytorch_training")
+
+    assert result.number("test accuracy:") >= 95
+    assert "Reader.blocks.1.conv" in modules(result.trace)
+    depths = {
+        event.reentrant_depth
+        for event in result.trace.events()
+        if isinstance(event, TaskBegun)
+    }
+    assert depths == {0, 1}
+    assert not any(isinstance(one, Unexplained) for one in result.trace.events())
+
+
+def test_each_process_of_pytorch_has_a_trace(tmp_path):
+    needs_pytorch()
+    command = ["-m", "gradviz", "run", "--follow-children", "-o", "ddp.gvt"]
+    done = subprocess.run(
+        [sys.executable, *command, EXAMPLES / "20_pytorch_ddp" / "main.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+
+    sums = re.findall(r"rank \d: the parameters' sum is (\d+\.\d+)", done.stdout)
+    assert len(sums) == 2
+    assert sums[0] == sums[1]
+    traces = [load_trace(path) for path in sorted(tmp_path.glob("ddp.*.gvt"))]
+    assert [len(trace.tasks) for trace in traces] == [3, 3]
+    assert not any(list(check_lifecycle(trace)) for trace in traces)

@@ -40,6 +40,8 @@ from benchmarks.scale import BUDGET, GRAPHS, LARGE, cost
 from benchmarks.startup import BARE, COMMAND_MS, HELP_MS, OTHERS, startups
 from benchmarks.timing import Contestant, Result, compete, count_own_time
 from benchmarks.traces import answers
+from benchmarks.watched import NUM_NODES as WATCHED_NODES
+from benchmarks.watched import watchers
 from benchmarks.workers import CASES as WORKER_CASES
 from benchmarks.workers import costs, two_workers
 
@@ -47,6 +49,7 @@ from benchmarks.workers import costs, two_workers
 EXTRA = (
     "tracing",
     "probes",
+    "watched",
     "memory",
     "devices",
     "traces",
@@ -93,6 +96,7 @@ def main() -> None:
         "traces": report_traces,
         "pictures": report_pictures,
         "pages": report_pages,
+        "watched": lambda: report_watched(torch, chosen.rounds),
         "startup": lambda: report_startup(chosen.rounds, own_time=own_time),
         "workers": lambda: report_workers(torch, chosen.rounds),
         "scale": lambda: report_scale(torch),
@@ -159,6 +163,15 @@ def recorded(run: Contestant, times: int, ring: str | None = None) -> Contestant
             return sum(run() for _ in range(times)) / times
 
     return contestant
+
+
+def report_watched(torch: ModuleType | None, rounds: int) -> None:
+    """PyTorch's own backward with somebody who looks; a node may cost 10 µs more."""
+    if torch is None:
+        return
+    for result in compete(watchers(torch), "PyTorch", rounds):
+        title = "backward of PyTorch's chain, watched (goal: 10 µs more)"
+        report(title, WATCHED_NODES, None, result, "")
 
 
 def report_probes(rounds: int) -> None:

@@ -90,7 +90,6 @@ class Recording:
         dump_on: Iterable[str] = REASONS,
         source: Source = "gradviz",
     ) -> None:
-        self._pytorch = _watched(source)
         self.path = None if path is None else Path(path)
         self._memory = MemorySink()
         self._flight: FlightRecorder | None = None
@@ -114,7 +113,9 @@ class Recording:
         self._muted = self._recorder.muted()
         self._listener: probe.Probe | None = None
         self._first_pass: _FirstPass | None = None
+        self._pytorch: WhenImported | None = None
         try:
+            self._pytorch = _watched(source)
             self._hears_handovers = not has_silent_lock(sys._getframe(1))
             if self._hears_handovers:
                 thread_handovers.listen()

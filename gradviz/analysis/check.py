@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from gradviz.analysis.inferred import Doubt, doubts
 from gradviz.analysis.passes import MAX_PASSES, Pass, passes
 from gradviz.analysis.races import Findings
 from gradviz.analysis.stream_order import stream_order
@@ -17,7 +18,7 @@ from gradviz.trace.model import Losses, Trace
 SCHEMA: Final = "gradviz.check"
 VERSION: Final = 1
 
-#: So many passes are told by their errors; all are counted.
+#: So many passes are told by their errors, and so many doubts; all are counted.
 MAX_FAILED: Final = 100
 
 
@@ -33,6 +34,9 @@ class Check(NamedTuple):
         losses: What is missing from the trace.
         num_passes: Backward passes in the trace.
         left_out: What the recording left out on purpose, a few words each.
+        doubts: The first things that are unexplained: what PyTorch's engine was seen
+            to do and the rules do not allow, or what could not be seen of it.
+        num_doubts: How many there are.
         judges_streams: Whether nothing is left out that orders work on streams: else
             that was not looked at.
     """
@@ -45,6 +49,8 @@ class Check(NamedTuple):
     num_passes: int
     left_out: tuple[str, ...] = ()
     judges_streams: bool = True
+    doubts: tuple[Doubt, ...] = ()
+    num_doubts: int = 0
 
     @property
     def violations(self) -> tuple[Violation, ...]:
@@ -74,6 +80,7 @@ class Check(NamedTuple):
                 self.violations
                 or self.streams.races
                 or self.num_failed
+                or self.num_doubts
                 or self.num_unseen
                 or self.is_empty
             )
@@ -99,6 +106,8 @@ def check_trace(trace: Trace) -> Check:
         num_passes=trace.columns["task_begun"].num_rows,
         left_out=tuple(scope.in_words()),
         judges_streams=scope.has_all_of_streams,
+        doubts=tuple(doubts(trace, MAX_FAILED)),
+        num_doubts=trace.columns["unexplained"].num_rows,
     )
 
 
@@ -126,6 +135,8 @@ def check_document(check: Check) -> dict[str, Any]:
             for one in check.failed
         ],
         "failed_not_listed": check.num_failed - len(check.failed),
+        "unexplained": [one._asdict() for one in check.doubts],
+        "unexplained_not_listed": check.num_doubts - len(check.doubts),
         "losses": msgspec.to_builtins(check.losses),
         "left_out": list(check.left_out),
         "streams_looked_at": check.judges_streams,

@@ -14,6 +14,7 @@ from gradviz.analysis.executions import (
     as_list,
     execution_columns,
 )
+from gradviz.analysis.inferred import inferred_passes
 from gradviz.analysis.labels import Label, are_meant, labels
 from gradviz.analysis.passes import MAX_PASSES
 from gradviz.analysis.processor_waits import processor_waits
@@ -98,6 +99,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
         rows: Those that were asked for; of very many the first.
         omitted: How many more there are of these.
         sort: What they are sorted by.
+        is_inferred: Whether nobody saw when they were pushed and popped.
     """
 
     task: int
@@ -105,6 +107,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[OrderRow, ...]
     omitted: int
     sort: OrderKey = "start"
+    is_inferred: bool = False
 
 
 def execution_order(trace: Trace, task: int) -> tuple[OrderRow, ...]:
@@ -146,6 +149,7 @@ def execution_orders(
     order = order[are_meant(trace, runs, filters)[order]]
     borders = _borders(runs.task[order], wanted).tolist()
     lost_ns = processor_waits(trace, runs)
+    inferred = inferred_passes(trace)
     left = MAX_ROWS
     for task, size, (begin, end) in zip(tasks, sizes, borders, strict=False):
         shown = min(end - begin, limit, left)
@@ -157,6 +161,7 @@ def execution_orders(
             rows=_rows(trace, runs.at(own), index[own], lost_ns[own]) if shown else (),
             omitted=end - begin - shown,
             sort=sort,
+            is_inferred=task in inferred,
         )
 
 

@@ -79,6 +79,9 @@ def _lines(trace: Trace, check: Check) -> list[str]:
     if num := check.num_failed:
         lines.append(f"{count(num, 'backward pass')} did not end well:")
         lines += _first(map(_failure, check.failed), num)
+    if num := check.num_doubts:
+        lines.append(f"{count(num, 'thing')} unexplained:")
+        lines += _first(check.doubts, num)
     if not check.losses.is_complete:
         lines.append("the trace is incomplete:")
         lines += _first(losses_in_words(check.losses), 0)

@@ -140,7 +140,7 @@ def read_graph(
             assert edge.node is not None
             edge.node.num_edges += 1
     nodes = [*([root] if len(edges) > 1 else []), *reader.all_nodes()]
-    _number_topologically(nodes)
+    _number_topologically(nodes, in_order=reader.is_in_order)
     wanted = [SeenEdge(reader.known_as(output), nr) for output, nr in outputs]
     return SeenGraph(root, nodes, wanted, reader.made_at)
 
@@ -152,6 +152,8 @@ class _Reader:
         self._known: dict[TorchNode, SeenNode] = {}
         self._of_leaves: dict[int, SeenNode] = {}
         self.made_at: dict[int, str] = {}
+        #: Whether no edge led back to a node that had been read before.
+        self.is_in_order = True
         self._pending: list[tuple[TorchNode, SeenNode]] = []
         self._places = places
         self._models = models
@@ -186,30 +188,31 @@ class _Reader:
                 if after is not None:
                     consumer = node_of(after)
                     consumer.num_edges += 1
+                    if consumer.next_edges:
+                        self.is_in_order = False
                 edges.append(SeenEdge(consumer, input_nr))
             node.next_edges = tuple(edges)
             self._describe(function, node)
             yield node
 
     def _describe(self, function: TorchNode, node: SeenNode) -> None:
-        if node.seen_nr < 0:
-            variable = getattr(function, "variable", None)
-            if variable is not None:
-                self._of_leaves[id(variable)] = node
-                node.leaf = self._models.names_of(variable)
-        else:
+        if node.seen_nr >= 0:
             node.module_path, line = self._places.of(node.sequence_nr)
             if line:
                 self.made_at.setdefault(node.id, line)
+        elif (variable := getattr(function, "variable", None)) is not None:
+            self._of_leaves[id(variable)] = node
+            node.leaf = self._models.names_of(variable)
+        inputs = []
         try:
-            inputs = tuple([self._input(one) for one in function._input_metadata])
-        except (RuntimeError, AttributeError, TypeError):  # nested tensors have none
-            return
-        node.input_metadata = inputs
-        for one in inputs:
-            if one is not None and one.device != "cpu":
-                node.runs_on = one.device
-                break
+            for metadata in function._input_metadata:
+                one = self._input(metadata)
+                inputs.append(one)
+                if one is not None and one.device != "cpu" and node.runs_on == "cpu":
+                    node.runs_on = one.device
+        except (RuntimeError, AttributeError, TypeError):
+            return  # a nested tensor has no shape
+        node.input_metadata = tuple(inputs)
 
     def _input(self, metadata: Any) -> SeenInput | None:  # noqa: ANN401 - PyTorch's
         shape, dtype, device = tuple(metadata.shape), metadata.dtype, metadata.device
@@ -239,10 +242,14 @@ def _is_library(path: str) -> bool:
     return "/torch/" in path.replace("\\", "/") or path.startswith("<frozen")
 
 
-def _number_topologically(nodes: Iterable[SeenNode]) -> None:
-    """Count for each node the longest path to a leaf."""
-    order = _from_root_to_leaves(nodes)
-    for node in reversed(order):
+def _number_topologically(nodes: Sequence[SeenNode], *, in_order: bool) -> None:
+    """Count for each node the longest path to a leaf.
+
+    Args:
+        nodes: All of them.
+        in_order: Whether each comes after all that lead to it.
+    """
+    for node in reversed(nodes if in_order else _from_root_to_leaves(nodes)):
         longest = -1
         for edge in node.next_edges:
             after = edge.node

@@ -205,12 +205,13 @@ class Inference:
         thread.running.append(run)
         if task is not None:
             node, replay = task.node, task.of
-            sheet = replay.sheet(thread)
-            self._tell_popped(task, thread, sheet, begin_ns)
+            sheet, about = replay.sheet(thread), replay.about
+            t_ns = thread.tick(begin_ns - 1)
+            sheet.popped += t_ns, about.task, node.id, queue.id, len(queue.schedule)
+            thread.last_ns = t_ns = t_ns + 1
+            sheet.started += t_ns, about.task, node.id
             replay.ran.add(node)
-            about = replay.about
-            sheet.started += thread.tick(begin_ns), about.task, node.id
-            for index in about.captures.get(node, ()):
+            for index in about.captures.get(node, ()) if about.captures else ():
                 captured = thread.tick(begin_ns), about.task, node.id, index
                 sheet.inferred(CaptureTaken).extend(captured)
         return run
@@ -350,7 +351,8 @@ class Inference:
                 return
             queue.schedule.pop()
             sheet, number = replay.sheet(thread), replay.about.task
-            self._tell_popped(task, thread, sheet, t_ns)
+            popped = thread.tick(t_ns), number, node.id, queue.id, len(queue.schedule)
+            sheet.popped += popped
             sheet.inferred(NodeStarted).extend((thread.tick(t_ns), number, node.id))
             for index in replay.about.captures.get(node, ()):
                 captured = thread.tick(t_ns), number, node.id, index
@@ -359,18 +361,6 @@ class Inference:
             sheet.inferred(NodeCompleted).extend(ended)
             replay.outstanding -= 1
             replay.ran.add(node)
-
-    def _tell_popped(
-        self, task: ReadyNode, thread: SeenThread, sheet: Sheet, t_ns: int
-    ) -> None:
-        queue = task.queue
-        sheet.popped += (
-            thread.tick(t_ns - 1),
-            task.of.about.task,
-            task.node.id,
-            queue.id,
-            len(queue.schedule),
-        )
 
     def _queue_with(self, name: str, seen_nr: int) -> SeenQueue:
         """The queue that would give this out: of a thread that nobody knows."""
@@ -401,8 +391,9 @@ class Inference:
         if queue.device:
             name, device = queue.device, int(index) if index.isdigit() else 0
         else:
-            name, device = f"PyTorch's CPU, {thread.name}", -1
-        listener.queue_defined(queue.id, name, device)
+            name, device = f"CPU of {thread.name}", -1
+        # Every view that has a queue says what it is called.
+        listener.queue_defined(queue.id, f"{name} (inferred)", device)
 
 
 def _doubt(

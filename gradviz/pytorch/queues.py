@@ -119,13 +119,18 @@ class SeenQueue:
 
     def take_if_first(self, name: str, seen_nr: int) -> ReadyNode | None:
         """Take out what was seen to begin, if its turn it is."""
-        task = self.first()
-        if task is None or task.of.is_closed:
+        schedule = self.schedule
+        if not len(schedule):
             return None
-        node = task.node
-        if not is_called(node, name, seen_nr) or task.of.runs_nothing(node):
+        task: ReadyNode = schedule.peek()  # type: ignore[assignment]
+        node, replay = task.node, task.of
+        # As `is_called` and `runs_nothing` say it: this is asked of every node.
+        if node.raw_name != name or (node.seen_nr != seen_nr and name != GRAPH_ROOT):
             return None
-        self.schedule.pop()
+        needed = replay.about.needed
+        if replay.is_closed or (needed is not None and node not in needed):
+            return None
+        schedule.pop()
         return task
 
     def tasks(self) -> Iterable[ReadyNode]:

@@ -214,6 +214,8 @@ def test_the_document_says_all_of_it(written):
         "events_not_looked_at": 0,
         "failed": [],
         "failed_not_listed": 0,
+        "unexplained": [],
+        "unexplained_not_listed": 0,
         "losses": msgspec.to_builtins(trace.losses),
         "kernels": 3,
         "races_not_listed": 0,

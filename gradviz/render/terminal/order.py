@@ -62,7 +62,9 @@ def _head(order: Order) -> str:
     shown = len(order.rows)
     part = f"{shown:,} of " if shown < order.num_nodes else ""
     by = "in the order they ran" if order.sort == "start" else f"by {order.sort}"
-    return f"Backward pass {order.task}: {part}{count(order.num_nodes, 'node')} {by}"
+    inferred = ", time in the queue inferred" if order.is_inferred else ""
+    nodes = count(order.num_nodes, "node")
+    return f"Backward pass {order.task}: {part}{nodes} {by}{inferred}"
 
 
 def _columns(rows: Sequence[OrderRow]) -> Mapping[str, Sequence[str]]:

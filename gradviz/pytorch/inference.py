@@ -147,6 +147,7 @@ class Inference:
             queue = thread.queue = thread.queue or SeenQueue()
         replay = ReplayedPass(about, queue)
         self._open.append(replay)
+        thread.passes.append(replay)
         sheet, t_ns = replay.sheet(thread), thread.tick(t_ns)
         if about.depth:
             sheet.seen(ReentrantEntered).extend((t_ns, about.task, -1, about.depth))
@@ -180,6 +181,7 @@ class Inference:
             sheet.seen(ThreadExited).extend((t_ns, -1, -1, -1, Role.CALLER))
         replay.is_closed = True
         self._open.remove(replay)
+        thread.passes.remove(replay)
 
     def _replay_of(self, about: WatchedPass | None) -> ReplayedPass | None:
         return next((one for one in self._open if one.about is about), None)
@@ -195,6 +197,10 @@ class Inference:
             queue = self._queue_with(name, seen_nr)
             if queue.device:
                 thread.queue = queue
+        if thread.passes and thread.passes[-1].about.graph is None:
+            run = RunningNode(thread, None, queue, end_ns + offset_ns)
+            thread.running.append(run)  # of a pass of which nothing is known
+            return run
         task = queue.take_if_first(name, seen_nr)
         if task is None:
             self._take_captured(queue, thread, begin_ns)
@@ -291,8 +297,9 @@ class Inference:
     ) -> ReadyNode:
         queue = replay.queue if node.runs_on == "cpu" else self._device(node.runs_on)
         about = replay.about
-        if about.listener not in queue.heard_of:
-            self._name(queue, about.listener, thread)
+        if queue.id not in replay.queues:
+            replay.queues.add(queue.id)
+            _name(queue, about.listener, thread)
         priority = replay.depth_part | node.sequence_nr
         task = ReadyNode(node, replay, queue, priority)
         queue.schedule.push(task)
@@ -325,7 +332,8 @@ class Inference:
                 reason = f"it ran before {expected}"
                 _doubt(task.of, thread, task.node, t_ns, reason)
                 return task
-        for replay in reversed(self._open):
+        # A thread that has called none belongs to the engine, and runs those of others.
+        for replay in reversed(thread.passes or self._open):
             graph = replay.about.graph
             for node in () if graph is None else graph.nodes:
                 if is_called(node, name, seen_nr) and node not in replay.ran:
@@ -385,15 +393,15 @@ class Inference:
             queue = self._devices[device] = SeenQueue(device)
         return queue
 
-    def _name(self, queue: SeenQueue, listener: Probe, thread: SeenThread) -> None:
-        queue.heard_of.add(listener)
-        index = queue.device.rpartition(":")[2]
-        if queue.device:
-            name, device = queue.device, int(index) if index.isdigit() else 0
-        else:
-            name, device = f"CPU of {thread.name}", -1
-        # Every view that has a queue says what it is called.
-        listener.queue_defined(queue.id, f"{name} (inferred)", device)
+
+def _name(queue: SeenQueue, listener: Probe, thread: SeenThread) -> None:
+    index = queue.device.rpartition(":")[2]
+    if queue.device:
+        name, device = queue.device, int(index) if index.isdigit() else 0
+    else:
+        name, device = f"CPU of {thread.name}", -1
+    # Every view that has a queue says what it is called.
+    listener.queue_defined(queue.id, f"{name} (inferred)", device)
 
 
 def _doubt(

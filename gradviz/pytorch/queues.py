@@ -9,7 +9,6 @@ from gradviz.pytorch.graph import GRAPH_ROOT, SeenNode
 from gradviz.pytorch.sheet import Sheet
 from gradviz.pytorch.watched_pass import WatchedPass
 from gradviz.ready_order import DEPTH_SHIFT, PyTorchSchedule
-from gradviz.trace.probe import Probe
 
 
 class SeenThread:
@@ -20,6 +19,7 @@ class SeenThread:
         name: What it is called.
         queue: From which it takes tasks, None as long as that is unknown.
         running: What it has begun and not ended, the innermost last.
+        passes: Those that it has called and that have not returned, likewise.
         last_ns: The time of its last event.
     """
 
@@ -28,6 +28,7 @@ class SeenThread:
         self.name = name
         self.queue: SeenQueue | None = None
         self.running: list[RunningNode] = []
+        self.passes: list[ReplayedPass] = []
         self.last_ns = 0
 
     def tick(self, t_ns: int) -> int:
@@ -47,6 +48,7 @@ class ReplayedPass:
         outstanding: Its tasks that are queued or running.
         ran: Its nodes that ran.
         failed: The node that failed, if one did.
+        queues: The ids of queues of which its listener has heard.
         is_over: Whether it returns with nothing between that and what is looked at.
         is_closed: Whether it has returned.
     """
@@ -58,6 +60,7 @@ class ReplayedPass:
         self.outstanding = 0
         self.ran: set[SeenNode] = set()
         self.failed: SeenNode | None = None
+        self.queues: set[int] = set()
         self.is_over = self.is_closed = False
         self.sheets: dict[SeenThread, Sheet] = {}
 
@@ -100,14 +103,12 @@ class SeenQueue:
         id: Unique in the process.
         device: As PyTorch calls it, empty for a caller's.
         schedule: Its tasks.
-        heard_of: Those who know its name.
     """
 
     def __init__(self, device: str = "") -> None:
         self.id = next_queue_id()
         self.device = device
         self.schedule = PyTorchSchedule()
-        self.heard_of: set[Probe] = set()
 
     def first(self) -> ReadyNode | None:
         """What would be taken out next."""

@@ -24,6 +24,7 @@ class WatchedPass:
         returned_ns: When PyTorch had returned; 0 before.
         error: What it raised, empty if nothing.
         fails_in_node: Whether it was a node that raised, and no hook.
+        is_counted: Whether the profiler knows of it.
         unseen: Why nothing of its nodes could be seen, empty if it could.
     """
 
@@ -49,6 +50,7 @@ class WatchedPass:
         self.error = ""
         self.fails_in_node = False
         self.unseen = ""
+        self.is_counted = False
 
     def take(self, graph: SeenGraph, *, accumulates: bool) -> None:
         """Note what it may run, and find out what it has to."""

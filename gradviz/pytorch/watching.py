@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Hashable, Sequence
-from types import ModuleType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any, Final
 
 from gradviz.ids import next_task_id
@@ -55,7 +55,7 @@ class Watcher:
 
     def __init__(self, names: PyTorch) -> None:
         self._names = names
-        self._profile = Profile(names)
+        self._profile = Profile(names, self._has_strangers)
         self._forward = ForwardHooks(names)
         self._optimizers = OptimizerHooks(names)
         self._locations: Locations[str] = Locations(lambda text: text)
@@ -66,10 +66,11 @@ class Watcher:
         #: into C, so that whoever only looks needs no lock.
         self._open: list[WatchedPass] = []
         self._replaced: list[ModuleType] = []
+        self._is_wanted = self._may_have_strangers = False
 
     def install(self) -> None:
         """Begin to watch; on the thread that imported torch if that can be chosen."""
-        self._profile.warm_up()
+        self._is_wanted = True
         self._forward.install()
         self._optimizers.install()
         torch = self._names.torch
@@ -77,12 +78,35 @@ class Watcher:
             if getattr(module, _RUN_BACKWARD, None) is self._names.run_backward:
                 setattr(module, _RUN_BACKWARD, self._run_backward)
                 self._replaced.append(module)
+                self._may_have_strangers = True
+        self._profile.warm_up()
 
     def remove(self) -> None:
         """Watch no more. Passes that go on are watched to their end."""
+        self._is_wanted = False
         self._forward.remove()
         self._optimizers.remove()
-        while self._replaced:
+        self._put_back()
+
+    def renewed(self) -> "Watcher":
+        """Another one in place of this, whose locks nobody holds, after a fork.
+
+        A pass that this thread is inside of still ends here.
+        """
+        self._lock = threading.Lock()
+        self._forward.remove()
+        self._optimizers.remove()
+        for module in self._replaced:
+            setattr(module, _RUN_BACKWARD, self._names.run_backward)
+        self._replaced.clear()
+        self._is_wanted = False
+        other = Watcher(self._names)
+        other._profile = self._profile.renewed()
+        return other
+
+    def _put_back(self) -> None:
+        """Leave PyTorch as it was, once no pass goes on that has to be counted."""
+        while self._replaced and not self._is_wanted and self._profile.is_idle:
             module = self._replaced.pop()
             if getattr(module, _RUN_BACKWARD) == self._run_backward:
                 setattr(module, _RUN_BACKWARD, self._names.run_backward)
@@ -90,7 +114,7 @@ class Watcher:
     def _run_backward(self, tensors: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         listener = probe.current
         if listener is None or self._names.is_compiling():
-            return self._names.run_backward(tensors, *args, **kwargs)
+            return self._run_unheard(tensors, args, kwargs)
         one = self._begin(listener, tensors, args, kwargs)
         try:
             result = self._names.run_backward(tensors, *args, **kwargs)
@@ -103,6 +127,29 @@ class Watcher:
         one.returned_ns = time.perf_counter_ns()
         self._end(one)
         return result
+
+    def _run_unheard(self, tensors: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401
+        """Run a pass that nobody listens to; it is counted all the same."""
+        why = self._profile.begin(is_heard=False)
+        # The profiler may run for passes of other threads, and see its functions.
+        thread = threading.get_native_id()
+        one = WatchedPass(-1, None, probe.Probe(), thread, "")
+        one.called_ns = time.perf_counter_ns()
+        try:
+            return self._names.run_backward(tensors, *args, **kwargs)
+        finally:
+            one.returned_ns = time.perf_counter_ns()
+            self._leave(one, why)
+
+    def _has_strangers(self) -> bool:
+        """Whether a pass is under way that began before it would have been counted."""
+        if self._may_have_strangers:
+            own = type(self)._run_backward.__code__, type(self)._run_unheard.__code__
+            original = self._names.run_backward.__code__
+            self._may_have_strangers = any(
+                _calls(frame, original, own) for frame in sys._current_frames().values()
+            )
+        return self._may_have_strangers
 
     # --- before ----------------------------------------------------------------------
 
@@ -126,7 +173,8 @@ class Watcher:
         self._open.append(one)
         try:
             self._tell_begun(one, tensors, args, kwargs)
-            one.unseen = self._profile.begin()
+            one.unseen = self._profile.begin(is_heard=True)
+            one.is_counted = True
         except Exception as error:  # noqa: BLE001 - the program's pass must not suffer
             one.unseen = f"gradviz failed to watch it: {error!r}"
         one.called_ns = time.perf_counter_ns()
@@ -202,21 +250,27 @@ class Watcher:
 
     def _end(self, one: WatchedPass) -> None:
         try:
+            if one.is_counted:
+                self._leave(one, one.unseen)
             if one.unseen:
                 self._tell_unseen(one)
-                return
-            with self._lock:
-                self._ended.append(one)
-                session = self._profile.end()
-                if session is None:
-                    return
-                passes, self._ended = self._ended, []
-                self._tell(passes, session)
         except Exception as error:  # noqa: BLE001 - see the top of this module
             one.unseen = f"gradviz failed to find out what it did: {error!r}"
             self._tell_unseen(one)
         finally:
             self._open.remove(one)
+
+    def _leave(self, one: WatchedPass, why_unseen: str) -> None:
+        """A pass is over; if it was the last, tell of all that were seen with it."""
+        with self._lock:
+            if not why_unseen:
+                self._ended.append(one)
+            session = self._profile.end(why_unseen)
+            if session is not None:
+                passes, self._ended = self._ended, []
+                self._tell(passes, session)
+            if not self._is_wanted:
+                self._put_back()
 
     def _tell(self, passes: list[WatchedPass], session: Session) -> None:
         passes.sort(key=lambda one: one.called_ns)
@@ -235,6 +289,19 @@ class Watcher:
         elif one.graph is not None:
             rows[TaskCompleted] = [t_ns, one.task, -1]
         one.listener.told(one.thread, one.thread_name, rows)
+
+
+def _calls(
+    frame: FrameType | None, function: CodeType, own: Sequence[CodeType]
+) -> bool:
+    """Whether a thread is inside of `function`, and not by way of `own`."""
+    while frame is not None:
+        if frame.f_code is function:
+            before = frame.f_back
+            if before is None or before.f_code not in own:
+                return True
+        frame = frame.f_back
+    return False
 
 
 def _is_of_a_node(traceback: TracebackType | None) -> bool:
@@ -256,7 +323,7 @@ def _is_of_a_node(traceback: TracebackType | None) -> bool:
 
 # --- who watches ----------------------------------------------------------------------
 
-_lock: Final = threading.RLock()
+_lock = threading.RLock()
 _watcher: Watcher | None = None  # guarded by the lock, as is the next
 _num_watching = 0
 
@@ -289,12 +356,16 @@ def stop() -> None:
             _watcher.remove()
 
 
-def _forget() -> None:
-    """In the child of a fork: what other threads did is theirs."""
-    global _watcher
-    if _watcher is not None:
-        was_watching = _num_watching > 0
-        _watcher.remove()
-        _watcher = Watcher(_watcher._names)
-        if was_watching:
-            _watcher.install()
+def _after_fork() -> None:
+    """In the child of a fork: passes of other threads go on elsewhere, not here."""
+    global _lock, _watcher
+    _lock = threading.RLock()
+    before = _watcher
+    if before is None:
+        return
+    _watcher = before.renewed()
+    if _num_watching:
+        _watcher.install()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -528,16 +528,22 @@ def test_there_is_no_graph_of_what_needs_no_gradient():
 # --- programs -------------------------------------------------------------------------
 
 
-def gradviz_run(tmp_path: Any, program: str) -> "subprocess.CompletedProcess[str]":
+def python(
+    tmp_path: Any, program: str, *before: str
+) -> "subprocess.CompletedProcess[str]":
     (tmp_path / "program.py").write_text(textwrap.dedent(program))
     return subprocess.run(
-        [sys.executable, "-m", "gradviz", "run", "-o", "out.gvt", "program.py"],
+        [sys.executable, *before, "program.py"],
         capture_output=True,
         text=True,
         cwd=tmp_path,
         check=False,
         timeout=120,
     )
+
+
+def gradviz_run(tmp_path: Any, program: str) -> "subprocess.CompletedProcess[str]":
+    return python(tmp_path, program, "-m", "gradviz", "run", "-o", "out.gvt")
 
 
 def test_a_program_that_imports_torch_is_recorded_unchanged(tmp_path):
@@ -585,3 +591,72 @@ def test_a_program_that_ends_at_once_leaves_what_was_known(tmp_path):
     trace = load_trace(tmp_path / "out.gvt")
     assert {node.name for node in trace.nodes.values()} >= {"SinBackward0"}
     assert any(isinstance(event, e.TaskBegun) for event in trace.events())
+
+
+def test_recordings_begin_and_end_while_other_threads_run_passes(tmp_path):
+    """PyTorch crashes if its profiler is started or stopped meanwhile."""
+    result = python(
+        tmp_path,
+        """
+        import threading, torch, gradviz as gv
+        from gradviz.analysis.check import check_trace
+        def backward():
+            y = torch.ones(4, requires_grad=True)
+            for _ in range(50):
+                y = y.sin()
+            y.sum().backward()
+        is_over = threading.Event()
+        def work():
+            while not is_over.is_set():
+                backward()
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for _ in range(40):
+            with gv.pytorch.record() as recording:
+                for _ in range(5):
+                    backward()
+            assert not check_trace(recording.trace).history.num_violations
+            assert recording.counts.tasks >= 5
+        is_over.set()
+        for thread in threads:
+            thread.join()
+        with gv.pytorch.record() as recording:
+            backward()
+        print(check_trace(recording.trace).is_fine)
+        """,
+    )
+
+    assert (result.returncode, result.stdout) == (0, "True\n"), result.stderr
+
+
+def test_the_child_of_a_fork_goes_on_without_a_recording(tmp_path):
+    result = python(
+        tmp_path,
+        """
+        import os, torch, gradviz as gv
+        def backward():
+            (torch.ones(2, requires_grad=True) * 2).sum().backward()
+        class Forks(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+            @staticmethod
+            def backward(ctx, grad):
+                ctx.child = os.fork()
+                with torch.enable_grad():
+                    backward()
+                if ctx.child:
+                    print(os.waitstatus_to_exitcode(os.waitpid(ctx.child, 0)[1]))
+                return grad
+        before = os.getpid()
+        with gv.pytorch.record() as recording:
+            Forks.apply(torch.ones(2, requires_grad=True)).sum().backward()
+            if os.getpid() != before:
+                backward()
+                os._exit(7)
+        print(recording.counts[:2])
+        """,
+    )
+
+    assert (result.returncode, result.stdout) == (0, "7\n(2, 6)\n"), result.stderr

@@ -3,8 +3,9 @@
 import itertools
 
 from gradviz.analysis.check import check_trace
+from gradviz.pytorch.watched_pass import WatchedPass
 from gradviz.trace import events as e
-from gradviz.trace.probe import How, Push
+from gradviz.trace.probe import How, Probe, Push
 from tests.pytorch.conftest import Seen, graph, leaf, node
 
 #: The operating system's number of no thread that there is.
@@ -234,5 +235,24 @@ def test_a_device_has_a_queue_and_a_thread(pytorch):
     assert [trace.queues[one.queue].device for one in pushed] == [1, 1, -1]
     started = [one for one in trace.events() if isinstance(one, e.NodeStarted)]
     assert started[0].thread == started[1].thread != started[2].thread
+    assert pytorch.events(e.Unexplained) == []
+    assert violations(pytorch) == ()
+
+
+def test_what_a_pass_runs_that_nobody_listens_to_is_told_of_nowhere(pytorch):
+    last = leaf()
+    root = node("Sin", 1, last)
+    pytorch.begin(graph(root), 100, 900)
+    unheard = WatchedPass(-1, None, Probe(), ELSEWHERE, "")
+    unheard.called_ns, unheard.returned_ns = 105, 800
+    pytorch._passes.append(unheard)
+    pytorch.saw(
+        (root, 110, 120),
+        Seen(leaf(), 115, 125, ELSEWHERE),  # by its name it might be the other one
+        (last, 130, 140),
+    )
+
+    started = pytorch.events(e.NodeStarted)
+    assert [(one.node, one.t_ns) for one in started] == [(root.id, 110), (last.id, 130)]
     assert pytorch.events(e.Unexplained) == []
     assert violations(pytorch) == ()

@@ -56,9 +56,10 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
 
 def is_anomaly_enabled() -> bool:
     """Whether anomalies are detected."""
-    return anomaly.current is not None
+    return bool(anomaly.SWITCHED_ON)
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether a NaN would be one; True while detection is off, as in PyTorch."""
-    return anomaly.current is None or anomaly.current.check_nan
+    mode = anomaly.current()
+    return mode is None or mode.check_nan

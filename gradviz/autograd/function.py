@@ -11,9 +11,9 @@ from typing import Any, ClassVar, NoReturn
 from gradviz.autograd.function_context import FunctionCtx
 from gradviz.autograd.function_node import FunctionNode
 from gradviz.autograd.function_outputs import attach
-from gradviz.autograd.grad_mode import no_grad
 from gradviz.autograd.once_differentiable import once_differentiable
-from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.grad_mode import GRAD_ENABLED, grad_enabled
+from gradviz.modes import assign
 from gradviz.ops.recording.variable import Value, Variable
 from gradviz.tensors.tensor import Tensor
 
@@ -159,15 +159,19 @@ class Function:
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
         inputs = (*args, *kwargs.values())
-        needs = tuple(isinstance(x, Variable) and x.requires_grad for x in inputs)
-        is_recorded = GRAD_ENABLED.get() and any(needs)
+        needs = tuple([isinstance(x, Variable) and x.requires_grad for x in inputs])
+        is_recorded = grad_enabled() and True in needs
         ctx = cls._backward_cls(needs, inputs, is_recorded=is_recorded)
-        with no_grad():
+        was_enabled = grad_enabled()
+        try:  # what `no_grad` does, which takes as long as the rest of the call
+            assign(GRAD_ENABLED, False)
             if has_setup:
                 output = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, output)
             else:
                 output = cls.forward(ctx, *args, **kwargs)
+        finally:
+            assign(GRAD_ENABLED, was_enabled)
         outputs = output if isinstance(output, tuple) else (output,)
         node = ctx if is_recorded else None
         attached = attach(ctx, node, inputs, outputs, has_setup=has_setup)
@@ -207,13 +211,14 @@ class BackwardCFunction(FunctionNode):
             RuntimeError: There are both a ``backward`` and a ``vjp``.
         """
         cls = self._forward_cls
-        has_vjp = cls.vjp is not Function.vjp
-        if has_vjp and cls.backward is not Function.backward:
-            raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not "
-                "allowed. You should only implement one of them."
-            )
-        function = cls.vjp if has_vjp else cls.backward
+        function, vjp = cls.backward, cls.vjp
+        if vjp is not Function.vjp:
+            if function is not Function.backward:
+                raise RuntimeError(
+                    "Implementing both 'backward' and 'vjp' for a custom Function is "
+                    "not allowed. You should only implement one of them."
+                )
+            function = vjp
         if cls.boxed_grads_call:
             return function(self, list(grads))
         return function(self, *grads)

@@ -23,6 +23,7 @@ from gradviz.ops.recording.variable import (
     metadata_of,
 )
 from gradviz.trace import probe
+from gradviz.trace.probe import LISTENERS
 
 
 class _UsersFirst:
@@ -50,6 +51,7 @@ class FunctionNode(FunctionCtx, Hookable, Node):
 
     _is_made: bool = False
     _is_fixed: Sequence[bool] = ()
+    _takes_tensors: Sequence[bool] = ()
 
     device = _UsersFirst(lambda node: node.runs_on)
     module = _UsersFirst(lambda node: node.module_path)
@@ -61,16 +63,17 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         *,
         is_recorded: bool,
     ) -> None:
-        self.needs_input_grad = needs_input_grad
-        self._takes_tensors = tuple(isinstance(one, Variable) for one in inputs)
+        own = self.__dict__  # not through `__setattr__`, which is for users
+        own["needs_input_grad"] = needs_input_grad
+        own["_takes_tensors"] = [isinstance(one, Variable) for one in inputs]
         if is_recorded:
-            edges = tuple(gradient_edge(x) for x in inputs if isinstance(x, Variable))
+            edges = tuple([gradient_edge(x) for x in inputs if isinstance(x, Variable)])
             # What the outputs are is filled in by `complete`, after the forward.
             begin(self, edges, (), CPU, next_sequence_nr())
         else:  # no trace is to know it, but it counts all the same
             self.id, self.sequence_nr = -1, next_sequence_nr()
             self.next_edges, self.input_metadata, self.hooks = (), (), None
-        self._is_made = True
+        own["_is_made"] = True
 
     def complete(self, outputs: Sequence[object], is_fixed: Sequence[bool]) -> None:
         """Take note of what the forward returned.
@@ -79,10 +82,12 @@ class FunctionNode(FunctionCtx, Hookable, Node):
             outputs: That.
             is_fixed: For each of them, whether it is not differentiable.
         """
-        self._is_fixed = is_fixed
+        self.__dict__["_is_fixed"] = is_fixed
         self.input_metadata = tuple(
-            metadata_of(one.array) if isinstance(one, Variable) else None
-            for one in outputs
+            [
+                metadata_of(one.array) if isinstance(one, Variable) else None
+                for one in outputs
+            ]
         )
         devices = [one.device for one in self.input_metadata if one is not None]
         elsewhere = [device for device in devices if device is not CPU]
@@ -93,10 +98,11 @@ class FunctionNode(FunctionCtx, Hookable, Node):
     def save(self, outputs: Sequence[object]) -> None:
         """Save what the forward wants saved; its outputs are part of the graph now."""
         tensors = self.to_save or ()
-        self._saved = tuple(map(self._kept, tensors, range(len(tensors))))
-        if tensors and (listener := probe.current) is not None:
-            listener.tensor_saved(self.id, sum(map(size_bytes, self._saved)))
-        if creation_hooks.num_hooks:
+        saved = tuple([self._kept(one, place) for place, one in enumerate(tensors)])
+        self.__dict__["_saved"] = saved
+        if tensors and LISTENERS and (listener := probe.current) is not None:
+            listener.tensor_saved(self.id, sum(map(size_bytes, saved)))
+        if creation_hooks.CREATION_HOOKS_IN_USE:
             arrays = [one.array for one in outputs if isinstance(one, Variable)]
             creation_hooks.call(self, arrays)
 
@@ -122,9 +128,11 @@ class FunctionNode(FunctionCtx, Hookable, Node):
             RuntimeError: It returned too many or too few, or what is no tensor.
         """
         grads: Sequence[Gradient] = inputs
-        # By identity: to compare a gradient would be an op.
-        if self.materialize_grads and any(one is None for one in inputs):
-            grads = self._with_zeros(inputs)
+        if self.materialize_grads:
+            for one in inputs:  # by identity: to compare a gradient would be an op
+                if one is None:
+                    grads = self._with_zeros(inputs)
+                    break
         result = type(self).apply(self, *[as_tensor(one) for one in grads])
         results = result if isinstance(result, tuple) else (result,)
         return tuple([as_flowing(one) for one in self._of_tensors(results)])
@@ -147,7 +155,8 @@ class FunctionNode(FunctionCtx, Hookable, Node):
     def _of_tensors(self, results: tuple[object, ...]) -> list[Variable | None]:
         """Those of `results` that belong to tensors, all of which are checked."""
         name = type(self).__name__
-        num_inputs = len(self._takes_tensors)
+        takes_tensors = self._takes_tensors
+        num_inputs = len(takes_tensors)
         if len(results) > num_inputs and all(
             one is None for one in results[num_inputs:]
         ):
@@ -158,15 +167,13 @@ class FunctionNode(FunctionCtx, Hookable, Node):
                 f"(expected {num_inputs}, got {len(results)})"
             )
         gradients: list[Variable | None] = []
-        for position, (result, is_tensor) in enumerate(
-            zip(results, self._takes_tensors, strict=True), 1
-        ):
-            if not is_tensor:
+        for place, result in enumerate(results):
+            if not takes_tensors[place]:
                 if result is not None:
                     raise RuntimeError(
                         f"function {name} returned a gradient different than None at "
-                        f"position {position}, but the corresponding forward input was "
-                        f"not a Variable"
+                        f"position {place + 1}, but the corresponding forward input "
+                        f"was not a Variable"
                     )
                 continue
             if result is not None and not isinstance(result, Variable):
@@ -178,11 +185,12 @@ class FunctionNode(FunctionCtx, Hookable, Node):
 
     def release_variables(self) -> None:
         """Let go of what was saved."""
-        for saved in self._saved:
-            saved.release()
-        # Not through `__setattr__`, which is for users.
-        object.__setattr__(self, "_saved", ())
-        object.__setattr__(self, "_is_freed", True)
+        own = self.__dict__
+        if self._saved:
+            for saved in self._saved:
+                saved.release()
+            own["_saved"] = ()
+        own["_is_freed"] = True
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _ENGINES and self._is_made and type(value) is not NodeHooks:

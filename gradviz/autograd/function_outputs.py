@@ -87,7 +87,9 @@ def attach(
     )
     if node is not None:
         node.save(attached)
-    ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
+    own = vars(ctx)
+    for name in ("to_save", "dirty_tensors", "non_differentiable"):
+        own.pop(name, None)
     return attached
 
 

@@ -1,0 +1,17 @@
+from gradviz.engine.input_buffer cimport fits, is_sole_reference, is_writeable, owns_its_memory
+from gradviz.engine.node cimport Node, begin
+
+cdef class GraphRoot(Node):
+    cdef public object gradients
+
+cdef class AccumulateGrad(Node):
+    cdef public object _leaf, _mutex
+    cpdef accumulate(self, inputs)
+    cpdef _update(self, leaf, inputs, others)
+    cpdef stored(self, leaf)
+    cpdef store(self, leaf, gradient)
+    cpdef wrapped(self, gradient)
+    cpdef may_increase(self, stored, gradient)
+    cpdef increased(self, stored, gradient)
+    cpdef may_keep(self, leaf, gradient)
+    cpdef copied(self, leaf, gradient)

@@ -3,11 +3,11 @@
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final
+from typing import Any, Final
 
 from gradviz.backends.base import device_of
 from gradviz.backends.device import CPU, Device
-from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.grad_mode import grad_enabled
 from gradviz.engine.input_buffer import (
     fits,
     is_sole_reference,
@@ -54,13 +54,10 @@ class AccumulateGrad(Node):
         input_metadata: What the gradient must look like, None for anything.
         device: Where the leaf is, if `input_metadata` does not say so.
 
-    Attributes:
-        leaf: As given.
-
     Source: torch/csrc/autograd/functions/accumulate_grad.h (N1).
     """
 
-    __slots__ = ("_mutex", "leaf")
+    __slots__ = ("_leaf", "_mutex")
 
     def __init__(
         self,
@@ -79,6 +76,20 @@ class AccumulateGrad(Node):
             self._mutex = LeafLock()
         except RuntimeError as error:
             raise out_of_memory(error) from None
+
+    @property
+    def leaf(self) -> Any:  # noqa: ANN401 - whatever has a ``.grad``
+        """What has the ``.grad``."""
+        return self._leaf
+
+    @leaf.setter
+    def leaf(self, leaf: Any) -> None:  # noqa: ANN401 - as above
+        self._leaf = leaf
+
+    @property
+    def variable(self) -> Any:  # noqa: ANN401 - as above
+        """PyTorch's name of `leaf`."""
+        return self.leaf
 
     @property
     def post_hooks(self) -> tuple[Callable[[Leaf], object], ...]:
@@ -146,7 +157,7 @@ class AccumulateGrad(Node):
 
     def _update(self, leaf: Leaf, inputs: list[Gradient], others: int) -> How:
         stored = self.stored(leaf)
-        if GRAD_ENABLED.get():
+        if grad_enabled():
             if stored is None:
                 self.store(leaf, self.copied(leaf, inputs[0]))
                 return How.COPIED

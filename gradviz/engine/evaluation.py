@@ -7,6 +7,7 @@ Everything here happens on the thread that popped the task. Where its gradients 
 from collections.abc import Sequence
 
 from gradviz.engine import anomaly
+from gradviz.engine.anomaly import SWITCHED_ON
 from gradviz.engine.basic_nodes import AccumulateGrad
 from gradviz.engine.graph_task import GraphTask
 from gradviz.engine.handover import hand_on
@@ -96,7 +97,7 @@ def evaluate_function(
     inputs.clear()
     if not graph_task.keep_graph:
         node.release_variables()
-    if anomaly.current is not None and anomaly.current.check_nan:
+    if SWITCHED_ON and (mode := anomaly.current()) is not None and mode.check_nan:
         anomaly.check_nan(node, outputs or ())
     worker.in_user_code = False
     if outputs or probe is not None:

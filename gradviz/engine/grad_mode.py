@@ -11,6 +11,8 @@ from gradviz.modes import Mode
 
 #: Whether operations record nodes. Inside a backward it equals ``create_graph``.
 GRAD_ENABLED: Final = ContextVar("gradviz.grad_enabled", default=True)
+#: Asks it. Found in one step, as `silence.setting` is: each op asks.
+grad_enabled: Final = GRAD_ENABLED.get
 
 #: Whether work for devices may leave the calling thread.
 #: Source: c10/core/AutogradState.h, multithreading_enabled (K5).
@@ -19,7 +21,7 @@ MULTITHREADING_ENABLED: Final = Mode("gradviz.multithreading_enabled", default=T
 
 def is_grad_enabled() -> bool:
     """Whether operations record nodes in this context."""
-    return GRAD_ENABLED.get()
+    return grad_enabled()
 
 
 def is_multithreading_enabled() -> bool:

@@ -1,14 +1,19 @@
 cimport cython
 
+@cython.freelist(256)
 cdef class Edge:
     cdef public Node node
     cdef public object input_nr
 
+@cython.locals(edge=Edge)
 cpdef Edge edge_to(Node node, input_nr)
 
+@cython.freelist(256)
+@cython.no_gc
 cdef class InputMetadata:
     cdef public object shape, dtype, device
 
+@cython.locals(metadata=InputMetadata)
 cpdef InputMetadata metadata_for(shape, dtype, device)
 
 cdef class Node:

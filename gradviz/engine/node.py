@@ -14,11 +14,13 @@ from gradviz.backends.current_streams import stream_for
 from gradviz.backends.device import CPU, Device
 from gradviz.backends.stream import Stream
 from gradviz.engine import anomaly
+from gradviz.engine.anomaly import SWITCHED_ON
 from gradviz.engine.protocols import Gradient, name_of
 from gradviz.engine.removable_handle import RemovableHandle, append, named_like
 from gradviz.engine.sync import ThreadLocal
 from gradviz.ids import next_node_id
 from gradviz.trace import probe
+from gradviz.trace.probe import LISTENERS
 
 #: The sequence_nr of every AccumulateGrad: before everything else that is ready.
 #: Source: torch/csrc/autograd/functions/accumulate_grad.cpp (Q4).
@@ -480,9 +482,9 @@ def begin(
         if after is not None and after.topological_nr >= topological_nr:
             topological_nr = after.topological_nr + 1
     node.topological_nr = topological_nr
-    if (listener := probe.current) is not None:
+    if LISTENERS and (listener := probe.current) is not None:
         listener.node_created(node)
-    if anomaly.current is not None:
+    if SWITCHED_ON:
         anomaly.remember(node)
 
 

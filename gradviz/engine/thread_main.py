@@ -32,12 +32,13 @@ loop with a condition stands inside a block of a function that can be struck.
 
 from gradviz import modes
 from gradviz.engine import anomaly
+from gradviz.engine.anomaly import SWITCHED_ON
 from gradviz.engine.completion import (
     mark_as_completed_and_run_post_processing,
     push_wake_up,
 )
 from gradviz.engine.evaluation import evaluate_function, evaluate_on_stream
-from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.grad_mode import GRAD_ENABLED, grad_enabled
 from gradviz.engine.graph_task import GraphTask, LetGo, NodeTask, describe
 from gradviz.engine.input_buffer import InputBuffer
 from gradviz.engine.node import Node
@@ -168,12 +169,12 @@ def _evaluate(
     if graph_task.has_error.value:
         _skip(worker, graph_task, queue, node, inputs)
         return
-    if GRAD_ENABLED.get() is not graph_task.create_graph:
+    if grad_enabled() is not graph_task.create_graph:
         modes.assign(GRAD_ENABLED, graph_task.create_graph)
     if modes.newest_change != graph_task.seen_change and worker is graph_task.home:
         graph_task.put_back_modes()  # others run it in a fresh copy of the context
     worker.graph_task, worker.node = graph_task, node
-    if anomaly.current is not None:
+    if SWITCHED_ON:
         modes.assign(anomaly.EVALUATING, node)
     if (probe := graph_task.probe) is not None:
         is_home = worker is graph_task.home
@@ -202,7 +203,7 @@ def _fail(
     """Make a node's error that of its pass (R1, R2)."""
     if graph_task.probe:
         graph_task.probe.node_failed(graph_task.id, node.id, describe(error))
-    if graph_task.set_error(error, node) and anomaly.current is not None:
+    if graph_task.set_error(error, node) and SWITCHED_ON:
         anomaly.warn_of(node)
     if worker is not graph_task.home:
         push_wake_up(worker, graph_task, ends_pass=False)

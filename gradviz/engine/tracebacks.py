@@ -37,7 +37,7 @@ def shorten(error: BaseException, *, keeps_first: bool = True) -> None:
         error: In a function that was called from outside: ``raise`` follows.
         keeps_first: Whether the first frame is that function's.
     """
-    if anomaly.current is not None or os.environ.get(FULL_TRACEBACKS, "0") not in (
+    if anomaly.SWITCHED_ON or os.environ.get(FULL_TRACEBACKS, "0") not in (
         "",
         "0",
     ):

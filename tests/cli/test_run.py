@@ -163,7 +163,7 @@ def test_a_trace_that_outgrew_its_limit_says_what_it_holds(run, tmp_path) -> Non
         sys.dont_write_bytecode = True  # which would stay, cut short
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         backward()
-        (recorder,) = probe._installed
+        (recorder,) = probe.LISTENERS
         recorder.flush()
         size = Path("x.gvt").stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))

@@ -8,6 +8,7 @@ Products added to something else (`addmm` and its like) are in
 from math import prod
 
 import numpy as np
+from numpy import ndarray  # in one step: each product asks
 
 from gradviz.backends.base import Array
 from gradviz.ops.elementwise.arithmetic import mul
@@ -120,7 +121,7 @@ def multiplied(x: Array, y: Array) -> Array:
         return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
     if char == "?":
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    if x.ndim < 3 and y.ndim < 3 and type(x) is type(y) is np.ndarray:
+    if x.ndim < 3 and y.ndim < 3 and type(x) is type(y) is ndarray:
         return x.dot(y)  # the same: the ufunc takes twice as long for a small matrix
     return np.matmul(x, y)
 
@@ -238,9 +239,9 @@ def matmul(input: Value, other: Value) -> Value:
     except AttributeError:
         check_tensors("matmul", input=input, other=other)
         raise
+    if ndims == (2, 2):  # first: it is by far the most frequent
+        return _mm(input, other)
     match ndims:
-        case 2, 2:  # first: it is by far the most frequent
-            return _mm(input, other)
         case (0, _) | (_, 0):
             raise RuntimeError(
                 "both arguments to matmul need to be at least 1D, but they are "
@@ -268,10 +269,14 @@ def gradient_of_left(grad: Value, y: Value, columnwise: bool) -> Value:
 
     Source: torch/csrc/autograd/FunctionsManual.cpp, mm_mat1_backward.
     """
+    if type(grad) is ndarray:  # of every plain backward: without the ops
+        return (
+            multiplied(conj(y), grad.T).T
+            if columnwise
+            else multiplied(grad, adjoint(y))
+        )
     if not columnwise:
         return _mm(grad, adjoint(y))
-    if type(grad) is np.ndarray and grad.dtype.kind != "c":
-        return multiplied(y, grad.T).T
     return t(_mm(conj(y), t(grad)))
 
 
@@ -282,23 +287,27 @@ def gradient_of_right(grad: Value, x: Value, columnwise: bool) -> Value:
 
     Source: torch/csrc/autograd/FunctionsManual.cpp, mm_mat2_backward.
     """
+    if type(grad) is ndarray:
+        return (
+            multiplied(grad.T, conj(x)).T
+            if columnwise
+            else multiplied(adjoint(x), grad)
+        )
     if not columnwise:
         return _mm(adjoint(x), grad)
-    if type(grad) is np.ndarray and grad.dtype.kind != "c":
-        return multiplied(grad.T, x).T
     return t(_mm(t(grad), conj(x)))
 
 
 def adjoint(x: Value) -> Value:
     """The conjugate transpose of a matrix."""
-    if type(x) is np.ndarray:  # of every plain backward: without the ops
+    if type(x) is ndarray:
         return x.T if x.dtype.kind != "c" else x.conj().T
     return conj(t(x))
 
 
 def adjoints(x: Value) -> Value:
     """The conjugate transposes of a batch of matrices."""
-    if type(x) is np.ndarray:
+    if type(x) is ndarray:
         return (x if x.dtype.kind != "c" else x.conj()).swapaxes(1, 2)
     return conj(transpose(x, 1, 2))
 

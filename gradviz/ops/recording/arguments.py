@@ -15,8 +15,11 @@ Completion: TypeAlias = Callable[
 ]
 
 
-#: How parameters are annotated that take numbers.
-_NUMBERS: Final = {Scalar, Scalar | None, float, float | None}
+#: How parameters are annotated that take numbers; compiled functions have the words.
+_NUMBERS: Final = {
+    *(Scalar, Scalar | None, float, float | None),
+    *("Scalar", "Scalar | None", "float", "float | None"),
+}
 
 
 def places_of_numbers(function: Callable[..., Any]) -> tuple[int, ...]:

@@ -96,10 +96,10 @@ def unary(
         source = input.array
         heard = setting()
         try:
-            put(SILENT)
+            heard is SILENT or put(SILENT)
             data = forward(source if input.needs_grad else as_floating(source))
         finally:
-            put(heard)
+            heard is SILENT or put(heard)
         return result_of_one(recipe, input, (), data)
 
     return _named(op, name, forward)
@@ -152,7 +152,7 @@ def binary(
             return forward(input, other)
         heard = setting()
         try:
-            put(SILENT)
+            heard is SILENT or put(SILENT)
             if type(a) is not type(b) or a.dtype is not b.dtype:
                 a, b = promote(a, b)
             data = forward(a, b)
@@ -163,13 +163,13 @@ def binary(
         except MixedDevicesError as error:
             raise error.of(word) from None
         finally:
-            put(heard)
+            heard is SILENT or put(heard)
         return result_of(recipe, (input, other), (a, b), data)
 
     return _named(op, name, forward)
 
 
-def differentiable(
+def differentiable(  # noqa: PLR0913 - all that there is to say of an op
     name: str,
     *,
     arrays: Sequence[str] = (),
@@ -177,7 +177,9 @@ def differentiable(
     plain: Sequence[str] = (),
     zeros: bool = False,
     view: bool = False,
+    silent: bool = False,
     joint: Formula | None = None,
+    together: Formula | None = None,
     **formulas: Formula,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Make an op of a function on raw arrays; a decorator.
@@ -193,7 +195,11 @@ def differentiable(
         zeros: Give formulas zeros for what is undefined among ``grads``.
         view: The result is a view of the first argument. The function must do nothing
             else with it, for it is also used on other arrays of the same shape.
+        silent: NumPy warns of nothing that the function, of one array, may do: see
+            Note [Silence].
         joint: Computes all gradients in a graph; see Note [Formulas in a graph].
+        together: Computes all gradients in a plain backward; see Note [Formulas say
+            what they need].
         **formulas: For each differentiated parameter that of its gradient, in the order
             in which PyTorch computes them; see Note [Formulas say what they need].
     """
@@ -203,7 +209,14 @@ def differentiable(
         ordered = {one: formulas[one] for one in names if one in formulas}
         turns = tuple(map(list(ordered).index, formulas))
         signature = Signature(
-            names, ordered, arrays, results or ("result",), plain, turns, joint
+            names,
+            ordered,
+            arrays,
+            results or ("result",),
+            plain,
+            turns,
+            joint,
+            together,
         )
         form = _Form(
             forward,
@@ -231,7 +244,7 @@ def differentiable(
             if view:
                 op = _of_view(form, node_class)
             elif has_one:
-                op = _of_one(form, node_class)
+                op = _of_one(form, node_class, silent)
             elif names == tuple(ordered) and len(names) == 2:
                 op = _of_two(form, node_class)
             else:
@@ -282,7 +295,7 @@ class _Several(NamedTuple):
     takes_one: bool
 
 
-def _of_one(form: _Form, node_class: type[OpNode]) -> Op:
+def _of_one(form: _Form, node_class: type[OpNode], silent: bool) -> Op:
     """An op whose first argument is its only array."""
     forward, complete, num_parameters, plans, properties, _, _, numbers = form
     recipe = Recipe(node_class, plans, (0,), properties)
@@ -298,12 +311,15 @@ def _of_one(form: _Form, node_class: type[OpNode]) -> Op:
                 check_tensors(word, input=input)
             return forward(input, *rest)
         source = input.array
-        heard = setting()
-        try:
-            put(SILENT)
+        if silent:
             data = forward(source, *rest)
-        finally:
-            put(heard)
+        else:
+            heard = setting()
+            try:
+                heard is SILENT or put(SILENT)
+                data = forward(source, *rest)
+            finally:
+                heard is SILENT or put(heard)
         return result_of_one(recipe, input, rest, data)
 
     return op
@@ -348,12 +364,12 @@ def _of_two(form: _Form, node_class: type[OpNode]) -> Op:
             return forward(x, y)
         heard = setting()
         try:
-            put(SILENT)
+            heard is SILENT or put(SILENT)
             data = forward(a, b)
         except MixedDevicesError as error:
             raise error.of(word) from None
         finally:
-            put(heard)
+            heard is SILENT or put(heard)
         return result_of(recipe, (x, y), (a, b), data)
 
     return op
@@ -449,12 +465,12 @@ def _computed(forward: Callable[..., Any], arrays: Sequence[Any], word: str) -> 
     """Call a function on raw arrays; NumPy warns of nothing meanwhile."""
     heard = setting()
     try:
-        put(SILENT)
+        heard is SILENT or put(SILENT)
         return forward(*arrays)
     except MixedDevicesError as error:
         raise error.of(word) from None
     finally:
-        put(heard)
+        heard is SILENT or put(heard)
 
 
 def without_gradient(grad: Gradient) -> Gradient:  # noqa: ARG001 - as all formulas

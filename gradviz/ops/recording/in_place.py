@@ -23,14 +23,14 @@ from gradviz.backends.pinned_array import PinnedArray, reads
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import Edge, Node
 from gradviz.modes import Mode
-from gradviz.ops.recording import inference, saved_variable
+from gradviz.ops.recording import inference
 from gradviz.ops.recording.copy_slices import CopySlices
 from gradviz.ops.recording.differentiable import DOORS, Op, differentiable
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.memory_layout import is_dense
 from gradviz.ops.recording.node_hooks import move, move_retained_grad
 from gradviz.ops.recording.op_node import OpNode
-from gradviz.ops.recording.saved_variable import SavedVariable
+from gradviz.ops.recording.saved_variable import HOOKS_IN_USE, SavedVariable
 from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.ops.recording.variable import (
     Value,
@@ -80,7 +80,7 @@ def change(x: V, op: Op, *args: Value, **kwargs: Value) -> V:
         _check_overlap(x.array)
     records = GRAD_ENABLED.get()
     old = _stand_in(x)
-    if records and (op not in DOORS or saved_variable.entered):
+    if records and (op not in DOORS or HOOKS_IN_USE):
         # Whatever it consists of may save views of it, and a pack hook may keep it.
         old.array = old.array.copy()
     result = op(old, *args, **kwargs)

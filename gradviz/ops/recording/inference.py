@@ -8,8 +8,8 @@ from typing import Final
 
 from gradviz.modes import Entered, Mode
 
-#: The blocks that any context is in, by id: nobody asks further while there are none.
-entered: Final[set[int]] = set()
+#: Those that any context is in, by id: nobody asks further while there are none.
+INFERENCE_BLOCKS: Final[set[int]] = set()
 
 
 class InferenceBlock(Entered):
@@ -18,7 +18,7 @@ class InferenceBlock(Entered):
     __slots__ = ("is_on",)
 
     def __init__(self, *, is_on: bool) -> None:
-        super().__init__(entered)
+        super().__init__(INFERENCE_BLOCKS)
         self.is_on = is_on
 
 
@@ -29,7 +29,7 @@ _INNERMOST: Final[Mode[InferenceBlock | None]] = Mode(
 
 def is_on() -> bool:
     """Whether what ops return in this context are inference tensors."""
-    if not entered:
+    if not INFERENCE_BLOCKS:
         return False
     block = _INNERMOST.get()
     return block is not None and block.is_on

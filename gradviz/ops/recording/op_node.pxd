@@ -12,6 +12,9 @@ cdef class OpNode(Hookable):
     @cython.locals(kept=Variable, plan=Plan, steps=tuple)
     cpdef call(self, inputs)
     cpdef release_variables(self)
+    @cython.locals(kept=Variable)
+    cdef tuple _arrays(self, tuple saved)
+    cdef _array(self, value, index)
 
 cdef class SeveralNode(OpNode):
     cdef public object fills, takes_one

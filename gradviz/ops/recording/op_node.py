@@ -19,10 +19,12 @@ from gradviz.engine.node import (
     next_sequence_nr,
 )
 from gradviz.engine.protocols import Gradient, size_bytes
-from gradviz.ops.recording import creation_hooks, saved_variable
+from gradviz.ops.recording import creation_hooks
+from gradviz.ops.recording.creation_hooks import CREATION_HOOKS_IN_USE
 from gradviz.ops.recording.node_hooks import Hookable
 from gradviz.ops.recording.plan import CONSTANT, IN_FORMULA, RESULT, Plan
 from gradviz.ops.recording.saved_variable import (
+    HOOKS_IN_USE,
     SECOND_BACKWARD,
     SavedVariable,
     attached,
@@ -30,6 +32,7 @@ from gradviz.ops.recording.saved_variable import (
 )
 from gradviz.ops.recording.variable import Variable, metadata_of, raw, variable
 from gradviz.trace import probe
+from gradviz.trace.probe import LISTENERS
 
 
 class OpNode(Hookable):
@@ -54,9 +57,9 @@ class OpNode(Hookable):
         begin(self, edges, (metadata,), device, SEQUENCE.next())
         self.plan = plan
         self.saved: tuple[Any, ...] | None = saved
-        if probe.current is not None or saved_variable.entered:
+        if LISTENERS or HOOKS_IN_USE:
             self._announce_saved(saved)
-        if creation_hooks.num_hooks:
+        if CREATION_HOOKS_IN_USE:
             creation_hooks.call(self, (data,))
 
     def _announce_saved(self, saved: tuple[Any, ...]) -> None:
@@ -94,6 +97,8 @@ class OpNode(Hookable):
                         return (plan.only(grad, kept.array),)
                 return (plan.only(grad, self._array(value, 0)),)
             saved = self._arrays(saved)
+        if plan.together is not None:
+            return self._together(grad, saved, [True] * len(steps))
         if len(steps) == 1 and plan.joint is None:
             formula = steps[0][0]
             return (formula and formula(grad, *saved),)
@@ -112,8 +117,33 @@ class OpNode(Hookable):
             return self._in_graph(inputs[0], wanted)
         if self.plan.has_tensors:
             saved = self._arrays(saved)
+        if self.plan.together is not None:
+            return self._together(inputs[0], saved, wanted)
+        return self._by_themselves(inputs[0], saved, wanted)
+
+    def _together(
+        self, grad: Gradient, saved: tuple[Any, ...], wanted: Sequence[bool]
+    ) -> Sequence[Gradient]:
+        """The gradients that are wanted, from one formula for all of them."""
+        first = grad
+        if isinstance(grad, tuple):
+            first, *others = grad
+            if first is None or any(other is not None for other in others):
+                return self._by_themselves(grad, saved, wanted)
+        assert self.plan.together is not None
+        together, pick = self.plan.together
+        needed = [
+            is_wanted and step is not None
+            for (step, _), is_wanted in zip(self.plan.steps, wanted, strict=True)
+        ]
+        return together(needed, first, *pick(saved))
+
+    def _by_themselves(
+        self, grad: Gradient, saved: tuple[Any, ...], wanted: Sequence[bool]
+    ) -> Sequence[Gradient]:
+        """The gradients that are wanted, each from its formula."""
         return tuple(
-            step(inputs[0], *pick(saved)) if is_wanted and step else None
+            step(grad, *pick(saved)) if is_wanted and step else None
             for (step, pick), is_wanted in zip(self.plan.steps, wanted, strict=True)
         )
 
@@ -124,15 +154,13 @@ class OpNode(Hookable):
     def _arrays(self, saved: tuple[Any, ...]) -> tuple[Any, ...]:
         """What was saved, as formulas want it in a plain backward."""
         arrays = []
-        for index, value in enumerate(saved):
-            if (  # nearly all are like this
-                isinstance(value, Variable)
-                and value.needs_grad
-                and (value.version is None or not value.version.value)
-            ):
-                arrays.append(value.array)
-            else:
-                arrays.append(self._array(value, index))
+        for value in saved:
+            if isinstance(value, Variable):
+                kept = value
+                if kept.needs_grad and (kept.version is None or not kept.version.value):
+                    arrays.append(kept.array)  # nearly all are like this
+                    continue
+            arrays.append(self._array(value, len(arrays)))
         return tuple(arrays)
 
     def _array(self, value: Any, index: int) -> Any:  # noqa: ANN401 - of any type
@@ -242,7 +270,7 @@ class SeveralNode(OpNode):
         self.plan = plan
         self.saved = saved
         self._announce_saved(saved)
-        if creation_hooks.num_hooks:
+        if CREATION_HOOKS_IN_USE:
             creation_hooks.call(self, results)
 
     def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:

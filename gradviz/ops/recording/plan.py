@@ -15,6 +15,11 @@ Formulas are written in ops. In a plain backward they get raw arrays; with
 part of the graph. They need not undo broadcasting or casts: the engine sums and casts a
 gradient that is larger or wider than its receiver expects (V3, V5).
 
+Where gradients share most of their work, a formula ``together`` computes them in a
+plain backward that wants several: it takes which ones, then the gradient of the first
+result and what it names, and returns one for each, None where it is not wanted. Where
+other results have gradients too, each gradient is computed by itself.
+
 Note [Formulas in a graph]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~
 With ``create_graph`` the nodes that formulas record are to be PyTorch's, in its order.
@@ -39,8 +44,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording import saved_variable
-from gradviz.ops.recording.saved_variable import save
+from gradviz.ops.recording.saved_variable import HOOKS_IN_USE, save
 from gradviz.ops.recording.variable import Variable, device_of
 
 #: The gradient of one input, given that of the result and what it names.
@@ -65,7 +69,7 @@ class Plan:
     Read by every op, and changed by nobody.
 
     Attributes:
-        keep: Takes all values that formulas can name, returns what the node saves.
+        kept: Which of the values that formulas can name the node saves.
         names: What those are called.
         steps: For each edge, its formula (None if not wanted) and what takes the
             formula's arguments from what was saved.
@@ -77,23 +81,26 @@ class Plan:
         turns: Indices of `steps`, in the order for a graph; the given one if None.
         joint: What computes all gradients at once in a graph, and what takes its
             arguments; see Note [Formulas in a graph].
+        together: What computes all gradients at once in a plain backward, and what
+            takes its arguments.
     """
 
     __slots__ = (
         "has_tensors",
         "joint",
-        "keep",
+        "kept",
         "names",
         "only",
         "origins",
         "saves_results",
         "steps",
+        "together",
         "turns",
     )
 
     def __init__(  # noqa: PLR0913 - all that there is to say of it
         self,
-        keep: Picker,
+        kept: tuple[int, ...],
         names: tuple[str, ...],
         steps: tuple[tuple[Formula | None, Picker], ...],
         origins: tuple[int, ...],
@@ -103,8 +110,9 @@ class Plan:
         only: Formula | None = None,
         turns: tuple[int, ...] | None = None,
         joint: tuple[Formula, Picker] | None = None,
+        together: tuple[Formula, Picker] | None = None,
     ) -> None:
-        self.keep = keep
+        self.kept = kept
         self.names = names
         self.steps = steps
         self.origins = origins
@@ -113,6 +121,18 @@ class Plan:
         self.only = only
         self.turns = turns
         self.joint = joint
+        self.together = together
+
+    def keep(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """What the node saves of all that formulas can name; see Note [Saving]."""
+        kept = tuple([values[index] for index in self.kept])
+        if self.has_tensors:
+            for value in kept:
+                if isinstance(value, Variable):
+                    tensor = value
+                    if HOOKS_IN_USE or (tensor.version and tensor.version.value):
+                        return _saved(kept, self.origins)
+        return kept
 
 
 def _is_columnwise(matrix: Array) -> bool:
@@ -145,6 +165,7 @@ class Signature(NamedTuple):
         plain: Results that are not differentiable.
         turns: As those of `Plan`.
         joint: As that of `Plan`.
+        together: As that of `Plan`.
     """
 
     parameters: Sequence[str]
@@ -154,6 +175,7 @@ class Signature(NamedTuple):
     plain: Sequence[str] = ()
     turns: tuple[int, ...] | None = None
     joint: Formula | None = None
+    together: Formula | None = None
 
     def properties(self) -> Properties:
         """For each property that formulas name: of which parameter, and how read."""
@@ -167,7 +189,7 @@ class Signature(NamedTuple):
     def saved_names(self) -> set[str]:
         """All that a node of the op may save."""
         found = {p for formula in self.formulas.values() for p in _needs(formula)}
-        return found.union(self._joint_names())
+        return found.union(*map(_named_after_wanted, (self.joint, self.together)))
 
     def plan(self, wanted: int) -> Plan:
         """What to do if some gradients are wanted: bit *i* is that of formula *i*."""
@@ -177,12 +199,14 @@ class Signature(NamedTuple):
         chosen = [name for i, name in enumerate(order) if wanted >> i & 1]
         needed = [p for name in chosen for p in _needs(self.formulas[name])]
         if chosen:
-            needed += self._joint_names()
+            needed += _named_after_wanted(self.joint)
+        together = self.together if len(chosen) > 1 else None
+        needed += _named_after_wanted(together)
         kept = tuple(dict.fromkeys(needed))
         has_tensors = not tensors.isdisjoint(kept)
         origins = tuple(map(self._origin, kept))
         return Plan(
-            keep=keeper([available.index(name) for name in kept], origins, has_tensors),
+            kept=tuple(map(available.index, kept)),
             names=kept,
             steps=tuple(
                 (self.formulas[name], pick(list(map(kept.index, _needs(formula)))))
@@ -197,14 +221,9 @@ class Signature(NamedTuple):
             if len(chosen) == len(order) == len(kept) == 1 and has_tensors
             else None,
             turns=self.turns,
-            joint=(self.joint, pick(list(map(kept.index, self._joint_names()))))
-            if self.joint is not None and chosen
-            else None,
+            joint=_with_picker(self.joint, kept) if chosen else None,
+            together=_with_picker(together, kept),
         )
-
-    def _joint_names(self) -> tuple[str, ...]:
-        """What `joint` needs, after which gradients are wanted and the gradient."""
-        return () if self.joint is None else parameters_of(self.joint)[2:]
 
     def _origin(self, name: str) -> int:
         differentiable = [one for one in self.results if one not in self.plain]
@@ -239,6 +258,20 @@ def _needs(formula: Formula) -> tuple[str, ...]:
     return parameters_of(formula)[1:]
 
 
+def _named_after_wanted(formula: Formula | None) -> tuple[str, ...]:
+    """What a formula for all gradients names besides which are wanted and the first."""
+    return () if formula is None else parameters_of(formula)[2:]
+
+
+def _with_picker(
+    formula: Formula | None, kept: tuple[str, ...]
+) -> tuple[Formula, Picker] | None:
+    """A formula for all gradients, and what takes its arguments from what was kept."""
+    if formula is None:
+        return None
+    return formula, pick(list(map(kept.index, _named_after_wanted(formula))))
+
+
 def pick(indices: Sequence[int]) -> Picker:
     """A function that takes these items of a sequence, always as a tuple."""
     match tuple(indices):
@@ -248,41 +281,6 @@ def pick(indices: Sequence[int]) -> Picker:
             return lambda values: (values[only],)
         case several:
             return itemgetter(*several)
-
-
-def keeper(indices: Sequence[int], origins: Sequence[int], has_tensors: bool) -> Picker:
-    """A function that takes these values, as they are to be saved; see Note [Saving].
-
-    Args:
-        indices: Which.
-        origins: As those of `Plan`.
-        has_tensors: Whether there may be variables among them.
-    """
-    take = pick(indices)
-    if not has_tensors:
-        return take
-
-    def keep(values: Sequence[Any]) -> tuple[Any, ...]:
-        kept = take(values)
-        for value in kept:
-            if isinstance(value, Variable) and (
-                saved_variable.entered or (value.version and value.version.value)
-            ):
-                return _saved(kept, origins)
-        return kept
-
-    def keep_only(values: Sequence[Any]) -> tuple[Any, ...]:
-        value = values[only]
-        if isinstance(value, Variable) and (
-            saved_variable.entered or (value.version and value.version.value)
-        ):
-            return _saved((value,), origins)
-        return (value,)
-
-    if len(indices) != 1:
-        return keep
-    (only,) = indices
-    return keep_only
 
 
 def _saved(values: Sequence[Any], origins: Sequence[int]) -> tuple[Any, ...]:

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy import ndarray  # in one step: each op asks
+from numpy import generic, ndarray  # in one step: each op asks
 
 from gradviz.backends.base import Array
-from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.grad_mode import grad_enabled
 from gradviz.engine.node import Edge, edge_to
 from gradviz.ops.recording.op_node import OpNode, node_class_of
 from gradviz.ops.recording.plan import (
@@ -64,7 +64,7 @@ def result_of(
         arrays: The same with raw arrays in place of variables.
         data: What the forward computed.
     """
-    if not GRAD_ENABLED.get():
+    if not grad_enabled():
         return variable(data)
     edges, wanted = edges_of(args, recipe.positions)
     if not (wanted or any_needs_grad(args)):
@@ -88,7 +88,7 @@ def result_of_one(
         rest: The others.
         data: What the forward computed.
     """
-    if not GRAD_ENABLED.get():
+    if not grad_enabled():
         return variable(data)
     edge = gradient_edge(input)
     if edge is NOWHERE and not input.needs_grad:  # see `any_needs_grad`
@@ -122,7 +122,7 @@ def recorded(
     if plan.saves_results:
         kept: Variable = data
         data, version = kept.array, kept.version
-    elif type(data) is not ndarray and isinstance(data, np.generic):
+    elif type(data) is not ndarray and isinstance(data, generic):
         data = np.asarray(data)
     node = node_class.__new__(node_class)
     node.record(edges, data, plan, plan.keep(values) if plan.names else ())
@@ -178,7 +178,7 @@ def record(
     """
     if not any(isinstance(one, Variable) for one in inputs):
         return data
-    if not GRAD_ENABLED.get():
+    if not grad_enabled():
         return variable(data)
     # Not `edges_of`: there may be any number, and its bits would take their square.
     edges = tuple([gradient_edge(one) for one in inputs])
@@ -189,5 +189,5 @@ def record(
         (None if edge.node is None else formula, nothing)
         for edge, formula in zip(edges, formulas, strict=True)
     )
-    plan = Plan(nothing, (), steps, (), has_tensors=False, saves_results=False)
+    plan = Plan((), (), steps, (), has_tensors=False, saves_results=False)
     return recorded(node_class_of(name), plan, edges, data, ())

@@ -68,7 +68,7 @@ class Hooks(NamedTuple):
 
 
 #: The pairs that any context has, by id: ops ask no further while there are none.
-entered: Final[set[int]] = set()
+HOOKS_IN_USE: Final[set[int]] = set()
 
 
 class _EnteredHooks(Entered):
@@ -77,7 +77,7 @@ class _EnteredHooks(Entered):
     __slots__ = ("hooks", "outer")
 
     def __init__(self, hooks: Hooks, outer: "_EnteredHooks | None") -> None:
-        super().__init__(entered)
+        super().__init__(HOOKS_IN_USE)
         self.hooks = hooks
         self.outer = outer
 
@@ -170,7 +170,7 @@ def save(x: Variable, *, output_nr: int | None = None) -> "Variable | SavedVaria
         x: An input, or a result outside the graph.
         output_nr: Which result; None for an input.
     """
-    if not entered and (x.version is None or not x.version.value):
+    if not HOOKS_IN_USE and (x.version is None or not x.version.value):
         return x
     return SavedVariable(x, output_nr=output_nr)
 
@@ -218,7 +218,11 @@ class SavedVariable:
         self._was_leaf = output_nr is None and x.is_leaf
         self._hooks: Hooks | None = None
         self._packed: object = None
-        if output_nr is None and entered and (hooks := current_hooks()) is not None:
+        if (
+            output_nr is None
+            and HOOKS_IN_USE
+            and (hooks := current_hooks()) is not None
+        ):
             self._pack(hooks, x, like=x)
 
     @property
@@ -386,7 +390,7 @@ def check_unchanged(
     hint = (
         "enable anomaly detection to find the operation that failed to compute its "
         "gradient, with gradviz.autograd.set_detect_anomaly(True, check_nan=False)."
-        if anomaly.current is None
+        if not anomaly.SWITCHED_ON
         else "the backtrace further above shows the operation that failed to compute "
         "its gradient. The variable in question was changed in there or anywhere "
         "later. Good luck!"

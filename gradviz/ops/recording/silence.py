@@ -16,16 +16,21 @@ Whoever keeps NumPy silent writes it out, with nothing around it::
 
     heard = setting()
     try:
-        put(SILENT)
+        heard is SILENT or put(SILENT)
         ...
     finally:
-        put(heard)
+        heard is SILENT or put(heard)
 
 A signal handler that raises may strike after any call, but not inside or before one
 into C, and these are such: so what was put in place is always taken back. A token that
 a call returns is not stored yet when the call is struck, and a context manager written
 in Python is struck before its first line; an interrupt could leave NumPy silent for the
 rest of the program.
+
+To put it in place and to take it back takes as long as the kernel of a small op. So an
+op asks first whether NumPy is silent already, as it is for all ops of a pass; and one
+whose kernels raise none of the processor's floating-point flags, as those that only
+compare and choose, says that it is silent by itself.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,14 @@
 cimport cython
+from gradviz.engine cimport basic_nodes
+from gradviz.engine.input_buffer cimport owns_its_memory
 from gradviz.engine.node cimport Edge, Node, metadata_for
+from gradviz.ops.recording.version cimport Version
 
 cdef class Variable:
     cdef object __weakref__
     cdef public bint needs_grad
-    cdef public object array, version, viewed
+    cdef public object array, viewed
+    cdef public Version version
     cdef public Edge edge
     cdef public object _accumulator, _grad, _grad_dtype, _hooks
 
@@ -18,5 +22,17 @@ cdef class LeafEdge(Edge):
 
 @cython.locals(new=Variable)
 cpdef variable(array, Edge edge=*)
+cpdef raw(value)
+cpdef as_tensor(gradient)
+cpdef as_flowing(gradient)
 @cython.locals(source=Variable, node=Node, edge=LeafEdge)
 cpdef gradient_edge(value)
+
+cdef class AccumulateGrad(basic_nodes.AccumulateGrad):
+    @cython.locals(tensor=Variable)
+    cpdef stored(self, leaf)
+    @cython.locals(tensor=Variable)
+    cpdef store(self, leaf, gradient)
+    cpdef wrapped(self, gradient)
+    @cython.locals(tensor=Variable)
+    cpdef may_keep(self, leaf, gradient)

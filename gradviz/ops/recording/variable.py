@@ -13,12 +13,13 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy import ndarray  # in one step: each op asks
+from numpy import generic, ndarray  # in one step: each op asks
 
 from gradviz.backends.base import Array
 from gradviz.backends.device import CPU, Device
-from gradviz.engine import anomaly, basic_nodes
-from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine import basic_nodes
+from gradviz.engine.anomaly import SWITCHED_ON
+from gradviz.engine.grad_mode import grad_enabled
 from gradviz.engine.input_buffer import fits, is_writeable, owns_its_memory
 from gradviz.engine.node import (
     Edge,
@@ -31,6 +32,7 @@ from gradviz.engine.node import (
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording import inference
 from gradviz.ops.recording.grad_rules import check_grad, check_grad_dtype
+from gradviz.ops.recording.inference import INFERENCE_BLOCKS
 from gradviz.ops.recording.memory_layout import is_dense, is_laid_out_as
 from gradviz.ops.recording.version import INFERENCE, Version
 
@@ -266,7 +268,7 @@ class Variable:
             if (
                 node.runs_on is CPU
                 and (node.hooks is None or not node.has_own_hooks)
-                and anomaly.current is None
+                and not SWITCHED_ON
             ):
                 return node
             del node  # or it would count as used
@@ -352,7 +354,7 @@ def variable(array: Array, edge: Edge | None = None) -> Value:
     """
     cls = _result_class
     new = cls.__new__(cls)
-    if type(array) is not ndarray and isinstance(array, np.generic):
+    if type(array) is not ndarray and isinstance(array, generic):
         array = np.asarray(array)
     new.array = array
     new.edge = edge
@@ -363,7 +365,7 @@ def variable(array: Array, edge: Edge | None = None) -> Value:
     new._accumulator = None
     new._hooks = None
     new.needs_grad = edge is not None
-    if edge is None and inference.entered and inference.is_on():
+    if edge is None and INFERENCE_BLOCKS and inference.is_on():
         new.version = INFERENCE
     return new
 
@@ -395,7 +397,7 @@ def as_tensor(gradient: Gradient) -> Gradient:
 
 def as_flowing(gradient: Gradient) -> Gradient:
     """A tensor, as the engine wants it in the current pass."""
-    return gradient if GRAD_ENABLED.get() else raw(gradient)
+    return gradient if grad_enabled() else raw(gradient)
 
 
 def gradient_edge(value: object) -> Edge:
@@ -457,7 +459,7 @@ class AccumulateGrad(basic_nodes.AccumulateGrad):
     or by whatever (`x.set_()`). Hooks that were registered on the node go with it.
     """
 
-    __slots__ = ("_leaf",)
+    __slots__ = ()
 
     _leaf: Callable[[], Any]
     input_metadata: tuple[InputMetadata, ...]
@@ -488,20 +490,17 @@ class AccumulateGrad(basic_nodes.AccumulateGrad):
         """Whether it has hooks that a new node of the leaf would not have."""
         return self.hooks is not None and bool(self.hooks.pre or self.hooks.post)
 
-    @property
-    def variable(self) -> Any:  # noqa: ANN401 - the engine knows a leaf by protocol
-        """PyTorch's name of `leaf`."""
-        return self.leaf
-
     # The engine has checked what comes here, and that this is a leaf.
 
     def stored(self, leaf: Any) -> Gradient:  # noqa: ANN401 - as `leaf`
         """The leaf's ``.grad``, without the warning that users get."""
-        return leaf._grad
+        tensor: Variable = leaf
+        return tensor._grad
 
     def store(self, leaf: Any, gradient: Gradient) -> None:  # noqa: ANN401 - as `leaf`
         """Set the leaf's ``.grad``, without the checks that users get."""
-        leaf._grad = gradient
+        tensor: Variable = leaf
+        tensor._grad = gradient
 
     def wrapped(self, gradient: Gradient) -> Gradient:
         """A raw gradient as a variable; with ``create_graph`` it is one already."""
@@ -509,7 +508,8 @@ class AccumulateGrad(basic_nodes.AccumulateGrad):
 
     def may_keep(self, leaf: Any, gradient: Gradient) -> bool:  # noqa: ANN401 - as `leaf`
         """Whether it has memory of its own, laid out as that of the leaf."""
-        return owns_its_memory(gradient) and is_laid_out_as(gradient, leaf.array)
+        tensor: Variable = leaf
+        return owns_its_memory(gradient) and is_laid_out_as(gradient, tensor.array)
 
     def copied(self, leaf: Any, gradient: Gradient) -> Gradient:  # noqa: ANN401 - as `leaf`
         """A copy, laid out as the leaf; with ``create_graph`` an op makes it.

@@ -1,2 +1,2 @@
 cdef class Version:
-    cdef public object value
+    cdef public Py_ssize_t value

@@ -21,10 +21,11 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from gradviz.engine.grad_mode import GRAD_ENABLED
+from gradviz.engine.grad_mode import grad_enabled
 from gradviz.engine.node import Edge
 from gradviz.modes import Mode
 from gradviz.ops.recording import inference
+from gradviz.ops.recording.inference import INFERENCE_BLOCKS
 from gradviz.ops.recording.node_hooks import move_retained_grad
 from gradviz.ops.recording.saved_variable import op_name
 from gradviz.ops.recording.variable import NOWHERE, Value, Variable
@@ -79,18 +80,11 @@ class View:
 
     __slots__ = ("base", "creation", "steps", "tracked", "version")
 
-    def __init__(
-        self,
-        base: Variable,
-        steps: tuple[ViewStep, ...],
-        creation: Creation,
-        tracked: tuple[int, ...] = (),
-    ) -> None:
-        self.base = base
-        self.steps = steps
-        self.tracked = tracked
-        self.creation = creation
-        self.version = (base.version or base.shared_version()).value
+    base: Variable
+    steps: tuple[ViewStep, ...]
+    tracked: tuple[int, ...]
+    creation: Creation
+    version: int
 
     def refresh(self, view: Variable) -> None:
         """Update the place of `view` in the graph, if its base was changed.
@@ -153,23 +147,26 @@ def view_of(source: Variable, result: Variable, step: ViewStep) -> View | None:
         result.version = INFERENCE
         return None
     creation = _NORMAL
-    if inference.entered and inference.is_on():
+    if INFERENCE_BLOCKS and inference.is_on():
         creation = Creation.INFERENCE_MODE
-    elif not GRAD_ENABLED.get():
+    elif not grad_enabled():
         creation = Creation.NO_GRAD_MODE
     elif step[2] is not None:
         creation = Creation.MULTI_OUTPUT
     before = source.viewed
+    view = View.__new__(View)
     if not isinstance(before, View):
-        view = View(source, (step,), creation)
+        view.base, view.steps, view.tracked = source, (step,), ()
     else:
         if creation is _NORMAL:
             creation = before.creation
-        steps = (*before.steps, step)
-        view = View(before.base, steps, creation, before.tracked)
+        view.base, view.tracked = before.base, before.tracked
+        view.steps = (*before.steps, step)
+    view.creation = creation
     if _ever_tracked and _TRACKS.get():
         view.tracked += (len(view.steps) - 1,)
-    result.version = view.base.version
+    version = view.base.version or view.base.shared_version()
+    view.version, result.version = version.value, version
     return view
 
 

@@ -89,12 +89,13 @@ def view(input: Value, shape: Sequence[int]) -> Value:
 
 def _view_of_all(x: Value, array: Array, shape: Shape) -> Value:
     """A view of what lies in C order, so that NumPy need not copy it."""
+    for size in shape:
+        if size < -1:  # NumPy takes it for -1
+            raise _size_error(array, shape)
     try:
-        if min(shape, default=0) >= -1:
-            return _view(x, shape)
+        return _view(x, shape)
     except ValueError as error:
         raise _size_error(array, shape) from error
-    raise _size_error(array, shape)
 
 
 def view_as_dtype(x: Value, dtype: DTypeLike) -> Value:

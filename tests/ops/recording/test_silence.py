@@ -1,9 +1,11 @@
 import warnings
+from operator import attrgetter
 
 import numpy as np
 import pytest
 
 import gradviz as gv
+from gradviz.ops.elementwise import activation
 
 
 @pytest.mark.parametrize(
@@ -40,3 +42,16 @@ def test_numpy_goes_on_warning_who_uses_it_directly():
 
     with pytest.warns(RuntimeWarning, match="divide by zero"):
         np.log(np.zeros(1))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "longdouble"])
+def test_what_says_that_it_is_silent_raises_no_flag(dtype):
+    values = np.array([np.nan, np.inf, -np.inf, -0.0, 0, 1], dtype)
+    extremes = np.array([f(np.finfo(dtype)) for f in (_MAX, _MIN, _SMALLEST)])
+
+    with np.errstate(all="raise"):
+        for array in (values, extremes, np.tile(values, 9), values[:1].reshape(())):
+            activation.relu(array)
+
+
+_MAX, _MIN, _SMALLEST = map(attrgetter, ("max", "min", "smallest_subnormal"))

@@ -1,0 +1,2 @@
+cpdef operand(value)
+cpdef tuple promote(a, b)

@@ -1,0 +1,1 @@
+cpdef total(x, dims, keepdim, dtype)

@@ -3,7 +3,7 @@
 import itertools
 import sys
 from types import CodeType, FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 #: Tell kernels apart, from 0.
 kernel_ids: Final = itertools.count()
@@ -18,11 +18,17 @@ _NOT_THE_USERS: Final = frozenset({"gradviz", "numpy", "threading"})
 _is_users: dict[str, bool] = {}
 
 
-class UsersLine(NamedTuple):
+class UsersLine:
     """A line of the user's program, found out only if somebody asks for it.
 
     No frame is kept, which would keep the user's variables.
+
+    Attributes:
+        code: What is executed,
+        instruction: and where in it.
     """
+
+    __slots__ = ("code", "instruction")
 
     code: CodeType
     instruction: int
@@ -36,7 +42,7 @@ class UsersLine(NamedTuple):
 
 def users_line() -> UsersLine | None:
     """The innermost line of the user's that is being executed; None if none is."""
-    frame: FrameType | None = sys._getframe(2)
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         code = frame.f_code
         is_users = _is_users.get(code.co_filename)
@@ -44,7 +50,10 @@ def users_line() -> UsersLine | None:
             package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
             is_users = _is_users[code.co_filename] = package not in _NOT_THE_USERS
         if is_users:
-            return UsersLine(code, frame.f_lasti)
+            line = UsersLine.__new__(UsersLine)  # each launch makes one
+            line.code = code
+            line.instruction = frame.f_lasti
+            return line
         frame = frame.f_back
     return None
 

@@ -242,7 +242,7 @@ class WrappedArray(NDArrayOperatorsMixin):
             # Indices, the second argument, may stay on the host.
             common_device((inputs[0], *inputs[2:]))
             inputs = (inputs[0], self._index(inputs[1]), *inputs[2:])
-        else:
+        elif out or len(inputs) > 1:
             common_device((*inputs, *out))
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         result = self.call(function, *inputs, **kwargs)

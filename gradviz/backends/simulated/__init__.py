@@ -7,9 +7,9 @@ of kernels come late. What is wrong with a program on a GPU is wrong here as wel
 shows: see `set_executor` and `set_latency`.
 
 Bottom up: `work` and `latency`; `worker` and `stepping`, which carry work out;
-`memory`; `machine`, which has the devices; `device_array`; `inference` and `functions`,
-what a call will return; `kernels`, `calls`, `indexing` and `copies`, what it launches;
-`array`; `backend`; `settings`.
+`layouts` and `memory`; `machine`, which has the devices; `device_array`; `operands`,
+what a call is given; `inference` and `functions`, what it will return; `kernels`,
+`calls`, `indexing` and `copies`, what it launches; `array`; `backend`; `settings`.
 """
 
 from gradviz.backends.simulated.array import SimulatedArray

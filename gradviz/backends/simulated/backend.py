@@ -14,7 +14,7 @@ from gradviz.backends.simulated import copies
 from gradviz.backends.simulated.array import SimulatedArray
 from gradviz.backends.simulated.kernels import ready
 from gradviz.backends.simulated.machine import machine
-from gradviz.backends.simulated.work import StreamQueue, Work
+from gradviz.backends.simulated.work import StreamQueue, Work, new_work
 from gradviz.errors import UserError
 
 #: How many simulated devices there are, unless `set_device_count` says otherwise.
@@ -189,7 +189,7 @@ class SimulatedBackend:
         if marker.queue.device.lost:
             raise RuntimeError(marker.queue.device.lost)
         if not marker.is_done and marker.queue is not queue:
-            queue.put(Work(queue, "", before=marker))
+            queue.put(new_work(queue, before=marker))
 
     def is_done(self, marker: Work) -> bool:
         """Whether the work before a marker is done.

@@ -14,7 +14,6 @@ from gradviz.backends.simulated.functions import SHAPED, TAKES_OUT
 from gradviz.backends.simulated.inference import (
     UNKNOWN,
     VIEW,
-    NewArray,
     form_of,
     leaves,
     mapped,
@@ -27,7 +26,9 @@ from gradviz.backends.simulated.kernels import (
     view_of,
     wait,
 )
+from gradviz.backends.simulated.layouts import ArrayLayout, layout_of
 from gradviz.backends.simulated.machine import SimulatedDevice
+from gradviz.backends.simulated.operands import Operands, operands, raw_value
 
 
 def call_function(
@@ -46,7 +47,8 @@ def call_function(
         return _call_method(ufunc, function, args, kwargs)
     name = function.__name__
     if function in METADATA:
-        return function(*map(_raw, args), **_raw_values(kwargs))
+        given = operands(function, args, kwargs)
+        return function(*given.args, **given.kwargs)
     if function in FILLS:
         return _filled(function, name, args, kwargs)
     if function in IN_PLACE:
@@ -74,15 +76,15 @@ def change(
     function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: Kwargs
 ) -> None:
     """Call what writes to its first argument and returns nothing."""
-    arrays = tuple(arrays_in((*args, *kwargs.values())))
-    device = ready(arrays)
+    given = operands(function, args, kwargs)
+    device = ready(given.arrays)
     target = args[0]
     _check_target(target, device)
-    if form_of(function, args, kwargs) is UNKNOWN:
+    if form_of(function, args, kwargs, given.key) is UNKNOWN:
         wait_for(function, name, args, kwargs, (target,))
         return
-    run = partial(function, *map(_raw, args), **_raw_values(kwargs))
-    launch(device.current_queue(), name, run, arrays[1:], (target,))
+    run = partial(function, *given.args, **given.kwargs)
+    launch(device.current_queue(), name, run, given.arrays[1:], (target,))
 
 
 def call(
@@ -90,49 +92,48 @@ def call(
     name: str,
     args: tuple[Any, ...],
     kwargs: Kwargs,
-    *,
     takes_out: bool = False,
     may_view: bool = False,
 ) -> Any:
     """Launch a call whose result no element decides the shape of, or make a view."""
-    out = kwargs.get("out")
-    if out is None and kwargs:
-        kwargs = {name: value for name, value in kwargs.items() if name != "out"}
-    out = () if out is None else out if isinstance(out, tuple) else (out,)
-    arrays = tuple(arrays_in((*args, *kwargs.values()) if kwargs else args))
+    out: tuple[Any, ...] = ()
+    if kwargs:
+        out, kwargs = _places(kwargs)
+    given = operands(function, args, kwargs)
+    arrays = given.arrays
     device = ready(arrays)
     for array in out:
         _check_target(array, device)
-    if len(out) == 1 and len(kwargs) == 1 and _fits(function, args, out[0]):
+    if len(out) == 1 and len(kwargs) == 1 and _fits(given, args, out[0]):
         form = None
     else:
-        form = form_of(function, args, kwargs, may_view=may_view)
+        form = form_of(function, args, kwargs, given.key, may_view)
     result: Any
+    writes: tuple[DeviceArray, ...]
+    raws: tuple[np.ndarray, ...]
     if form is VIEW:
-        result = function(*map(_raw, args), **_raw_values(kwargs))
+        result = function(*given.args, **given.kwargs)
         return mapped(partial(_view_of_one, arrays), result)
     if form is UNKNOWN:
         return wait_for(function, name, args, kwargs, out)
     queue = device.current_queue()
-    inputs = [_raw(arg) for arg in args]
+    run: Callable[[], object]
     if out:
-        run = partial(function, *inputs, **_raw_values(kwargs))
-        reads = [one for one in arrays if all(one is not other for other in out)]
-        launch(queue, name, run, reads, out)
+        run = partial(function, *given.args, **given.kwargs)
+        launch(queue, name, run, _without(arrays, out), out)
         return out[0] if len(out) == 1 else out
     kind = type(arrays[0])
-    if type(form) is NewArray:  # mostly
-        result = new_array(kind, device, form, name)
-        writes, raws = [result], (result.raw,)
+    if type(form) is ArrayLayout:  # mostly
+        result = new_array(kind, device, queue, name, form)
+        writes, raws = (result,), (result.raw,)
     else:
-        result = mapped(lambda layout: new_array(kind, device, layout, name), form)
-        writes = list(leaves(result))
-        raws = tuple(one.raw for one in writes)
+        result = mapped(partial(new_array, kind, device, queue, name), form)
+        writes, raws = _written(result)
     if takes_out:
         place = raws if isinstance(function, np.ufunc) else raws[0]
-        run = partial(function, *inputs, out=place, **_raw_values(kwargs))
+        run = _call_into(given, place)
     else:
-        bound = partial(function, *inputs, **_raw_values(kwargs))
+        bound = partial(function, *given.args, **given.kwargs)
         run = partial(_run_into, bound, raws)
     launch(queue, name, run, arrays, writes)
     return result
@@ -140,18 +141,40 @@ def call(
 
 def check(function: Callable[..., None], name: str, args: tuple[Any, ...]) -> None:
     """Launch a call that writes nothing, but may raise."""
-    arrays = tuple(arrays_in(args))
-    queue = ready(arrays).current_queue()
-    launch(queue, name, partial(function, *map(_raw, args)), arrays, ())
+    given = operands(function, args, {})
+    queue = ready(given.arrays).current_queue()
+    launch(queue, name, partial(function, *given.args), given.arrays, ())
 
 
-def _fits(function: Callable[..., Any], args: tuple[Any, ...], out: Any) -> bool:
+def _written(
+    result: Any,
+) -> tuple[tuple[DeviceArray, ...], tuple[np.ndarray, ...]]:
+    """The arrays in a result, and what a kernel gets for them."""
+    arrays = tuple(leaves(result))
+    return arrays, tuple(one.raw for one in arrays)
+
+
+def _without(arrays: list[DeviceArray], out: tuple[Any, ...]) -> list[DeviceArray]:
+    """The arrays that are not among those to write to."""
+    return [one for one in arrays if all(one is not other for other in out)]
+
+
+def _places(kwargs: Kwargs) -> tuple[tuple[Any, ...], Kwargs]:
+    """Where results are to go, and the arguments without an `out` that is none."""
+    out = kwargs.get("out")
+    if out is None:
+        return (), {name: value for name, value in kwargs.items() if name != "out"}
+    return out if isinstance(out, tuple) else (out,), kwargs
+
+
+def _fits(given: Operands, args: tuple[Any, ...], out: Any) -> bool:
     """Whether the result of a ufunc can go where it is to go, as far as is known."""
+    function = given.key[0]
     if not isinstance(function, np.ufunc) or not isinstance(out, DeviceArray):
         return False
-    form = form_of(function, args, {})
+    form = form_of(function, args, {}, given.key[: 1 + len(args)])
     return (
-        isinstance(form, NewArray)
+        isinstance(form, ArrayLayout)
         and form.shape == out.raw.shape
         and out.raw.flags.writeable
         and np.can_cast(form.dtype, out.raw.dtype, "same_kind")
@@ -170,18 +193,18 @@ def _filled(
     function: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: Kwargs
 ) -> Any:
     """An array like an argument, of which not the elements are read."""
-    arrays = tuple(arrays_in((*args, *kwargs.values())))
-    device = ready(arrays)
-    form = form_of(function, args, kwargs)
+    given = operands(function, args, kwargs)
+    device = ready(given.arrays)
+    form = form_of(function, args, kwargs, given.key)
     if form is UNKNOWN:
         return wait_for(function, name, args, kwargs)
     queue = device.current_queue()
-    result = new_array(type(arrays[0]), device, form, name)
+    result = new_array(type(given.arrays[0]), device, queue, name, form)
     fill = FILLS[function]
     if function is np.full_like:
         fill = args[1] if len(args) > 1 else kwargs["fill_value"]
     if fill is not None:
-        run = partial(np.copyto, result.raw, _raw(fill), "unsafe")
+        run = partial(np.copyto, result.raw, raw_value(fill), "unsafe")
         launch(queue, name, run, arrays_in((fill,)), (result,))
     return result
 
@@ -194,10 +217,11 @@ def wait_for(
     writes: Sequence[DeviceArray] = (),
 ) -> Any:
     """Launch a call and wait for it: what it returns or raises only it knows."""
-    arrays = tuple(arrays_in((*args, *kwargs.values())))
+    given = operands(function, args, kwargs)
+    arrays = given.arrays
     device = ready(arrays)
     queue = device.current_queue()
-    bound = partial(function, *map(_raw, args), **_raw_values(kwargs))
+    bound = partial(function, *given.args, **given.kwargs)
     results: list[Any] = []
     work = launch(
         queue,
@@ -222,10 +246,11 @@ def _kept(
     value = np.asarray(value)
     if any(np.may_share_memory(value, one.raw) for one in arrays):
         return _view_of_one(arrays, value)
-    layout = NewArray(value.shape, value.dtype, np.empty_like(value).strides)
-    result = new_array(type(arrays[0]), device, layout, name)
+    layout = layout_of(value.shape, value.dtype, np.empty_like(value).strides)
+    queue = device.current_queue()
+    result = new_array(type(arrays[0]), device, queue, name, layout)
     copy = partial(np.copyto, result.raw, value)
-    launch(device.current_queue(), name, copy, (), (result,))
+    launch(queue, name, copy, (), (result,))
     return result
 
 
@@ -236,6 +261,32 @@ def _view_of_one(arrays: Sequence[DeviceArray], raw: np.ndarray) -> DeviceArray:
             array = other
             break
     return view_of(array, raw)
+
+
+class _CallInto:
+    """``partial(function, *args, out=place, **kwargs)``, made in half the time.
+
+    It holds memory, and no array: see `Allocation`.
+    """
+
+    __slots__ = ("args", "function", "kwargs", "place")
+
+    function: Callable[..., Any]
+    args: list[Any]
+    kwargs: Kwargs
+    place: Any
+
+    def __call__(self) -> None:
+        self.function(*self.args, out=self.place, **self.kwargs)
+
+
+def _call_into(given: Operands, place: Any) -> _CallInto:
+    call = _CallInto.__new__(_CallInto)
+    call.function = given.key[0]
+    call.args = given.args
+    call.kwargs = given.kwargs
+    call.place = place
+    return call
 
 
 def _run_into(run: Callable[[], Any], outs: Sequence[np.ndarray]) -> None:
@@ -252,19 +303,3 @@ def _elements_decide(
     if function is np.repeat:
         return next(arrays_in((*args[1:], *kwargs.values())), None) is not None
     return False
-
-
-def _raw(value: Any) -> Any:
-    """What a kernel gets for a value: memory of the device, copies of the host's."""
-    if isinstance(value, DeviceArray):
-        return value.raw
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    kind = type(value)
-    if kind is tuple or kind is list:
-        return kind(map(_raw, value))
-    return value
-
-
-def _raw_values(kwargs: Kwargs) -> dict[str, Any]:
-    return {name: _raw(value) for name, value in kwargs.items()} if kwargs else {}

@@ -8,7 +8,6 @@ from gradviz.backends.device import Device
 from gradviz.backends.pinned_array import PinnedArray, pinned_array
 from gradviz.backends.pinning import PinnedMemory
 from gradviz.backends.simulated.device_array import DeviceArray
-from gradviz.backends.simulated.inference import in_c_order
 from gradviz.backends.simulated.kernels import (
     SomeArray,
     launch,
@@ -16,8 +15,9 @@ from gradviz.backends.simulated.kernels import (
     ready,
     wait,
 )
+from gradviz.backends.simulated.layouts import in_c_order, poison_for
 from gradviz.backends.simulated.machine import machine
-from gradviz.backends.simulated.memory import poison_for
+from gradviz.backends.simulated.work import LOCK
 from gradviz.backends.stream import current_stream
 
 
@@ -38,7 +38,7 @@ def from_host(
     queue = there.current_queue()
     source = np.asarray(array if is_pinned else array.copy())
     layout = in_c_order(source.shape, source.dtype)
-    result = new_array(kind, there, layout, "Memcpy HtoD")
+    result = new_array(kind, there, queue, "Memcpy HtoD", layout)
     copy = partial(np.copyto, result.raw, source)
     pinned = array if is_pinned and isinstance(array, PinnedArray) else None
     launch(queue, "Memcpy HtoD", copy, (), (result,), reads_from=pinned)
@@ -86,16 +86,18 @@ def to_peer(array: SomeArray, device: Device) -> SomeArray:
     there.check()
     layout = in_c_order(array.raw.shape, array.raw.dtype)
     name = "Memcpy DtoD" if here is there else "Memcpy PtoP"
-    result = new_array(type(array), there, layout, name)
+    result = new_array(type(array), there, there.current_queue(), name, layout)
     source, target = current_stream(array.device), current_stream(device)
     queue = here.current_queue()
     if source != target:
         source.wait_stream(target)
         # Should Ctrl-C come before the second wait, the copy is still to be written.
-        result.allocation.used_by.add(queue)
+        with LOCK:
+            result.allocation.used_by |= {queue}
     copy = partial(np.copyto, result.raw, array.raw)
     launch(queue, name, copy, (array,), (result,))
     if source != target:
         target.wait_stream(source)
-        result.allocation.used_by.discard(queue)
+        with LOCK:
+            result.allocation.used_by -= {queue}
     return result

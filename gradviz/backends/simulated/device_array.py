@@ -8,6 +8,7 @@ import numpy as np
 from gradviz.backends.device import Device
 from gradviz.backends.mixing import leaves
 from gradviz.backends.reports import layout_at
+from gradviz.backends.simulated.layouts import ArrayLayout
 from gradviz.backends.simulated.memory import Allocation
 from gradviz.backends.wrapped_array import WrappedArray
 
@@ -19,12 +20,13 @@ class DeviceArray(WrappedArray):
         raw: Shape, dtype and strides; the elements are for kernels only.
         allocation: Its memory, kept as long as an array lies there.
         device: Where it is.
+        form: How `raw` lies there.
         base: What it is a view of, as NumPy has it; None if the memory was taken for
             this array. The engine counts references to see whether an array is shared,
             so views must have one.
     """
 
-    __slots__ = ("allocation", "base", "device")
+    __slots__ = ("allocation", "base", "device", "form")
 
     device: Device
 
@@ -33,11 +35,13 @@ class DeviceArray(WrappedArray):
         raw: np.ndarray,
         allocation: Allocation,
         device: Device,
+        form: ArrayLayout,
         base: "DeviceArray | None" = None,
     ) -> None:
-        super().__init__(raw)
+        self.raw = raw
         self.allocation = allocation
         self.device = device
+        self.form = form
         self.base = base
 
     def layout(self) -> str:

@@ -11,21 +11,12 @@ the kernel, and raises what it raises. So it does where the elements decide: `no
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from types import EllipsisType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from gradviz.backends.simulated.device_array import DeviceArray
-
-
-class NewArray(NamedTuple):
-    """An array to be made."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    strides: tuple[int, ...]
-
+from gradviz.backends.simulated.layouts import in_c_order, layout_of
 
 #: What a kernel returns: an array, nothing, or a tuple or list of such.
 Form: TypeAlias = Any
@@ -48,24 +39,17 @@ UNKNOWN: Final = NoForm("unknown")
 
 _UNSEEN: Final = NoForm("not known yet")
 
-#: Of what a key has the value.
-_PLAIN: Final = (int, str, type, np.dtype, EllipsisType)
-
 _MAX_KNOWN: Final = 20_000
 
 #: Forms by function and arguments. Any thread; replacing an entry changes nothing.
 _known: dict[Any, Form] = {}
 
 
-class _NoKeyError(Exception):
-    """The form may depend on more than a key could say."""
-
-
 def form_of(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-    *,
+    key: Any,
     may_view: bool = False,
 ) -> Form:
     """What a call returns: a form, `VIEW` or `UNKNOWN`.
@@ -75,38 +59,18 @@ def form_of(
             module of ours, tried as well.
         args: The call's; of arrays on devices only the layouts are looked at.
         kwargs: The call's by name.
+        key: The function, and what the form depends on; see `Operands`.
         may_view: Whether it may return views of arguments that are not copied.
     """
     try:
-        key = (function, *map(_key, args))
-        if kwargs:
-            key += tuple((name, _key(value)) for name, value in kwargs.items())
         form = _known.get(key, _UNSEEN)
-    except _NoKeyError:
+    except TypeError:  # it may depend on more than a key could say
         return _infer(function, args, kwargs, may_view)
     if form is _UNSEEN:
         if len(_known) >= _MAX_KNOWN:
             _known.clear()
         form = _known[key] = _infer(function, args, kwargs, may_view)
     return form
-
-
-def _key(value: Any) -> Any:
-    if isinstance(value, DeviceArray):
-        raw = value.raw
-        return raw.shape, raw.strides, raw.dtype
-    kind = type(value)
-    if kind is float or kind is complex:
-        return kind
-    if value is None or isinstance(value, _PLAIN):
-        return kind, value
-    if isinstance(value, tuple) or kind is list:
-        return kind, *map(_key, value)
-    if kind is slice:
-        return slice, _key(value.start), _key(value.stop), _key(value.step)
-    if isinstance(value, np.generic) or (kind is np.ndarray and not value.ndim):
-        return kind, value.dtype, value.item() if value.dtype.kind in "iub" else None
-    raise _NoKeyError
 
 
 def _infer(
@@ -197,9 +161,9 @@ def _layout(value: Any) -> Form:
         raise TypeError  # a number: only the kernel knows which
     array = np.asarray(value)
     if array.flags.c_contiguous or array.flags.f_contiguous:
-        return NewArray(array.shape, array.dtype, array.strides)
+        return layout_of(array.shape, array.dtype, array.strides)
     ordered = np.empty_like(array)  # dense, in the order of the strides
-    return NewArray(array.shape, array.dtype, ordered.strides)
+    return layout_of(array.shape, array.dtype, ordered.strides)
 
 
 def _dummy(value: Any) -> np.ndarray:
@@ -220,19 +184,9 @@ def _dummy(value: Any) -> np.ndarray:
     return np.ndarray(raw.shape, raw.dtype, memory, -low, raw.strides)
 
 
-def in_c_order(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NewArray:
-    """An array whose elements lie one after the other, the last index first."""
-    strides: tuple[int, ...] = ()
-    step = dtype.itemsize
-    for length in reversed(shape):
-        strides = (step, *strides)
-        step *= max(length, 1)
-    return NewArray(shape, dtype, strides)
-
-
 def leaves(value: Any) -> Iterator[Any]:
     """What is in tuples and lists."""
-    if isinstance(value, tuple | list) and not isinstance(value, NewArray):
+    if isinstance(value, tuple | list):
         for one in value:
             yield from leaves(one)
     else:
@@ -241,7 +195,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
     """The same tuples and lists, named ones too, with other things in them."""
-    if isinstance(value, NewArray) or not isinstance(value, tuple | list):
+    if not isinstance(value, tuple | list):
         return function(value)
     inner = [mapped(function, one) for one in value]
     if hasattr(value, "_make"):

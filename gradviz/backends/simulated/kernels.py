@@ -8,10 +8,10 @@ import numpy as np
 from gradviz.backends.pinned_array import PinnedArray
 from gradviz.backends.reports import kernel_ids
 from gradviz.backends.simulated.device_array import DeviceArray
-from gradviz.backends.simulated.inference import NewArray
 from gradviz.backends.simulated.latency import kernel_of
+from gradviz.backends.simulated.layouts import ArrayLayout, layout_of
 from gradviz.backends.simulated.machine import SimulatedDevice, machine
-from gradviz.backends.simulated.work import LOCK, StreamQueue, Work
+from gradviz.backends.simulated.work import LOCK, StreamQueue, Work, new_work
 from gradviz.trace import probe
 
 SomeArray = TypeVar("SomeArray", bound=DeviceArray)
@@ -24,7 +24,6 @@ def launch(
     run: Callable[[], object],
     reads: Iterable[DeviceArray],
     writes: Iterable[DeviceArray],
-    *,
     reads_from: PinnedArray | None = None,
     writes_to: PinnedArray | None = None,
     is_awaited: bool = False,
@@ -41,7 +40,7 @@ def launch(
         writes_to: and writes.
         is_awaited: Whether the caller waits for it, to raise its error.
     """
-    work = Work(queue, name, run, is_awaited=is_awaited)
+    work = new_work(queue, name, run, None, is_awaited)
     if machine.latency is not None:
         reads, writes = tuple(reads), tuple(writes)
         work.size = kernel_of(
@@ -63,7 +62,7 @@ def launch(
         for pinned, is_written in ((reads_from, False), (writes_to, True)):
             if pinned is not None and (place := pinned.place()):
                 listener.array_accessed(work.kernel, *place, is_written)
-        queue.put(work)
+        queue.add(work)
     return work
 
 
@@ -77,7 +76,8 @@ def ready(arrays: Sequence[DeviceArray]) -> SimulatedDevice:
     if device.lost or device.failures:
         device.check()
     for array in arrays:
-        owner = array.allocation.queue.device
+        allocation = array.allocation
+        owner = allocation.queue.device
         if owner is not device:
             raise RuntimeError(owner.lost)
     if device.memory.freed:
@@ -86,30 +86,40 @@ def ready(arrays: Sequence[DeviceArray]) -> SimulatedDevice:
 
 
 def new_array(
-    kind: type[SomeArray], device: SimulatedDevice, layout: NewArray, name: str
+    kind: type[SomeArray],
+    device: SimulatedDevice,
+    queue: StreamQueue,
+    name: str,
+    layout: ArrayLayout,
 ) -> SomeArray:
     """An array that the kernel of that name is to write.
+
+    Args:
+        kind: Its class.
+        device: Where.
+        queue: Of that device's current stream, for which its memory is taken.
+        name: The kernel's.
+        layout: How it lies there.
 
     Raises:
         OutOfMemoryError: The device has no memory left.
     """
-    shape, dtype, strides = layout
-    num_bytes = dtype.itemsize
-    for length in shape:
-        num_bytes *= length
-    queue = device.current_queue()
-    allocation = device.memory.allocate(queue, num_bytes, dtype, name)
+    allocation = device.memory.allocate(queue, layout, name)
+    dtype = layout.dtype
     if dtype.hasobject:  # bytes cannot hold objects: they live in memory of their own
-        raw = np.empty(shape, dtype)
+        raw = np.empty(layout.shape, dtype)
+        layout = layout_of(raw.shape, dtype, raw.strides)
     else:
-        raw = np.ndarray(shape, dtype, allocation.block.memory, 0, strides)
-    return kind(raw, allocation, device.device)
+        memory = allocation.block.memory
+        raw = np.ndarray(layout.shape, dtype, memory, 0, layout.strides)
+    return kind(raw, allocation, device.device, layout)
 
 
 def view_of(array: SomeArray, raw: np.ndarray) -> SomeArray:
     """Other elements, or an order of them, in the memory of an array."""
     base = array if array.base is None else array.base
-    return type(array)(raw, array.allocation, array.device, base)
+    layout = layout_of(raw.shape, raw.dtype, raw.strides)
+    return type(array)(raw, array.allocation, array.device, layout, base)
 
 
 def wait(work: Work) -> None:

@@ -17,7 +17,7 @@ from gradviz.backends.simulated.work import (
     Work,
 )
 from gradviz.backends.simulated.worker import StreamThreads
-from gradviz.backends.stream import stream_id_for
+from gradviz.backends.stream import CHOSEN
 
 #: Streams of each priority in the pool of a device, as in PyTorch.
 _POOL: Final = 32
@@ -38,6 +38,17 @@ class SimulatedDevice:
             waits next takes; atomic.
         memory: Its memory.
     """
+
+    __slots__ = (
+        "_first_id",
+        "_machine",
+        "_num_taken",
+        "_queues",
+        "device",
+        "failures",
+        "lost",
+        "memory",
+    )
 
     def __init__(self, device: Device, machine: "Machine", generation: int) -> None:
         self.device = device
@@ -72,7 +83,8 @@ class SimulatedDevice:
             RuntimeError: The stream is of before the device was reset, or the calling
                 thread is one of a stream's.
         """
-        HERE.check()
+        if HERE.stream:
+            HERE.check()
         queue = self._queues.get(stream_id)
         if queue is not None:
             return queue
@@ -86,8 +98,14 @@ class SimulatedDevice:
             return self._make(0)
 
     def current_queue(self) -> StreamQueue:
-        """That of the calling context's current stream."""
-        return self.queue(stream_id_for(self.device))
+        """That of the calling context's current stream.
+
+        Raises:
+            RuntimeError: As `queue`.
+        """
+        # As `stream_id_for` has it, without the call: each launch comes here.
+        chosen = CHOSEN.get().get(self.device)
+        return self.queue(0 if chosen is None else chosen.stream_id)
 
     def queues(self) -> list[StreamQueue]:
         """Those of all streams so far."""

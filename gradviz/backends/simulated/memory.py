@@ -3,23 +3,22 @@
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from gradviz.backends.protocols import MemoryUse
 from gradviz.backends.reports import memory_ids
-from gradviz.backends.simulated.work import LOCK, StreamQueue, Work
+from gradviz.backends.simulated.layouts import LARGE_BYTE, NAN_BYTE, ArrayLayout
+from gradviz.backends.simulated.work import LOCK, StreamQueue, Work, new_work
 from gradviz.errors import OutOfMemoryError
 from gradviz.trace import probe
 
 #: Sizes of blocks are multiples of it, as those of PyTorch's allocator.
 _GRAIN_BYTES: Final = 512
 
-#: What memory without an owner is full of: NaN as a float of any size; for others a
-#: number that is large and no index of anything.
-_NAN_BYTE: Final = 0xFF
-_LARGE_BYTE: Final = 0x7F
+#: Who uses memory besides the stream that it was taken for, mostly.
+_NOBODY: Final[frozenset[StreamQueue]] = frozenset()
 
 
 class MemoryBlock:
@@ -27,14 +26,20 @@ class MemoryBlock:
 
     Attributes:
         memory: The bytes.
+        size: How many.
         address: Of the first of them.
+        poisons: What fills it with each poison there is.
     """
 
-    __slots__ = ("address", "memory")
+    __slots__ = ("address", "memory", "poisons", "size")
 
     def __init__(self, memory: np.ndarray) -> None:
         self.memory = memory
+        self.size = memory.nbytes
         self.address: int = memory.__array_interface__["data"][0]
+        self.poisons = {
+            byte: partial(memory.fill, byte) for byte in (NAN_BYTE, LARGE_BYTE)
+        }
 
 
 class Allocation:
@@ -47,32 +52,25 @@ class Allocation:
         id: Unique in the process; a block has another one each time.
         block: The memory.
         queue: The stream that it was taken for.
-        used_by: Other streams named by `record_stream`. Added to by whoever has an
-            array in it, read when there is none any more.
+        used_by: Other streams named by `record_stream`. Replaced, under `LOCK`, by
+            whoever has an array in it; read when there is none any more.
         poison: What to fill it with once it is free.
     """
 
     __slots__ = ("_freed", "block", "id", "poison", "queue", "used_by")
 
-    def __init__(
-        self,
-        block: MemoryBlock,
-        queue: StreamQueue,
-        poison: int,
-        freed: "deque[Allocation]",
-    ) -> None:
-        self.id = next(memory_ids)
-        self.block = block
-        self.queue = queue
-        self.poison = poison
-        self.used_by: set[StreamQueue] = set()
-        self._freed = freed  # the last: without it, it has no memory
+    id: int
+    block: MemoryBlock
+    queue: StreamQueue
+    poison: int
+    used_by: frozenset[StreamQueue]
+    _freed: "deque[Allocation]"
 
     def __del__(self) -> None:
         # This may run in the middle of anything, whatever lock its thread holds: one
         # atomic call and no more. It lives on in there; Python finalises it once.
-        if hasattr(self, "_freed"):
-            self._freed.append(self)
+        if (freed := getattr(self, "_freed", None)) is not None:
+            freed.append(self)
 
 
 class Allocator:
@@ -91,6 +89,18 @@ class Allocator:
         wait: Returns when work is done.
     """
 
+    __slots__ = (
+        "_allocated",
+        "_device",
+        "_free",
+        "_held_back",
+        "_limit",
+        "_peak",
+        "_reserved",
+        "_wait",
+        "freed",
+    )
+
     def __init__(self, device: str, wait: Callable[[Work], None]) -> None:
         self._device = device
         self._wait = wait
@@ -105,19 +115,27 @@ class Allocator:
         self._limit: int | None = None
 
     def allocate(
-        self, queue: StreamQueue, num_bytes: int, dtype: Any, kernel: str
+        self, queue: StreamQueue, layout: ArrayLayout, kernel: str
     ) -> Allocation:
         """Memory for an array, for work of a stream: what `kernel` is to write.
 
         Raises:
             OutOfMemoryError: There is not as much, and none to give back.
         """
+        num_bytes = layout.num_bytes
         size = max(-(-num_bytes // _GRAIN_BYTES), 1) * _GRAIN_BYTES
-        self.collect()
+        if self.freed or self._held_back:
+            self.collect()
         with LOCK:
             free = self._free.get((queue, size))
             block = free.pop() if free else self._new_block(size, kernel)
-            allocation = Allocation(block, queue, poison_for(dtype), self.freed)
+            allocation = Allocation.__new__(Allocation)  # as `new_work` does
+            allocation.id = next(memory_ids)
+            allocation.block = block
+            allocation.queue = queue
+            allocation.poison = layout.poison
+            allocation.used_by = _NOBODY
+            allocation._freed = self.freed  # the last: without it, it has no memory
             self._allocated += size
             self._peak = max(self._peak, self._allocated)
             if listener := probe.current:
@@ -142,7 +160,7 @@ class Allocator:
         if queue is allocation.queue:
             return
         with LOCK:
-            allocation.used_by.add(queue)
+            allocation.used_by |= {queue}
             if listener := probe.current:
                 listener.memory_shared(allocation.id, queue.text)
 
@@ -172,13 +190,15 @@ class Allocator:
             self._free.clear()
 
     def _free_one(self, allocation: Allocation) -> None:
-        size = allocation.block.memory.nbytes
-        self._allocated -= size
+        self._allocated -= allocation.block.size
         queue = allocation.queue
         if queue.device.lost:
             return
         if listener := probe.current:
             listener.memory_freed(allocation.id, queue.text)
+        if not allocation.used_by:
+            self._give_back(allocation)
+            return
         markers = [user.mark() for user in allocation.used_by if not user.device.lost]
         if not all(marker.is_done for marker in markers):
             self._held_back.append((allocation, markers))
@@ -187,10 +207,9 @@ class Allocator:
 
     def _give_back(self, allocation: Allocation) -> None:
         block, queue = allocation.block, allocation.queue
-        memory = block.memory
-        poison = partial(memory.fill, allocation.poison)
-        queue.put(Work(queue, "", poison, is_poison=True))
-        self._free.setdefault((queue, memory.nbytes), []).append(block)
+        poison = block.poisons[allocation.poison]
+        queue.add(new_work(queue, "", poison, None, False, True))
+        self._free.setdefault((queue, block.size), []).append(block)
 
     def _release(self) -> None:
         """Give back those that were held back and are in use no more."""
@@ -210,7 +229,7 @@ class Allocator:
             memory = np.empty(size, np.uint8)
         except MemoryError as error:
             raise self._out_of_memory(size, kernel) from error
-        memory.fill(_NAN_BYTE)
+        memory.fill(NAN_BYTE)
         self._reserved += size
         return MemoryBlock(memory)
 
@@ -237,11 +256,6 @@ class Allocator:
             f"{_text(self._reserved - self._allocated)} is reserved but unallocated. "
             f"Let go of some tensors, or give it more by gv.sim.set_memory_limit()."
         )
-
-
-def poison_for(dtype: Any) -> int:
-    """The byte that memory without an owner is full of, for elements of a dtype."""
-    return _NAN_BYTE if dtype.kind in "fc" else _LARGE_BYTE
 
 
 def _text(num_bytes: int) -> str:

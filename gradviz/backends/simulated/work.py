@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Final, Protocol
 
-from gradviz.backends.reports import users_line
+from gradviz.backends.reports import UsersLine, users_line
 from gradviz.backends.simulated.latency import Kernel, Latency
 from gradviz.trace import probe
 
@@ -91,8 +91,8 @@ class Work:
         is_awaited: Who launched it waits and raises `error`; else the device keeps it.
         kernel: Its id in a trace, -1 if it is in none.
         size: How much a kernel does, for a latency; None if there was none at launch.
-        launched_ns: When it was put into the stream.
-        frame: That of `carry_out` while it goes on.
+        launched_ns: When it was put into the stream; 0 for poison.
+        frame: That of `carry_out` while it goes on; of its caller where it is compiled.
         error: What it raised, or why it was dropped; written before `is_done`.
         is_poison: Whether it fills memory that is free, which no program asks for.
         is_done: Written once, by whoever carries it out; reading needs no lock.
@@ -119,31 +119,21 @@ class Work:
         "waiters",
     )
 
-    def __init__(
-        self,
-        queue: "StreamQueue",
-        name: str,
-        run: Callable[[], object] | None = None,
-        *,
-        before: "Work | None" = None,
-        is_awaited: bool = False,
-        is_poison: bool = False,
-    ) -> None:
-        self.queue = queue
-        self.name = name
-        self.run = run
-        self.before = before
-        self.is_awaited = is_awaited
-        self.is_poison = is_poison
-        self.kernel = -1
-        self.size: Kernel | None = None
-        self.launched_ns = 0
-        self.error: BaseException | None = None
-        self.frame: FrameType | None = None
-        self.is_done = False
-        self.ended_ns = 0
-        self.waiters: list[Callable[[None], object]] = []
-        self._launched_at = users_line() if name else None
+    queue: "StreamQueue"
+    name: str
+    run: Callable[[], object] | None
+    before: "Work | None"
+    is_awaited: bool
+    kernel: int
+    size: Kernel | None
+    launched_ns: int
+    frame: FrameType | None
+    error: BaseException | None
+    is_poison: bool
+    is_done: bool
+    ended_ns: int
+    waiters: list[Callable[[None], object]]
+    _launched_at: UsersLine | None
 
     def carry_out(
         self,
@@ -214,6 +204,34 @@ class Work:
     def launched_at(self) -> str:
         """The user's line that launched it, empty if none did."""
         return "" if self._launched_at is None else str(self._launched_at)
+
+
+def new_work(
+    queue: "StreamQueue",
+    name: str = "",
+    run: Callable[[], object] | None = None,
+    before: Work | None = None,
+    is_awaited: bool = False,
+    is_poison: bool = False,
+) -> Work:
+    """A piece of work, yet to be put into its stream; see `Work`."""
+    work = Work.__new__(Work)  # filled in here: a third of the time of a call, compiled
+    work.queue = queue
+    work.name = name
+    work.run = run
+    work.before = before
+    work.is_awaited = is_awaited
+    work.is_poison = is_poison
+    work.kernel = -1
+    work.size = None
+    work.launched_ns = 0
+    work.frame = None
+    work.error = None
+    work.is_done = False
+    work.ended_ns = 0
+    work.waiters = []
+    work._launched_at = users_line() if name else None
+    return work
 
 
 class WorkLane(Protocol):
@@ -288,21 +306,26 @@ class StreamQueue:
             RuntimeError: The device is lost.
         """
         with LOCK:
-            if self.device.lost:
-                raise RuntimeError(self.device.lost)
+            self.add(work)
+
+    def add(self, work: Work) -> None:
+        """As `put`, where `LOCK` is held."""
+        if self.device.lost:
+            raise RuntimeError(self.device.lost)
+        if not work.is_poison:  # nobody asks when memory was freed
             work.launched_ns = HOST.now_ns()
-            # In this order: Ctrl-C may come between any two, and nobody may wait for
-            # work that is in no lane.
-            self.is_used = True
-            self.lane.submit(work)
-            self.tail = work
+        # In this order: Ctrl-C may come between any two, and nobody may wait for work
+        # that is in no lane.
+        self.is_used = True
+        self.lane.submit(work)
+        self.tail = work
 
     def mark(self) -> Work:
         """A point after all that is there now.
 
         Of work of its own: `tail` may be one too early.
         """
-        marker = Work(self, "")
+        marker = new_work(self)
         if self.is_used:
             self.put(marker)
         else:

@@ -9,7 +9,7 @@ import numpy as np
 from gradviz.backends.base import copy_to
 from gradviz.backends.device import Device
 from gradviz.backends.simulated.machine import machine
-from gradviz.backends.simulated.work import Work
+from gradviz.backends.simulated.work import new_work
 from gradviz.backends.stream import Stream
 from gradviz.trace.probe import Probe
 
@@ -32,7 +32,7 @@ def queue_of(stream: Stream):
 def put(stream: Stream, run, name="test"):
     """Put a kernel of the test's own into a stream."""
     queue = queue_of(stream)
-    work = Work(queue, name, run)
+    work = new_work(queue, name, run)
     queue.put(work)
     return work
 

@@ -3,6 +3,8 @@ import pytest
 from gradviz.backends import simulated
 from gradviz.backends.current_streams import on_streams
 from gradviz.backends.stream import Stream, synchronize
+from gradviz.trace import probe
+from gradviz.trace.probe import Probe
 from tests.backends.simulated.bench import SIM0, SIM1, on, put
 
 
@@ -104,18 +106,18 @@ def test_ctrl_c_in_a_kernel_leaves_the_device_as_it_is(stepped):
     synchronize(SIM0)
 
 
-def test_ctrl_c_after_a_kernel_does_not_run_it_again(stepped, monkeypatch):
+def test_ctrl_c_after_a_kernel_does_not_run_it_again(stepped):
+    class Struck(Probe):
+        def kernel_ran(self, kernel, began_ns, ended_ns):
+            raise KeyboardInterrupt
+
     stream = Stream(SIM0)
     seen = []
     work = put(stream, lambda: seen.append(1))
+    work.kernel = 0  # as if it were in a trace
 
-    def interrupt():
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(type(work), "finish", lambda self: interrupt())
-    with pytest.raises(KeyboardInterrupt):
+    with probe.installed(Struck()), pytest.raises(KeyboardInterrupt):
         stream.synchronize()
-    monkeypatch.undo()
     stream.synchronize()
 
     assert work.is_done

@@ -1,0 +1,1 @@
+cpdef form_of(function, tuple args, kwargs, key, bint may_view=*)

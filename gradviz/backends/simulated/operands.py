@@ -1,0 +1,96 @@
+"""What a call is given, looked through once, for all that a launch has to know."""
+
+from collections.abc import Callable, Mapping
+from types import EllipsisType
+from typing import Any, Final
+
+import numpy as np
+
+from gradviz.backends.simulated.device_array import DeviceArray
+
+#: Of what a key has the value.
+_PLAIN: Final = (int, str, type, np.dtype, EllipsisType)
+
+#: In a key, what is more than a key could say: it cannot be hashed.
+_NO_KEY: Final[list[Any]] = []
+
+_NONE: Final[dict[str, Any]] = {}
+
+
+class Operands:
+    """The arguments of a call.
+
+    Attributes:
+        arrays: Those of devices, also in lists and tuples.
+        args: The arguments as the kernel gets them: memory of the device, copies of
+            the host's,
+        kwargs: and by name.
+        key: The function and what the form of its result depends on: first `args`,
+            then `kwargs`. It can be hashed unless that is more than a key could say.
+    """
+
+    __slots__ = ("args", "arrays", "key", "kwargs")
+
+    arrays: list[DeviceArray]
+    args: list[Any]
+    kwargs: Mapping[str, Any]
+    key: tuple[Any, ...]
+
+
+def operands(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Operands:
+    """The arguments of a call of `function`."""
+    arrays: list[DeviceArray] = []
+    key: list[Any] = [function]
+    given = Operands.__new__(Operands)  # as `new_work` does
+    given.arrays = arrays
+    given.args = [_taken(value, arrays, key) for value in args]
+    given.kwargs = _NONE
+    if kwargs:
+        named = {}
+        for name, value in kwargs.items():
+            key.append(name)
+            named[name] = _taken(value, arrays, key)
+        given.kwargs = named
+    given.key = tuple(key)
+    return given
+
+
+def raw_value(value: Any) -> Any:
+    """What a kernel gets for a value."""
+    return _taken(value, [], [])
+
+
+def _taken(value: Any, arrays: list[DeviceArray], key: list[Any]) -> Any:
+    """What a kernel gets for a value; what else there is to say is added."""
+    if isinstance(value, DeviceArray):
+        arrays.append(value)
+        key.append(value.form)
+        return value.raw
+    kind = type(value)
+    if kind is tuple or kind is list:
+        inner: list[Any] = [kind]
+        raws = [_taken(one, arrays, inner) for one in value]
+        key.append(tuple(inner))
+        return kind(raws)
+    key.append(_key(value, kind))
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def _key(value: Any, kind: type) -> Any:
+    """What a key has of a value that is no array of a device's."""
+    if kind is float or kind is complex:
+        return kind
+    if value is None or isinstance(value, _PLAIN):
+        return kind, value
+    if isinstance(value, np.generic) or (kind is np.ndarray and not value.ndim):
+        return kind, value.dtype, value.item() if value.dtype.kind in "iub" else None
+    inner: list[Any] = [kind]
+    if kind is slice:
+        value = value.start, value.stop, value.step
+    elif not isinstance(value, tuple):  # a named one: NumPy's
+        return _NO_KEY
+    for one in value:
+        _taken(one, [], inner)
+    return tuple(inner)

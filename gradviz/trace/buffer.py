@@ -32,6 +32,7 @@ the keys, whose iterator makes no pair.
 """
 
 import itertools
+import operator
 import threading
 import weakref
 from collections import deque
@@ -119,9 +120,13 @@ class Buffers:
         self._all: list[ThreadBuffer] = []
         self._new_threads: list[tuple[int, str]] = []
         self._is_closed = False
-        #: Threads that are told of by others: the life of each, and its rows.
-        self._others: dict[int, tuple[_Life, ThreadBuffer]] = {}
-        add = self._add
+        #: The buffers of threads that have reported something, the last of each number
+        #: of the operating system's.
+        self._own: dict[int, ThreadBuffer] = {}
+        #: By that number and their own: those of threads that are told of, having ended
+        #: or reported nothing. Each has a life.
+        self._others: dict[tuple[int, int], tuple[_Life, ThreadBuffer]] = {}
+        add, own = self._add, self._own
 
         class OfThread(local):  # type: ignore[valid-type, misc]
             # What a finaliser finds that runs while `__init__` does: its events drop.
@@ -132,7 +137,7 @@ class Buffers:
             def __init__(self) -> None:
                 self.time = ThreadTime(thread_clock)
                 self.life = _Life()
-                self.buffer = add(self.life)
+                self.buffer = own[threading.get_native_id()] = add(self.life)
                 self.rows = self.buffer.rows
 
         self.local: ThreadRows = OfThread()
@@ -159,25 +164,50 @@ class Buffers:
         del self._new_threads[: len(taken)]
         return taken
 
-    def of_other(self, thread: int, name: str) -> Mapping[Hashable, Rows]:
-        """The rows of a thread that reports nothing itself. One thread at a time.
+    def tell(
+        self, thread: int, name: str, rows: Mapping[Hashable, tuple[int, ...]]
+    ) -> Rows:
+        """Add rows of some thread. One thread at a time.
 
         Args:
             thread: The operating system's number of it.
-            name: What it is called.
-        """
-        if thread not in self._others:
-            life = _Life()
-            self._others[thread] = life, self._add(life, name)
-        return self._others[thread][1].rows
+            name: What it is called, if it has reported nothing itself.
+            rows: Rows of the layouts, one after the other.
 
-    def _add(self, life: "_Life", name: str | None = None) -> "ThreadBuffer":
+        Returns:
+            The longest of the lists to which any were added.
+        """
+        buffer = self._own.get(thread)
+        life = None if buffer is None else buffer.life()  # held until they are added
+        if buffer is None or life is None:
+            number = -1 if buffer is None else buffer.number
+            other = self._others.get((thread, number))
+            if other is None:
+                life = _Life()
+                other = life, self._add(life, name, number)
+                self._others[thread, number] = other
+            buffer = other[1]
+        # One call into C: no interrupt comes in between and leaves a part of them.
+        extend = [buffer.rows[key].extend for key in rows]
+        deque(map(operator.call, extend, rows.values()), maxlen=0)
+        return max((buffer.rows[key] for key in rows), key=len, default=_NOWHERE)
+
+    def _add(
+        self, life: "_Life", name: str | None = None, number: int = -1
+    ) -> "ThreadBuffer":
         """Make a buffer, the calling thread's unless it is called otherwise.
 
         Takes no lock: see `Strings`.
+
+        Args:
+            life: Of the thread.
+            name: What it is called, if it is not the calling one.
+            number: The thread's, if it has had a buffer before.
         """
-        buffer = ThreadBuffer(self._next_number(), life, self._layouts)
-        self._new_threads.append((buffer.number, name or self._thread_name()))
+        if number < 0:
+            number = self._next_number()
+            self._new_threads.append((number, name or self._thread_name()))
+        buffer = ThreadBuffer(number, life, self._layouts)
         self._all.append(buffer)
         if self._is_closed:
             buffer.drop()
@@ -204,7 +234,7 @@ class ThreadBuffer:
         self, number: int, life: "_Life", layouts: Mapping[Hashable, RowLayout]
     ) -> None:
         self.number = number
-        self._is_alive = weakref.ref(life)
+        self._life = weakref.ref(life)
         self._kept: dict[Hashable, list[int]] = {key: [] for key in layouts}
         # Not over `items()`: see Note [Items without memory].
         self._dropped = {key: _Dropped(len(layouts[key].parts)) for key in layouts}
@@ -214,9 +244,13 @@ class ThreadBuffer:
         self.rows.update(self._kept)
         self.has_called = False
 
+    def life(self) -> "_Life | None":
+        """What lives as long as the thread; None if that is over."""
+        return self._life()
+
     def is_alive(self) -> bool:
         """Whether the thread still runs, and may add rows."""
-        return self._is_alive() is not None
+        return self._life() is not None
 
     def drop(self) -> None:
         """Let the thread's rows go to nobody, only count them. Any thread."""

@@ -1,3 +1,3 @@
-cdef list _edges(node)
+cdef tuple _definition(node, number, sequence_nr, leaf)
 cdef tuple _expected(metadata)
 cdef tuple _all_expected(tuple inputs)

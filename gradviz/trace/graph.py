@@ -7,7 +7,7 @@ writer's work.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from gradviz.trace.definitions import InputRow, NodeRow, QueueRow
 from gradviz.trace.events import MAX_SEQUENCE_NR
@@ -24,19 +24,14 @@ _MAX_PENDING: Final = 200_000
 #: Shape, dtype and device of what each input expects, None for anything.
 _Inputs: TypeAlias = tuple[tuple[Sequence[int], object, object] | None, ...]
 
-#: What is read of a node: id, sequence_nr, topological_nr and edges, then name, device,
-#: module, names of its leaf and inputs, which many nodes share.
-_Node: TypeAlias = tuple[
-    int,
-    int,
-    int,
-    list[int],
-    str,
-    object,
-    str,
-    str,
-    tuple[MetadataLike | None, ...],
-]
+#: What is read of a node: id, sequence_nr, topological_nr, then name, device, module,
+#: names of its leaf and inputs, which many nodes share, then for each edge the id of
+#: its node and which input that is. One tuple, for there are many, and the garbage
+#: collector looks at each object.
+_Node: TypeAlias = tuple[Any, ...]
+
+#: Where the edges begin in it.
+_NUM_BEFORE_EDGES: Final = 8
 
 
 class PendingGraph:
@@ -84,20 +79,7 @@ class PendingGraph:
                 names = _leaf_names(node) if is_leaf else ""
                 if defined.get(number) == names or len(pending) >= _MAX_PENDING:
                     continue
-                pending.append(
-                    (
-                        number,
-                        sequence_nr,
-                        node.topological_nr,
-                        _edges(node),
-                        # A user may have a `name` on the node itself.
-                        str(type(node).name(node)),
-                        node.runs_on,
-                        node.module_path,
-                        names,
-                        tuple(node.input_metadata),
-                    )
-                )
+                pending.append(_definition(node, number, sequence_nr, names))
             except Exception:  # noqa: BLE001 - its name, say, may be code that fails
                 continue
             defined[number] = names
@@ -134,17 +116,9 @@ class PendingGraph:
         return self._strings.define(line) if line else -1
 
     def _row(self, node: _Node) -> NodeRow:
-        (
-            number,
-            sequence_nr,
-            topological_nr,
-            edges,
-            text,
-            runs_on,
-            path,
-            leaf,
-            inputs,
-        ) = node
+        number, sequence_nr, topological_nr = node[:3]
+        text, runs_on, path, leaf, inputs = node[3:_NUM_BEFORE_EDGES]
+        edges = list(node[_NUM_BEFORE_EDGES:])
         shared = text, runs_on, path, leaf, _all_expected(inputs)
         indices = self._shared.get(shared)
         if indices is None:
@@ -197,13 +171,34 @@ class PendingGraph:
         return index
 
 
-def _edges(node: NodeLike) -> list[int]:
-    edges: list[int] = []
-    for edge in node.next_edges:
+def _definition(node: NodeLike, number: int, sequence_nr: int, leaf: str) -> _Node:
+    # A user may have a `name` on the node itself.
+    name = str(type(node).name(node))
+    inputs = tuple(node.input_metadata)
+    runs_on, path, nr = node.runs_on, node.module_path, node.topological_nr
+    edges = node.next_edges
+    if len(edges) == 1:  # nearly always
+        edge = edges[0]
         after = edge.node
-        edges.append(-1 if after is None else after.id)
-        edges.append(edge.input_nr)
-    return edges
+        id_ = -1 if after is None else after.id
+        return (
+            number,
+            sequence_nr,
+            nr,
+            name,
+            runs_on,
+            path,
+            leaf,
+            inputs,
+            id_,
+            edge.input_nr,
+        )
+    flat: list[int] = []
+    for edge in edges:
+        after = edge.node
+        flat.append(-1 if after is None else after.id)
+        flat.append(edge.input_nr)
+    return (number, sequence_nr, nr, name, runs_on, path, leaf, inputs, *flat)
 
 
 def _all_expected(inputs: tuple[MetadataLike | None, ...]) -> _Inputs:

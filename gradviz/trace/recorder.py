@@ -520,23 +520,23 @@ class Recorder(Probe):
     ) -> None:
         if self._is_closed:
             return
-        kept = (
-            self._local.rows
-            if thread == threading.get_native_id()
-            else self._buffers.of_other(thread, name)
-        )
         intern = self._strings.intern
-        longest: Rows | None = None
-        for key, numbers in rows.items():
-            kept[key].extend(
-                tuple([intern(one) if isinstance(one, str) else one for one in numbers])
-                if key in _WITH_TEXTS
-                else tuple(numbers)  # type: ignore[arg-type]
-            )
-            if longest is None or len(kept[key]) > len(longest):
-                longest = kept[key]
-        if longest is not None and len(longest) > MANY:
-            self._call_writer(longest)
+        if thread == threading.get_native_id():
+            _ = self._local.buffer  # which makes it, if there was none
+        longest = self._buffers.tell(
+            thread,
+            name,
+            {
+                key: tuple(
+                    [intern(one) if isinstance(one, str) else one for one in numbers]
+                    if key in _WITH_TEXTS
+                    else numbers  # type: ignore[arg-type]
+                )
+                for key, numbers in rows.items()
+            },
+        )
+        if len(longest) > MANY:
+            self._writer.call()
 
     # --- end of the hot part -------------------------------------------------------
 

@@ -53,6 +53,30 @@ def test_rows_of_other_threads_are_read_as_theirs(bench):
     assert trace.threads[theirs].name == "device 0"
 
 
+def test_rows_of_a_thread_that_reports_itself_are_among_its_own(bench):
+    has_reported, is_told = threading.Event(), threading.Event()
+
+    def work():
+        bench.recorder.mark("its own")
+        numbers.append(here())
+        has_reported.set()
+        is_told.wait(60)
+
+    numbers = []
+    thread = threading.Thread(target=work, name="worker")
+    thread.start()
+    has_reported.wait(60)
+    bench.recorder.told(numbers[0], "whatever", {NodeStarted: [2_000, 1, 2]})
+    is_told.set()
+    thread.join()
+    bench.recorder.told(numbers[0], "whatever", {NodeStarted: [2_001, 1, 3]})
+
+    trace = bench.trace()
+    mark, during, after = trace.events()
+    assert mark.thread == during.thread == after.thread
+    assert [one.name for one in trace.threads.values()] == ["worker"]
+
+
 def test_rows_that_come_late_stand_where_their_time_is(bench):
     recorder, rows = bench.recorder, [1_500, 1, 2]
     recorder.told(here(), "", {NodeStarted: [1_700, 1, 5]})

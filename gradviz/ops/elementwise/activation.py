@@ -9,6 +9,7 @@ from gradviz.backends.base import Array
 from gradviz.engine.protocols import Gradient
 from gradviz.ops.elementwise.arithmetic import taken_from
 from gradviz.ops.elementwise.error_functions import erf
+from gradviz.ops.elementwise.real_kernels import in_blocks
 from gradviz.ops.elementwise.rounding import abs
 from gradviz.ops.elementwise.scalar_arithmetic import plus
 from gradviz.ops.elementwise.selection import threshold_backward, where
@@ -35,7 +36,9 @@ _GELU_CUBIC: Final = 0.044715
 
 
 @differentiable(
-    "ReluBackward0", x=lambda grad, result: threshold_backward(grad, result, 0)
+    "ReluBackward0",
+    silent=True,
+    x=lambda grad, result: threshold_backward(grad, result, 0),
 )
 def relu(x: Array) -> Array:
     """The elements above 0, and 0 for the others.
@@ -394,7 +397,7 @@ def _gelu_bend(x: Gradient, approximate: str) -> Gradient:
     y=lambda grad, x, y, approximate: grad * x * _gelu_bend(y, approximate),
 )
 def _gelu_backward(x: Array, y: Array, approximate: str) -> Array:
-    return x * _gelu_slope(y, approximate)
+    return in_blocks(lambda x, y: x * _gelu_slope(y, approximate), x, y)
 
 
 @differentiable(
@@ -403,8 +406,14 @@ def _gelu_backward(x: Array, y: Array, approximate: str) -> Array:
 )
 def _gelu(x: Array, approximate: str) -> Array:
     check_kinds("GeluKernelImpl", "f", x)
-    if approximate == "none":
-        return x * (0.5 * (1 + erf(x * _ROOT_HALF)))
+    return in_blocks(_exact_gelu if approximate == "none" else _gelu_by_tanh, x)
+
+
+def _exact_gelu(x: Array) -> Array:
+    return x * (0.5 * (1 + erf(x * _ROOT_HALF)))
+
+
+def _gelu_by_tanh(x: Array) -> Array:
     return 0.5 * x * (1 + np.tanh(_GELU_SCALE * (x + _GELU_CUBIC * (x * x * x))))
 
 

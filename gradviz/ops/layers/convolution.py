@@ -1,42 +1,57 @@
 """Convolutions over one, two or three dimensions, and their transposes.
 
-Note [Convolution as a product of matrices]
-~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+Note [Convolution as products of matrices]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 A convolution is a form that is linear in three arrays: the input x, the weight w, and a
 gradient y of the shape of the output. Leave one of them out, and there is a kernel
 that computes what belongs there from the other two:
 
     ======================  =========================================================
-    `_outputs(x, w)`        the patches of x as columns ("im2col"), times w
+    `_outputs(x, w)`        w times the patches of x as columns ("im2col")
     `_inputs(w, y)`         w times y: columns, added up where patches lie ("col2im")
-    `_weights(x, y)`        y times the columns of x
+    `_weights(x, y)`        the columns of x times y
     ======================  =========================================================
 
 Each is the derivative of the others, and so the three give gradients of any order; a
 transposed convolution is `_inputs` as a forward. All work is in `numpy.matmul`, and in
-copies whose inner loops run along rows of the image. Columns take many times the memory
-of the input; so a batch is worked off in parts whose columns stay in the cache.
+copies and sums whose inner loops are long.
+
+Patches are taken along all dimensions but the first: of an image, along its rows. For
+each position in the kernel along the first, what it meets is then a view, which BLAS
+takes as it is; there is a product for each, and `_outputs` and `_inputs` sum them up.
+So columns take three times the memory of the input, not nine times, for a kernel of
+3 x 3. Where that does not pay, a dimension of one place is put before the others, and
+patches are taken along all of these: where views would be no matrices, or where it
+takes longer to sum outputs than to copy columns. A batch is worked off in parts whose
+columns stay in the cache.
 """
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from gradviz.backends.base import Array
-from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import in_one_kernel
 from gradviz.engine.protocols import Gradient
+from gradviz.ops.layers.columns import (
+    Geometry,
+    add_at,
+    at,
+    columns_of,
+    put_at,
+    sum_columns,
+)
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
 from gradviz.ops.recording.memory_layout import as_images, in_c_order
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_tensors
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
+from gradviz.ops.reductions.rows import summed
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.shape import reshape
@@ -45,161 +60,146 @@ from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 #: What a device calls `_inputs`.
 _BACK_TO_INPUT: Final = "convolution_backward_input"
 
-
-class Geometry(NamedTuple):
-    """How a kernel moves over an input, a number for each spatial dimension.
-
-    Attributes:
-        stride: Steps between neighbouring outputs.
-        padding: Zeros before the first and after the last element of the input.
-        dilation: Steps between neighbouring elements of the kernel.
-        groups: Into how many parts the channels are divided that do not mix.
-    """
-
-    stride: Shape
-    padding: Shape
-    dilation: Shape
-    groups: int = 1
-
-    def output_lengths(self, lengths: Shape, kernel: Shape) -> Shape:
-        """The spatial lengths of the output."""
-        return tuple(
-            (length + 2 * padding - dilation * (size - 1) - 1) // stride + 1
-            for length, size, stride, padding, dilation in zip(
-                lengths, kernel, self.stride, self.padding, self.dilation, strict=True
-            )
-        )
-
-
-# --- kernels: see Note [Convolution as a product of matrices] -----------------------
-
-
-def columns_of(
-    x: Array, kernel: Shape, geometry: Geometry, outputs: Shape | None = None
-) -> Array:
-    """The patches of `x` that a kernel meets, shape ``(N, C, *kernel, *outputs)``.
-
-    There may be patches at the end that a transposed convolution has no output for:
-    `outputs` says how many to take.
-    """
-    spatial = len(kernel)
-    extents = tuple(
-        dilation * (size - 1) + 1
-        for size, dilation in zip(kernel, geometry.dilation, strict=True)
-    )
-    windows: Array = sliding_window_view(
-        _padded(x, geometry.padding), extents, axis=tuple(range(2, 2 + spatial))
-    )
-    steps = (*geometry.stride, *geometry.dilation)
-    windows = windows[(..., *(slice(None, None, step) for step in steps))]
-    axes = (0, 1, *range(2 + spatial, 2 + 2 * spatial), *range(2, 2 + spatial))
-    columns: Array = np.transpose(windows, axes)
-    if outputs is None:
-        return columns
-    return columns[(..., *(slice(count) for count in outputs))]
-
-
-def sum_columns(columns: Array, lengths: Shape, geometry: Geometry) -> Array:
-    """What `columns_of` took, added up where it was: ``(N, C, *lengths)``."""
-    result, inner = _room_for(columns, columns.shape[:2], lengths, geometry.padding)
-    _add_columns(result, columns, geometry)
-    return result[inner]
-
-
-def _add_columns(result: Array, columns: Array, geometry: Geometry) -> None:
-    """Add columns to what is padded already."""
-    spatial = len(geometry.stride)
-    kernel, outputs = columns.shape[2 : 2 + spatial], columns.shape[2 + spatial :]
-    for offset in np.ndindex(kernel):
-        place = tuple(
-            slice(start * dilation, start * dilation + (count - 1) * stride + 1, stride)
-            for start, count, stride, dilation in zip(
-                offset, outputs, geometry.stride, geometry.dilation, strict=True
-            )
-        )
-        result[(..., *place)] += columns[(slice(None), slice(None), *offset)]
+# --- kernels: see Note [Convolution as products of matrices] ------------------------
 
 
 def _outputs(
     x: Array, weight: Array, geometry: Geometry, outputs: Shape | None = None
 ) -> Array:
-    groups, kernel = geometry.groups, weight.shape[2:]
-    columns = columns_of(_widened(x), kernel, geometry, outputs)
-    weight = _widened(weight)
-    outputs = columns.shape[2 + len(kernel) :]
-    shape = (len(x), weight.shape[0], *outputs)
-    # In C order, so that `grouped` below is a view of it.
-    result: Array = np.zeros_like(columns, shape=shape, order="C")
-    rows = np.reshape(weight, (groups, weight.shape[0] // groups, -1))
-    grouped = np.reshape(result, (len(x), *rows.shape[:2], prod(outputs)))
-    for part in _parts(len(x), columns.size // max(len(x), 1)):
-        right = np.reshape(columns[part], (-1, groups, rows.shape[2], prod(outputs)))
-        grouped[part] = np.matmul(rows, right)
-    return result.astype(x.dtype, copy=False)
+    dtype, x, weight = x.dtype, _widened(x), _widened(weight)
+    if outputs is None:
+        outputs = geometry.output_lengths(x.shape[2:], weight.shape[2:])
+    shape = (len(x), len(weight), *outputs)
+    target = result = np.empty_like(x, shape=shape, order="C")
+    rows = prod(weight.shape[1:]) // weight.shape[2] * geometry.groups
+    if _takes_copies(geometry, outputs) or rows < len(weight):
+        x, weight, target = x[:, :, None], weight[:, :, None], result[:, :, None]
+        geometry, outputs = geometry.with_place(), (1, *outputs)
+        rows = prod(weight.shape[1:]) * geometry.groups
+    spatial, kernel = len(outputs), weight.shape[2:]
+    meetings = geometry.meetings(0, kernel[0], x.shape[2], outputs[0])
+    matrices = _by_position(weight, geometry.groups)
+    for part in _parts(len(x), rows, outputs):
+        sums, put = part.of(target), put_at
+        columns = columns_of(part.of(x), kernel, geometry, outputs, 1)
+        for i, met in enumerate(meetings):
+            right = at(columns, -spatial, met.inputs)
+            right = _as_matrices(right, geometry.groups, spatial)
+            put(sums, -spatial, met.outputs, _multiplied(matrices[i], right))
+            put = add_at
+    return result.astype(dtype, copy=False)
 
 
 def _inputs(weight: Array, y: Array, lengths: Shape, geometry: Geometry) -> Array:
-    groups, kernel, outputs = geometry.groups, weight.shape[2:], y.shape[2:]
     dtype, weight, y = y.dtype, _widened(weight), _widened(y)
-    shape = (len(y), groups * weight.shape[1])
-    result, inner = _room_for(y, shape, lengths, geometry.padding)
-    per_group = weight.shape[0] // groups
-    rows = np.reshape(weight, (groups, per_group, prod(weight.shape[1:])))
-    left = np.swapaxes(rows, 1, 2)
-    right = np.reshape(y, (len(y), groups, per_group, prod(outputs)))
-    for part in _parts(len(y), groups * prod(left.shape[1:2]) * prod(outputs)):
-        columns = np.matmul(left, right[part])
-        columns = np.reshape(columns, (-1, shape[1], *kernel, *outputs))
-        _add_columns(result[part], columns, geometry)
-    return result[inner].astype(dtype, copy=False)
+    shape = (len(y), geometry.groups * weight.shape[1], *lengths)
+    target = result = np.empty_like(y, shape=shape, order="C")
+    if _is_small(y.shape[2:]):
+        y, weight, target = y[:, :, None], weight[:, :, None], result[:, :, None]
+        geometry, lengths = geometry.with_place(), (1, *lengths)
+    spatial, kernel, outputs = len(lengths), weight.shape[2:], y.shape[2:]
+    meetings = geometry.meetings(0, kernel[0], lengths[0], outputs[0])
+    matrices = np.swapaxes(_by_position(weight, geometry.groups), 2, 3)
+    rows = prod(matrices.shape[1:3])
+    for part in _parts(len(y), rows, outputs):
+        sums, grads, put = part.of(target), part.of(y), put_at
+        columns = sums
+        if spatial > 1:
+            shape = (*sums.shape[:2], *kernel[1:], *sums.shape[2:4], *outputs[1:])
+            columns = np.empty_like(y, shape=shape, order="C")
+        for i, met in enumerate(meetings):
+            right = at(grads, -spatial, met.outputs)
+            right = _as_matrices(right, geometry.groups, spatial)
+            put(columns, -spatial, met.inputs, _multiplied(matrices[i], right))
+            put = add_at
+        sum_columns(columns, lengths, geometry, 1, out=sums)
+    return result.astype(dtype, copy=False)
 
 
 def _weights(x: Array, y: Array, kernel: Shape, geometry: Geometry) -> Array:
-    groups, outputs = geometry.groups, y.shape[2:]
-    dtype, y = y.dtype, _widened(y)
-    columns = columns_of(_widened(x), kernel, geometry, outputs)
-    shape = (y.shape[1], x.shape[1] // groups, *kernel)
-    # In C order, so that `grouped` below is a view of it.
-    result: Array = np.zeros_like(y, shape=shape, order="C")
-    rows, size = prod(shape[1:]), prod(outputs)
-    left = np.reshape(y, (len(y), groups, y.shape[1] // groups, size))
-    grouped = np.reshape(result, (groups, y.shape[1] // groups, rows))
-    for part in _parts(len(y), groups * rows * size):
-        right = np.reshape(columns[part], (-1, groups, rows, size))
-        grouped += np.sum(np.matmul(left[part], np.swapaxes(right, 2, 3)), axis=0)
-    return result.astype(dtype, copy=False)
+    dtype, x, y = x.dtype, _widened(x), _widened(y)
+    groups, shape = geometry.groups, (y.shape[1], x.shape[1] // geometry.groups)
+    size = kernel
+    if _takes_copies(geometry, y.shape[2:]):
+        x, y, size = x[:, :, None], y[:, :, None], (1, *kernel)
+        geometry = geometry.with_place()
+    spatial, outputs = len(size), y.shape[2:]
+    meetings = geometry.meetings(0, size[0], x.shape[2], outputs[0])
+    rows, per_group = shape[1] * prod(size[1:]), shape[0] // groups
+    # The transpose, for BLAS is faster where what has more rows comes first.
+    sums = np.zeros_like(y, shape=(size[0], groups, rows, per_group), order="C")
+    for part in _parts(len(y), groups * rows, outputs):
+        columns = columns_of(part.of(x), size, geometry, outputs, 1)
+        grads = part.of(y)
+        for i, met in enumerate(meetings):
+            left = _as_matrices(at(columns, -spatial, met.inputs), groups, spatial)
+            right = _as_matrices(at(grads, -spatial, met.outputs), groups, spatial)
+            sums[i] += np.sum(np.matmul(left, np.swapaxes(right, 2, 3)), axis=0)
+    sums = sums.reshape((size[0], groups, shape[1], prod(size[1:]), per_group))
+    result = np.transpose(sums, (1, 4, 2, 0, 3)).reshape((*shape, *kernel))
+    return in_c_order(result).astype(dtype, copy=False)
+
+
+def _takes_copies(geometry: Geometry, outputs: Shape) -> bool:
+    """Whether patches along the first dimension have to be copied for a product."""
+    return geometry.stride[0] != 1 or _is_small(outputs)
+
+
+def _is_small(outputs: Shape) -> bool:
+    """Whether a sample is too small for matrices of its own; see `_Part`."""
+    return prod(outputs) < _MANY
+
+
+class _Part(NamedTuple):
+    """Samples that are worked off together.
+
+    Attributes:
+        samples: Which.
+        beside: Whether a matrix has them all, one beside the other. Where images are
+            small, a product of matrices for each takes several times as long.
+    """
+
+    samples: slice
+    beside: bool
+
+    def of(self, batch: Array) -> Array:
+        """A view of shape ``(N, C, 1, *lengths)``, or ``(1, C, N, *lengths)``."""
+        part = batch[self.samples]
+        return np.swapaxes(part, 0, 1)[None] if self.beside else part[:, :, None]
 
 
 #: How many elements the columns of a part of a batch have: 2 MB in single precision.
 _PART: Final = 1 << 19
 
+#: From so many outputs on, a sample has matrices of its own.
+_MANY: Final = 128
 
-def _parts(batch: int, size: int) -> Iterator[slice]:
-    """A batch cut into parts, given how many elements the columns of a sample have."""
-    count = max(1, _PART // max(size, 1))
+
+def _parts(batch: int, rows: int, outputs: Shape) -> Iterator[_Part]:
+    """A batch cut into parts, given how many rows its columns have."""
+    count = max(1, _PART // max(rows * prod(outputs), 1))
     for start in range(0, batch, count):
-        yield slice(start, start + count)
+        yield _Part(slice(start, start + count), _is_small(outputs))
 
 
-def _padded(x: Array, padding: Shape) -> Array:
-    """`x` with zeros around each spatial dimension."""
-    if not any(padding):
-        return x
-    result, inner = _room_for(x, x.shape[:2], x.shape[2:], padding)
-    assign(result, inner, x)
-    return result
+def _by_position(weight: Array, groups: int) -> Array:
+    """For each position along the first dimension, and each group, a matrix."""
+    outputs, channels, size = weight.shape[:3]
+    shape = (groups, outputs // groups, channels, size, prod(weight.shape[3:]))
+    rows = np.moveaxis(np.reshape(weight, shape), 3, 0)
+    return np.reshape(rows, (*rows.shape[:3], shape[2] * shape[4]))
 
 
-def _room_for(
-    x: Array, batch: Shape, lengths: Shape, padding: Shape
-) -> tuple[Array, tuple[Any, ...]]:
-    """Zeros for an input and its padding, and where in them the input is."""
-    padded = [length + 2 * size for length, size in zip(lengths, padding, strict=True)]
-    inner = tuple(
-        slice(size, size + length)
-        for length, size in zip(lengths, padding, strict=True)
-    )
-    return np.zeros_like(x, shape=(*batch, *padded), order="C"), (..., *inner)
+def _as_matrices(x: Array, groups: int, spatial: int) -> Array:
+    """What ends in samples and places, as matrices with a column for each of these."""
+    cut = x.ndim - spatial - 1
+    rows, columns = prod(x.shape[1:cut]) // groups, prod(x.shape[cut:])
+    return x.reshape((len(x), groups, rows, columns))
+
+
+def _multiplied(left: Array, right: Array) -> Array:
+    """The product of matrices, which may be of one column and one row."""
+    return left * right if left.shape[-1] == 1 else np.matmul(left, right)
 
 
 def _widened(x: Array) -> Array:
@@ -384,7 +384,10 @@ def _shorter(x: Value, shape: Shape) -> Value:
 
 
 def _bias_gradient(grad: Value) -> Value:
-    return sum_of(grad, (0, *range(2, raw(grad).ndim)))
+    axes = (0, *range(2, raw(grad).ndim))
+    if isinstance(grad, Variable):
+        return sum_of(grad, axes)
+    return summed(grad, axes).reshape(-1)
 
 
 def _with_bias(result: Array, bias: Array) -> Array:

@@ -23,9 +23,9 @@ from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
-from gradviz.ops.shapes.gathering import gather_at, sum_at
+from gradviz.ops.shapes.gathering import add_where, gather_at, sum_at
 from gradviz.ops.shapes.joining import stack
 from gradviz.ops.shapes.shape import reshape
 from gradviz.ops.shapes.slicing import select
@@ -167,7 +167,8 @@ def _index(axis: _Axis, shift: int, look: _Look) -> tuple[Array, Array]:
             at = sign * at + moved
         at = np.clip(at, 0, axis.length - 1)
     exists = (at >= 0) & (at <= axis.length - 1)
-    return np.where(exists, at, 0).astype(np.int64), exists
+    nearest = np.fmin(np.fmax(at, 0), axis.length - 1)  # also of what is no number
+    return nearest.astype(np.int64), exists
 
 
 # --- neighbours ---------------------------------------------------------------------
@@ -180,14 +181,16 @@ def _axes(grid: Array, lengths: Shape, look: _Look) -> list[_Axis]:
 
 def _neighbours(
     axes: Sequence[_Axis], look: _Look
-) -> Iterator[tuple[tuple[_Tap, ...], Array, Array]]:
-    """Each neighbour: its taps, its number in the flattened image, where it exists."""
-    for taps in product(_TAPS[look.mode], repeat=len(axes)):
-        number, exists = 0, True
-        for axis, tap in zip(axes, taps, strict=True):
-            index, inside = _index(axis, tap.shift, look)
+) -> Iterator[tuple[tuple[int, ...], Array, Array]]:
+    """Each neighbour: which tap, its number in the flattened image, where it exists."""
+    taps = _TAPS[look.mode]
+    found = [[_index(axis, tap.shift, look) for tap in taps] for axis in axes]
+    for which in product(range(len(taps)), repeat=len(axes)):
+        number, exists = found[0][which[0]]
+        for i, axis in enumerate(axes[1:], 1):
+            index, inside = found[i][which[i]]
             number, exists = number * axis.length + index, exists & inside
-        yield taps, number, exists
+        yield which, number, exists
 
 
 def _across(number: Array, num_channels: int) -> Array:
@@ -196,16 +199,25 @@ def _across(number: Array, num_channels: int) -> Array:
     return np.broadcast_to(rows, (len(rows), num_channels, rows.shape[2]))
 
 
-def _weight(
-    taps: Sequence[_Tap],
-    fractions: Sequence[Gradient],
-    exists: Array,
-    along: int | None = None,
-) -> Gradient:
-    """The weight of a neighbour, or its slope along an axis: ``(N, 1, P)``."""
+#: For each axis the factors of weights, one for each tap.
+_Factors = Sequence[Sequence[Gradient]]
+
+
+def _fractions(axes: Sequence[_Axis], grid: Gradient) -> list[Gradient]:
+    """How far places are beyond the elements before them, along each axis."""
+    return [axis.fraction(select(grid, -1, -1 - i)) for i, axis in enumerate(axes)]
+
+
+def _weights(fractions: Sequence[Gradient], look: _Look) -> _Factors:
+    taps = _TAPS[look.mode]
+    return [[tap.weight(fraction) for tap in taps] for fraction in fractions]
+
+
+def _weight(which: Sequence[int], factors: _Factors, exists: Array) -> Gradient:
+    """The weight of a neighbour: ``(N, 1, P)``."""
     weight: Gradient = exists
-    for i, (tap, fraction) in enumerate(zip(taps, fractions, strict=True)):
-        weight = weight * (tap.slope if i == along else tap.weight)(fraction)
+    for tap, of_axis in zip(which, factors, strict=True):
+        weight = weight * of_axis[tap]
     return reshape(weight, (len(exists), 1, prod(exists.shape[1:])))
 
 
@@ -217,47 +229,49 @@ def _flat(x: Gradient) -> Gradient:
 def _sampled(x: Array, grid: Array, look: _Look) -> Array:
     """The forward: a weighted sum of neighbours."""
     axes = _axes(grid, x.shape[2:], look)
-    places = grid.shape[1:-1]
-    fractions = [axis.fraction(select(grid, -1, -1 - i)) for i, axis in enumerate(axes)]
-    flat = _flat(x)
+    weights = _weights(_fractions(axes, grid), look)
+    flat, places = _flat(x), grid.shape[1:-1]
     result = np.zeros_like(x, shape=(*x.shape[:2], prod(places)))
-    for taps, number, exists in _neighbours(axes, look):
+    for which, number, exists in _neighbours(axes, look):
         chosen = gather_at(flat, 2, _across(number, x.shape[1]))
-        result += chosen * _weight(taps, fractions, exists)
+        chosen *= _weight(which, weights, exists)
+        result += chosen
     return result.reshape(*x.shape[:2], *places)
 
 
 def _spread(grad: Gradient, grid: Gradient, shape: Shape, look: _Look) -> Gradient:
     """The gradient of the image: each neighbour gets its part."""
     axes = _axes(raw(grid), shape[2:], look)
-    fractions = [axis.fraction(select(grid, -1, -1 - i)) for i, axis in enumerate(axes)]
+    weights = _weights(_fractions(axes, grid), look)
     flat_shape = (*shape[:2], prod(shape[2:]))
     flat_grad = _flat(grad)
-    parts: Gradient = None
-    for taps, number, exists in _neighbours(axes, look):
-        part = sum_at(
-            flat_grad * _weight(taps, fractions, exists),
-            flat_shape,
-            2,
-            _across(number, shape[1]),
-        )
-        parts = part if parts is None else parts + part
-    return reshape(parts, shape)
+    total: Gradient = None
+    for which, number, exists in _neighbours(axes, look):
+        part = flat_grad * _weight(which, weights, exists)
+        index = _across(number, shape[1])
+        if total is None or isinstance(part, Variable):
+            more = sum_at(part, flat_shape, 2, index)
+            total = more if total is None else total + more
+        else:
+            add_where(total, 2, index, part)
+    return reshape(total, shape)
 
 
 def _slopes(grad: Gradient, x: Gradient, grid: Gradient, look: _Look) -> Gradient:
     """The gradient of the grid."""
     axes = _axes(raw(grid), raw(x).shape[2:], look)
-    fractions = [axis.fraction(select(grid, -1, -1 - i)) for i, axis in enumerate(axes)]
+    fractions, taps = _fractions(axes, grid), _TAPS[look.mode]
+    weights = _weights(fractions, look)
+    steepness = [[tap.slope(fraction) for tap in taps] for fraction in fractions]
     flat, flat_grad = _flat(x), _flat(grad)
     num_channels = raw(x).shape[1]
     sums: list[Gradient] = [0.0] * len(axes)
-    for taps, number, exists in _neighbours(axes, look):
+    for which, number, exists in _neighbours(axes, look):
         chosen = gather_at(flat, 2, _across(number, num_channels))
         felt = sum_of(flat_grad * chosen, 1, keepdim=True)
-        for along in range(len(axes)):
-            weight = _weight(taps, fractions, exists, along)
-            sums[along] = sums[along] + felt * weight
+        for i in range(len(axes)):
+            factors = [*weights[:i], steepness[i], *weights[i + 1 :]]
+            sums[i] = sums[i] + felt * _weight(which, factors, exists)
     places = raw(grid).shape[:-1]
     slopes = [
         reshape(one, places) * axis.slope for one, axis in zip(sums, axes, strict=True)

@@ -14,7 +14,6 @@ goes on to the input in the last lines of `_input_gradient`.
 
 from collections.abc import Sequence
 from math import prod
-from typing import Final
 
 import numpy as np
 
@@ -24,13 +23,18 @@ from gradviz.ops.elementwise.arithmetic import mul
 from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.elementwise.scalar_arithmetic import plus
 from gradviz.ops.elementwise.transcendental import rsqrt
+from gradviz.ops.layers.normalization_backward import (
+    batch_gradients,
+    group_gradients,
+    layer_gradients,
+)
 from gradviz.ops.layers.normalization_gradients import (
     Normal,
     batch_norm_gradients,
     layer_norm_gradients,
 )
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
+from gradviz.ops.recording.dimensions import INTEGERS, Shape
 from gradviz.ops.recording.dtype_names import scalar_type_name
 from gradviz.ops.recording.memory_layout import as_images, has_channels_last, in_c_order
 from gradviz.ops.recording.promotion import python_number
@@ -38,6 +42,7 @@ from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, Variable, device_of, raw
 from gradviz.ops.reductions.reduction import mean as mean_of
 from gradviz.ops.reductions.reduction import sum as sum_of
+from gradviz.ops.reductions.rows import summed, summed_products
 from gradviz.ops.shapes.copying import clone, contiguous, to_copy
 from gradviz.ops.shapes.shape import reshape, view
 from gradviz.ops.shapes.tiling import repeat
@@ -53,37 +58,11 @@ def _normalized(x: Array, axes: Shape, eps: float) -> tuple[Array, Array, Array]
     if x.dtype == np.float16:
         x = x.astype(np.float32)
     count = x.dtype.type(prod([x.shape[axis] for axis in axes]))
-    mean = _sum_over(x, axes) / count
+    mean = summed(x, axes) / count
     result = x - mean
-    rstd = 1 / np.sqrt(_sum_of_products(result, result, axes) / count + eps)
+    rstd = 1 / np.sqrt(summed_products(result, result, axes) / count + eps)
     result *= rstd
     return result, mean, rstd
-
-
-#: From so many elements on, BLAS adds up rows three times faster than NumPy does.
-_MANY: Final = 4096
-
-
-def _sum_over(x: Array, axes: Shape) -> Array:
-    """The sum over `axes`, which stay."""
-    if x.size < _MANY or not _are_last(x, axes):
-        return np.add.reduce(x, axis=axes, keepdims=True)
-    size = prod([x.shape[axis] for axis in axes])
-    sums = np.matmul(np.reshape(x, (-1, size)), np.ones_like(x, shape=(size,)))
-    return np.reshape(sums, kept_shape(x.shape, axes))
-
-
-def _sum_of_products(x: Array, y: Array, axes: Shape) -> Array:
-    """The sum of ``x * y`` over `axes`, which stay."""
-    if x.size < _MANY or not _are_last(x, axes):
-        return np.add.reduce(x * y, axis=axes, keepdims=True)
-    rows = (-1, prod([x.shape[axis] for axis in axes]))
-    sums = np.vecdot(np.reshape(x, rows), np.reshape(y, rows))
-    return np.reshape(sums, kept_shape(x.shape, axes))
-
-
-def _are_last(x: Array, axes: Shape) -> bool:
-    return axes == tuple(range(x.ndim - len(axes), x.ndim))
 
 
 def _affine(result: Array, weight: Array, bias: Array) -> Array:
@@ -130,8 +109,8 @@ def _plain_input_gradient(
     count = rstd.dtype.type(prod(x.shape[axis] for axis in axes))
     centered = _centered(x, mean, rstd)
     result = grad.astype(rstd.dtype) if weight is None else grad * weight
-    along = _sum_of_products(result, centered, axes) / count
-    result -= _sum_over(result, axes) / count
+    along = summed_products(result, centered, axes) / count
+    result -= summed(result, axes) / count
     centered *= along
     result -= centered
     result *= rstd
@@ -171,6 +150,9 @@ def _layer_axes(shape: Shape, normalized: Shape) -> Shape:
             rstd,
             Normal(_layer_axes(raw(x).shape, normalized), eps, True, tuple(wanted)),
         )
+    ),
+    together=lambda wanted, grad, x, weight, normalized, mean, rstd: layer_gradients(
+        wanted, grad, x, weight, normalized, mean, rstd
     ),
     x=lambda grads, x, weight, normalized, mean, rstd: _input_gradient(
         grads, x, weight, mean, rstd, _layer_axes(raw(x).shape, normalized)
@@ -258,6 +240,24 @@ def _by_channel(value: Gradient, x: Gradient) -> Gradient:
         mean,
         rstd,
         Normal(_batch_axes(x), eps, training, tuple(wanted)),
+    ),
+    together=lambda wanted, grad, x, weight, running_var, training, eps, mean, rstd: (
+        batch_gradients(
+            wanted,
+            grad,
+            x,
+            _by_channel(weight, x),
+            _by_channel(mean, x),
+            _by_channel(rstd, x),
+        )
+        if training
+        else (
+            _scaled_by_running(grad, x, weight, running_var, eps)
+            if wanted[0]
+            else None,
+            _channel_weight(grad, x, mean, rstd) if wanted[1] else None,
+            sum_of(grad, _batch_axes(grad)) if wanted[2] else None,
+        )
     ),
     x=lambda grads, x, weight, running_var, training, eps, mean, rstd: (
         _batch_input(grads, x, weight, mean, rstd)
@@ -377,6 +377,9 @@ def _grouped(x: Gradient, groups: int) -> Gradient:
 @differentiable(
     "NativeGroupNormBackward0",
     results=("result", "mean", "rstd"),
+    together=lambda wanted, grad, x, weight, mean, rstd: group_gradients(
+        wanted, grad, x, weight, mean, rstd
+    ),
     x=lambda grads, x, weight, groups, mean, rstd: _group_input(
         grads, x, weight, groups, mean, rstd
     ),

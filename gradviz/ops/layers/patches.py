@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.layers.convolution import Geometry, columns_of, sum_columns
+from gradviz.ops.layers.columns import Geometry, columns_of, sum_columns
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
 from gradviz.ops.recording.public import names
@@ -20,8 +20,9 @@ from gradviz.ops.recording.variable import Value, raw
 )
 def _unfold(x: Array, kernel: Shape, geometry: Geometry) -> Array:
     batch = np.reshape(x, (-1, *x.shape[-3:]))
-    columns = columns_of(batch, kernel, geometry)
-    rows, count = x.shape[-3] * prod(kernel), prod(columns.shape[4:])
+    outputs = geometry.output_lengths(x.shape[-2:], kernel)
+    columns = columns_of(batch, kernel, geometry, outputs)
+    rows, count = x.shape[-3] * prod(kernel), prod(outputs)
     return np.reshape(columns, (*x.shape[:-3], rows, count))
 
 

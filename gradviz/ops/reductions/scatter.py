@@ -20,6 +20,7 @@ from gradviz.ops.recording.public import names
 from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.scatter_reduce import Reduce, reduce_at
 from gradviz.ops.shapes.gathering import (
+    add_where,
     check_bounds,
     check_index_dtype,
     check_same_ndim,
@@ -65,7 +66,7 @@ def scatter_number(x: Array, dim: int, index: Array, value: Scalar) -> Array:
 )
 def _scatter_add(x: Array, dim: int, index: Array, source: Array) -> Array:
     result = np.copy(x, order="C")
-    np.add.at(result, mesh(index, dim, x.ndim), _beginning(source, index))
+    add_where(result, dim, index, _beginning(source, index))
     return result
 
 

@@ -14,6 +14,7 @@ from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds
 from gradviz.ops.recording.variable import Value, device_of, raw
 from gradviz.ops.reductions.reduction import sum
+from gradviz.ops.reductions.rows import largest, summed, summed_products
 from gradviz.ops.shapes.copying import to_copy
 
 
@@ -27,9 +28,10 @@ from gradviz.ops.shapes.copying import to_copy
     ),
 )
 def _softmax_backward(x: Array, y: Array, dim: int) -> Array:
-    weighted = x * y
-    weighted -= y * _total(weighted, dim)
-    return weighted
+    axes = (dim % x.ndim,) if x.ndim else ()
+    result = x - summed_products(x, y, axes)
+    result *= y
+    return result
 
 
 @differentiable(
@@ -49,7 +51,9 @@ def _softmax(x: Array, dim: int) -> Array:
     y=lambda grad, x, y, dim: -sum(x, dim, keepdim=True) * exp(y) * grad,
 )
 def _log_softmax_backward(x: Array, y: Array, dim: int) -> Array:
-    return x - np.exp(y) * _total(x, dim)
+    shares = np.exp(y)
+    shares *= _total(x, dim)
+    return x - shares
 
 
 @differentiable(
@@ -67,11 +71,11 @@ def _shifted(name: str, x: Array, dim: int) -> Array:
     is_last = dim in (-1, x.ndim - 1) or not x.ndim
     check_kinds(f"{name}{'_lastdim' * is_last}_kernel_impl", "f", x)
     x = in_c_order(x)
-    return x - np.max(x, axis=dim if x.ndim else None, keepdims=True) if x.size else x
+    return x - (largest(x, dim) if x.ndim else x) if x.size else x
 
 
 def _total(x: Array, dim: int) -> Array:
-    return np.sum(x, axis=dim if x.ndim else None, keepdims=True)
+    return summed(x, (dim % x.ndim,)) if x.ndim else x
 
 
 def softmax(

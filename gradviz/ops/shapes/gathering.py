@@ -7,11 +7,11 @@
 """
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from gradviz.backends.base import Array
+from gradviz.backends.base import Array, beside
 from gradviz.backends.pinned_array import assign
 from gradviz.backends.wrapped_array import check_elements
 from gradviz.ops.recording.differentiable import differentiable
@@ -38,6 +38,8 @@ def gather_at(x: Array, dim: int, index: Array) -> Array:
         return np.zeros_like(x, shape=index.shape)
     if not x.ndim:
         return np.broadcast_to(x, index.shape).copy()
+    if _is_flattened(x, index):
+        return np.take(x.reshape(-1), _places(index, dim, x.shape))
     return x[mesh(index, dim, x.ndim)]
 
 
@@ -56,8 +58,38 @@ def _sum_at(onto: None, x: Array, shape: Shape, dim: int, index: Array) -> Array
     if not shape:
         return result + x.sum()
     if index.size:
-        np.add.at(result, mesh(index, dim, len(shape)), x)
+        add_where(result, dim, index, x)
     return result
+
+
+def add_where(target: Array, dim: int, index: Array, x: Array) -> None:
+    """Add the elements of `x` to those of `target` that `gather_at` finds there."""
+    if _is_flattened(target, index) and x.shape == index.shape:
+        places = _places(index, dim, target.shape).reshape(-1)
+        np.add.at(target.reshape(-1), places, x.reshape(-1))
+    else:
+        np.add.at(target, mesh(index, dim, target.ndim), x)
+
+
+#: From so many elements on it is faster to compute with places in a flattened array.
+_MANY: Final = 1024
+
+
+def _is_flattened(x: Array, index: Array) -> bool:
+    """Whether to look up elements by their places in the flattened array."""
+    return bool(
+        index.size >= _MANY and index.ndim == x.ndim > 1 and x.flags.c_contiguous
+    )
+
+
+def _places(index: Array, dim: int, shape: Shape) -> Array:
+    """Where in a flattened array are the elements that `index` means along `dim`."""
+    begins = np.zeros((), np.int64)
+    for axis, length in enumerate(shape):
+        count = 1 if axis == dim else index.shape[axis]
+        begins = begins[..., None] * length + np.arange(count)
+    step = math.prod(shape[dim + 1 :])
+    return (index if step == 1 else index * np.int64(step)) + beside(index, begins)
 
 
 def sum_at(x: Value, shape: Shape, dim: int, index: Array) -> Value:

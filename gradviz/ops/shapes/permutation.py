@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.engine.protocols import Gradient
 from gradviz.ops.recording.differentiable import differentiable
 from gradviz.ops.recording.dimensions import Dims, Shape, several, wrap_dim
 from gradviz.ops.recording.public import names
@@ -34,7 +35,28 @@ def _reversed(x: Array) -> Array:
     return x.T
 
 
-_t = differentiable("TBackward0", view=True, x=lambda grad: t(grad))(_reversed)
+def _turned_back(grad: Gradient) -> Gradient:
+    """The transpose of a gradient; what it is a transposed view of, if there is that.
+
+    The gradient of a layer's weight is such a view, for it is computed as the weight
+    lies in memory: a leaf can keep the matrix itself, but no view.
+    """
+    if type(grad) is not np.ndarray:
+        return t(grad)
+    base = grad.base
+    if (
+        type(base) is np.ndarray
+        and base.strides == grad.strides[::-1]
+        and base.shape == grad.shape[::-1]
+        and base.dtype == grad.dtype
+    ):
+        return base
+    return grad.T
+
+
+_t = differentiable("TBackward0", view=True, x=lambda grad: _turned_back(grad))(
+    _reversed
+)
 _t_in_place = differentiable("TBackward1", view=True, x=lambda grad: t(grad))(_reversed)
 
 

@@ -58,6 +58,71 @@ def test_a_transposed_convolution_is_the_adjoint_of_a_convolution():
     assert (y * z).sum().item() == pytest.approx((x * back).sum().item())
 
 
+def shifted(x, w, stride, padding, dilation, groups):
+    """A convolution as a sum over positions in the kernel."""
+    ends = ((0, 0), (0, 0), *((padding, padding) for _ in w.shape[2:]))
+    x = np.pad(x, ends).reshape(len(x), groups, -1, *(np.add(x.shape[2:], 2 * padding)))
+    w = w.reshape(groups, -1, *w.shape[1:])
+    total = 0
+    for offset in np.ndindex(w.shape[3:]):
+        places = tuple(
+            slice(
+                start * dilation, length - (size - 1 - start) * dilation or None, stride
+            )
+            for start, length, size in zip(
+                offset, x.shape[3:], w.shape[3:], strict=True
+            )
+        )
+        total += np.einsum(
+            "ngc...,goc->ngo...", x[(..., *places)], w[(..., *offset)], optimize=True
+        )
+    return total.reshape(len(x), -1, *total.shape[3:])
+
+
+@pytest.mark.parametrize(
+    ("stride", "padding", "dilation", "groups"),
+    [
+        (1, 0, 1, 1),
+        (1, 2, 1, 1),
+        (2, 1, 1, 1),
+        (1, 3, 2, 1),
+        (3, 1, 2, 2),
+        (1, 1, 1, 4),
+    ],
+)
+@pytest.mark.parametrize(
+    ("lengths", "kernel"), [((5, 9), (3, 2)), ((13, 16), (2, 3)), ((140,), (3,))]
+)
+@pytest.mark.parametrize("channels", [(8, 4), (4, 32)])
+def test_however_it_is_computed_a_convolution_and_its_gradients_are_the_same(
+    channels, lengths, kernel, stride, padding, dilation, groups
+):
+    """Small and large images, few and many channels are worked off in other ways."""
+    random = np.random.default_rng(0)
+
+    def integers(*shape):
+        return random.integers(-3, 4, shape).astype(float)
+
+    settings = stride, padding, dilation, groups
+    x, other_x = integers(2, 3, channels[0], *lengths)
+    w, other_w = integers(2, channels[1], channels[0] // groups, *kernel)
+    image, weight = gv.tensor(x).requires_grad_(), gv.tensor(w).requires_grad_()
+    convolution = F.conv1d if len(lengths) == 1 else F.conv2d
+
+    result = convolution(image, weight, None, *settings)
+    y = integers(*result.shape)
+    result.backward(gv.tensor(y))
+
+    np.testing.assert_array_equal(result.detach().numpy(), shifted(x, w, *settings))
+    # The gradients are those of a form that is linear in each of the three.
+    assert (other_x * image.grad.numpy()).sum() == (
+        y * shifted(other_x, w, *settings)
+    ).sum()
+    assert (other_w * weight.grad.numpy()).sum() == (
+        y * shifted(x, other_w, *settings)
+    ).sum()
+
+
 def test_a_large_batch_is_worked_off_in_parts():
     x, w = gv.ones(64, 8, 32, 32), gv.ones(4, 8, 5, 5)
     columns = 64 * 8 * 25 * 28 * 28 * 4

@@ -74,7 +74,8 @@ torch-matrix: ## Run the tests of recordings of PyTorch with many versions of it
 	    || { echo "torch $$version: pip finds none here, not tested"; continue; }; \
 	  echo "torch $$version:"; \
 	  $$venv/bin/python -m pytest -q -m 'not stress' tests/pytorch \
-	    tests/parity/test_pytorch_recording.py || exit 1; \
+	    tests/parity/test_pytorch_recording.py tests/parity/test_pytorch_bad_company.py \
+	    || exit 1; \
 	done
 
 stress: $(VENV)/.installed-dev ## Run the large campaigns; FULL=1 for hours of them

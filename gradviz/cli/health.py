@@ -18,7 +18,7 @@ OPTIONAL: Final = (
     (("pyarrow",), "traces as Parquet"),
     (("typst",), "timelines as PNG and PDF"),
     (("textual",), "full-screen views"),
-    (("torch",), "comparing with PyTorch"),
+    (("torch",), "recording PyTorch's own passes"),
 )
 
 #: ``absent`` is optional; ``failed`` is something without which gradviz cannot work.

@@ -15,7 +15,8 @@ from gradviz.analysis.graph import (
 from gradviz.errors import UserError
 from gradviz.pytorch.edges import output_edge, root_edge
 from gradviz.pytorch.forward import ForwardPlaces, Models
-from gradviz.pytorch.graph import GRAPH_ROOT, SeenGraph, SeenInput, SeenNode, read_graph
+from gradviz.pytorch.graph import read_graph
+from gradviz.pytorch.seen_node import GRAPH_ROOT, SeenGraph, SeenInput, SeenNode
 from gradviz.ready_order import PyTorchSchedule, in_order
 from gradviz.trace.model import InputDefinition
 

@@ -19,10 +19,15 @@ def root_edge(one: Any, torch: Any) -> tuple[TorchNode | None, int]:  # noqa: AN
         return one.node, one.output_nr
     if one.grad_fn is not None:
         return one.grad_fn, one.output_nr
-    if not one.requires_grad or type(one) not in (torch.Tensor, torch.nn.Parameter):
+    if not one.requires_grad:
         return None, 0
-    with torch.enable_grad():  # a leaf knows its AccumulateGrad, and tells nobody
-        return one.view_as(one).grad_fn.next_functions[0][0], 0
+    # A leaf knows its AccumulateGrad, and tells nobody. No mode hears of the view, and
+    # no class either, unless it has no memory of its own.
+    try:
+        with torch.enable_grad(), torch._C._DisableTorchDispatch():
+            return one.view_as(one).grad_fn.next_functions[0][0], 0
+    except (RuntimeError, AttributeError):
+        return None, 0
 
 
 def output_edge(one: Any, torch: Any) -> tuple[TorchNode | Any, int]:  # noqa: ANN401

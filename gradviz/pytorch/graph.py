@@ -6,13 +6,19 @@ Nothing here keeps a node of PyTorch's alive: what is read are numbers and texts
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
-
-import msgspec
+from typing import Any, Final, TypeAlias
 
 from gradviz.ids import next_node_id
 from gradviz.pytorch.forward import ForwardPlaces, Models
-from gradviz.trace.events import MAX_SEQUENCE_NR
+from gradviz.pytorch.needs import number_topologically
+from gradviz.pytorch.seen_node import (
+    GRAPH_ROOT,
+    SeenEdge,
+    SeenGraph,
+    SeenInput,
+    SeenNode,
+    new_node,
+)
 
 #: A node of PyTorch's, of a class of its own for each operation.
 TorchNode: TypeAlias = Any
@@ -23,92 +29,12 @@ TorchLeaf: TypeAlias = Any
 #: Under which name a node keeps its id, from pass to pass, in its ``metadata``.
 ID_KEY: Final = "gradviz.id"
 
-#: What a node's name begins with if it is one of the engine's own.
-_NAMESPACE: Final = "torch::autograd::"
-
 #: A line of a traceback, as anomaly mode keeps it.
 _LINE: Final = re.compile(r'File "(.+)", line (\d+)')
 
-#: The root of a pass that begins at several nodes, as the profiler calls it.
-GRAPH_ROOT: Final = f"{_NAMESPACE}GraphRoot"
-
-
-class SeenInput(msgspec.Struct, frozen=True, gc=False):
-    """What an input of a node expects; see `trace.probe.MetadataLike`."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    device: str
-    size_bytes: int
-
-
-# Graphs have many of these two, and no cycles: the collector need not look at them.
-
-
-class SeenEdge(msgspec.Struct, eq=False, gc=False):
-    """See `trace.probe.EdgeLike`."""
-
-    node: "SeenNode | None"
-    input_nr: int
-
-
-class SeenNode(msgspec.Struct, eq=False, gc=False):
-    """A node of PyTorch's as it was read for one pass; see `trace.probe.NodeLike`.
-
-    Attributes:
-        id: Unique in the process.
-        raw_name: As PyTorch and its profiler call it.
-        sequence_nr: Its sequence number.
-        text: Its name without that of a namespace.
-        seen_nr: The number by which the profiler calls it: -1 for a leaf's.
-        num_edges: How many edges of the pass lead to it.
-        waiting: For how many gradients it waits, as the pass goes on.
-        leaf: What the leaf of an AccumulateGrad is called.
-    """
-
-    id: int
-    raw_name: str
-    sequence_nr: int
-    text: str
-    seen_nr: int
-    topological_nr: int = 0
-    next_edges: tuple[SeenEdge, ...] = ()
-    input_metadata: tuple[SeenInput | None, ...] = ()
-    runs_on: str = "cpu"
-    module_path: str = ""
-    leaf: tuple[str, ...] = ()
-    num_edges: int = 0
-    waiting: int = 0
-
-    def name(self) -> str:
-        """Such as ``MulBackward0``."""
-        return self.text
-
-    def leaf_names(self) -> tuple[str, ...]:
-        """What the leaf of an AccumulateGrad is called."""
-        return self.leaf
-
-
-def _new_node(id_: int, raw_name: str, sequence_nr: int) -> SeenNode:
-    text = raw_name.removeprefix(_NAMESPACE)
-    seen_nr = -1 if sequence_nr == MAX_SEQUENCE_NR else sequence_nr
-    return SeenNode(id_, raw_name, sequence_nr, text, seen_nr)
-
-
-class SeenGraph(NamedTuple):
-    """What a pass may run.
-
-    Attributes:
-        root: Where it begins.
-        nodes: All of them, `root` first.
-        outputs: Of each output that was asked for its node, and which input.
-        made_at: The lines that made nodes, by id, as far as they are known.
-    """
-
-    root: SeenNode
-    nodes: list[SeenNode]
-    outputs: list[SeenEdge]
-    made_at: dict[int, str]
+#: Devices whose nodes run on the thread that calls.
+#: Source: torch/csrc/autograd/engine.cpp, should_run_in_cpu_ready_queue (Q1).
+_OF_CALLER: Final = frozenset({"cpu", "meta", "lazy"})
 
 
 def read_graph(
@@ -134,13 +60,13 @@ def read_graph(
         root = edges[0].node
         assert root is not None
     else:
-        root = _new_node(next_node_id(), GRAPH_ROOT, root_sequence_nr)
+        root = new_node(next_node_id(), GRAPH_ROOT, root_sequence_nr)
         root.next_edges = tuple(edges)
         for edge in edges:
             assert edge.node is not None
             edge.node.num_edges += 1
     nodes = [*([root] if len(edges) > 1 else []), *reader.all_nodes()]
-    _number_topologically(nodes, in_order=reader.is_in_order)
+    number_topologically(nodes, in_order=reader.is_in_order)
     wanted = [SeenEdge(reader.known_as(output), nr) for output, nr in outputs]
     return SeenGraph(root, nodes, wanted, reader.made_at)
 
@@ -173,7 +99,7 @@ class _Reader:
                 number = metadata[ID_KEY] = next_node_id()
             if "traceback_" in metadata:
                 self.made_at[number] = _line_of(metadata["traceback_"])
-            node = _new_node(number, function.name(), function._sequence_nr())
+            node = new_node(number, function.name(), function._sequence_nr())
             self._known[function] = node
             self._pending.append((function, node))
         return node
@@ -208,7 +134,7 @@ class _Reader:
             for metadata in function._input_metadata:
                 one = self._input(metadata)
                 inputs.append(one)
-                if one is not None and one.device != "cpu" and node.runs_on == "cpu":
+                if one is not None and node.runs_on == "cpu" and one.has_queue:
                     node.runs_on = one.device
         except (RuntimeError, AttributeError, TypeError):
             return  # a nested tensor has no shape
@@ -223,7 +149,8 @@ class _Reader:
                 return None
             size_bytes = math.prod(shape) * dtype.itemsize
             text = str(dtype).removeprefix("torch.")
-            found = SeenInput(shape, text, str(device), size_bytes)
+            has_queue = device.type not in _OF_CALLER
+            found = SeenInput(shape, text, str(device), size_bytes, has_queue)
             self._inputs[key] = found
         return found
 
@@ -240,60 +167,3 @@ def _line_of(traceback: Iterable[str]) -> str:
 
 def _is_library(path: str) -> bool:
     return "/torch/" in path.replace("\\", "/") or path.startswith("<frozen")
-
-
-def _number_topologically(nodes: Sequence[SeenNode], *, in_order: bool) -> None:
-    """Count for each node the longest path to a leaf.
-
-    Args:
-        nodes: All of them.
-        in_order: Whether each comes after all that lead to it.
-    """
-    for node in reversed(nodes if in_order else _from_root_to_leaves(nodes)):
-        longest = -1
-        for edge in node.next_edges:
-            after = edge.node
-            if after is not None and after.topological_nr > longest:
-                longest = after.topological_nr
-        node.topological_nr = longest + 1
-
-
-def _from_root_to_leaves(nodes: Iterable[SeenNode]) -> list[SeenNode]:
-    """The nodes, each after all that lead to it; those of a cycle are left out."""
-    order = []
-    for node in nodes:
-        node.waiting = node.num_edges
-        if not node.num_edges:
-            order.append(node)
-    for node in order:  # grows while it is walked
-        for edge in node.next_edges:
-            after = edge.node
-            if after is not None:
-                after.waiting -= 1
-                if not after.waiting:
-                    order.append(after)
-    return order
-
-
-def nodes_needed(graph: SeenGraph, *, accumulate: bool) -> set[SeenNode] | None:
-    """The nodes that run so that the outputs get their gradients; None for all.
-
-    Args:
-        graph: Of the pass.
-        accumulate: Whether gradients go into ``.grad``, so that the outputs' own nodes
-            run as well.
-
-    Source: torch/csrc/autograd/engine.cpp, GraphTask::init_to_execute (I2-I4).
-    """
-    if not graph.outputs:
-        return None
-    wanted = {edge.node for edge in graph.outputs if edge.node is not None}
-    needed = set(wanted) if accumulate else set()
-    for node in graph.nodes:
-        node.waiting = node.num_edges
-    for node in reversed(_from_root_to_leaves(graph.nodes)):
-        for edge in node.next_edges:
-            if edge.node in needed or edge.node in wanted:
-                needed.add(node)
-                break
-    return needed

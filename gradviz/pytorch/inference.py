@@ -20,30 +20,36 @@ A node whose gradient is asked for, and nothing beyond it, is taken from the que
 runs nothing (I5): all of it is inferred. Hooks run before a function begins and after
 it has ended, and so lie between nodes. Tasks of a pass that failed stay in the queue,
 and are thrown away when they come out (F13).
+
+A node may call another, as that of a change in place of a view calls the function that
+made the change. Between the two there is no pass: the inner one was in no queue, and is
+part of the outer one.
 """
 
 import heapq
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
-from gradviz.pytorch.graph import SeenNode
-from gradviz.pytorch.profile import SeenRun
+from gradviz.pytorch.clocks import within_its_node
+from gradviz.pytorch.doubts import missing
 from gradviz.pytorch.queues import (
-    ReadyNode,
     ReplayedPass,
     RunningNode,
+    SeenEngine,
     SeenQueue,
-    SeenThread,
-    is_called,
 )
-from gradviz.pytorch.sheet import Sheet
+from gradviz.pytorch.session import SeenRun
+from gradviz.pytorch.tasks import (
+    NO_TIME,
+    hand_on,
+    push,
+    take_captured,
+    take_unexpected,
+)
 from gradviz.pytorch.watched_pass import WatchedPass
 from gradviz.trace.events import (
     CaptureTaken,
-    NodeCompleted,
     NodeFailed,
-    NodeStarted,
     ReentrantEntered,
     ReentrantLeft,
     TaskCompleted,
@@ -52,7 +58,7 @@ from gradviz.trace.events import (
     ThreadStarted,
     Unexplained,
 )
-from gradviz.trace.probe import How, Probe, Push, Role
+from gradviz.trace.probe import How, Push, Role
 
 #: What happens to a pass; of what happens at one time the first comes first.
 _RETURNS, _BEGINS = range(2)
@@ -63,12 +69,6 @@ _Moment: TypeAlias = tuple[int, int, int]
 #: When a run ends, what decides between those that end together, and which it is.
 _End: TypeAlias = tuple[int, int, RunningNode]
 
-#: The processor time of a node, which nobody measures.
-_NO_TIME: Final = -1
-
-#: So many names are told of nodes that did not run.
-_MAX_NAMED: Final = 3
-
 
 class Inference:
     """The queues and threads of PyTorch's engine, as far as they are known.
@@ -78,9 +78,7 @@ class Inference:
     """
 
     def __init__(self) -> None:
-        self._threads: dict[int, SeenThread] = {}
-        self._devices: dict[str, SeenQueue] = {}
-        self._open: list[ReplayedPass] = []
+        self._engine = SeenEngine()
 
     def go_through(
         self, passes: Sequence[WatchedPass], runs: Sequence[SeenRun], offset_ns: int
@@ -97,7 +95,7 @@ class Inference:
         """
         moments: list[_Moment] = []
         for index, one in enumerate(passes):
-            begin_ns, end_ns = _within_its_node(one, runs, offset_ns)
+            begin_ns, end_ns = within_its_node(one, runs, offset_ns)
             moments += (begin_ns, _BEGINS, index), (end_ns, _RETURNS, index)
         moments.sort(reverse=True)
         replays: dict[int, ReplayedPass] = {}
@@ -137,7 +135,7 @@ class Inference:
     # --- passes ----------------------------------------------------------------------
 
     def _begin(self, about: WatchedPass, t_ns: int) -> ReplayedPass:
-        thread = self._thread(about.thread, about.thread_name)
+        thread = self._engine.thread(about.thread, about.thread_name)
         parent = self._replay_of(about.parent)
         if thread.running:
             queue = thread.running[-1].queue
@@ -146,7 +144,7 @@ class Inference:
         else:
             queue = thread.queue = thread.queue or SeenQueue()
         replay = ReplayedPass(about, queue)
-        self._open.append(replay)
+        self._engine.open.append(replay)
         thread.passes.append(replay)
         sheet, t_ns = replay.sheet(thread), thread.tick(t_ns)
         if about.depth:
@@ -154,12 +152,21 @@ class Inference:
         else:
             sheet.seen(ThreadStarted).extend((t_ns, -1, -1, -1, Role.CALLER))
         if about.graph is not None:
-            self._push(replay, thread, sheet, about.graph.root, t_ns, -1, Push.ROOT)
+            push(
+                self._engine,
+                replay,
+                thread,
+                sheet,
+                about.graph.root,
+                t_ns,
+                -1,
+                Push.ROOT,
+            )
         return replay
 
     def _return(self, replay: ReplayedPass, t_ns: int) -> None:
         about = replay.about
-        thread = self._thread(about.thread)
+        thread = self._engine.thread(about.thread)
         for run in reversed(thread.running):
             if run.task is not None and run.task.of is replay:
                 self._end(run)  # the clocks differ a little
@@ -169,10 +176,10 @@ class Inference:
             failed = thread.tick(t_ns), task, number, about.error
             sheet.seen(TaskFailed).extend(failed)
         else:
-            self._take_captured(replay.queue, thread, t_ns)
-            if missing := _missing(replay):
-                doubt = thread.tick(t_ns), task, -1, missing
-                sheet.seen(Unexplained).extend(doubt)
+            take_captured(replay.queue, thread, t_ns)
+            if absent := missing(replay):
+                row = thread.tick(t_ns), task, -1, absent
+                sheet.seen(Unexplained).extend(row)
             sheet.seen(TaskCompleted).extend((thread.tick(t_ns), task, -1))
         t_ns = thread.tick(t_ns)
         if about.depth:
@@ -180,34 +187,39 @@ class Inference:
         else:
             sheet.seen(ThreadExited).extend((t_ns, -1, -1, -1, Role.CALLER))
         replay.is_closed = True
-        self._open.remove(replay)
+        self._engine.open.remove(replay)
         thread.passes.remove(replay)
 
     def _replay_of(self, about: WatchedPass | None) -> ReplayedPass | None:
-        return next((one for one in self._open if one.about is about), None)
+        return next((one for one in self._engine.open if one.about is about), None)
 
     # --- nodes -----------------------------------------------------------------------
 
     def _start(self, seen: SeenRun, offset_ns: int) -> RunningNode:
         begin_ns, end_ns, name, seen_nr, number = seen
         begin_ns += offset_ns
-        thread = self._threads.get(number) or self._thread(number)
-        queue = thread.running[-1].queue if thread.running else thread.queue
+        thread = self._engine.threads.get(number) or self._engine.thread(number)
+        running, num_passes = thread.running, len(thread.passes)
+        if running and running[-1].num_passes == num_passes:
+            return RunningNode(thread, None, running[-1].queue, 0, num_passes)
+        queue = running[-1].queue if running else thread.queue
         if queue is None:
-            queue = self._queue_with(name, seen_nr)
+            queue = self._engine.queue_with(name, seen_nr)
             if queue.device:
                 thread.queue = queue
         if thread.passes and thread.passes[-1].about.graph is None:
-            run = RunningNode(thread, None, queue, end_ns + offset_ns)
+            run = RunningNode(thread, None, queue, end_ns + offset_ns, num_passes)
             thread.running.append(run)  # of a pass of which nothing is known
             return run
         task = queue.take_if_first(name, seen_nr)
         if task is None:
-            self._take_captured(queue, thread, begin_ns)
+            take_captured(queue, thread, begin_ns)
             task = queue.take_if_first(name, seen_nr)
             if task is None:
-                task = self._unexpected(queue, thread, name, seen_nr, begin_ns)
-        run = RunningNode(thread, task, queue, end_ns + offset_ns)
+                task = take_unexpected(
+                    self._engine, queue, thread, name, seen_nr, begin_ns
+                )
+        run = RunningNode(thread, task, queue, end_ns + offset_ns, num_passes)
         thread.running.append(run)
         if task is not None:
             node, replay = task.node, task.of
@@ -240,241 +252,15 @@ class Inference:
             # The last one. If it was a hook that raised, nobody knows what came of it.
             if about.fails_in_node:
                 replay.failed = node
-                failed = tick(end_ns), about.task, node.id, about.error, _NO_TIME
+                failed = tick(end_ns), about.task, node.id, about.error, NO_TIME
                 sheet.seen(NodeFailed).extend(failed)
             else:
-                sheet.completed += tick(end_ns), about.task, node.id, _NO_TIME
+                sheet.completed += tick(end_ns), about.task, node.id, NO_TIME
             return
         if node.seen_nr < 0:
             sheet.accumulated += tick(end_ns), about.task, node.id, How.UNKNOWN
         else:
-            self._hand_on(replay, thread, sheet, node, end_ns)
-        sheet.completed += tick(end_ns), about.task, node.id, _NO_TIME
+            hand_on(self._engine, replay, thread, sheet, node, end_ns)
+        sheet.completed += tick(end_ns), about.task, node.id, NO_TIME
         if about.captures:
-            self._take_captured(run.queue, thread, end_ns)
-
-    def _hand_on(
-        self,
-        replay: ReplayedPass,
-        thread: SeenThread,
-        sheet: Sheet,
-        node: SeenNode,
-        t_ns: int,
-    ) -> None:
-        about = replay.about
-        needed, captures = about.needed, about.captures
-        for edge in node.next_edges:
-            after = edge.node
-            if after is None:
-                continue
-            after.waiting -= 1
-            if needed is not None and after not in needed and after not in captures:
-                continue
-            inputs, input_nr = after.input_metadata, edge.input_nr
-            one = inputs[input_nr] if input_nr < len(inputs) else None
-            sheet.buffered += (
-                thread.tick(t_ns),
-                about.task,
-                after.id,
-                node.id,
-                input_nr,
-                after.waiting,
-                0 if one is None else one.size_bytes,
-                How.UNKNOWN,
-            )
-            if after.waiting == 0 and after not in replay.ran:
-                self._push(replay, thread, sheet, after, t_ns, node.id, Push.NODE)
-
-    def _push(
-        self,
-        replay: ReplayedPass,
-        thread: SeenThread,
-        sheet: Sheet,
-        node: SeenNode,
-        t_ns: int,
-        producer: int,
-        what: Push,
-    ) -> ReadyNode:
-        queue = replay.queue if node.runs_on == "cpu" else self._device(node.runs_on)
-        about = replay.about
-        if queue.id not in replay.queues:
-            replay.queues.add(queue.id)
-            _name(queue, about.listener, thread)
-        priority = replay.depth_part | node.sequence_nr
-        task = ReadyNode(node, replay, queue, priority)
-        queue.schedule.push(task)
-        replay.outstanding += 1
-        sheet.pushed += (
-            thread.tick(t_ns),
-            about.task,
-            node.id,
-            queue.id,
-            about.depth,
-            node.seen_nr,
-            len(queue.schedule),
-            replay.outstanding,
-            producer,
-            what,
-        )
-        return task
-
-    # --- queues ----------------------------------------------------------------------
-
-    def _unexpected(
-        self, queue: SeenQueue, thread: SeenThread, name: str, seen_nr: int, t_ns: int
-    ) -> ReadyNode | None:
-        """Find what began though it was not its turn, and say so; None if unknown."""
-        first = queue.first()
-        expected = "nothing" if first is None else first.node.text
-        for task in queue.tasks():
-            if is_called(task.node, name, seen_nr) and not task.of.is_closed:
-                queue.remove(task)
-                reason = f"it ran before {expected}"
-                _doubt(task.of, thread, task.node, t_ns, reason)
-                return task
-        # A thread that has called none belongs to the engine, and runs those of others.
-        for replay in reversed(thread.passes or self._open):
-            graph = replay.about.graph
-            for node in () if graph is None else graph.nodes:
-                if is_called(node, name, seen_nr) and node not in replay.ran:
-                    reason = f"it ran before {expected}, and was not ready"
-                    _doubt(replay, thread, node, t_ns, reason)
-                    sheet = replay.sheet(thread)
-                    task = self._push(replay, thread, sheet, node, t_ns, -1, Push.NODE)
-                    task.queue.remove(task)
-                    return task
-        if self._open:
-            reason = f"{name} ran, and is in no graph that is known"
-            _doubt(self._open[-1], thread, None, t_ns, reason)
-        return None
-
-    def _take_captured(self, queue: SeenQueue, thread: SeenThread, t_ns: int) -> None:
-        """Take out what runs nothing: see Note [What is not seen]."""
-        while (task := queue.first()) is not None:
-            replay, node = task.of, task.node
-            if replay.is_closed:
-                queue.schedule.pop()
-                continue
-            if not replay.runs_nothing(node):
-                return
-            queue.schedule.pop()
-            sheet, number = replay.sheet(thread), replay.about.task
-            popped = thread.tick(t_ns), number, node.id, queue.id, len(queue.schedule)
-            sheet.popped += popped
-            sheet.inferred(NodeStarted).extend((thread.tick(t_ns), number, node.id))
-            for index in replay.about.captures.get(node, ()):
-                captured = thread.tick(t_ns), number, node.id, index
-                sheet.inferred(CaptureTaken).extend(captured)
-            ended = thread.tick(t_ns), number, node.id, _NO_TIME
-            sheet.inferred(NodeCompleted).extend(ended)
-            replay.outstanding -= 1
-            replay.ran.add(node)
-
-    def _queue_with(self, name: str, seen_nr: int) -> SeenQueue:
-        """The queue that would give this out: of a thread that nobody knows."""
-        queues = [*self._devices.values()]
-        queues += [replay.queue for replay in reversed(self._open)]
-        for queue in queues:
-            first = queue.first()
-            if first is not None and is_called(first.node, name, seen_nr):
-                return queue
-        return queues[-1] if queues else SeenQueue()
-
-    def _thread(self, number: int, name: str = "") -> SeenThread:
-        thread = self._threads.get(number)
-        if thread is None:
-            name = name or f"PyTorch's thread {number}"
-            thread = self._threads[number] = SeenThread(number, name)
-        return thread
-
-    def _device(self, device: str) -> SeenQueue:
-        queue = self._devices.get(device)
-        if queue is None:
-            queue = self._devices[device] = SeenQueue(device)
-        return queue
-
-
-def _name(queue: SeenQueue, listener: Probe, thread: SeenThread) -> None:
-    index = queue.device.rpartition(":")[2]
-    if queue.device:
-        name, device = queue.device, int(index) if index.isdigit() else 0
-    else:
-        name, device = f"CPU of {thread.name}", -1
-    # Every view that has a queue says what it is called.
-    listener.queue_defined(queue.id, f"{name} (inferred)", device)
-
-
-def _doubt(
-    replay: ReplayedPass, thread: SeenThread, node: SeenNode | None, t_ns: int, why: str
-) -> None:
-    number = -1 if node is None else node.id
-    row = thread.tick(t_ns - 1), replay.about.task, number, why
-    replay.sheet(thread).seen(Unexplained).extend(row)
-
-
-def _missing(replay: ReplayedPass) -> str:
-    """Which nodes had to run and were not seen to; empty if all were."""
-    about, ran = replay.about, replay.ran
-    if about.graph is None:
-        return ""
-    if about.needed is None and len(ran) == len(about.graph.nodes):
-        return ""
-    nodes: Iterable[SeenNode] = about.graph.nodes
-    missing = [
-        node for node in nodes if node not in ran and not replay.runs_nothing(node)
-    ]
-    if not missing:
-        return ""
-    names = ", ".join(node.text for node in missing[:_MAX_NAMED])
-    more = len(missing) - _MAX_NAMED
-    return f"not seen to run: {names}" + (f" and {more:,} more" if more > 0 else "")
-
-
-def fitted_offset(
-    offset_ns: int, passes: Sequence[WatchedPass], runs: Sequence[SeenRun]
-) -> int:
-    """What lies between two clocks, so that no run lies outside of all passes.
-
-    The profiler's clock is off by some microseconds.
-
-    Args:
-        offset_ns: The same, about.
-        passes: On the clock of events.
-        runs: On the profiler's clock, in the order in which they began.
-    """
-    if not runs or not passes:
-        return offset_ns
-    least = min(one.called_ns for one in passes) - runs[0][0]
-    most = max(one.returned_ns for one in passes) - max(run[1] for run in runs)
-    return max(least, min(offset_ns, most))
-
-
-def _within_its_node(
-    one: WatchedPass, runs: Sequence[SeenRun], offset_ns: int
-) -> tuple[int, int]:
-    """When a pass was called and returned, as the clock of the runs has it.
-
-    The two clocks may differ by more than what lies between the begin of a node and
-    that of a pass inside of it.
-    """
-    called_ns, returned_ns = one.called_ns, one.returned_ns
-    if one.depth:
-        middle = (called_ns + returned_ns) // 2 - offset_ns
-        for index in reversed(range(bisect_right(runs, middle, key=_begin_of))):
-            begin_ns, end_ns, _, _, thread = runs[index]
-            is_around = end_ns - begin_ns >= returned_ns - called_ns
-            if is_around and end_ns >= middle and thread == one.thread:
-                begin_ns, end_ns = begin_ns + offset_ns, end_ns + offset_ns
-                return max(called_ns, begin_ns + 1), min(returned_ns, end_ns - 1)
-    return called_ns, returned_ns
-
-
-def _begin_of(run: SeenRun) -> int:
-    return run[0]
-
-
-def told(replays: Iterable[ReplayedPass]) -> Iterator[tuple[Probe, SeenThread, Sheet]]:
-    """What there is to tell, and to whom."""
-    for replay in replays:
-        for thread, sheet in replay.sheets.items():
-            yield replay.about.listener, thread, sheet
+            take_captured(run.queue, thread, end_ns)

@@ -36,6 +36,7 @@ class PyTorch(NamedTuple):
         is_compiling: Whether `torch.compile` is tracing the caller.
         of_modules: Where hooks for all modules are registered.
         of_optimizers: Where those for all optimizers are.
+        of_profilers: Where a program finds PyTorch's profiler.
         no_overrides: Inside of this context no subclass of a tensor hears that its
             attributes are read.
     """
@@ -54,6 +55,7 @@ class PyTorch(NamedTuple):
     is_compiling: Callable[[], bool]
     of_modules: Any
     of_optimizers: Any
+    of_profilers: Any
     no_overrides: Callable[[], Any]
 
 
@@ -104,6 +106,7 @@ def _find(torch: Any) -> PyTorch:  # noqa: ANN401 - a module without types of it
         is_compiling=torch.compiler.is_compiling,
         of_modules=torch.nn.modules.module,
         of_optimizers=importlib.import_module("torch.optim.optimizer"),
+        of_profilers=importlib.import_module("torch.autograd.profiler"),
         no_overrides=c.DisableTorchFunctionSubclass,
     )
 

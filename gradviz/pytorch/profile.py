@@ -15,43 +15,36 @@ started. Where a version's profiler sees only one thread, passes of others are n
 meanwhile.
 
 A program may run a profiler of its own. Then it has it for itself: its passes are not
-seen, and their trace says so.
+seen, and their trace says so. One that begins inside of a pass stops ours first; one
+that begins beside passes on other threads waits until these are over.
 """
 
 import contextlib
 import os
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
+from gradviz.pytorch.clocks import offset_ns
+from gradviz.pytorch.counted_passes import CountedPasses
 from gradviz.pytorch.names import PyTorch
+from gradviz.pytorch.rivals import Rivals
+from gradviz.pytorch.session import Session, runs_of
+from gradviz.pytorch.strangers import Strangers
+from gradviz.pytorch.watched_pass import WatchedPass
 
 #: Of its own log, which goes to stderr, nothing is wanted.
 _LOG_LEVEL: Final = "KINETO_LOG_LEVEL"
 
-#: The clocks are read so often, and the closest two readings count.
-_READINGS: Final = 4
+#: So long the program's profiler waits for passes of other threads.
+_PATIENCE_S: Final = 10.0
 
-
-#: A function of a backward that was seen to run: its begin and end on the profiler's
-#: clock, its name as the node's ``name()`` is, the node's sequence number (-1 if it has
-#: none of its own), and the operating system's number of the thread.
-SeenRun: TypeAlias = tuple[int, int, str, int, int]
-
-
-class Session(NamedTuple):
-    """What the profiler has seen between a start and a stop.
-
-    Attributes:
-        runs: In the order in which they began.
-        offset_ns: What to add to a time of the profiler's clock, about, for that of
-            events.
-    """
-
-    runs: list[SeenRun]
-    offset_ns: int
+#: Why passes are not seen.
+_ANOTHER: Final = "another profiler runs"
+_AT_WORK: Final = "it began inside of what gradviz does"
+_OTHER_BEGAN: Final = "the program began a profiler"
+_INTERRUPTED: Final = "what gradviz does was interrupted"
 
 
 class Profile:
@@ -59,23 +52,29 @@ class Profile:
 
     Args:
         names: Of PyTorch.
-        has_strangers: Whether passes are under way that were not counted.
+        rivals: The program's own profilers.
+        strangers: Passes that were not counted.
     """
 
-    def __init__(self, names: PyTorch, has_strangers: Callable[[], bool]) -> None:
+    def __init__(self, names: PyTorch, rivals: Rivals, strangers: Strangers) -> None:
         self._names = names
-        self._has_strangers = has_strangers
-        self._lock = threading.Lock()
-        self._num_seen = 0  # guarded by the lock, as is all below
-        self._num_unseen = 0
-        self._is_warm = False
+        self._rivals = rivals
+        self._strangers = strangers
+        # A finaliser, or the handler of a signal, may run a pass of its own inside of
+        # what is done under the lock: `_is_busy` says so. Whoever takes it does so by
+        # `with` alone, for in code of Python's round that an interrupt may keep it.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        self._passes = CountedPasses()  # guarded by it, as is all below
+        self._is_on = self._is_busy = self._is_warm = False
+        self._is_awaited = self._is_taken = False
         self._thread = 0
         self._offset_ns = 0
 
     @property
     def is_idle(self) -> bool:
         """Whether no pass is under way, as far as they are counted."""
-        return not self._num_seen and not self._num_unseen
+        return not self._passes.seen and not self._passes.unseen
 
     def warm_up(self) -> None:
         """Let it begin once, if nothing prevents that: the first time takes a while.
@@ -84,114 +83,146 @@ class Profile:
         something on stderr.
         """
         with self._lock:
-            if not self._is_warm and not self._prevented():
+            if self._is_busy or self._is_warm or self._prevented():
+                return
+            try:
+                self._is_busy = True
                 self._start()
-                self._names.disable()
+                self._stop()
+            finally:
+                self._is_busy = False
 
-    def renewed(self) -> "Profile":
+    def renewed(self, strangers: Strangers) -> "Profile":
         """Another one in place of this, whose lock nobody holds, after a fork."""
-        self._lock = threading.Lock()
-        other = Profile(self._names, self._has_strangers)
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
+        other = Profile(self._names, self._rivals, strangers)
         other._is_warm = True
         return other
 
-    def begin(self, *, is_heard: bool) -> str:
+    def begin(self, one: WatchedPass, *, is_heard: bool) -> None:
         """A pass begins on this thread; see Note [One profiler].
 
         Args:
+            one: The pass, which is told whether it is seen.
             is_heard: Whether somebody wants to know what it does.
-
-        Returns:
-            Why it is not seen, empty if it is: what `end` is told once it is over.
         """
         with self._lock:
-            why = ""
-            if self._num_seen:
-                if self._thread != threading.get_ident() and (
-                    not self._names.sees_all_threads
-                ):
-                    why = "the profiler of this version of PyTorch sees one thread only"
-            elif not is_heard:
-                why = "nobody listens"
-            else:
-                why = self._prevented()
-                if not why:
-                    self._start()
-            if why:
-                self._num_unseen += 1
-                return f"{why}, so none of its nodes could be seen"
-            self._num_seen += 1
-            return ""
+            if self._is_awaited and not self._passes.are_around():
+                # Stopping it beside this one, which it sees, might crash.
+                self._changed.wait_for(lambda: not self._is_awaited, _PATIENCE_S)
+            if self._is_busy:
+                self._passes.begin(one, _AT_WORK)
+                return
+            try:
+                self._is_busy = True
+                self._passes.begin(one, self._why_unseen(is_heard=is_heard))
+            finally:
+                self._is_busy = False
 
-    def end(self, why_unseen: str) -> Session | None:
-        """A pass is over.
-
-        Args:
-            why_unseen: What `begin` returned.
+    def end(self, one: WatchedPass) -> Session | None:
+        """A pass is over, which may have been interrupted before it was counted.
 
         Returns:
             What was seen of all passes since the first one began, if this was the last;
             else None.
         """
+        passes: list[WatchedPass] = []
+        try:
+            with self._lock:
+                if self._is_busy:
+                    self._passes.end(one, is_on=self._is_on)
+                    return None
+                try:
+                    self._is_busy = True
+                    self._passes.end(one, is_on=self._is_on)
+                    self._changed.notify_all()
+                    if not self._is_on or self._passes.seen:
+                        return None
+                    offset, seen = self._offset_ns, self._stop()
+                    passes = self._passes.take_ended()
+                finally:
+                    self._is_busy = False
+            return Session(passes, [] if seen is None else runs_of(seen), offset)
+        except BaseException:  # an interrupt
+            if not self._is_on:
+                passes += self._passes.take_ended()
+            self._passes.lose(passes, _INTERRUPTED)
+            raise
+
+    def take_lost(self) -> list[WatchedPass]:
+        """The passes that have ended, and of which what was seen is lost."""
+        return self._passes.take_lost()
+
+    def make_way(self) -> None:
+        """Let the program's profiler begin, on this thread.
+
+        Ours must not be stopped while other threads are in passes that it sees: these
+        are waited for, and no other becomes one. If it has to be stopped nevertheless,
+        what it had seen is lost.
+        """
         with self._lock:
-            if why_unseen:
-                self._num_unseen -= 1
-                return None
-            self._num_seen -= 1
-            if self._num_seen:
-                return None
-            seen, offset_ns = self._names.disable(), self._offset_ns
-        return Session(_runs(seen), offset_ns)
+            if self._is_busy:
+                return
+            self._is_awaited = True
+            try:
+                self._changed.wait_for(self._passes.are_only_around, _PATIENCE_S)
+            finally:
+                self._is_awaited = False
+                self._changed.notify_all()
+            if not self._is_on:
+                return
+            if not self._passes.are_only_around():
+                # They may wait for this thread. The program's profiler stops ours now,
+                # as it does; the program may crash of it, as where it begins two.
+                self._is_taken = True
+                return
+            self._passes.hide(_OTHER_BEGAN)
+            self._stop()
+
+    def _why_unseen(self, *, is_heard: bool) -> str:
+        """Why it cannot see a pass that begins; empty if it does, and runs."""
+        if self._is_on:
+            if self._is_taken:
+                return _ANOTHER
+            if self._thread != threading.get_ident() and (
+                not self._names.sees_all_threads
+            ):
+                return "the profiler of this version of PyTorch sees one thread only"
+            return ""
+        if not is_heard:
+            return "nobody listens"
+        if not (why := self._prevented()):
+            self._start()
+        return why
 
     def _prevented(self) -> str:
         """Why the profiler must not be started now; empty if it may."""
-        if self._names.is_enabled() or _has_users(self._names.torch):
-            return "another profiler runs"
-        if self._num_unseen or self._has_strangers():
+        if self._rivals.are_there or self._names.is_enabled():
+            return _ANOTHER
+        if self._passes.unseen or self._strangers.are_there():
             return "a pass that nobody listened to was under way"
         return ""
 
     def _start(self) -> None:
         names = self._names
+        config = names.config()
         with contextlib.nullcontext() if self._is_warm else _silently():
-            names.prepare(names.config(), names.activities)
-        names.enable(names.config(), names.activities, names.scopes)
+            names.prepare(config, names.activities)
+        self._is_on = True
+        names.enable(config, names.activities, names.scopes)
         self._is_warm = True
         self._thread = threading.get_ident()
-        self._offset_ns = _offset_ns()
+        self._offset_ns = offset_ns()
 
-
-def _runs(seen: Any) -> list[SeenRun]:  # noqa: ANN401 - PyTorch's
-    runs = [
-        (
-            one.start_ns(),
-            one.end_ns(),
-            one.name(),
-            one.sequence_nr(),
-            one.device_resource_id(),
-        )
-        for one in seen.events()
-    ]
-    runs.sort()
-    return runs
-
-
-def _has_users(torch: Any) -> bool:  # noqa: ANN401 - a module
-    """Whether a profiler of the program's runs on some thread."""
-    return bool(getattr(torch.autograd.profiler, "_is_profiler_enabled", False))
-
-
-def _offset_ns() -> int:
-    """What lies between the clock of events and the one since 1970."""
-    offsets = []
-    for _ in range(_READINGS):
-        before, wall, after = (
-            time.perf_counter_ns(),
-            time.time_ns(),
-            time.perf_counter_ns(),
-        )
-        offsets.append((after - before, (before + after) // 2 - wall))
-    return min(offsets)[1]
+    def _stop(self) -> Any:  # noqa: ANN401 - PyTorch's
+        """Stop the profiler; what it has seen, None if the program has stopped it."""
+        try:
+            return self._names.disable()
+        except RuntimeError:
+            return None
+        finally:
+            self._is_on = self._is_taken = False
 
 
 @contextmanager

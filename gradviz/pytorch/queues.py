@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from gradviz.ids import next_queue_id
-from gradviz.pytorch.graph import GRAPH_ROOT, SeenNode
+from gradviz.pytorch.seen_node import GRAPH_ROOT, SeenNode
 from gradviz.pytorch.sheet import Sheet
 from gradviz.pytorch.watched_pass import WatchedPass
 from gradviz.ready_order import DEPTH_SHIFT, PyTorchSchedule
@@ -154,9 +154,50 @@ class RunningNode(msgspec.Struct, eq=False, gc=False):
         task: What it is, None for nobody knows what.
         queue: From which it came.
         end_ns: When it ended.
+        num_passes: How many passes its thread had called that had not returned.
     """
 
     thread: SeenThread
     task: ReadyNode | None
     queue: SeenQueue
     end_ns: int
+    num_passes: int
+
+
+class SeenEngine:
+    """The threads and queues of PyTorch's engine, as far as they are known.
+
+    Attributes:
+        threads: By the operating system's number.
+        open: Passes that have begun and not returned.
+    """
+
+    def __init__(self) -> None:
+        self.threads: dict[int, SeenThread] = {}
+        self.open: list[ReplayedPass] = []
+        self._devices: dict[str, SeenQueue] = {}
+
+    def thread(self, number: int, name: str = "") -> SeenThread:
+        """The thread of this number."""
+        thread = self.threads.get(number)
+        if thread is None:
+            name = name or f"PyTorch's thread {number}"
+            thread = self.threads[number] = SeenThread(number, name)
+        return thread
+
+    def device(self, device: str) -> SeenQueue:
+        """The queue of a device."""
+        queue = self._devices.get(device)
+        if queue is None:
+            queue = self._devices[device] = SeenQueue(device)
+        return queue
+
+    def queue_with(self, name: str, seen_nr: int) -> SeenQueue:
+        """The queue that would give this out: of a thread that nobody knows."""
+        queues = [*self._devices.values()]
+        queues += [replay.queue for replay in reversed(self.open)]
+        for queue in queues:
+            first = queue.first()
+            if first is not None and is_called(first.node, name, seen_nr):
+                return queue
+        return queues[-1] if queues else SeenQueue()

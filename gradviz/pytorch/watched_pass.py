@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from gradviz.pytorch.graph import SeenGraph, SeenNode, nodes_needed
+from gradviz.pytorch.needs import nodes_needed
+from gradviz.pytorch.seen_node import SeenGraph, SeenNode
 from gradviz.trace.probe import Probe
 
 
@@ -19,13 +20,15 @@ class WatchedPass:
         needed: Of that, what has to run, None for all; see `nodes_needed`.
         captures: Node -> which outputs are its gradients.
         accumulates: Whether gradients go into ``.grad``.
-        begun_ns: When it was called, on the clock of events.
-        called_ns: When PyTorch was.
+        called_ns: When PyTorch was called, on the clock of events.
         returned_ns: When PyTorch had returned; 0 before.
         error: What it raised, empty if nothing.
         fails_in_node: Whether it was a node that raised, and no hook.
-        is_counted: Whether the profiler knows of it.
-        unseen: Why nothing of its nodes could be seen, empty if it could.
+        unseen: What the profiler said of it when it was counted: why it cannot see its
+            nodes, empty if it can; None if it was not counted.
+        is_begun: Whether its begin has been told of.
+        is_told: Whether its end has been told of, if its nodes were not seen.
+        doubt: What went wrong with watching it, empty if nothing.
     """
 
     def __init__(
@@ -46,11 +49,12 @@ class WatchedPass:
         self.needed: set[SeenNode] | None = None
         self.captures: dict[SeenNode, list[int]] = {}
         self.accumulates = False
-        self.begun_ns = self.called_ns = self.returned_ns = 0
+        self.called_ns = self.returned_ns = 0
         self.error = ""
         self.fails_in_node = False
-        self.unseen = ""
-        self.is_counted = False
+        self.unseen: str | None = None
+        self.is_begun = self.is_told = False
+        self.doubt = ""
 
     def take(self, graph: SeenGraph, *, accumulates: bool) -> None:
         """Note what it may run, and find out what it has to."""
@@ -63,3 +67,12 @@ class WatchedPass:
                     self.captures.setdefault(output.node, []).append(index)
         for node in graph.nodes:
             node.waiting = node.num_edges
+
+    def unheard(self) -> "WatchedPass":
+        """The same without a graph and with nobody who listens.
+
+        It stands for what the profiler may have seen of a pass that it was not to see.
+        """
+        one = WatchedPass(self.task, None, Probe(), self.thread, self.thread_name)
+        one.called_ns, one.returned_ns = self.called_ns, self.returned_ns
+        return one

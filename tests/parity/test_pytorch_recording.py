@@ -1,9 +1,6 @@
 """PyTorch's own passes as they are recorded, against what PyTorch itself shows."""
 
 import random
-import subprocess
-import sys
-import textwrap
 import threading
 import warnings
 from collections.abc import Callable
@@ -18,8 +15,17 @@ from gradviz.capture import Recording, record
 from gradviz.errors import UserError
 from gradviz.pytorch.graph import ID_KEY
 from gradviz.trace import events as e
+from gradviz.trace.probe import NO_LINES, Probe, installed
 from gradviz.trace.reader import load_trace
 from tests.parity.graphs import random_graph
+from tests.parity.pytorch_recordings import (
+    gradviz_run,
+    is_sound,
+    leaf,
+    of_kind,
+    python,
+    recorded,
+)
 from tests.parity.running import run
 from tests.parity.worlds import TORCH
 
@@ -44,26 +50,6 @@ def warned_once() -> None:
             lib.ones(1, requires_grad=True).sin().backward(create_graph=True)
 
 
-def recorded(program: Callable[[], Any]) -> Recording:
-    with gv.pytorch.record() as recording:
-        program()
-    return recording
-
-
-def of_kind(recording: Recording, *kinds: type[e.AnyEvent]) -> list[Any]:
-    return [event for event in recording.events() if isinstance(event, kinds)]
-
-
-def is_sound(recording: Recording) -> bool:
-    """Whether all of it is explained, and could have happened."""
-    history = check_trace(recording.trace).history
-    return not of_kind(recording, e.Unexplained) and not history.num_violations
-
-
-def leaf(*shape: int) -> Any:
-    return torch.ones(*shape or (3,), requires_grad=True)
-
-
 def nodes_below(tensors: list[Any]) -> list[Any]:
     found, pending = {}, [one.grad_fn for one in tensors]
     while pending:
@@ -75,6 +61,12 @@ def nodes_below(tensors: list[Any]) -> list[Any]:
 
 
 # --- the order ------------------------------------------------------------------------
+
+
+def changed_in_place(one: Any, other: Any) -> Any:
+    values = one * 1
+    values[1:].mul_(other[:2])
+    return values
 
 
 def random_program(rng: random.Random) -> list[Any]:
@@ -90,6 +82,7 @@ def random_program(rng: random.Random) -> list[Any]:
                 lambda a, b: a.detach() * b,
                 lambda a, b: torch.stack([a, b]).sum(0),
                 lambda a, b: (a * b).expand(2, 3).unbind(0)[1],
+                changed_in_place,
             ]
         )
         values.append(make(one, other))
@@ -326,6 +319,10 @@ def test_threads_that_run_passes_at_once_have_a_queue_each():
 
     recording = recorded(program)
     assert len({one.queue for one in of_kind(recording, e.TaskPushed)}) == 4
+    called_by = {one.task: one.thread for one in of_kind(recording, e.TaskBegun)}
+    assert len(set(called_by.values())) == 4
+    started = of_kind(recording, e.NodeStarted)
+    assert all(one.thread == called_by[one.task] for one in started)
     assert is_sound(recording)
 
 
@@ -415,6 +412,25 @@ def test_a_pass_that_is_interrupted_is_in_the_trace():
     )
     (ended,) = of_kind(recording, e.TaskFailed)
     assert ended.error.startswith("KeyboardInterrupt")
+
+
+def test_a_pass_that_is_interrupted_before_it_begins_leaves_nothing_behind():
+    class Interrupts(Probe):
+        __slots__ = ()
+
+        def nodes_defined(self, nodes: Any, made_at: Any = NO_LINES) -> None:
+            raise KeyboardInterrupt
+
+    y = leaf().sin().sum()
+    with gv.pytorch.record() as recording:
+        with installed(Interrupts()), pytest.raises(KeyboardInterrupt):
+            y.backward()
+        y.backward()
+
+    begun = of_kind(recording, e.TaskBegun)
+    assert [one.reentrant_depth for one in begun] == [0]
+    assert len(of_kind(recording, e.NodeStarted)) == 3
+    assert is_sound(recording)
 
 
 def test_beside_a_profiler_of_the_programs_nothing_is_seen_and_that_is_said():
@@ -526,24 +542,6 @@ def test_there_is_no_graph_of_what_needs_no_gradient():
 
 
 # --- programs -------------------------------------------------------------------------
-
-
-def python(
-    tmp_path: Any, program: str, *before: str
-) -> "subprocess.CompletedProcess[str]":
-    (tmp_path / "program.py").write_text(textwrap.dedent(program))
-    return subprocess.run(
-        [sys.executable, *before, "program.py"],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=False,
-        timeout=120,
-    )
-
-
-def gradviz_run(tmp_path: Any, program: str) -> "subprocess.CompletedProcess[str]":
-    return python(tmp_path, program, "-m", "gradviz", "run", "-o", "out.gvt")
 
 
 def test_a_program_that_imports_torch_is_recorded_unchanged(tmp_path):

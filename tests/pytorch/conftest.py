@@ -7,9 +7,10 @@ from typing import NamedTuple
 import pytest
 
 from gradviz.ids import next_node_id, next_task_id
-from gradviz.pytorch.graph import SeenEdge, SeenGraph, SeenInput, SeenNode
-from gradviz.pytorch.inference import Inference, told
-from gradviz.pytorch.profile import SeenRun
+from gradviz.pytorch.inference import Inference
+from gradviz.pytorch.reports import tell_seen
+from gradviz.pytorch.seen_node import SeenEdge, SeenGraph, SeenInput, SeenNode
+from gradviz.pytorch.session import SeenRun
 from gradviz.pytorch.watched_pass import WatchedPass
 from gradviz.trace.events import (
     MAX_SEQUENCE_NR,
@@ -101,9 +102,7 @@ class Told:
     def saw(self, *runs: Seen | tuple[SeenNode, int, int]) -> None:
         """All passes that were begun have ended, and these functions ran."""
         seen = [self._run(Seen(*one)) for one in runs]
-        replays = self.engine.go_through(self._passes, sorted(seen), 0)
-        for listener, thread, sheet in told(replays):
-            listener.told(thread.number, thread.name, dict(sheet.rows()))
+        tell_seen(self.engine.go_through(self._passes, sorted(seen), 0))
         self._passes = []
 
     def trace(self) -> Trace:

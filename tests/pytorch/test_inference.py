@@ -159,6 +159,21 @@ def test_a_pass_inside_of_a_node_shares_its_queue(pytorch):
     assert violations(pytorch) == ()
 
 
+def test_what_a_node_calls_itself_is_part_of_it(pytorch):
+    end = leaf()
+    slices = node("CopySlices", 2, end)
+    root, change = node("Add", 3, slices), node("Fill", 1)
+    pytorch.begin(graph(root), 100, 900)
+    pytorch.saw(
+        (root, 110, 120), (slices, 130, 200), (change, 140, 150), (end, 210, 220)
+    )
+
+    order = [one.node for one in pytorch.events(e.NodeStarted)]
+    assert order == [one.id for one in (root, slices, end)]
+    assert pytorch.events(e.Unexplained) == []
+    assert violations(pytorch) == ()
+
+
 def test_a_pass_lies_inside_of_its_node_though_the_clocks_differ(pytorch):
     middle, inside = node("Function", 2), node("Inside", 9)
     outer = pytorch.begin(graph(middle), 100, 900)

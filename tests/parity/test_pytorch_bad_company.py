@@ -1,0 +1,354 @@
+"""PyTorch recorded beside profilers, interrupts and modes: all goes on as ever."""
+
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, Self
+
+import pytest
+
+import gradviz as gv
+from gradviz.analysis.check import check_trace
+from gradviz.pytorch import profile, watching
+from gradviz.trace import events as e
+from tests.parity.pytorch_recordings import (
+    is_sound,
+    leaf,
+    of_kind,
+    python,
+    recorded,
+)
+
+torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.parity
+
+
+def backward(num_nodes: int = 2) -> None:
+    y = leaf()
+    with torch.enable_grad():
+        for _ in range(num_nodes):
+            y = y.sin()
+        y.sum().backward()
+
+
+# --- profilers of the program's -------------------------------------------------------
+
+PROFILED = """
+import threading, torch, gradviz as gv
+from gradviz.analysis.check import check_trace
+from torch.profiler import ProfilerActivity, profile, schedule
+seen = []
+def backward():
+    y = torch.ones(4, requires_grad=True)
+    for _ in range(20):
+        y = y.sin()
+    y.sum().backward()
+def note(one):
+    seen.append(sum(each.name == "SinBackward0" for each in one.events()))
+def profiler(**options):
+    cpu = [ProfilerActivity.CPU]
+    return profile(activities=cpu, on_trace_ready=note, acc_events=True, **options)
+"""
+
+
+def test_a_profiler_with_a_schedule_sees_all_of_its_steps(tmp_path):
+    """PyTorch crashes if another one is begun while its own is prepared."""
+    result = python(
+        tmp_path,
+        PROFILED
+        + """
+steps = schedule(wait=1, warmup=2, active=1, repeat=2)
+with gv.pytorch.record() as recording:
+    with profiler(schedule=steps) as one:
+        for _ in range(9):
+            backward()
+            one.step()
+    backward()
+with profiler(schedule=steps) as one:
+    for _ in range(2):
+        backward()
+        one.step()
+    with gv.pytorch.record() as other:  # which finds it prepared
+        backward()
+    for _ in range(7):
+        backward()
+        one.step()
+print(seen, recording.counts.tasks, check_trace(other.trace).is_fine)
+""",
+    )
+
+    expected = "[20, 40, 20, 40] 10 False\n"
+    assert (result.returncode, result.stdout) == (0, expected), result.stderr
+
+
+def test_a_profiler_begins_beside_passes_of_other_threads(tmp_path):
+    result = python(
+        tmp_path,
+        PROFILED
+        + """
+is_over = threading.Event()
+def work():
+    while not is_over.is_set():
+        backward()
+threads = [threading.Thread(target=work) for _ in range(2)]
+with gv.pytorch.record() as recording:
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        with profiler():
+            backward()
+    is_over.set()
+    for thread in threads:
+        thread.join()
+texts = {one.text for one in recording.events() if type(one).__name__ == "Unexplained"}
+print(set(seen), [one for one in texts if "none of its nodes" not in one])
+""",
+    )
+
+    assert (result.returncode, result.stdout) == (0, "{20} []\n"), result.stderr
+
+
+def test_a_profiler_that_begins_inside_of_a_pass_takes_the_place_of_ours():
+    one = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU])
+
+    def program() -> None:
+        y = leaf().sin()
+
+        def begin_and_end(grad: Any) -> None:
+            with one:
+                torch.ones(3).sin()
+
+        y.register_hook(begin_and_end)
+        (y * 2).sum().backward()
+        backward()
+
+    recording = recorded(program)
+    assert any(event.name == "aten::sin" for event in one.events())
+    (doubt,) = of_kind(recording, e.Unexplained)
+    assert (
+        doubt.text == "the program began a profiler, so none of its nodes could be seen"
+    )
+    first, second = (one.task for one in of_kind(recording, e.TaskCompleted))
+    started = {one.task for one in of_kind(recording, e.NodeStarted)}
+    assert (first in started, second in started) == (False, True)
+    assert not check_trace(recording.trace).history.num_violations
+
+
+# --- interrupts -----------------------------------------------------------------------
+
+#: What these raise is taken for a mistake of a node's author.
+CALLED_BY_RECORDERS = {"name", "leaf_names"}
+
+OURS = str(Path(watching.__file__).parent)
+
+
+class At:
+    """Has something done at one of the points where Python looks for signals."""
+
+    def __init__(self, number: int, do: Callable[[], None]) -> None:
+        self.number = number
+        self.is_done = False
+        self._do = do
+
+    def __enter__(self) -> Self:
+        sys.setprofile(self._hear)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(None)
+
+    def _hear(self, frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if not code.co_filename.startswith(OURS) or code.co_name in CALLED_BY_RECORDERS:
+            return
+        if event in {"call", "c_return"}:
+            self.number -= 1
+            if self.number == 0:
+                self.is_done = True
+                sys.setprofile(None)
+                self._do()
+
+
+class TooLateError(Exception):
+    """What a handler raises that stops what takes too long."""
+
+
+def points_of_a_pass(
+    do: Callable[[], None], expected: type[BaseException] | None = None
+) -> int:
+    """Run a pass once for each point, with something done there."""
+    number, is_done = 0, True
+    while is_done:
+        number += 1
+        raised = None
+        with At(number, do) as at:
+            try:
+                backward()
+            except (KeyboardInterrupt, TooLateError) as error:
+                raised = type(error)
+        is_done = at.is_done
+        assert raised is (expected if is_done else None)
+    return number
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TooLateError])
+def test_an_interrupt_at_any_point_is_the_programs_and_leaves_nothing_behind(error):
+    def interrupt() -> None:
+        raise error
+
+    with gv.pytorch.record() as recording:
+        num_points = points_of_a_pass(interrupt, expected=error)
+        watcher = watching._watcher
+        assert watcher is not None
+        assert watcher._profile.is_idle
+        assert not watcher._open
+        backward()
+    (*_, last) = (one.task for one in of_kind(recording, e.TaskBegun))
+    started = [one for one in of_kind(recording, e.NodeStarted) if one.task == last]
+    assert num_points > 50
+    assert len(started) == 4
+    assert not [one for one in of_kind(recording, e.Unexplained) if one.task == last]
+    assert not check_trace(recording.trace).history.num_violations
+
+
+def test_a_pass_in_a_signal_handler_may_come_at_any_point():
+    before = signal.signal(signal.SIGUSR2, lambda *_: backward(1))
+    try:
+        with gv.pytorch.record() as recording:
+            points_of_a_pass(lambda: signal.raise_signal(signal.SIGUSR2))
+    finally:
+        signal.signal(signal.SIGUSR2, before)
+
+    ended = of_kind(recording, e.TaskCompleted)
+    assert len(ended) == len(of_kind(recording, e.TaskBegun)) > 100
+    texts = {one.text for one in of_kind(recording, e.Unexplained)}
+    assert all("none of its nodes could be seen" in text for text in texts), texts
+    assert not check_trace(recording.trace).history.num_violations
+
+
+# --- what the trace says of gradviz itself --------------------------------------------
+
+
+def test_what_gradviz_does_before_a_pass_is_no_part_of_it(monkeypatch):
+    times: list[int] = []
+    begin = profile.Profile.begin
+
+    def timed(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **kwargs)
+        times.append(time.perf_counter_ns())
+
+    monkeypatch.setattr(profile.Profile, "begin", timed)
+    recording = recorded(backward)
+    (begun,) = of_kind(recording, e.TaskBegun)
+    assert times[-1] <= begun.t_ns
+
+
+# --- what else a program may notice ---------------------------------------------------
+
+
+def test_no_line_of_gradvizs_is_in_a_traceback():
+    class Fails(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            raise ValueError("no")
+
+    def names() -> list[str]:
+        with pytest.raises(ValueError, match="no") as caught:
+            Fails.apply(leaf()).sum().backward()
+        return [
+            frame.name for frame in traceback.extract_tb(caught.value.__traceback__)
+        ]
+
+    unwatched = names()
+    with gv.pytorch.record():
+        assert names() == unwatched
+
+
+def test_a_mode_hears_nothing_of_it():
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    calls: list[str] = []
+
+    class Functions(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            calls.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    class Dispatches(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            calls.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    def program() -> list[str]:
+        x = leaf()
+        calls.clear()
+        with Functions(), Dispatches():
+            (x * x).sum().backward()
+            torch.autograd.backward([x, x * 2], [torch.ones(3)] * 2)
+            torch.autograd.grad(x, x, torch.ones(3))
+        return list(calls)
+
+    with gv.pytorch.record() as recording:
+        watched = program()
+    assert watched == program()
+    assert is_sound(recording)
+
+
+def test_nodes_of_tensors_without_memory_run_on_the_thread_that_calls():
+    def program() -> None:
+        linear = torch.nn.Linear(3, 3, device="meta")
+        linear(torch.empty(2, 3, device="meta")).sum().backward()
+
+    recording = recorded(program)
+    assert is_sound(recording)
+    assert len({one.queue for one in of_kind(recording, e.TaskPushed)}) == 1
+
+
+def test_a_leaf_of_a_class_of_its_own_may_be_a_root():
+    class Own(torch.Tensor):
+        pass
+
+    x = torch.ones(3).as_subclass(Own).requires_grad_()
+    recording = recorded(lambda: torch.autograd.backward(x, torch.ones(3)))
+    assert [node.name for node in recording.trace.nodes.values()] == ["AccumulateGrad"]
+    assert is_sound(recording)
+
+
+def test_of_a_pass_whose_graph_cannot_be_read_this_is_said():
+    sparse = torch.eye(2).to_sparse()
+    x = torch.eye(2).to_sparse().requires_grad_()
+    recording = recorded(lambda: torch.autograd.backward(x, sparse))
+    (doubt,) = of_kind(recording, e.Unexplained)
+    assert doubt.text == "its graph could not be read, so no node is known"
+
+
+def test_changes_in_place_of_views_are_explained():
+    """The node of such a change calls another, which the engine does not."""
+
+    def program() -> None:
+        x = leaf(4, 4)
+        y = x * 1
+        y[0] = 0
+        y[:, 1].mul_(2)
+        y.view(2, 8)[1].add_(1)
+        y.t().sin_()
+        y.sum().backward()
+
+    recording = recorded(program)
+    names = {node.name for node in recording.trace.nodes.values()}
+    assert "CopySlices" in names
+    assert is_sound(recording)

@@ -364,9 +364,19 @@ def describe_machine(torch: ModuleType | None) -> str:
     peers = "" if torch is None else f", PyTorch {torch.__version__}"
     return (
         f"Python {platform.python_version()}, NumPy {np.__version__}{peers}, one "
-        f"thread of BLAS, {os.cpu_count()} cores, {platform.machine()}, "
-        f"{platform.system()}; load at the beginning: {describe_load()}"
+        f"thread of BLAS{describe_kernels()}, {os.cpu_count()} cores, "
+        f"{platform.machine()}, {platform.system()}; load at the beginning: "
+        f"{describe_load()}"
     )
+
+
+def describe_kernels() -> str:
+    """For which processors NumPy's BLAS was made that it has chosen here."""
+    control = optional("threadpoolctl")
+    if control is None:
+        return ""
+    chosen = [one.get("architecture") for one in control.threadpool_info()]
+    return "".join(f" ({one})" for one in chosen if one)
 
 
 def describe_load() -> str:

@@ -1,7 +1,7 @@
 """What backends have in common that report kernels and memory."""
 
 import itertools
-import sys
+from sys import _getframe  # in one step: each launch asks
 from types import CodeType, FrameType
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ class UsersLine:
 
 def users_line() -> UsersLine | None:
     """The innermost line of the user's that is being executed; None if none is."""
-    frame: FrameType | None = sys._getframe()
+    frame: FrameType | None = _getframe()
     while frame is not None:
         code = frame.f_code
         is_users = _is_users.get(code.co_filename)

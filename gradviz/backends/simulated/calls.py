@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy import ufunc  # in one step: each launch asks
 
 from gradviz.backends.device import CPU
 from gradviz.backends.mixing import MixedDevicesError
@@ -41,10 +42,10 @@ def call_function(
         args: The call's, with arrays of one device in them.
         kwargs: The call's by name.
     """
-    if isinstance(function, np.ufunc):
+    if isinstance(function, ufunc):
         return call(function, function.__name__, args, kwargs, takes_out=True)
-    if isinstance(ufunc := getattr(function, "__self__", None), np.ufunc):
-        return _call_method(ufunc, function, args, kwargs)
+    if isinstance(own := getattr(function, "__self__", None), ufunc):
+        return _call_method(own, function, args, kwargs)
     name = function.__name__
     if function in METADATA:
         given = operands(function, args, kwargs)
@@ -61,12 +62,12 @@ def call_function(
 
 
 def _call_method(
-    ufunc: np.ufunc,
+    own: ufunc,
     method: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: Kwargs,
 ) -> Any:
-    name = f"{ufunc.__name__}.{method.__name__}"
+    name = f"{own.__name__}.{method.__name__}"
     if method.__name__ == "at":
         return change(method, name, args, kwargs)
     return call(method, name, args, kwargs, takes_out=True)
@@ -130,7 +131,7 @@ def call(
         result = mapped(partial(new_array, kind, device, queue, name), form)
         writes, raws = _written(result)
     if takes_out:
-        place = raws if isinstance(function, np.ufunc) else raws[0]
+        place = raws if isinstance(function, ufunc) else raws[0]
         run = _call_into(given, place)
     else:
         bound = partial(function, *given.args, **given.kwargs)
@@ -170,7 +171,7 @@ def _places(kwargs: Kwargs) -> tuple[tuple[Any, ...], Kwargs]:
 def _fits(given: Operands, args: tuple[Any, ...], out: Any) -> bool:
     """Whether the result of a ufunc can go where it is to go, as far as is known."""
     function = given.key[0]
-    if not isinstance(function, np.ufunc) or not isinstance(out, DeviceArray):
+    if not isinstance(function, ufunc) or not isinstance(out, DeviceArray):
         return False
     form = form_of(function, args, {}, given.key[: 1 + len(args)])
     return (

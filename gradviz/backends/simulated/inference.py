@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy import ufunc  # in one step: each launch asks
 
 from gradviz.backends.simulated.device_array import DeviceArray
 from gradviz.backends.simulated.layouts import in_c_order, layout_of
@@ -80,7 +81,7 @@ def _infer(
     may_view: bool,
 ) -> Form:
     try:
-        if not kwargs and isinstance(function, np.ufunc):
+        if not kwargs and isinstance(function, ufunc):
             form = _matmul(args) if function is np.matmul else _by_rule(function, args)
             if form is not None:
                 return form
@@ -89,19 +90,22 @@ def _infer(
         return UNKNOWN
 
 
-def _by_rule(ufunc: np.ufunc, args: tuple[Any, ...]) -> Form:
+def _by_rule(function: ufunc, args: tuple[Any, ...]) -> Form:
     """The form of an elementwise call, without computing anything."""
-    if ufunc.signature is not None:
+    if function.signature is not None:
         return None
+    num_results = function.nout
     arrays = [_dummy(arg) for arg in args]
     dtypes: list[Any] = [
         type(arg) if type(arg) in (int, float, complex) else array.dtype
         for arg, array in zip(args, arrays, strict=True)
     ]
-    results = ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))[-ufunc.nout :]
+    results = function.resolve_dtypes((*dtypes, *[None] * num_results))[-num_results:]
     # Who iterates allocates: in the order in memory that ufuncs choose as well.
-    operands: Any = [*arrays, *[None] * ufunc.nout]
-    flags: Any = [["readonly"]] * len(arrays) + [["writeonly", "allocate"]] * ufunc.nout
+    operands: Any = [*arrays, *[None] * num_results]
+    flags: Any = [["readonly"]] * len(arrays) + [
+        ["writeonly", "allocate"]
+    ] * num_results
     iterator = np.nditer(
         operands,
         ["zerosize_ok", "refs_ok"],
@@ -109,7 +113,7 @@ def _by_rule(ufunc: np.ufunc, args: tuple[Any, ...]) -> Form:
         [*[None] * len(arrays), *results],
     )
     forms = [_layout(array) for array in iterator.operands[len(arrays) :]]
-    return forms[0] if ufunc.nout == 1 else tuple(forms)
+    return forms[0] if num_results == 1 else tuple(forms)
 
 
 def _matmul(args: tuple[Any, ...]) -> Form:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy import ndarray  # in one step: each launch makes one
 
 from gradviz.backends.pinned_array import PinnedArray
 from gradviz.backends.reports import kernel_ids
@@ -13,6 +14,7 @@ from gradviz.backends.simulated.layouts import ArrayLayout, layout_of
 from gradviz.backends.simulated.machine import SimulatedDevice, machine
 from gradviz.backends.simulated.work import LOCK, StreamQueue, Work, new_work
 from gradviz.trace import probe
+from gradviz.trace.probe import LISTENERS
 
 SomeArray = TypeVar("SomeArray", bound=DeviceArray)
 Kwargs = Mapping[str, Any]
@@ -46,7 +48,7 @@ def launch(
         work.size = kernel_of(
             name, [one.raw for one in reads], [one.raw for one in writes]
         )
-    if (listener := probe.current) is None:
+    if not LISTENERS or (listener := probe.current) is None:
         queue.put(work)
         return work
     with LOCK:
@@ -111,7 +113,7 @@ def new_array(
         layout = layout_of(raw.shape, dtype, raw.strides)
     else:
         memory = allocation.block.memory
-        raw = np.ndarray(layout.shape, dtype, memory, 0, layout.strides)
+        raw = ndarray(layout.shape, dtype, memory, 0, layout.strides)
     return kind(raw, allocation, device.device, layout)
 
 

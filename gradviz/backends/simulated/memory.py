@@ -13,6 +13,7 @@ from gradviz.backends.simulated.layouts import LARGE_BYTE, NAN_BYTE, ArrayLayout
 from gradviz.backends.simulated.work import LOCK, StreamQueue, Work, new_work
 from gradviz.errors import OutOfMemoryError
 from gradviz.trace import probe
+from gradviz.trace.probe import LISTENERS
 
 #: Sizes of blocks are multiples of it, as those of PyTorch's allocator.
 _GRAIN_BYTES: Final = 512
@@ -138,7 +139,7 @@ class Allocator:
             allocation._freed = self.freed  # the last: without it, it has no memory
             self._allocated += size
             self._peak = max(self._peak, self._allocated)
-            if listener := probe.current:
+            if LISTENERS and (listener := probe.current):
                 listener.memory_allocated(allocation.id, queue.text, num_bytes)
         return allocation
 
@@ -194,7 +195,7 @@ class Allocator:
         queue = allocation.queue
         if queue.device.lost:
             return
-        if listener := probe.current:
+        if LISTENERS and (listener := probe.current):
             listener.memory_freed(allocation.id, queue.text)
         if not allocation.used_by:
             self._give_back(allocation)

@@ -5,6 +5,7 @@ from types import EllipsisType
 from typing import Any, Final
 
 import numpy as np
+from numpy import generic, ndarray  # in one step: each launch asks
 
 from gradviz.backends.simulated.device_array import DeviceArray
 
@@ -75,7 +76,7 @@ def _taken(value: Any, arrays: list[DeviceArray], key: list[Any]) -> Any:
         key.append(tuple(inner))
         return kind(raws)
     key.append(_key(value, kind))
-    return value.copy() if isinstance(value, np.ndarray) else value
+    return value.copy() if isinstance(value, ndarray) else value
 
 
 def _key(value: Any, kind: type) -> Any:
@@ -84,7 +85,7 @@ def _key(value: Any, kind: type) -> Any:
         return kind
     if value is None or isinstance(value, _PLAIN):
         return kind, value
-    if isinstance(value, np.generic) or (kind is np.ndarray and not value.ndim):
+    if isinstance(value, generic) or (kind is ndarray and not value.ndim):
         return kind, value.dtype, value.item() if value.dtype.kind in "iub" else None
     inner: list[Any] = [kind]
     if kind is slice:

@@ -1,16 +1,17 @@
 """What a stream does, piece by piece, and who may wait for it."""
 
-import sys
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
+from sys import _getframe  # in one step, as the clock: each kernel asks
+from time import perf_counter_ns
 from types import FrameType
 from typing import Final, Protocol
 
 from gradviz.backends.reports import UsersLine, users_line
 from gradviz.backends.simulated.latency import Kernel, Latency
 from gradviz.trace import probe
+from gradviz.trace.probe import LISTENERS
 
 #: Held while work is launched and reported, so that the order of the reports is that of
 #: each stream, and while memory is given out or taken back.
@@ -36,7 +37,7 @@ class _Host:
 
     def now_ns(self) -> int:
         """At what time something is launched."""
-        now_ns, least_ns = time.perf_counter_ns(), self.waited_until_ns
+        now_ns, least_ns = perf_counter_ns(), self.waited_until_ns
         if now_ns < least_ns:
             return least_ns
         return now_ns
@@ -158,15 +159,15 @@ class Work:
         Raises:
             BaseException: Ctrl-C, on a thread of the host's. The work counts as failed.
         """
-        began_ns, ended_ns = time.perf_counter_ns(), 0
+        began_ns, ended_ns = perf_counter_ns(), 0
         try:
-            self.frame = sys._getframe()
+            self.frame = _getframe()
             if self.queue.device.lost:
                 self.error = RuntimeError(self.queue.device.lost)
             else:
                 if latency is not None:
                     began_ns, ended_ns = self._modelled(latency)
-                    ahead_ns = ended_ns - time.perf_counter_ns()
+                    ahead_ns = ended_ns - perf_counter_ns()
                     if sleep is not None and self.name and ahead_ns > 0:
                         sleep(ahead_ns / 1e9)
                 if self.run is not None:
@@ -178,9 +179,9 @@ class Work:
             if not isinstance(error, Exception):
                 raise
         finally:
-            self.ended_ns = ended_ns or time.perf_counter_ns()
+            self.ended_ns = ended_ns or perf_counter_ns()
             self.queue.ended_ns = self.ended_ns
-            if self.kernel >= 0 and (listener := probe.current):
+            if self.kernel >= 0 and LISTENERS and (listener := probe.current):
                 listener.kernel_ran(self.kernel, began_ns, self.ended_ns)
             self.finish()
 

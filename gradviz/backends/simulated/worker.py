@@ -4,8 +4,8 @@ import contextlib
 import queue
 import sys
 import threading
-import time
 from collections.abc import Callable
+from time import sleep
 from typing import Final
 
 import numpy as np
@@ -108,7 +108,7 @@ class StreamWorker:
         device = self._stream.device
         if work.before is not None:
             _sleep_until(work.before, lambda: bool(device.lost))
-        work.carry_out(self._latency(), time.sleep)
+        work.carry_out(self._latency(), sleep)
 
 
 def _sleep_until(work: Work, is_over: Callable[[], bool]) -> None:

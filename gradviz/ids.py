@@ -6,8 +6,9 @@ Each is one call into C: of two threads that ask at once one is first.
 import itertools
 from typing import Final
 
-#: Of a node of a graph.
-next_node_id: Final = itertools.count().__next__
+#: Of nodes of a graph. What makes many asks itself: `next` is faster when compiled.
+NODE_IDS: Final = itertools.count()
+next_node_id: Final = NODE_IDS.__next__
 
 #: Of a backward pass.
 next_task_id: Final = itertools.count().__next__

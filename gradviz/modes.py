@@ -47,8 +47,9 @@ _next_change: Final = itertools.count(1).__next__
 _modes: "Final[list[Mode[Any]]]" = []
 
 #: The number of the newest change, in any context. Each number is stored only once, so
-#: who finds the one that it saw knows that its own thread has changed nothing since.
-newest_change = 0
+#: who finds the one that it saw knows that its own thread has changed nothing since. In
+#: a list, as `gradviz.trace.probe.LISTENERS` is: it is read for each node.
+NEWEST_CHANGE: Final = [0]
 
 
 def assign(variable: ContextVar[T], value: T) -> None:
@@ -82,8 +83,7 @@ class Mode(Generic[T]):
 
     def set(self, value: T) -> None:
         """Change its value in this context."""
-        global newest_change
-        newest_change = _next_change()
+        NEWEST_CHANGE[0] = _next_change()
         assign(self._variable, value)
 
     def put_back(self, context: Context) -> bool:
@@ -123,9 +123,8 @@ def put_back(context: Context) -> int:
     Returns:
         The number of the newest change that this thread can have made.
     """
-    global newest_change
-    seen = newest_change
+    seen = NEWEST_CHANGE[0]
     if sum(mode.put_back(context) for mode in _modes):
         # A change like any other: an outer pass on this thread must notice it.
-        newest_change = seen = _next_change()
+        NEWEST_CHANGE[0] = seen = _next_change()
     return seen

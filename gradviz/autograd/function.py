@@ -6,7 +6,7 @@ torch/csrc/autograd/custom_function.cpp.
 
 import inspect
 import warnings
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 from gradviz.autograd.function_context import FunctionCtx
 from gradviz.autograd.function_node import FunctionNode
@@ -178,6 +178,10 @@ class Function:
         return attached if isinstance(output, tuple) else attached[0]
 
 
+#: What `Function.vjp` and `Function.backward` are where the user defines neither.
+_NOT_DEFINED: Final = Function.vjp
+
+
 class BackwardCFunction(FunctionNode):
     """The node of a `Function`: its class is named for the function's."""
 
@@ -212,8 +216,8 @@ class BackwardCFunction(FunctionNode):
         """
         cls = self._forward_cls
         function, vjp = cls.backward, cls.vjp
-        if vjp is not Function.vjp:
-            if function is not Function.backward:
+        if vjp is not _NOT_DEFINED:
+            if function is not _NOT_DEFINED:
                 raise RuntimeError(
                     "Implementing both 'backward' and 'vjp' for a custom Function is "
                     "not allowed. You should only implement one of them."
@@ -221,6 +225,8 @@ class BackwardCFunction(FunctionNode):
             function = vjp
         if cls.boxed_grads_call:
             return function(self, list(grads))
+        if len(grads) == 1:  # nearly always, and half as long as the general way
+            return function(self, grads[0])
         return function(self, *grads)
 
 

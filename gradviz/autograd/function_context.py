@@ -27,6 +27,7 @@ class FunctionCtx:
         materialize_grads: Whether ``backward`` gets zeros in place of None.
         _materialize_non_diff_grads: Whether it gets them, if it gets any, for outputs
             that are not differentiable, too.
+        _saved: What was saved, None once it is freed.
 
     Source: torch/autograd/function.py, FunctionCtx.
     """
@@ -38,8 +39,7 @@ class FunctionCtx:
     saved_for_forward: tuple[Any, ...] | None = None
     materialize_grads: bool = True
     _materialize_non_diff_grads: bool = True
-    _saved: "tuple[SavedVariable | SavedNone, ...]" = ()
-    _is_freed: bool = False
+    _saved: "tuple[SavedVariable | SavedNone, ...] | None" = ()
 
     # --- for forward and setup_context ------------------------------------------------
 
@@ -98,7 +98,7 @@ class FunctionCtx:
 
     @property
     def _raw_saved_tensors(self) -> "tuple[SavedVariable | SavedNone, ...]":
-        if self._is_freed:
+        if self._saved is None:
             raise RuntimeError(SECOND_BACKWARD)
         return self._saved
 

@@ -1,2 +1,2 @@
 from gradviz.engine.node cimport begin
-from gradviz.ops.recording.variable cimport as_flowing, as_tensor, gradient_edge
+from gradviz.ops.recording.variable cimport Variable, as_flowing, as_tensor, gradient_edge

@@ -133,7 +133,10 @@ class FunctionNode(FunctionCtx, Hookable, Node):
                 if one is None:
                     grads = self._with_zeros(inputs)
                     break
-        result = type(self).apply(self, *[as_tensor(one) for one in grads])
+        if len(grads) == 1:  # nearly always
+            result = type(self).apply(self, as_tensor(grads[0]))
+        else:
+            result = type(self).apply(self, *[as_tensor(one) for one in grads])
         results = result if isinstance(result, tuple) else (result,)
         return tuple([as_flowing(one) for one in self._of_tensors(results)])
 
@@ -154,26 +157,18 @@ class FunctionNode(FunctionCtx, Hookable, Node):
 
     def _of_tensors(self, results: tuple[object, ...]) -> list[Variable | None]:
         """Those of `results` that belong to tensors, all of which are checked."""
-        name = type(self).__name__
         takes_tensors = self._takes_tensors
         num_inputs = len(takes_tensors)
-        if len(results) > num_inputs and all(
-            one is None for one in results[num_inputs:]
-        ):
-            results = results[:num_inputs]
         if len(results) != num_inputs:
-            raise RuntimeError(
-                f"function {name} returned an incorrect number of gradients "
-                f"(expected {num_inputs}, got {len(results)})"
-            )
+            results = self._without_surplus(results)
         gradients: list[Variable | None] = []
         for place, result in enumerate(results):
             if not takes_tensors[place]:
                 if result is not None:
                     raise RuntimeError(
-                        f"function {name} returned a gradient different than None at "
-                        f"position {place + 1}, but the corresponding forward input "
-                        f"was not a Variable"
+                        f"function {type(self).__name__} returned a gradient different "
+                        f"than None at position {place + 1}, but the corresponding "
+                        f"forward input was not a Variable"
                     )
                 continue
             if result is not None and not isinstance(result, Variable):
@@ -183,14 +178,24 @@ class FunctionNode(FunctionCtx, Hookable, Node):
             gradients.append(result)
         return gradients
 
+    def _without_surplus(self, results: tuple[object, ...]) -> tuple[object, ...]:
+        """As many as there are inputs; more may be returned if they are None."""
+        num_inputs = len(self._takes_tensors)
+        if len(results) < num_inputs or any(
+            one is not None for one in results[num_inputs:]
+        ):
+            raise RuntimeError(
+                f"function {type(self).__name__} returned an incorrect number of "
+                f"gradients (expected {num_inputs}, got {len(results)})"
+            )
+        return results[:num_inputs]
+
     def release_variables(self) -> None:
         """Let go of what was saved."""
         own = self.__dict__
-        if self._saved:
-            for saved in self._saved:
-                saved.release()
-            own["_saved"] = ()
-        own["_is_freed"] = True
+        for saved in own.get("_saved") or ():
+            saved.release()
+        own["_saved"] = None
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _ENGINES and self._is_made and type(value) is not NodeHooks:

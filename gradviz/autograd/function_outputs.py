@@ -9,7 +9,7 @@ from gradviz.autograd.function_node import FunctionNode
 from gradviz.engine.node import Edge
 from gradviz.ops.recording.in_place import count_change, rebase
 from gradviz.ops.recording.variable import Value, Variable, detached, variable
-from gradviz.ops.recording.view import Creation, View, view_of
+from gradviz.ops.recording.view import Creation, View, record_view
 
 _RETURNED_AND_SAVED: Final = (
     "An input that has been returned as-is as output is being saved for backward. This "
@@ -170,7 +170,7 @@ def _placed(output: Variable, edge: Edge) -> Variable:
 def _view_of(x: Variable) -> Variable:
     """Another tensor on the same memory, to have a place of its own."""
     view = _detached(x)
-    view.viewed = view_of(x, view, (_itself, (), None))
+    record_view(x, view, (_itself, (), None))
     return view
 
 

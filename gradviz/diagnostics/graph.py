@@ -60,7 +60,7 @@ def is_freed(node: Node) -> bool:
     """Whether a node has saved tensors and let go of them."""
     if isinstance(node, OpNode):
         return node.saved is None
-    return getattr(node, "_is_freed", False) is True
+    return getattr(node, "_saved", ()) is None
 
 
 def _kept(node: Node) -> Iterator[tuple[str, Any, int]]:

@@ -44,7 +44,7 @@ class DistExecution:
         self._engine = engine
         self._launch = launch
         self._thread_name = thread_name(worker, "CPU")
-        self.queue: ReadyQueue[NodeTask] = engine.queues.new_caller_queue()
+        self.queue: ReadyQueue = engine.queues.new_caller_queue()
         #: Guards what follows.
         self._mutex = engine.sync.lock()
         self._has_cpu_thread = False
@@ -92,7 +92,7 @@ class DistExecution:
     ) -> None:
         """Work with a fresh queue until it is empty (D6); a thread of the pool."""
         worker = self._engine.worker()
-        queue: ReadyQueue[NodeTask] = self._engine.queues.new_caller_queue()
+        queue: ReadyQueue = self._engine.queues.new_caller_queue()
         worker.serve(queue, CPU_DEVICE)
         if graph_task.probe:
             graph_task.probe.queue_defined(queue.id, queue.name, CPU_DEVICE)
@@ -113,7 +113,7 @@ class DistExecution:
             worker.in_user_code = True
             worker.is_interrupted = False
 
-    def _run(self, worker: Worker, queue: ReadyQueue[NodeTask], task: NodeTask) -> None:
+    def _run(self, worker: Worker, queue: ReadyQueue, task: NodeTask) -> None:
         """What the local engine's loop does with a task."""
         graph_task = task.graph_task
         assert isinstance(graph_task, DistGraphTask)
@@ -138,9 +138,7 @@ class DistExecution:
             del task
 
 
-def _report_push(
-    graph_task: DistGraphTask, task: NodeTask, queue: ReadyQueue[NodeTask]
-) -> None:
+def _report_push(graph_task: DistGraphTask, task: NodeTask, queue: ReadyQueue) -> None:
     probe, node = graph_task.probe, task.node
     if probe is None or node is None:
         return

@@ -3,7 +3,7 @@
 from gradviz.distributed.functions import SendRpcBackward
 from gradviz.distributed.future import Future
 from gradviz.distributed.ids import worker_of
-from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
+from gradviz.engine.graph_task import CPU_DEVICE, GraphTask
 from gradviz.engine.node import Node
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import Sync
@@ -67,7 +67,7 @@ class DistGraphTask(GraphTask):
         *,
         pass_id: int,
         keep_graph: bool,
-        shared_queue: "ReadyQueue[NodeTask]",
+        shared_queue: ReadyQueue,
         probe: Probe | None,
     ) -> None:
         super().__init__(
@@ -88,7 +88,7 @@ class DistGraphTask(GraphTask):
         self.ended: Future[None] = Future(sync)
         self.result: Future[None] = Future(sync)
 
-    def cpu_queue(self, worker: object) -> "ReadyQueue[NodeTask]":
+    def cpu_queue(self, worker: object) -> ReadyQueue:
         """The worker's own; the shared one, if it is a device's thread."""
         assert isinstance(worker, Worker)
         if worker.worker_device == CPU_DEVICE and worker.ready_queue is not None:

@@ -19,6 +19,13 @@ from gradviz.engine.protocols import Gradient, Leaf
 from gradviz.engine.sync import LeafLock, out_of_memory
 from gradviz.trace.probe import How
 
+# Found once: to look a member up in its enum takes 80 ns before Python 3.12.
+_COPIED: Final = How.COPIED
+_IN_PLACE: Final = How.IN_PLACE
+_OUT_OF_PLACE: Final = How.OUT_OF_PLACE
+_STOLEN: Final = How.STOLEN
+_UNDEFINED: Final = How.UNDEFINED
+
 
 class GraphRoot(Node):
     """Where a pass with several roots begins: it hands each root its gradient.
@@ -135,7 +142,7 @@ class AccumulateGrad(Node):
             others = 1 if self.hooks is not None and self.hooks.post else 0
             with self._mutex:
                 return self._update(leaf, inputs, others)
-        return How.UNDEFINED
+        return _UNDEFINED
 
     def call_post_hooks(
         self, around: Callable[[int], AbstractContextManager[object]] = nullcontext
@@ -160,24 +167,24 @@ class AccumulateGrad(Node):
         if grad_enabled():
             if stored is None:
                 self.store(leaf, self.copied(leaf, inputs[0]))
-                return How.COPIED
+                return _COPIED
             self.store(leaf, stored + self.wrapped(inputs[0]))
-            return How.OUT_OF_PLACE
+            return _OUT_OF_PLACE
         if stored is None:
             if is_sole_reference(inputs, 0, others=others) and self.may_keep(
                 leaf, inputs[0]
             ):
                 self.store(leaf, self.wrapped(inputs[0]))
-                return How.STOLEN
+                return _STOLEN
             self.store(leaf, self.copied(leaf, inputs[0]))
-            return How.COPIED
+            return _COPIED
         if self.may_increase(stored, inputs[0]):
             increased = self.increased(stored, inputs[0])
             self.store(leaf, increased)
             # A NumPy scalar's `+=` makes another one.
-            return How.IN_PLACE if increased is stored else How.OUT_OF_PLACE
+            return _IN_PLACE if increased is stored else _OUT_OF_PLACE
         self.store(leaf, stored + self.wrapped(inputs[0]))
-        return How.OUT_OF_PLACE
+        return _OUT_OF_PLACE
 
     def stored(self, leaf: Leaf) -> Gradient:
         """The leaf's ``.grad``."""

@@ -2,7 +2,7 @@
 
 from gradviz.engine.discovery import cycle_message
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.graph_task import GraphTask, NodeTask, WakeUp
+from gradviz.engine.graph_task import GraphTask, WakeUp
 from gradviz.engine.passes import Passes
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.worker import Worker
@@ -125,7 +125,7 @@ def push_wake_up(worker: Worker, graph_task: GraphTask, *, ends_pass: bool) -> N
 
 def tear(
     worker: Worker,
-    queue: ReadyQueue[NodeTask],
+    queue: ReadyQueue,
     passes: Passes,
     error: BaseException,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
+from gradviz.engine.graph_task import CPU_DEVICE, GraphTask
 from gradviz.engine.node import Node
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import Sync
@@ -25,7 +25,7 @@ class DeviceQueues:
     def __init__(self, sync: Sync, schedule: Callable[[], Schedule]) -> None:
         self._sync = sync
         self._schedule = schedule
-        self._queues: list[ReadyQueue[NodeTask]] = []
+        self._queues: list[ReadyQueue] = []
         #: ``add(queue)`` lets nodes be pushed to a device's queue, and
         #: ``remove_newest()`` takes the newest one back. C functions called directly:
         #: an interrupt strikes before them or after them, never inside.
@@ -35,20 +35,18 @@ class DeviceQueues:
     def __len__(self) -> int:
         return len(self._queues)
 
-    def __iter__(self) -> Iterator[ReadyQueue[NodeTask]]:
+    def __iter__(self) -> Iterator[ReadyQueue]:
         return iter(tuple(self._queues))
 
-    def new_caller_queue(self) -> ReadyQueue[NodeTask]:
+    def new_caller_queue(self) -> ReadyQueue:
         """A queue for a thread that calls `execute`."""
         return ReadyQueue(self._sync, self._schedule, CPU_DEVICE)
 
-    def new_device_queue(self) -> ReadyQueue[NodeTask]:
+    def new_device_queue(self) -> ReadyQueue:
         """A queue for the next device index; `add` it once its thread is there."""
         return ReadyQueue(self._sync, self._schedule, len(self._queues))
 
-    def queue_of(
-        self, graph_task: GraphTask, node: Node, worker: object
-    ) -> ReadyQueue[NodeTask]:
+    def queue_of(self, graph_task: GraphTask, node: Node, worker: object) -> ReadyQueue:
         """Where `node`, which `worker` pushes, is to wait: by its device (C5)."""
         device = node.runs_on
         if device.runs_on_caller or not graph_task.uses_device_threads:
@@ -57,7 +55,7 @@ class DeviceQueues:
 
     def queue_at(
         self, graph_task: GraphTask, device: int, worker: object
-    ) -> ReadyQueue[NodeTask]:
+    ) -> ReadyQueue:
         """The queue of a device index; -1 is the pass's own CPU queue."""
         if device == CPU_DEVICE:
             return graph_task.cpu_queue(worker)

@@ -2,7 +2,7 @@
 
 from gradviz.engine.completion import tear
 from gradviz.engine.device_queues import DeviceQueues
-from gradviz.engine.graph_task import NodeTask, Shutdown
+from gradviz.engine.graph_task import Shutdown
 from gradviz.engine.passes import Passes
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import Empty, Local, Mailbox, Sync
@@ -119,7 +119,7 @@ class DeviceThreads:
             except Empty:
                 return
 
-    def _thread_init(self, queue: ReadyQueue[NodeTask], start: _Start) -> None:
+    def _thread_init(self, queue: ReadyQueue, start: _Start) -> None:
         """Source: torch/csrc/autograd/engine.cpp, Engine::thread_init (L5)."""
         try:
             worker = self._states.get()
@@ -138,7 +138,7 @@ class DeviceThreads:
             listener.thread_exited(queue.device, Role.DEVICE)
         self._exited.put(queue.device)
 
-    def _work(self, worker: Worker, queue: ReadyQueue[NodeTask]) -> bool:
+    def _work(self, worker: Worker, queue: ReadyQueue) -> bool:
         """Run the loop; returns whether it ended by a shutdown, as it should."""
         try:
             thread_main(worker, None)

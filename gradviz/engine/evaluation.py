@@ -94,7 +94,7 @@ def evaluate_function(
             outputs = _called_post_hooks(graph_task, node, outputs, ())
     else:
         outputs = call_function(graph_task, node, inputs)
-    inputs.clear()
+    del inputs[:]  # as `clear`, which would be looked up
     if not graph_task.keep_graph:
         node.release_variables()
     if SWITCHED_ON and (mode := anomaly.current()) is not None and mode.check_nan:

@@ -12,6 +12,7 @@ from gradviz.engine.protocols import Gradient
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import Mailbox, Sync
 from gradviz.ids import next_task_id
+from gradviz.modes import NEWEST_CHANGE
 from gradviz.ready_order import (
     DEPTH_SHIFT,
     SHUTDOWN_PRIORITY,
@@ -194,7 +195,7 @@ class GraphTask:
         keep_graph: bool,
         create_graph: bool,
         reentrant_depth: int,
-        cpu_ready_queue: "ReadyQueue[NodeTask]",
+        cpu_ready_queue: ReadyQueue,
         roots: Sequence[Edge] = (),
         outputs: Sequence[Edge] = (),
         owner: int,
@@ -216,7 +217,7 @@ class GraphTask:
         self.parent = parent
         self.uses_device_threads = uses_device_threads
         self.context = contextvars.copy_context()
-        self.seen_change = modes.newest_change
+        self.seen_change = NEWEST_CHANGE[0]
         self.probe = probe
         self.home_reports = probe.for_this_thread() if probe else None
         self.devices: frozenset[int] = frozenset()
@@ -242,14 +243,14 @@ class GraphTask:
         self.baton: Mailbox[None] = sync.mailbox()
         self.quiet: Mailbox[None] = sync.mailbox()
 
-    def cpu_queue(self, worker: object) -> "ReadyQueue[NodeTask]":
+    def cpu_queue(self, worker: object) -> ReadyQueue:
         """Where a worker puts what is ready for the CPU."""
         del worker
         return self.cpu_ready_queue
 
     def put_back_modes(self) -> None:
         """Give the thread `home` the modes that it had when it called for the pass."""
-        if modes.newest_change != self.seen_change:
+        if NEWEST_CHANGE[0] != self.seen_change:
             self.seen_change = modes.put_back(self.context)
 
     def should_execute(self, node: Node) -> bool:

@@ -7,7 +7,7 @@ about now.
 
 from collections.abc import Iterable, Sequence
 
-from gradviz.engine.graph_task import GraphTask, NodeTask
+from gradviz.engine.graph_task import GraphTask
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import stacks
 from gradviz.engine.worker import Worker
@@ -17,14 +17,14 @@ _MAX_LISTED = 10
 
 def describe_state(
     passes: Sequence[GraphTask],
-    queues: Iterable[ReadyQueue[NodeTask]],
+    queues: Iterable[ReadyQueue],
     states: Iterable[Worker],
 ) -> str:
     """Passes under way, queues, unmet dependencies, threads with their stacks."""
     lines = [f"{_count(len(passes), 'pass', 'passes')} under way"]
     for graph_task in passes:
         lines += _pass_lines(graph_task)
-    seen: dict[int, ReadyQueue[NodeTask]] = {queue.id: queue for queue in queues}
+    seen: dict[int, ReadyQueue] = {queue.id: queue for queue in queues}
     for graph_task in passes:
         queue = graph_task.cpu_ready_queue
         seen[queue.id] = queue

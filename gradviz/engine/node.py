@@ -18,7 +18,7 @@ from gradviz.engine.anomaly import SWITCHED_ON
 from gradviz.engine.protocols import Gradient, name_of
 from gradviz.engine.removable_handle import RemovableHandle, append, named_like
 from gradviz.engine.sync import ThreadLocal
-from gradviz.ids import next_node_id
+from gradviz.ids import NODE_IDS
 from gradviz.trace import probe
 from gradviz.trace.probe import LISTENERS
 
@@ -29,6 +29,8 @@ MAX_SEQUENCE_NR: Final = 2**64 - 1
 #: Which part of a model is running, such as ``Model.encoder.0.linear``; empty outside
 #: of all models. Set by whoever runs models.
 MODULE_PATH: Final = ContextVar("gradviz.module_path", default="")
+#: Asks it, found in one step: each node that is made does.
+module_path: Final = MODULE_PATH.get
 
 #: id of a module -> its path, for all modules of the model that runs; None outside.
 MODULE_PATHS: Final[ContextVar[Mapping[int, str] | None]] = ContextVar(
@@ -40,11 +42,11 @@ class _Sequence(ThreadLocal):
     """Counts the nodes that this thread has made (Q8).
 
     Attributes:
-        next: Returns the number of the next one.
+        numbers: Those that are still to come.
     """
 
     def __init__(self) -> None:
-        self.next = itertools.count().__next__
+        self.numbers = itertools.count()
 
 
 SEQUENCE: Final = _Sequence()
@@ -52,7 +54,7 @@ SEQUENCE: Final = _Sequence()
 
 def next_sequence_nr() -> int:
     """Number a node that this thread makes (Q8)."""
-    return SEQUENCE.next()
+    return next(SEQUENCE.numbers)
 
 
 class Edge:
@@ -468,13 +470,13 @@ def begin(
         device: As that of `Node`.
         sequence_nr: As that of `Node`.
     """
-    node.id = next_node_id()
+    node.id = next(NODE_IDS)
     node.sequence_nr = sequence_nr
     node.next_edges = next_edges
     node.input_metadata = input_metadata
     node.runs_on = device
     node.forward_stream = None if device is CPU else stream_for(device)
-    node.module_path = MODULE_PATH.get()
+    node.module_path = module_path()
     node.hooks = None
     topological_nr = 0
     for edge in next_edges:

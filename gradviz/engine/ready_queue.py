@@ -4,17 +4,15 @@ It knows nothing of graphs: what a task is, and when the loop ends, is not its a
 """
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any
 
 from gradviz.engine.sync import Empty, Mailbox, Sync
 from gradviz.ids import next_queue_id
-from gradviz.ready_order import Prioritised, Schedule
-
-T = TypeVar("T", bound=Prioritised)
+from gradviz.ready_order import Schedule
 
 
-class ReadyQueue(Generic[T]):
-    """A mailbox in front, a schedule behind.
+class ReadyQueue:
+    """A mailbox in front, a schedule behind; tasks are `Prioritised`.
 
     Note [One consumer]
     ~~~~~~~~~~~~~~~~~~~
@@ -56,9 +54,9 @@ class ReadyQueue(Generic[T]):
         "seen",
     )
 
-    push: Callable[[T], None]
-    push_own: Callable[[T], None]
-    pop_own: Callable[[], T]
+    push: Callable[[Any], None]
+    push_own: Callable[[Any], None]
+    pop_own: Callable[[], Any]
     has_no_mail: Callable[[], bool]
 
     def __init__(
@@ -66,7 +64,7 @@ class ReadyQueue(Generic[T]):
     ) -> None:
         self.id = next_queue_id()
         self.device = device
-        self._mailbox: Mailbox[T] = sync.mailbox()
+        self._mailbox: Mailbox[Any] = sync.mailbox()
         self.push = self._mailbox.put
         self.has_no_mail = self._mailbox.empty
         self._make_schedule = schedule
@@ -77,7 +75,7 @@ class ReadyQueue(Generic[T]):
         """How traces and messages call the queue."""
         return f"device {self.device}" if self.device >= 0 else f"caller {self.id}"
 
-    def pop(self, timeout: float | None = None) -> T:
+    def pop(self, timeout: float | None = None) -> Any:  # noqa: ANN401 - a task
         """Take the task that should run now, sleeping until there is one.
 
         The consumer only.
@@ -101,7 +99,7 @@ class ReadyQueue(Generic[T]):
         while not mailbox.empty():
             self.push_own(mailbox.get(block=False))
 
-    def clear(self) -> list[T]:
+    def clear(self) -> list[Any]:
         """Take out every task, for a queue whose order was torn; the consumer only."""
         tasks = self.snapshot()
         while not self._mailbox.empty():
@@ -113,9 +111,9 @@ class ReadyQueue(Generic[T]):
         """Whether nothing waits here; the consumer only."""
         return not len(self.seen) and self._mailbox.empty()
 
-    def snapshot(self) -> list[T]:
+    def snapshot(self) -> list[Any]:
         """What the consumer has seen of its tasks, in no order; any thread."""
-        return list(self.seen)  # type: ignore[arg-type]  # only T were pushed
+        return list(self.seen)
 
     @property
     def num_unseen(self) -> int:
@@ -129,7 +127,7 @@ class ReadyQueue(Generic[T]):
     def _begin_schedule(self) -> None:
         self.seen = self._make_schedule()
         self.push_own = self.seen.push
-        self.pop_own = self.seen.pop  # type: ignore[assignment]  # only T come in
+        self.pop_own = self.seen.pop
 
 
 __all__ = ["Empty", "ReadyQueue"]

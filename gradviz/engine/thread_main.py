@@ -44,6 +44,7 @@ from gradviz.engine.input_buffer import InputBuffer
 from gradviz.engine.node import Node
 from gradviz.engine.ready_queue import Empty, ReadyQueue
 from gradviz.engine.worker import Worker
+from gradviz.modes import NEWEST_CHANGE
 from gradviz.trace import probe as trace
 from gradviz.trace.probe import Skip
 
@@ -99,7 +100,7 @@ def thread_main(worker: Worker, graph_task: GraphTask | None) -> None:
 
 
 def _wait(
-    worker: Worker, queue: ReadyQueue[NodeTask], graph_task: GraphTask | None
+    worker: Worker, queue: ReadyQueue, graph_task: GraphTask | None
 ) -> NodeTask | None:
     """Sleep until there is a task, report for how long, and take the task.
 
@@ -109,22 +110,19 @@ def _wait(
     timeout: float | None = None
     if graph_task is not None and graph_task.has_error.value:
         timeout = graph_task.time_left(worker.sync.now_ns())
+    task: NodeTask | None = None
+    began_ns = -1 if trace.current is None else worker.sync.now_ns()
     try:
-        if trace.current is None:
-            return queue.pop(timeout)
-        began_ns = worker.sync.now_ns()
-        try:
-            return queue.pop(timeout)
-        finally:
-            if (listener := trace.current) is not None:
-                listener.queue_waited(queue.id, worker.sync.now_ns() - began_ns)
+        task = queue.pop(timeout)
     except Empty:
-        return None
+        pass
+    finally:
+        if began_ns >= 0 and (listener := trace.current) is not None:
+            listener.queue_waited(queue.id, worker.sync.now_ns() - began_ns)
+    return task
 
 
-def report_wake_up(
-    graph_task: GraphTask, queue: ReadyQueue[NodeTask], task: NodeTask
-) -> None:
+def report_wake_up(graph_task: GraphTask, queue: ReadyQueue, task: NodeTask) -> None:
     """Tell a listener that a task which has no node was popped."""
     if graph_task.probe and not isinstance(task, LetGo):
         graph_task.probe.task_popped(graph_task.id, -1, queue.id, len(queue))
@@ -133,7 +131,7 @@ def report_wake_up(
 def help_with(
     worker: Worker,
     graph_task: GraphTask,
-    queue: ReadyQueue[NodeTask],
+    queue: ReadyQueue,
     node: Node,
     inputs: InputBuffer,
 ) -> None:
@@ -158,7 +156,7 @@ def help_with(
 def _evaluate(
     worker: Worker,
     graph_task: GraphTask,
-    queue: ReadyQueue[NodeTask],
+    queue: ReadyQueue,
     node: Node,
     inputs: InputBuffer,
 ) -> None:
@@ -171,7 +169,7 @@ def _evaluate(
         return
     if grad_enabled() is not graph_task.create_graph:
         modes.assign(GRAD_ENABLED, graph_task.create_graph)
-    if modes.newest_change != graph_task.seen_change and worker is graph_task.home:
+    if NEWEST_CHANGE[0] != graph_task.seen_change and worker is graph_task.home:
         graph_task.put_back_modes()  # others run it in a fresh copy of the context
     worker.graph_task, worker.node = graph_task, node
     if SWITCHED_ON:
@@ -212,7 +210,7 @@ def _fail(
 def _skip(
     worker: Worker,
     graph_task: GraphTask,
-    queue: ReadyQueue[NodeTask],
+    queue: ReadyQueue,
     node: Node,
     inputs: InputBuffer,
 ) -> None:

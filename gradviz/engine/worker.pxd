@@ -1,11 +1,13 @@
 cimport cython
 from gradviz.engine.graph_task cimport GraphTask, NodeTask
 from gradviz.engine.node cimport Node
+from gradviz.engine.ready_queue cimport ReadyQueue
 
 cdef class Worker:
     cdef object __weakref__
     cdef public bint are_outer_unrestricted, has_count, in_user_code, is_interrupted
-    cdef public object calls, current_depth, graph_task, node, queues, ready_queue, sync
+    cdef public ReadyQueue ready_queue
+    cdef public object calls, current_depth, graph_task, node, queues, sync
     cdef public object thread_id, thread_name, total_depth, worker_device
     cpdef push(self, GraphTask graph_task, Node node, inputs, Node producer)
     @cython.locals(task=NodeTask)

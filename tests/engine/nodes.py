@@ -14,7 +14,7 @@ from gradviz.backends.device import CPU, Device
 from gradviz.engine import Edge, Engine, InputMetadata, Node, PyTorchSchedule
 from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.engine import MAX_DEPTH
-from gradviz.engine.graph_task import CPU_DEVICE, GraphTask, NodeTask
+from gradviz.engine.graph_task import CPU_DEVICE, GraphTask
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import THREADS, Sync
 from gradviz.engine.worker import Worker
@@ -148,7 +148,7 @@ for _name in METHODS:
 
 def new_graph_task(sync: Sync = THREADS, **settings: Any) -> GraphTask:
     """A pass without an engine; `settings` are the arguments of `GraphTask`."""
-    queue: ReadyQueue[NodeTask] = ReadyQueue(sync, PyTorchSchedule, CPU_DEVICE)
+    queue: ReadyQueue = ReadyQueue(sync, PyTorchSchedule, CPU_DEVICE)
     defaults: dict[str, Any] = {
         "keep_graph": False,
         "create_graph": False,

@@ -15,7 +15,7 @@ class Task(NamedTuple):
     priority: int
 
 
-def new_queue(device: int = -1) -> ReadyQueue[Task]:
+def new_queue(device: int = -1) -> ReadyQueue:
     return ReadyQueue(THREADS, PyTorchSchedule, device)
 
 

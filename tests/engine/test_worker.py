@@ -37,9 +37,10 @@ def all_of(worker: Worker) -> dict[str, Any]:
 def test_who_begins_to_work_for_the_engine_begins_anew():
     """F11: whatever an error has left behind."""
     worker, task = new_worker(), new_graph_task()
+    another = new_graph_task().cpu_ready_queue  # compiled, it has to be a queue
     before = all_of(worker)
     for name in before.keys() - {"calls", "queues", "sync", "thread_id", "thread_name"}:
-        setattr(worker, name, "left behind")
+        setattr(worker, name, "left behind" if name != "ready_queue" else another)
     worker.calls.append((task, None))
 
     worker.serve(task.cpu_ready_queue, 1, 62)

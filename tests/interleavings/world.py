@@ -24,7 +24,7 @@ from gradviz.backends.device import CPU, Device
 from gradviz.backends.stream import stream_at
 from gradviz.engine.engine import Engine
 from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.graph_task import GraphTask, NodeTask
+from gradviz.engine.graph_task import GraphTask
 from gradviz.engine.node import Edge, Node
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.testing.event_list import EventList
@@ -75,7 +75,7 @@ class World:
         self._totals: list[Total] = []
         self._producers: defaultdict[Node, list[Node]] = defaultdict(list)
         #: Thread -> the queue it consumes; not one that was thrown away.
-        self._queues: dict[int, ReadyQueue[NodeTask] | None] = {}
+        self._queues: dict[int, ReadyQueue | None] = {}
         self._violations: list[str] = []
 
     # --- what scenarios do ------------------------------------------------------------

@@ -1,4 +1,4 @@
 from gradviz.ops.recording.promotion cimport operand, promote
 from gradviz.ops.recording.result cimport Recipe, kept_result, result_of, result_of_one
-from gradviz.ops.recording.variable cimport gradient_edge, variable
-from gradviz.ops.recording.view cimport view_of
+from gradviz.ops.recording.variable cimport Variable, gradient_edge, is_inference, raw, variable
+from gradviz.ops.recording.view cimport record_view

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy import generic, ndarray  # in one step: each op asks
 
 from gradviz.backends.base import Array
 from gradviz.backends.mixing import MixedDevicesError
@@ -57,10 +58,11 @@ from gradviz.ops.recording.silence import SILENT, put, setting
 from gradviz.ops.recording.variable import (
     Value,
     Variable,
+    is_inference,
+    raw,
     variable,
 )
-from gradviz.ops.recording.version import INFERENCE
-from gradviz.ops.recording.view import view_of
+from gradviz.ops.recording.view import record_view
 
 #: Takes arrays and variables first, then what else it needs.
 Op: TypeAlias = Callable[..., Value]
@@ -90,10 +92,10 @@ def unary(
 
     def op(input: Value) -> Value:
         if not isinstance(input, Variable):
-            if type(input) is not np.ndarray:  # formulas come here: first, for time
+            if type(input) is not ndarray:  # formulas come here: first, for time
                 check_tensors(word, input=input)
             return forward(input)
-        source = input.array
+        source = raw(input)
         heard = setting()
         try:
             heard is SILENT or put(SILENT)
@@ -136,10 +138,10 @@ def binary(
 
     def op(input: Value, other: Value) -> Value:
         if isinstance(input, Variable):
-            a = input.array
+            a = raw(input)
             is_ordered = a.flags.c_contiguous
             if isinstance(other, Variable):
-                b = other.array
+                b = raw(other)
             elif with_number is not None and IN_FORMULA.get() and not _is_array(other):
                 return with_number(input, other)
             else:
@@ -147,7 +149,7 @@ def binary(
         elif isinstance(other, Variable):
             a = input = operand(input)
             is_ordered = True
-            b = other.array
+            b = raw(other)
         else:
             return forward(input, other)
         heard = setting()
@@ -307,10 +309,10 @@ def _of_one(form: _Form, node_class: type[OpNode], silent: bool) -> Op:
         if named or len(rest) != num_rest or (numbers and any_numpy(rest, numbers)):
             rest = complete((input, *rest), named)[1:]
         if not isinstance(input, Variable):
-            if type(input) is not np.ndarray:  # formulas come here: first, for time
+            if type(input) is not ndarray:  # formulas come here: first, for time
                 check_tensors(word, input=input)
             return forward(input, *rest)
-        source = input.array
+        source = raw(input)
         if silent:
             data = forward(source, *rest)
         else:
@@ -336,15 +338,15 @@ def _of_view(form: _Form, node_class: type[OpNode]) -> Op:
         if named or len(rest) != num_rest:
             rest = complete((input, *rest), named)[1:]
         if not isinstance(input, Variable):
-            if type(input) is not np.ndarray:
+            if type(input) is not ndarray:
                 check_tensors(word, input=input)
             return forward(input, *rest)
-        data = forward(input.array, *rest)  # computes nothing: nothing to silence
-        if input.version is INFERENCE:
+        data = forward(raw(input), *rest)  # computes nothing: nothing to silence
+        if is_inference(input):
             result = variable(data)
         else:
             result = result_of_one(recipe, input, rest, data)
-        result.viewed = view_of(input, result, (op, rest, None))
+        record_view(input, result, (op, rest, None))
         return result
 
     return op
@@ -358,8 +360,7 @@ def _of_two(form: _Form, node_class: type[OpNode]) -> Op:
 
     def op(*args: Value, **named: Value) -> Value:
         x, y = complete(args, named) if named or len(args) != 2 else args
-        a = x.array if isinstance(x, Variable) else x
-        b = y.array if isinstance(y, Variable) else y
+        a, b = raw(x), raw(y)
         if a is x and b is y:
             return forward(x, y)
         heard = setting()
@@ -393,7 +394,7 @@ def _of_several(form: _Form, node_class: type[OpNode]) -> Op:
                 break
         else:
             return forward(*args)
-        arrays = [a.array if isinstance(a, Variable) else a for a in args]
+        arrays = [raw(one) for one in args]
         data = _computed(forward, arrays, word)
         return result_of(recipe, args, arrays, data)
 
@@ -424,9 +425,9 @@ def _with_results(form: _Form, node_class: type[SeveralNode], several: _Several)
             args = complete(args, named)
         if not any(isinstance(value, Variable) for value in args):
             return forward(*args)
-        arrays = [a.array if isinstance(a, Variable) else a for a in args]
+        arrays = [raw(one) for one in args]
         data = _computed(forward, arrays, word)
-        parts = [np.asarray(d) if isinstance(d, np.generic) else d for d in data]
+        parts = [np.asarray(d) if isinstance(d, generic) else d for d in data]
         records = GRAD_ENABLED.get()
         edges, wanted = edges_of(args, positions if records else ())
         results = [variable(part) for part in parts]
@@ -455,7 +456,7 @@ def _with_results(form: _Form, node_class: type[SeveralNode], several: _Several)
                 results[i].needs_grad = True
         if is_view:
             for i, result in enumerate(results):
-                result.viewed = view_of(args[0], result, (op, tuple(args[1:]), i))
+                record_view(args[0], result, (op, tuple(args[1:]), i))
         return type(data)(*results) if hasattr(data, "_fields") else tuple(results)
 
     return op
@@ -479,7 +480,7 @@ def without_gradient(grad: Gradient) -> Gradient:  # noqa: ARG001 - as all formu
 
 
 def _is_array(value: Value) -> bool:
-    return hasattr(value, "ndim") and not isinstance(value, np.generic)
+    return hasattr(value, "ndim") and not isinstance(value, generic)
 
 
 def _named(op: Op, name: str, forward: Callable[..., Array]) -> Op:

@@ -105,6 +105,11 @@ def is_laid_out_as(gradient: Array, leaf: Array) -> bool:
         return True
     if gradient.shape != leaf.shape or not is_dense(leaf):
         return bool(gradient.flags.c_contiguous)
+    return _takes_steps_of(gradient, leaf)
+
+
+def _takes_steps_of(gradient: Array, leaf: Array) -> bool:
+    """Whether the elements follow each other as those of a leaf of the same shape."""
     size, own_size = gradient.dtype.itemsize, leaf.dtype.itemsize
     return all(
         length == 1 or step * own_size == own_step * size

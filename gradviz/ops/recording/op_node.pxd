@@ -15,6 +15,7 @@ cdef class OpNode(Hookable):
     @cython.locals(kept=Variable)
     cdef tuple _arrays(self, tuple saved)
     cdef _array(self, value, index)
+    cdef tuple _each(self, grad, tuple saved)
 
 cdef class SeveralNode(OpNode):
     cdef public object fills, takes_one

@@ -54,7 +54,7 @@ class OpNode(Hookable):
         """Take the place of `__init__`, which takes longer to be called."""
         device = CPU if type(data) is ndarray else data.device
         metadata = metadata_for(data.shape, data.dtype, device)
-        begin(self, edges, (metadata,), device, SEQUENCE.next())
+        begin(self, edges, (metadata,), device, next(SEQUENCE.numbers))
         self.plan = plan
         self.saved: tuple[Any, ...] | None = saved
         if LISTENERS or HOOKS_IN_USE:
@@ -102,7 +102,15 @@ class OpNode(Hookable):
         if len(steps) == 1 and plan.joint is None:
             formula = steps[0][0]
             return (formula and formula(grad, *saved),)
-        return tuple([step and step(grad, *pick(saved)) for step, pick in steps])
+        return self._each(grad, saved)
+
+    def _each(self, grad: Gradient, saved: tuple[Any, ...]) -> tuple[Gradient, ...]:
+        """All gradients, each from its formula; None where none is wanted."""
+        if not saved:
+            return tuple([formula and formula(grad) for formula, _ in self.plan.steps])
+        return tuple(
+            [step and step(grad, *pick(saved)) for step, pick in self.plan.steps]
+        )
 
     def call_restricted(
         self, inputs: list[Gradient], wanted: Sequence[bool]

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from numpy import generic, ndarray  # in one step: each op asks
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.dtype_names import cpp_name
@@ -32,7 +33,11 @@ T = TypeVar("T")
 _KINDS: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 _PYTHON_SCALARS: Final = frozenset({bool, int, float, complex})
 
-_default_dtype: np.dtype[Any] = np.dtype(np.float32)
+#: NumPy makes each only once, in the order of bytes that is this machine's.
+_SINGLE: Final = np.dtype(np.float32)
+_DOUBLE: Final = np.dtype(np.float64)
+
+_default_dtype: np.dtype[Any] = _SINGLE
 
 
 class UnsupportedOperandError(TypeError):
@@ -84,9 +89,9 @@ def operand(value: Operand) -> Operand:
     Raises:
         UnsupportedOperandError: It is neither.
     """
-    if type(value) in _PYTHON_SCALARS or isinstance(value, np.ndarray):
+    if type(value) in _PYTHON_SCALARS or isinstance(value, ndarray):
         return value
-    if isinstance(value, np.generic):
+    if isinstance(value, generic):
         return value.item()
     if hasattr(value, "__array_function__"):
         return value
@@ -103,7 +108,7 @@ def python_number(value: T) -> T:
 
     Where PyTorch has a form of an op for numbers and one for tensors, it is a number.
     """
-    if isinstance(value, np.generic):
+    if isinstance(value, generic):
         number: T = value.item()
         return number
     return value
@@ -111,8 +116,10 @@ def python_number(value: T) -> T:
 
 def promote(a: Operand, b: Operand) -> tuple[Operand, Operand]:
     """Two operands in the dtype in which PyTorch would combine them."""
-    if type(b) is float and type(a) is np.ndarray and a.dtype.kind == "f":
-        return a, b  # first: it is by far the most frequent
+    if type(b) is float and type(a) is ndarray:
+        known = a.dtype
+        if known is _SINGLE or known is _DOUBLE:
+            return a, b  # first: it is by far the most frequent
     if type(b) in _PYTHON_SCALARS and hasattr(a, "dtype"):
         return _beside_scalar(a, b), _fitting(b, a)
     if type(a) in _PYTHON_SCALARS and hasattr(b, "dtype"):

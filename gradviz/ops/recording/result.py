@@ -71,9 +71,9 @@ def result_of(
         return variable(data)
     plan = recipe.plans[wanted]
     kept = kept_result(data) if plan.saves_results else data
-    values = (*args, kept)
+    values = [*args, kept]
     for position, read in recipe.properties:
-        values += (read(arrays[position]),)
+        values.append(read(arrays[position]))
     return recorded(recipe.node_class, plan, edges, kept, values)
 
 
@@ -96,9 +96,9 @@ def result_of_one(
     plan = recipe.only_plan
     assert plan is not None
     kept = kept_result(data) if plan.saves_results else data
-    values = (input, *rest, kept) if rest else (input, kept)
+    values = [input, *rest, kept]
     for _, read in recipe.properties:
-        values += (read(input.array),)
+        values.append(read(input.array))
     return recorded(recipe.node_class, plan, (edge,), kept, values)
 
 

@@ -22,12 +22,10 @@ cdef class LeafEdge(Edge):
 
 @cython.locals(new=Variable)
 cpdef variable(array, Edge edge=*)
+@cython.locals(tensor=Variable)
 cpdef raw(value)
 cpdef as_tensor(gradient)
 cpdef as_flowing(gradient)
-@cython.locals(source=Variable, node=Node, edge=LeafEdge)
-cpdef gradient_edge(value)
-
 cdef class AccumulateGrad(basic_nodes.AccumulateGrad):
     @cython.locals(tensor=Variable)
     cpdef stored(self, leaf)
@@ -36,3 +34,7 @@ cdef class AccumulateGrad(basic_nodes.AccumulateGrad):
     cpdef wrapped(self, gradient)
     @cython.locals(tensor=Variable)
     cpdef may_keep(self, leaf, gradient)
+
+@cython.locals(source=Variable, node=AccumulateGrad, edge=LeafEdge)
+cpdef gradient_edge(value)
+cpdef bint is_inference(Variable variable)

@@ -336,12 +336,13 @@ V = TypeVar("V", bound=Variable)
 _publishing: Final = threading.Lock()
 
 _result_class: type[Variable] = Variable
+_new_result: Callable[..., Any] = Variable.__new__  # found in one step: each op asks
 
 
 def result_class(cls: type[V]) -> type[V]:
     """Make `cls` the class of what ops return; a class decorator."""
-    global _result_class
-    _result_class = cls
+    global _result_class, _new_result
+    _result_class, _new_result = cls, cls.__new__
     return cls
 
 
@@ -352,8 +353,7 @@ def variable(array: Array, edge: Edge | None = None) -> Value:
         array: An array, or a NumPy scalar, which becomes an array.
         edge: Where its gradient goes.
     """
-    cls = _result_class
-    new = cls.__new__(cls)
+    new = _new_result(_result_class)
     if type(array) is not ndarray and isinstance(array, generic):
         array = np.asarray(array)
     new.array = array
@@ -385,7 +385,15 @@ def zeros_like(x: Value) -> Value:
 
 def raw(value: Value) -> Value:
     """The array of a variable; anything else as it is."""
-    return value.array if isinstance(value, Variable) else value
+    if isinstance(value, Variable):
+        tensor = value
+        return tensor.array
+    return value
+
+
+def is_inference(variable: Variable) -> bool:
+    """Whether it was made in inference mode."""
+    return variable.version is INFERENCE
 
 
 def as_tensor(gradient: Gradient) -> Gradient:

@@ -141,11 +141,11 @@ def replay(steps: Iterable[ViewStep], base: Value) -> Value:
 _refreshing: Final = threading.RLock()
 
 
-def view_of(source: Variable, result: Variable, step: ViewStep) -> View | None:
-    """What `result` is to remember: it was made of `source` by `step`."""
+def record_view(source: Variable, result: Variable, step: ViewStep) -> None:
+    """Let `result` remember that it was made of `source` by `step`."""
     if source.version is INFERENCE:
         result.version = INFERENCE
-        return None
+        return
     creation = _NORMAL
     if INFERENCE_BLOCKS and inference.is_on():
         creation = Creation.INFERENCE_MODE
@@ -167,7 +167,7 @@ def view_of(source: Variable, result: Variable, step: ViewStep) -> View | None:
         view.tracked += (len(view.steps) - 1,)
     version = view.base.version or view.base.shared_version()
     view.version, result.version = version.value, version
-    return view
+    result.viewed = view
 
 
 def regeneration(

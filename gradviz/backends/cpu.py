@@ -25,13 +25,28 @@ from gradviz.backends.pinned_array import PinnedArray
 
 _add_up: Final[Callable[..., Any]] = np.add.reduce
 
+#: As many as a batch has rows, mostly; never written to.
+_ONES: Final = {
+    np.dtype(kind): np.ones(4096, kind) for kind in (np.float32, np.float64)
+}
+
 #: See Note [Freed memory is kept].
 _LARGEST_THAT_COUNTS: Final = 31 << 20
 
 
 def sum_along(array: Array, axes: int | tuple[int, ...]) -> Array:
-    """What ``array.sum(axes)`` comes to by way of Python, half a microsecond later."""
-    return _add_up(array, axes) if type(array) is ndarray else array.sum(axes)
+    """``array.sum(axes)``; the rows of a matrix of floats are added up by BLAS.
+
+    That is what becomes of the gradient of each bias. BLAS takes a half to a tenth of
+    the time: NumPy adds row by row.
+    """
+    if type(array) is not ndarray:
+        return array.sum(axes)
+    if axes == 0 and array.ndim == 2 and array.flags.c_contiguous:
+        ones, num_rows = _ONES.get(array.dtype), len(array)
+        if ones is not None and num_rows <= len(ones):
+            return ones[:num_rows].dot(array)
+    return _add_up(array, axes)
 
 
 class CpuBackend:

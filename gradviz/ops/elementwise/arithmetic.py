@@ -16,6 +16,7 @@ from gradviz.ops.recording.promotion import (
     Operand,
     Scalar,
     as_floating,
+    number_beside,
     operand,
     promote,
     promote_all,
@@ -61,7 +62,9 @@ _sub = binary(
 
 def _factor_gradient(grad: Gradient, y: Operand) -> Gradient:
     # A number is a tensor to PyTorch here, as in the forward.
-    return grad * conj(y) if type(grad) is np.ndarray else _scaled(grad, conj(y))
+    if type(grad) is np.ndarray:
+        return grad * number_beside(grad, conj(y))
+    return _scaled(grad, conj(y))
 
 
 mul = binary(

@@ -9,31 +9,35 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.promotion import Scalar, as_floating
+from gradviz.ops.recording.promotion import Scalar, as_floating, number_beside
 
 
 @differentiable("AddBackward1", x=lambda grad: grad)
 def plus(x: Array, number: Scalar) -> Array:
     """``x + number``."""
-    return _beside(x, number) + number
+    x = _beside(x, number)
+    return x + number_beside(x, number)
 
 
 @differentiable("SubBackward1", x=lambda grad: grad)
 def minus(x: Array, number: Scalar) -> Array:
     """``x - number``."""
-    return _beside(x, number) - number
+    x = _beside(x, number)
+    return x - number_beside(x, number)
 
 
 @differentiable("MulBackward1", x=lambda grad, number: grad * number.conjugate())
 def times(x: Array, number: Scalar) -> Array:
     """``x * number``."""
-    return _beside(x, number) * number
+    x = _beside(x, number)
+    return x * number_beside(x, number)
 
 
 @differentiable("DivBackward1", x=lambda grad, number: grad / number)
 def over(x: Array, number: Scalar) -> Array:
     """``x / number``."""
-    return as_floating(x) / number
+    x = as_floating(x)
+    return x / number_beside(x, number)
 
 
 def _beside(x: Array, number: Scalar) -> Array:

@@ -12,7 +12,7 @@ from gradviz.ops.elementwise.scalar_arithmetic import times
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import rsqrt
 from gradviz.ops.recording.differentiable import Op, binary, unary
-from gradviz.ops.recording.promotion import as_floating
+from gradviz.ops.recording.promotion import as_floating, number_beside
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_kinds, check_tensors
 from gradviz.ops.recording.variable import raw
@@ -50,7 +50,11 @@ def _acosh_slope(x: Gradient) -> Gradient:
 def _tanh_gradient(x: Array, y: Array) -> Array:
     # In place: a backward has two gradients in memory at most, as in PyTorch.
     square = y * y
-    slope = conj(np.subtract(1, square, out=square if square.ndim else None))
+    if square.ndim:
+        square = np.subtract(number_beside(y, 1.0), square, square)
+    else:
+        square = 1 - square
+    slope = square if square.dtype.kind != "c" else square.conj()
     slope *= x
     return slope
 

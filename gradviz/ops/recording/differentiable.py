@@ -41,6 +41,7 @@ from gradviz.ops.recording.plan import (
 )
 from gradviz.ops.recording.promotion import (
     as_floating,
+    number_beside,
     operand,
     promote,
 )
@@ -135,6 +136,7 @@ def binary(
     shows_saved(node_class, signature.saved_names())
     recipe = Recipe(node_class, Plans(signature), (0, 1))
     word = _word(name)
+    is_ufunc = isinstance(forward, np.ufunc)
 
     def op(input: Value, other: Value) -> Value:
         if isinstance(input, Variable):
@@ -157,7 +159,7 @@ def binary(
             heard is SILENT or put(SILENT)
             if type(a) is not type(b) or a.dtype is not b.dtype:
                 a, b = promote(a, b)
-            data = forward(a, b)
+            data = forward(a, number_beside(a, b) if is_ufunc else b)
             if not is_ordered:  # then NumPy and PyTorch may choose different orders
                 data = laid_out_like(data, a, b)
         except ValueError as error:

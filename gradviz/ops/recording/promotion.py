@@ -37,6 +37,13 @@ _PYTHON_SCALARS: Final = frozenset({bool, int, float, complex})
 _SINGLE: Final = np.dtype(np.float32)
 _DOUBLE: Final = np.dtype(np.float64)
 
+#: Numbers as arrays without dimensions. NumPy makes one of each number that it meets,
+#: which takes as long as to multiply a small array by it. Any thread, by atomic calls.
+_KEPT: Final[dict[np.dtype[Any], dict[float, Any]]] = {_SINGLE: {}, _DOUBLE: {}}
+
+#: So many are kept: those of a program, not those that it computes.
+_MAX_KEPT: Final = 1000
+
 _default_dtype: np.dtype[Any] = _SINGLE
 
 
@@ -126,6 +133,32 @@ def promote(a: Operand, b: Operand) -> tuple[Operand, Operand]:
         return _fitting(a, b), _beside_scalar(b, a)
     dtype = result_dtype(a, b)
     return _cast(a, dtype), _cast(b, dtype)
+
+
+def number_beside(array: Array, number: Operand) -> Operand:
+    """A number as what NumPy multiplies an array of floats by in the shortest time.
+
+    Args:
+        array: A raw array.
+        number: What stands beside it.
+
+    Returns:
+        An array without dimensions, of the dtype of `array`, which nobody may change;
+        `number` itself if none is kept for it.
+    """
+    if type(number) is not float or type(array) is not ndarray:
+        return number
+    known = _KEPT.get(array.dtype)
+    if known is None:
+        return number
+    kept = known.get(number)
+    if kept is None:
+        # 0.0 is the key of -0.0 as well, and NaN is the key of nothing.
+        if number == 0 or number != number or len(known) >= _MAX_KEPT:  # noqa: PLR0124
+            return number
+        kept = known[number] = np.array(number, array.dtype)
+        kept.flags.writeable = False
+    return kept
 
 
 def promote_all(*operands: Operand) -> list[Array]:

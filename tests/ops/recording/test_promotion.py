@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import gradviz as gv
+from gradviz.ops.recording import promotion
 from gradviz.ops.recording.promotion import result_dtype, set_default_dtype
 
 # What PyTorch 2.13 says of these pairs.
@@ -112,3 +113,41 @@ def test_operands_meet_where_they_meet_in_pytorch(operands, expected):
 @pytest.mark.parametrize(("number", "kept"), [(300, 44), (-1, 255)])
 def test_an_integer_beside_small_ones_keeps_its_last_bits(number, kept):
     assert (gv.tensor([0], dtype=gv.uint8) + number).tolist() == [kept]
+
+
+class TestANumberBesideFloats:
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("number", [2.0, -0.5, 1 / 3, np.inf, 1e300, 5e-324])
+    def test_is_an_array_that_is_kept(self, dtype, number):
+        array = np.ones(3, dtype)
+
+        with np.errstate(over="ignore"):
+            beside = promotion.number_beside(array, number)
+            expected = array * number
+
+        assert beside.dtype == dtype
+        assert not beside.flags.writeable
+        assert beside is promotion.number_beside(array, number)
+        assert (array * beside).tolist() == expected.tolist()
+
+    @pytest.mark.parametrize("number", [0.0, -0.0, np.nan, 2, True, 2j, np.float64(2)])
+    def test_stays_what_it_is_if_it_has_no_place_of_its_own(self, number):
+        assert promotion.number_beside(np.ones(3), number) is number
+
+    @pytest.mark.parametrize("dtype", [np.float16, np.int64, np.complex64, ">f8"])
+    def test_stays_what_it_is_beside_other_elements(self, dtype):
+        assert promotion.number_beside(np.ones(3, dtype), 2.0) == 2.0
+        assert type(promotion.number_beside(np.ones(3, dtype), 2.0)) is float
+
+    def test_is_not_kept_when_there_are_many(self, monkeypatch):
+        monkeypatch.setattr(promotion, "_KEPT", {np.dtype(np.float64): {}})
+        monkeypatch.setattr(promotion, "_MAX_KEPT", 2)
+
+        made = [promotion.number_beside(np.ones(3), float(n)) for n in (5, 6, 7, 5)]
+
+        assert [type(one) is float for one in made] == [False, False, True, False]
+
+    def test_keeps_the_sign_of_its_zero(self):
+        x = gv.ones(1)
+
+        assert [np.signbit((x * zero).item()) for zero in (0.0, -0.0)] == [False, True]

@@ -3,10 +3,11 @@ from gradviz.engine.graph_task cimport GraphTask, NodeTask
 from gradviz.engine.node cimport Node
 from gradviz.engine.ready_queue cimport ReadyQueue
 from gradviz.engine.worker cimport Worker
+from gradviz.ready_order cimport PyTorchSchedule
 from gradviz.trace.node_reports cimport NodeReports
 from gradviz.engine.evaluation cimport evaluate_function
 
-@cython.locals(queue=ReadyQueue, task=NodeTask, popped=GraphTask)
+@cython.locals(queue=ReadyQueue, plain=PyTorchSchedule, task=NodeTask, popped=GraphTask)
 cpdef thread_main(Worker worker, GraphTask graph_task)
 @cython.locals(reports=NodeReports, is_home=bint)
-cpdef _evaluate(Worker worker, GraphTask graph_task, queue, Node node, inputs)
+cpdef _evaluate(Worker worker, GraphTask graph_task, ReadyQueue queue, Node node, inputs)

@@ -71,8 +71,10 @@ def thread_main(worker: Worker, graph_task: GraphTask | None) -> None:
         # What `queue.pop` does, in two calls less: most tasks come from this thread.
         if not queue.has_no_mail():
             queue.collect()
+        plain = queue.plain
         try:
-            task: NodeTask | None = queue.pop_own()
+            task: NodeTask | None
+            task = queue.pop_own() if plain is None else plain.pop()  # type: ignore[assignment]  # it was pushed as one
         except IndexError:
             task = None
         task = task or _wait(worker, queue, graph_task)

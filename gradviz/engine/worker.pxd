@@ -10,5 +10,5 @@ cdef class Worker:
     cdef public object calls, current_depth, graph_task, node, queues, sync
     cdef public object thread_id, thread_name, total_depth, worker_device
     cpdef push(self, GraphTask graph_task, Node node, inputs, Node producer)
-    @cython.locals(task=NodeTask)
+    @cython.locals(task=NodeTask, queue=ReadyQueue)
     cpdef push_own(self, GraphTask graph_task, Node node, inputs)

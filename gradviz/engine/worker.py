@@ -172,7 +172,12 @@ class Worker:
         task.node = node
         task.inputs = inputs
         task.priority = graph_task.priority + node.sequence_nr
-        self.ready_queue.push_own(task)  # type: ignore[union-attr]  # it consumes one
+        queue = self.ready_queue
+        assert queue is not None
+        if queue.plain is None:
+            queue.push_own(task)
+        else:
+            queue.plain.push(task)
 
 
 def _report_push(

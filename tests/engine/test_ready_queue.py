@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
+from gradviz.engine.policies import Fifo
 from gradviz.engine.ready_queue import Empty, ReadyQueue
 from gradviz.engine.sync import THREADS
 from gradviz.ready_order import PyTorchSchedule
@@ -101,3 +102,23 @@ def test_what_the_consumer_has_not_seen_is_counted_by_itself():
 
 def test_a_device_of_index_zero_is_a_device():
     assert new_queue(device=0).name == "device 0"
+
+
+def test_another_policys_schedule_is_asked_as_any_object():
+    queue = ReadyQueue(THREADS, Fifo().schedule, -1)
+    for name, priority in (("a", 1), ("b", 3)):
+        queue.push_own(Task(name, priority))
+
+    assert queue.plain is None
+    assert new_queue().plain is not None
+    assert [queue.pop().name for _ in range(2)] == ["a", "b"]
+
+
+def test_a_queue_whose_order_was_torn_begins_a_new_schedule():
+    queue = new_queue()
+    queue.push_own(Task("a", 1))
+    before = queue.plain
+
+    assert [task.name for task in queue.clear()] == ["a"]
+    assert queue.plain is not before
+    assert queue.plain is queue.seen

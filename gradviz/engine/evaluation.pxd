@@ -1,4 +1,5 @@
 cimport cython
+from gradviz.engine.basic_nodes cimport AccumulateGrad
 from gradviz.engine.graph_task cimport GraphTask
 from gradviz.engine.node cimport Node
 from gradviz.engine.protocols cimport sum_of_sizes

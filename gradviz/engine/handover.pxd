@@ -2,6 +2,7 @@ cimport cython
 from gradviz.engine.graph_task cimport GraphTask
 from gradviz.engine.node cimport Edge, Node
 from gradviz.engine.protocols cimport size_bytes
+from gradviz.engine.ready_queue cimport ReadyQueue
 from gradviz.engine.worker cimport Worker
 from gradviz.trace.node_reports cimport NodeReports
 
@@ -11,8 +12,9 @@ cdef _arrive_or_add(Worker worker, GraphTask graph_task, Node producer, Edge edg
 cpdef arrive(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient, how, ready=*)
 @cython.locals(receiver=Node, not_ready=dict)
 cdef _arrive(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient, how, ready)
+@cython.locals(edge=Edge)
 cdef bint _has_one_to_hand_on(Node node, outputs)
-@cython.locals(receiver=Node, reports=NodeReports, is_home=bint)
+@cython.locals(receiver=Node, queue=ReadyQueue, reports=NodeReports, is_home=bint)
 cdef _report_passed_on(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient, num_bytes)
-@cython.locals(receiver=Node, reports=NodeReports, is_home=bint)
+@cython.locals(receiver=Node, queue=ReadyQueue, reports=NodeReports, is_home=bint)
 cdef _report_ready(Worker worker, GraphTask graph_task, Node producer, Edge edge, gradient)

@@ -255,8 +255,10 @@ def _add_up(
 
 def _has_one_to_hand_on(node: Node, outputs: Sequence[Gradient]) -> bool:
     """Whether a node has one edge and a gradient for it, as most have."""
-    edges = node.next_edges
-    return len(edges) == 1 and edges[0].node is not None and outputs[0] is not None
+    if len(node.next_edges) != 1:
+        return False
+    edge = node.next_edges[0]
+    return edge.node is not None and outputs[0] is not None
 
 
 def _report_passed_on(

@@ -22,6 +22,8 @@ cdef class Node:
     cdef public object runs_on, forward_stream, module_path, hooks, _metadata
     cpdef call(self, inputs)
     cpdef release_variables(self)
+    @cython.locals(edge=Edge, after=Node)
+    cpdef tuple definition(self, leaf)
 
 @cython.locals(edge=Edge, after=Node)
 cpdef begin(Node node, next_edges, input_metadata, device, sequence_nr)

@@ -20,6 +20,7 @@ from gradviz.engine.removable_handle import RemovableHandle, append, named_like
 from gradviz.engine.sync import ThreadLocal
 from gradviz.ids import NODE_IDS
 from gradviz.trace import probe
+from gradviz.trace.graph import definition_of
 from gradviz.trace.probe import LISTENERS
 
 #: The sequence_nr of every AccumulateGrad: before everything else that is ready.
@@ -446,6 +447,31 @@ class Node:
     def _set_sequence_nr(self, value: int) -> None:
         """Let the node run as if it had been made as the `value`-th."""
         self.sequence_nr = value
+
+    def definition(self, leaf: str) -> tuple[Any, ...]:
+        """What a trace says of the node; see `gradviz.trace.graph.definition_of`.
+
+        Args:
+            leaf: The names of the node's leaf, if it has one.
+        """
+        name = str(type(self).name(self))
+        inputs = tuple(self.input_metadata)
+        if len(self.next_edges) == 1:  # nearly always
+            edge = self.next_edges[0]
+            after = edge.node
+            return (
+                self.id,
+                self.sequence_nr,
+                self.topological_nr,
+                name,
+                self.runs_on,
+                self.module_path,
+                leaf,
+                inputs,
+                -1 if after is None else after.id,
+                edge.input_nr,
+            )
+        return definition_of(self, leaf)
 
     def release_variables(self) -> None:
         """Let go of saved tensors; called after a pass that does not keep the graph."""

@@ -5,6 +5,7 @@ import pytest
 from gradviz.backends.device import CPU
 from gradviz.engine import AccumulateGrad, Edge, InputMetadata, Node
 from gradviz.engine.node import MAX_SEQUENCE_NR
+from gradviz.trace.graph import definition_of
 from tests.engine.nodes import SIM_0, Leaf, Pass, Sink, in_thread
 
 
@@ -109,3 +110,14 @@ def test_a_node_without_apply_says_which_it_is():
 
 def test_a_node_without_hooks_keeps_no_lists_for_them():
     assert Sink().hooks is None
+
+
+@pytest.mark.parametrize("num_edges", [0, 1, 3])
+def test_a_node_says_of_itself_what_a_trace_reads_of_any_node(num_edges):
+    leaf = AccumulateGrad(Leaf())
+    edges = [Edge(leaf), Edge(None), Edge(leaf)][:num_edges]
+    expected = InputMetadata((2, 3), "float64", SIM_0)
+    node = Node(edges, (expected, None), SIM_0)
+    node.module_path = "Model.layer"
+
+    assert node.definition("w") == definition_of(node, "w")

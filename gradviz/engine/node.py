@@ -448,36 +448,37 @@ class Node:
         """Let the node run as if it had been made as the `value`-th."""
         self.sequence_nr = value
 
-    def definition(self, leaf: str) -> tuple[Any, ...]:
-        """What a trace says of the node; see `gradviz.trace.graph.definition_of`.
-
-        Args:
-            leaf: The names of the node's leaf, if it has one.
-        """
-        name = str(type(self).name(self))
-        inputs = tuple(self.input_metadata)
-        if len(self.next_edges) == 1:  # nearly always
-            edge = self.next_edges[0]
-            after = edge.node
-            return (
-                self.id,
-                self.sequence_nr,
-                self.topological_nr,
-                name,
-                self.runs_on,
-                self.module_path,
-                leaf,
-                inputs,
-                -1 if after is None else after.id,
-                edge.input_nr,
-            )
-        return definition_of(self, leaf)
+    def definition(self) -> tuple[Any, ...]:
+        """What a trace says of the node; see `gradviz.trace.graph.definition_of`."""
+        if len(self.next_edges) != 1:
+            return definition_of(self)
+        # Nearly all have one, and no leaf.
+        cls = type(self)
+        name = cls.__name__ if cls.name is _CLASS_NAME else str(cls.name(self))
+        edge = self.next_edges[0]
+        after = edge.node
+        return (
+            self.id,
+            self.sequence_nr,
+            self.topological_nr,
+            name,
+            self.runs_on,
+            self.module_path,
+            "",
+            tuple(self.input_metadata),
+            -1 if after is None else after.id,
+            edge.input_nr,
+        )
 
     def release_variables(self) -> None:
         """Let go of saved tensors; called after a pass that does not keep the graph."""
 
     def __repr__(self) -> str:
         return f"<{name_of(self)} #{self.id}>"
+
+
+#: How all nodes are called whose class says nothing else.
+_CLASS_NAME: Final = Node.name
 
 
 def begin(

@@ -30,7 +30,10 @@ _Inputs: TypeAlias = tuple[tuple[Sequence[int], object, object] | None, ...]
 #: collector looks at each object.
 Definition: TypeAlias = tuple[Any, ...]
 
-#: Where the edges begin in it.
+#: Where the names of its leaf are in it,
+_LEAF: Final = 6
+
+#: and where the edges begin.
 _NUM_BEFORE_EDGES: Final = 8
 
 
@@ -86,16 +89,18 @@ class PendingGraph:
         defined, pending = self._defined, self._nodes
         if self._defines_again or len(defined) > _MAX_KNOWN:
             defined.clear()
+        append, read, kind = pending.append, definition_of, None
         for node in nodes:
             try:
-                number, sequence_nr = node.id, node.sequence_nr
-                is_leaf = sequence_nr == MAX_SEQUENCE_NR
-                names = _leaf_names(node) if is_leaf else ""
+                if type(node) is not kind:
+                    # A class that knows where its fields are reads itself faster.
+                    read = getattr(type(node), "definition", definition_of)
+                    kind = type(node)
+                definition = read(node)
+                number, names = definition[0], definition[_LEAF]
                 if defined.get(number) == names or len(pending) >= _MAX_PENDING:
                     continue
-                # A class that knows where its fields are reads itself faster.
-                read = getattr(type(node), "definition", definition_of)
-                pending.append(read(node, names))
+                append(definition)
             except Exception:  # noqa: BLE001 - its name, say, may be code that fails
                 continue
             defined[number] = names
@@ -187,8 +192,8 @@ class PendingGraph:
         return index
 
 
-def definition_of(node: NodeLike, leaf: str) -> Definition:
-    """What is read of a node, whose leaf has these names."""
+def definition_of(node: NodeLike) -> Definition:
+    """What is read of a node."""
     edges: list[int] = []
     for edge in node.next_edges:
         after = edge.node
@@ -200,7 +205,7 @@ def definition_of(node: NodeLike, leaf: str) -> Definition:
         str(type(node).name(node)),  # a user may have a `name` on the node itself
         node.runs_on,
         node.module_path,
-        leaf,
+        _leaf_names(node) if node.sequence_nr == MAX_SEQUENCE_NR else "",
         tuple(node.input_metadata),
         *edges,
     )

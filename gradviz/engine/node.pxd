@@ -23,7 +23,7 @@ cdef class Node:
     cpdef call(self, inputs)
     cpdef release_variables(self)
     @cython.locals(edge=Edge, after=Node)
-    cpdef tuple definition(self)
+    cpdef tuple trace_definition(self)
 
 @cython.locals(edge=Edge, after=Node)
 cpdef begin(Node node, next_edges, input_metadata, device, sequence_nr)

@@ -448,7 +448,7 @@ class Node:
         """Let the node run as if it had been made as the `value`-th."""
         self.sequence_nr = value
 
-    def definition(self) -> tuple[Any, ...]:
+    def trace_definition(self) -> tuple[Any, ...]:
         """What a trace says of the node; see `gradviz.trace.graph.definition_of`."""
         if len(self.next_edges) != 1:
             return definition_of(self)

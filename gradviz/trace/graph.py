@@ -94,7 +94,7 @@ class PendingGraph:
             try:
                 if type(node) is not kind:
                     # A class that knows where its fields are reads itself faster.
-                    read = getattr(type(node), "definition", definition_of)
+                    read = getattr(type(node), "trace_definition", definition_of)
                     kind = type(node)
                 definition = read(node)
                 number, names = definition[0], definition[_LEAF]

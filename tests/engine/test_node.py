@@ -120,4 +120,4 @@ def test_a_node_says_of_itself_what_a_trace_reads_of_any_node(num_edges):
     node = Node(edges, (expected, None), SIM_0)
     node.module_path = "Model.layer"
 
-    assert node.definition() == definition_of(node)
+    assert node.trace_definition() == definition_of(node)

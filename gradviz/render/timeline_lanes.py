@@ -198,11 +198,13 @@ def place_lane(
         notes.append(Note(text, x, bottom - 4))
     strips = []
     owner = owner_of(contents.name)
+    of_lane = f" of {name_at(owner, contents.name)}"  # which stands above it already
     for queue in contents.queues:
         bottom += STRIP_GAP
+        name = name_at(owner, queue.name).replace(of_lane, "", 1)
         strips.append(
             Strip(
-                f"{clean(name_at(owner, queue.name))}: at most {queue.longest:,}",
+                f"{clean(name)}: at most {queue.longest:,}",
                 bottom,
                 _steps(queue, scale),
             )

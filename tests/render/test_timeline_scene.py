@@ -182,6 +182,24 @@ def test_a_queue_of_a_worker_has_a_short_name_in_its_lane(make_span, make_timeli
     assert strip.name == "caller 7: at most 1"
 
 
+@pytest.mark.parametrize("owner", ["", "worker 1 / "])
+def test_a_queue_does_not_repeat_the_thread_above_it(make_span, make_timeline, owner):
+    timeline = make_timeline(
+        [make_span(0, 0, 400)], duration_ns=400, names=(f"{owner}MainThread",)
+    )
+    queue = QueueLength(
+        queue=3,
+        name=f"{owner}CPU of MainThread (inferred)",
+        thread=0,
+        longest=1,
+        lengths=((100, 1), (200, 0)),
+    )
+    timeline = msgspec.structs.replace(timeline, queues=(queue,))
+
+    (strip,) = scene_of(timeline).panels[0].lanes[0].strips
+    assert strip.name == "CPU (inferred): at most 1"
+
+
 def test_a_narrow_peak_of_a_queue_is_seen_and_does_not_last(make_span, make_timeline):
     timeline = make_timeline([make_span(0, 0, 10**6)], duration_ns=10**6)
     queue = QueueLength(

@@ -1,3 +1,4 @@
+from gradviz.ops.recording.silence cimport quietly
 from gradviz.ops.recording.variable cimport raw
 
 cpdef multiplied(x, y)

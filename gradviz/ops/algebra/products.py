@@ -17,6 +17,7 @@ from gradviz.ops.recording.dimensions import Shape
 from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
 from gradviz.ops.recording.public import names
 from gradviz.ops.recording.refusal import check_tensors
+from gradviz.ops.recording.silence import SILENT, put, quietly, setting
 from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.broadcasting import expand
 from gradviz.ops.shapes.complex_parts import conj
@@ -75,6 +76,7 @@ def _mv(x: Array, y: Array) -> Array:
 
 @differentiable(
     "MmBackward0",
+    silent=True,
     y=lambda grad, x, y_columnwise: gradient_of_right(grad, x, y_columnwise),
     x=lambda grad, y, x_columnwise: gradient_of_left(grad, y, x_columnwise),
 )
@@ -117,13 +119,20 @@ def multiplied(x: Array, y: Array) -> Array:
         NotImplementedError: They are booleans.
     """
     char = x.dtype.char
-    if char == "e":
-        return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
     if char == "?":
         raise NotImplementedError("\"addmm_impl_cpu_\" not implemented for 'Bool'")
-    if x.ndim < 3 and y.ndim < 3 and type(x) is type(y) is ndarray:
-        return x.dot(y)  # the same: the ufunc takes twice as long for a small matrix
-    return np.matmul(x, y)
+    if char != "e" and x.ndim < 3 and y.ndim < 3 and type(x) is type(y) is ndarray:
+        # As np.matmul, which takes twice as long for a small matrix.
+        return quietly(x.dot, y)
+    heard = setting()
+    try:
+        heard is SILENT or put(SILENT)
+        if char == "e":
+            wide = np.matmul(x.astype(np.float32), y.astype(np.float32))
+            return wide.astype(x.dtype)
+        return np.matmul(x, y)
+    finally:
+        heard is SILENT or put(heard)
 
 
 def unequal_lengths(x: Array, y: Array) -> RuntimeError:

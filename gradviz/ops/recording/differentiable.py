@@ -40,6 +40,7 @@ from gradviz.ops.recording.plan import (
     parameters_of,
 )
 from gradviz.ops.recording.promotion import (
+    Operand,
     as_floating,
     number_beside,
     operand,
@@ -55,7 +56,7 @@ from gradviz.ops.recording.result import (
     result_of_one,
 )
 from gradviz.ops.recording.shown_saved import shows_saved
-from gradviz.ops.recording.silence import SILENT, put, setting
+from gradviz.ops.recording.silence import SILENT, put, quietly, setting
 from gradviz.ops.recording.variable import (
     Value,
     Variable,
@@ -90,6 +91,10 @@ def unary(
     shows_saved(node_class, signature.saved_names())
 
     word = _word(name)
+    is_ufunc = isinstance(forward, np.ufunc)
+
+    def of_floats(x: Array) -> Array:
+        return forward(as_floating(x))
 
     def op(input: Value) -> Value:
         if not isinstance(input, Variable):
@@ -97,12 +102,10 @@ def unary(
                 check_tensors(word, input=input)
             return forward(input)
         source = raw(input)
-        heard = setting()
-        try:
-            heard is SILENT or put(SILENT)
-            data = forward(source if input.needs_grad else as_floating(source))
-        finally:
-            heard is SILENT or put(heard)
+        if is_ufunc and type(source) is ndarray and source.dtype.kind in "fc":
+            data = quietly(forward, source)
+        else:
+            data = _computed(of_floats, (source,), word)
         return result_of_one(recipe, input, (), data)
 
     return _named(op, name, forward)
@@ -154,20 +157,20 @@ def binary(
             b = raw(other)
         else:
             return forward(input, other)
-        heard = setting()
+        beside = number_beside(a, b) if is_ufunc else b
         try:
-            heard is SILENT or put(SILENT)
-            if type(a) is not type(b) or a.dtype is not b.dtype:
-                a, b = promote(a, b)
-            data = forward(a, number_beside(a, b) if is_ufunc else b)
-            if not is_ordered:  # then NumPy and PyTorch may choose different orders
-                data = laid_out_like(data, a, b)
+            if (
+                is_ufunc
+                and type(a) is type(beside) is ndarray
+                and a.dtype is beside.dtype
+            ):
+                data = quietly(forward, a, beside)
+            else:
+                a, b, data = _promoted(forward, a, b, word)
         except ValueError as error:
             raise _broadcast_error(a, b) from error
-        except MixedDevicesError as error:
-            raise error.of(word) from None
-        finally:
-            heard is SILENT or put(heard)
+        if not is_ordered:  # then NumPy and PyTorch may choose different orders
+            data = laid_out_like(data, a, b)
         return result_of(recipe, (input, other), (a, b), data)
 
     return _named(op, name, forward)
@@ -199,8 +202,8 @@ def differentiable(  # noqa: PLR0913 - all that there is to say of an op
         zeros: Give formulas zeros for what is undefined among ``grads``.
         view: The result is a view of the first argument. The function must do nothing
             else with it, for it is also used on other arrays of the same shape.
-        silent: NumPy warns of nothing that the function, of one array, may do: see
-            Note [Silence].
+        silent: NumPy warns of nothing that the function, of one array or of two, may
+            do with arrays of its own: see Note [Silence].
         joint: Computes all gradients in a graph; see Note [Formulas in a graph].
         together: Computes all gradients in a plain backward; see Note [Formulas say
             what they need].
@@ -250,7 +253,7 @@ def differentiable(  # noqa: PLR0913 - all that there is to say of an op
             elif has_one:
                 op = _of_one(form, node_class, silent)
             elif names == tuple(ordered) and len(names) == 2:
-                op = _of_two(form, node_class)
+                op = _of_two(form, node_class, silent)
             else:
                 op = _of_several(form, node_class)
         shows_saved(node_class, signature.saved_names())
@@ -354,7 +357,7 @@ def _of_view(form: _Form, node_class: type[OpNode]) -> Op:
     return op
 
 
-def _of_two(form: _Form, node_class: type[OpNode]) -> Op:
+def _of_two(form: _Form, node_class: type[OpNode], silent: bool) -> Op:
     """An op whose only arguments are two arrays."""
     forward, complete, _, plans, properties, positions, _, _ = form
     recipe = Recipe(node_class, plans, positions, properties)
@@ -365,14 +368,10 @@ def _of_two(form: _Form, node_class: type[OpNode]) -> Op:
         a, b = raw(x), raw(y)
         if a is x and b is y:
             return forward(x, y)
-        heard = setting()
-        try:
-            heard is SILENT or put(SILENT)
+        if silent and type(a) is type(b) is ndarray:
             data = forward(a, b)
-        except MixedDevicesError as error:
-            raise error.of(word) from None
-        finally:
-            heard is SILENT or put(heard)
+        else:
+            data = _computed(forward, (a, b), word)
         return result_of(recipe, (x, y), (a, b), data)
 
     return op
@@ -462,6 +461,22 @@ def _with_results(form: _Form, node_class: type[SeveralNode], several: _Several)
         return type(data)(*results) if hasattr(data, "_fields") else tuple(results)
 
     return op
+
+
+def _promoted(
+    forward: Callable[[Array, Array], Array], a: Operand, b: Operand, word: str
+) -> tuple[Operand, Operand, Array]:
+    """Two operands in the dtype in which PyTorch combines them, and what comes out."""
+    heard = setting()
+    try:
+        heard is SILENT or put(SILENT)
+        if type(a) is not type(b) or a.dtype is not b.dtype:
+            a, b = promote(a, b)
+        return a, b, forward(a, b)
+    except MixedDevicesError as error:
+        raise error.of(word) from None
+    finally:
+        heard is SILENT or put(heard)
 
 
 def _computed(forward: Callable[..., Any], arrays: Sequence[Any], word: str) -> Any:  # noqa: ANN401 - what `forward` returns

@@ -1,4 +1,6 @@
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context, ContextVar
 from operator import attrgetter
 
 import numpy as np
@@ -6,6 +8,7 @@ import pytest
 
 import gradviz as gv
 from gradviz.ops.elementwise import activation
+from gradviz.ops.recording import silence
 
 
 @pytest.mark.parametrize(
@@ -55,3 +58,74 @@ def test_what_says_that_it_is_silent_raises_no_flag(dtype):
 
 
 _MAX, _MIN, _SMALLEST = map(attrgetter, ("max", "min", "smallest_subnormal"))
+
+
+class TestQuietly:
+    def test_a_kernel_warns_of_nothing_and_numpy_does_again_afterwards(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert silence.quietly(np.log, np.zeros(1)).tolist() == [-np.inf]
+            huge = np.full((2, 2), 3e38, np.float32)
+            assert silence.quietly(huge.dot, huge).tolist() == [[np.inf] * 2] * 2
+
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            np.log(np.zeros(1))
+
+    def test_an_error_of_the_kernel_is_the_callers_and_its_context_is_used_again(self):
+        before = list(silence._quiet)
+
+        with pytest.raises(ValueError, match="could not be broadcast"):
+            silence.quietly(np.add, np.ones(2), np.ones(3))
+
+        assert silence._quiet == before
+
+    def test_the_callers_context_is_left_as_it_was(self):
+        mine = ContextVar("mine")
+        mine.set(1)
+
+        silence.quietly(np.add, np.ones(2), np.ones(2))
+
+        assert mine.get() == 1
+        assert not any(mine in context for context in silence._quiet)
+
+    def test_one_that_runs_inside_of_another_has_another_context(self, monkeypatch):
+        # As a finaliser does that a collection calls inside of a kernel, if it lets
+        # NumPy speak: which these contexts do from the beginning.
+        contexts = [Context(), Context()]
+        monkeypatch.setattr(silence, "_quiet", contexts[:])
+
+        entered = silence.quietly(
+            lambda _: silence.quietly(lambda _: len(silence._quiet), np.zeros(1)),
+            np.zeros(1),
+        )
+
+        assert entered == 0
+        assert sorted(map(id, silence._quiet)) == sorted(map(id, contexts))
+
+    def test_when_all_contexts_are_taken_one_more_is_made(self, monkeypatch):
+        monkeypatch.setattr(silence, "_quiet", [])
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            silence.quietly(np.log, np.zeros(1))
+
+        assert len(silence._quiet) == 1
+
+    def test_where_numpy_is_silent_nothing_is_entered(self, monkeypatch):
+        monkeypatch.setattr(silence, "_quiet", None)
+        heard = silence.setting()
+        try:
+            silence.put(silence.SILENT)
+            assert silence.quietly(np.log, np.zeros(1)).tolist() == [-np.inf]
+        finally:
+            silence.put(heard)
+
+    def test_threads_do_not_meet_in_one_context(self):
+        def work(number):
+            for _ in range(200):
+                assert silence.quietly(np.log, np.zeros(number)).size == number
+
+        with warnings.catch_warnings(), ThreadPoolExecutor(4) as pool:
+            warnings.simplefilter("error")
+            for done in [pool.submit(work, number) for number in range(1, 5)]:
+                done.result()

@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # A single test of the largest campaigns takes longer than a test otherwise may.
-STRESS := $(PYTEST) -m stress $(if $(FULL),-o faulthandler_timeout=14400)
+STRESS := $(PYTEST) -m stress -o faulthandler_timeout=$(if $(FULL),14400,900)
 
 # mypy looks no further than a stub, unless it is told to.
 STUBBED = $(patsubst %.pyi,%.py,$(shell find gradviz -name '*.pyi'))

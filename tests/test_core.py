@@ -157,7 +157,6 @@ class TestWheels:
         assert wheel.name.endswith("-py3-none-any.whl")
         assert not any(".so" in name for name in zipfile.ZipFile(wheel).namelist())
 
-    @pytest.mark.stress  # it compiles everything once more
     @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
     def test_with_one_it_is_compiled_and_works(self, built, tmp_path):
         wheel, said = built()

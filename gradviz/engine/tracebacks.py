@@ -51,10 +51,18 @@ def _shortened(entry: TracebackType | None, keeps_first: bool) -> TracebackType 
     while entry is not None:
         entries.append(entry)
         entry = entry.tb_next
-    kept: TracebackType | None = None
-    for index, one in reversed(tuple(enumerate(entries))):
-        is_first = keeps_first and index == 0
-        if kept is None or is_first or not _is_ours(one):
+    if not entries:
+        return None
+    # What comes after the last that is left out stays: where backwards are nested, all
+    # that was made by those inside, which each of those outside goes through again.
+    first = 1 if keeps_first else 0
+    end = len(entries) - 1
+    while end > first and not _is_ours(entries[end - 1]):
+        end -= 1
+    kept = entries[end]
+    for index in range(end - 1, -1, -1):
+        one = entries[index]
+        if index < first or not _is_ours(one):
             # Where no line belongs to the bytecode that was struck, -1 says so.
             line: int | None = one.tb_lineno
             line = -1 if line is None else line
@@ -63,5 +71,5 @@ def _shortened(entry: TracebackType | None, keeps_first: bool) -> TracebackType 
 
 
 def _is_ours(entry: TracebackType) -> bool:
-    module = f"{entry.tb_frame.f_globals.get('__name__', '')}."
-    return module.startswith(_OURS)
+    module = entry.tb_frame.f_globals.get("__name__")  # whatever a program says
+    return isinstance(module, str) and (module + ".").startswith(_OURS)

@@ -53,3 +53,61 @@ def test_a_frame_may_have_no_line():
     without = TracebackType(None, entry.tb_frame, entry.tb_lasti, -1)
     assert entry.tb_frame.f_code.co_name == "somewhere"
     assert entry.tb_lineno == without.tb_lineno  # None, or -1 in early 3.11
+
+
+def raised_in(*names: object) -> ValueError:
+    """An error that went through a function of a module of each of these names."""
+    error = ValueError()
+
+    def fail() -> None:
+        raise error
+
+    call: Any = fail
+    for name in reversed(names):
+        scope = {"__name__": name, "call": call}
+        exec("def function(): call()", scope)
+        call = scope["function"]
+    with pytest.raises(ValueError, match=r"^$"):
+        call()
+    assert error.__traceback__ is not None
+    error.__traceback__ = error.__traceback__.tb_next  # without this function's
+    return error
+
+
+def modules_of(error: BaseException) -> list[object]:
+    found = []
+    entry = error.__traceback__
+    while entry is not None:
+        found.append(entry.tb_frame.f_globals.get("__name__"))
+        entry = entry.tb_next
+    return found
+
+
+@pytest.mark.parametrize(
+    ("names", "kept"),
+    [
+        (["gradviz.a", "gradviz.b", "mine"], ["gradviz.a", "mine"]),
+        (["gradviz.a", "mine", "gradviz", "yours"], ["gradviz.a", "mine", "yours"]),
+        (["mine", "gradviz.a", "gradviz.b"], ["mine"]),
+        (["gradviz_of_mine", "gradvizier"], ["gradviz_of_mine", "gradvizier"]),
+        ([None, 5, "gradviz.a", b"gradviz"], [None, 5, b"gradviz"]),
+    ],
+)
+def test_frames_of_gradviz_are_left_out_but_for_the_first(names, kept):
+    error = raised_in(*names)
+
+    shorten(error)
+
+    assert modules_of(error) == [*kept, __name__]
+
+
+def test_what_was_shortened_inside_is_not_made_again():
+    error = raised_in("gradviz.a", "mine", "gradviz.b", "gradviz.c", "yours")
+    entry = error.__traceback__
+    for _ in range(4):
+        entry = entry.tb_next
+
+    shorten(error)
+
+    assert modules_of(error) == ["gradviz.a", "mine", "yours", __name__]
+    assert error.__traceback__.tb_next.tb_next is entry

@@ -335,14 +335,14 @@ V = TypeVar("V", bound=Variable)
 
 _publishing: Final = threading.Lock()
 
-_result_class: type[Variable] = Variable
+_new_args: tuple[type[Variable]] = (Variable,)
 _new_result: Callable[..., Any] = Variable.__new__  # found in one step: each op asks
 
 
 def result_class(cls: type[V]) -> type[V]:
     """Make `cls` the class of what ops return; a class decorator."""
-    global _result_class, _new_result
-    _result_class, _new_result = cls, cls.__new__
+    global _new_args, _new_result
+    _new_args, _new_result = (cls,), cls.__new__
     return cls
 
 
@@ -353,7 +353,7 @@ def variable(array: Array, edge: Edge | None = None) -> Value:
         array: An array, or a NumPy scalar, which becomes an array.
         edge: Where its gradient goes.
     """
-    new = _new_result(_result_class)
+    new = _new_result(*_new_args)
     if type(array) is not ndarray and isinstance(array, generic):
         array = np.asarray(array)
     new.array = array

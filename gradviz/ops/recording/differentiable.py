@@ -162,7 +162,7 @@ def binary(
             if (
                 is_ufunc
                 and type(a) is type(beside) is ndarray
-                and a.dtype is beside.dtype
+                and (beside is not b or a.dtype is b.dtype)
             ):
                 data = quietly(forward, a, beside)
             else:

@@ -10,8 +10,8 @@ from gradviz.backends.simulated.memory import Allocator
 from gradviz.backends.simulated.stepping import Stepped
 from gradviz.backends.simulated.work import (
     HERE,
-    HOST,
     LOCK,
+    WAITED_UNTIL_NS,
     Executor,
     StreamQueue,
     Work,
@@ -195,8 +195,8 @@ class Machine:
         """Return when work is done. Does not tell of failures."""
         if not work.is_done:
             self.executor.wait(work)
-        if self.latency is not None and work.ended_ns > HOST.waited_until_ns:
-            HOST.waited_until_ns = work.ended_ns
+        if self.latency is not None and work.ended_ns > WAITED_UNTIL_NS[0]:
+            WAITED_UNTIL_NS[0] = work.ended_ns
 
     def use_threads(self) -> None:
         """Have a thread for each stream from now on."""

@@ -8,7 +8,7 @@ from gradviz.backends.device import Device
 from gradviz.backends.simulated.backend import backend
 from gradviz.backends.simulated.latency import Latency
 from gradviz.backends.simulated.machine import machine
-from gradviz.backends.simulated.work import HOST
+from gradviz.backends.simulated.work import WAITED_UNTIL_NS
 
 
 def device_count() -> int:
@@ -89,7 +89,7 @@ def set_latency(latency: Latency | None) -> None:
     """
     backend.is_configured = True
     machine.latency = latency
-    HOST.waited_until_ns = 0
+    WAITED_UNTIL_NS[0] = 0
     for device in machine.devices():
         for queue in device.queues():
             queue.ended_ns = 0  # a model's time, for which no thread should sleep

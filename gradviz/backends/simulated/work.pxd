@@ -1,6 +1,8 @@
 cimport cython
 from gradviz.backends.reports cimport UsersLine, users_line
 
+cpdef now_ns()
+
 cdef class Work:
     cdef public StreamQueue queue
     cdef public object name, run, size, frame, error, launched_ns, ended_ns

@@ -25,26 +25,15 @@ from gradviz.trace.probe import LISTENERS
 LOCK: Final = threading.RLock()
 
 
-class _Host:
-    """The host's time, as devices have to see it.
-
-    Attributes:
-        waited_until_ns: Until when it has waited for devices, in modelled time. Any
-            thread writes; one that is lost is that of a wait at the same time.
-    """
-
-    waited_until_ns = 0
-
-    def now_ns(self) -> int:
-        """At what time something is launched."""
-        now_ns, least_ns = perf_counter_ns(), self.waited_until_ns
-        if now_ns < least_ns:
-            return least_ns
-        return now_ns
+#: Until when the host has waited for devices, in modelled time. Any thread writes; one
+#: that is lost is that of a wait at the same time.
+WAITED_UNTIL_NS: Final = [0]
 
 
-#: Of this process.
-HOST: Final = _Host()
+def now_ns() -> int:
+    """At what time something is launched: the host's, as devices have to see it."""
+    now_ns, least_ns = perf_counter_ns(), WAITED_UNTIL_NS[0]
+    return max(now_ns, least_ns)
 
 
 class _Here(threading.local):
@@ -314,7 +303,7 @@ class StreamQueue:
         if self.device.lost:
             raise RuntimeError(self.device.lost)
         if not work.is_poison:  # nobody asks when memory was freed
-            work.launched_ns = HOST.now_ns()
+            work.launched_ns = now_ns()
         # In this order: Ctrl-C may come between any two, and nobody may wait for work
         # that is in no lane.
         self.is_used = True
@@ -330,6 +319,6 @@ class StreamQueue:
         if self.is_used:
             self.put(marker)
         else:
-            marker.ended_ns = HOST.now_ns()
+            marker.ended_ns = now_ns()
             marker.finish()
         return marker

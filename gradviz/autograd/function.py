@@ -214,7 +214,7 @@ class BackwardCFunction(FunctionNode):
         Raises:
             RuntimeError: There are both a ``backward`` and a ``vjp``.
         """
-        cls = self._forward_cls
+        cls = type(self)._forward_cls
         function, vjp = cls.backward, cls.vjp
         if vjp is not _NOT_DEFINED:
             if function is not _NOT_DEFINED:

@@ -192,10 +192,9 @@ class FunctionNode(FunctionCtx, Hookable, Node):
 
     def release_variables(self) -> None:
         """Let go of what was saved."""
-        own = self.__dict__
-        for saved in own.get("_saved") or ():
+        for saved in self._saved or ():
             saved.release()
-        own["_saved"] = None
+        self.__dict__["_saved"] = None
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _ENGINES and self._is_made and type(value) is not NodeHooks:

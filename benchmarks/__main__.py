@@ -1,14 +1,17 @@
 """Times gradviz against its peers and prints ratios.
 
 `python -m benchmarks [CASE]... [--rounds N]`; peers that are not installed are left
-out. `pip install torch autograd` brings them.
+out. `pip install torch autograd` brings them. Each case has a process of its own: what
+others leave behind in the heap would change its ratio by up to a tenth.
 """
 
 import argparse
 import contextlib
 import importlib
+import json
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 import time
@@ -77,44 +80,64 @@ def main() -> None:
         action="store_true",
         help="keep the ratios, to be compared with by later runs",
     )
+    parser.add_argument("--rows", type=Path, help=argparse.SUPPRESS)  # of one case
     chosen = parser.parse_args()
-    if chosen.own_time:
+    if chosen.rows is not None:
+        measure(chosen.case[0], chosen.rounds, own_time=chosen.own_time)
+        chosen.rows.write_text(json.dumps(_measured))
+        return
+    print(describe_machine(optional("torch")))
+    print()
+    print("| case | contestant | best | ratio | quartiles | budget | holds |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    measured: list[Row] = []
+    for name in chosen.case or names:
+        measured += in_own_process(name, chosen.rounds, own_time=chosen.own_time)
+    print()
+    print(f"Load at the end: {describe_load()}")
+    for line in changes(load(), measured):
+        print(line)
+    if chosen.keep:
+        keep(measured)
+
+
+def in_own_process(name: str, rounds: int, *, own_time: bool) -> list[Row]:
+    """Measure a case in a process that has done nothing else, and print its rows."""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = Path(folder) / "rows.json"
+        command = [sys.executable, "-m", "benchmarks", name, "--rows", str(rows)]
+        command += ["--rounds", str(rounds), *(["--own-time"] if own_time else [])]
+        subprocess.run(command, check=True)
+        return [Row(*one) for one in json.loads(rows.read_text())]
+
+
+def measure(name: str, rounds: int, *, own_time: bool) -> None:
+    """Measure a case here, and print its rows."""
+    if own_time:
         count_own_time()
     torch = optional("torch")
     if torch is not None:
         torch.set_num_threads(1)
-    print(describe_machine(torch))
-    print()
-    print("| case | contestant | best | ratio | quartiles | budget | holds |")
-    print("|---|---|---|---|---|---|---|")
-    own_time = chosen.own_time
     reports = {
-        "tracing": lambda: report_tracing(chosen.rounds),
-        "probes": lambda: report_probes(chosen.rounds),
+        "tracing": lambda: report_tracing(rounds),
+        "probes": lambda: report_probes(rounds),
         "memory": lambda: report_memory(torch),
-        "devices": lambda: report_devices(torch, chosen.rounds),
+        "devices": lambda: report_devices(torch, rounds),
         "traces": report_traces,
         "pictures": report_pictures,
         "pages": report_pages,
-        "watched": lambda: report_watched(torch, chosen.rounds),
-        "startup": lambda: report_startup(chosen.rounds, own_time=own_time),
-        "workers": lambda: report_workers(torch, chosen.rounds),
+        "watched": lambda: report_watched(torch, rounds),
+        "startup": lambda: report_startup(rounds, own_time=own_time),
+        "workers": lambda: report_workers(torch, rounds),
         "scale": lambda: report_scale(torch),
     }
-    for name in chosen.case or [*CASES, *reports]:
-        if name in reports:
-            reports[name]()
-        else:
-            report_race(name, torch, chosen.rounds)
-    print()
-    print(f"Load at the end: {describe_load()}")
-    for line in changes(load(), _measured):
-        print(line)
-    if chosen.keep:
-        keep(_measured)
+    if name in reports:
+        reports[name]()
+    else:
+        report_race(name, torch, rounds)
 
 
-#: The ratios of this run that others may be compared with.
+#: The ratios of this process that others may be compared with.
 _measured: list[Row] = []
 
 

@@ -35,6 +35,10 @@ def compete(
 ) -> list[Result]:
     """Run the contestants in turn, so that what disturbs one disturbs all.
 
+    The collector works before each round, not in it, and leaves cold caches behind. So
+    a contestant first runs once more without being timed: a step of a training is one
+    of many.
+
     Args:
         contestants: By name.
         against: Whom the ratios refer to.
@@ -48,6 +52,7 @@ def compete(
             gc.collect()
             gc.disable()
             try:
+                contestant()
                 times[name].append(contestant())
             finally:
                 gc.enable()

@@ -18,6 +18,7 @@ from numpy import generic, ndarray  # in one step: each op asks
 from gradviz.backends.base import Array
 from gradviz.ops.recording.dtype_names import cpp_name
 from gradviz.ops.recording.refusal import check_shapes
+from gradviz.ops.recording.silence import quietly
 
 #: What is accepted as a dtype: NumPy's, its scalar types, Python's number types.
 DTypeLike: TypeAlias = npt.DTypeLike | None
@@ -156,7 +157,8 @@ def number_beside(array: Array, number: Operand) -> Operand:
         # 0.0 is the key of -0.0 as well, and NaN is the key of nothing.
         if number == 0 or number != number or len(known) >= _MAX_KEPT:  # noqa: PLR0124
             return number
-        kept = known[number] = np.array(number, array.dtype)
+        # What is too large becomes infinite, of which NumPy would warn.
+        kept = known[number] = quietly(np.array, number, array.dtype)
         kept.flags.writeable = False
     return kept
 

@@ -121,8 +121,8 @@ class TestANumberBesideFloats:
     def test_is_an_array_that_is_kept(self, dtype, number):
         array = np.ones(3, dtype)
 
+        beside = promotion.number_beside(array, number)
         with np.errstate(over="ignore"):
-            beside = promotion.number_beside(array, number)
             expected = array * number
 
         assert beside.dtype == dtype

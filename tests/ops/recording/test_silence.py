@@ -18,6 +18,8 @@ from gradviz.ops.recording import silence
         lambda x: 1 / x,
         lambda x: (x + 1e38) * 10,
         lambda x: (x + 1000).exp(),
+        lambda x: x.float() * 1.5e300,
+        lambda x: x.float() - 2.5e300,
         lambda x: (x - 1).sqrt(),
         lambda x: (x + 1e300).to(gv.float32),
         lambda x: x.log_(),

@@ -6,6 +6,8 @@ cdef class GraphRoot(Node):
 
 cdef class AccumulateGrad(Node):
     cdef public object _leaf, _mutex
+    cpdef tuple trace_definition(self)
+    cpdef tuple leaf_names(self)
     cpdef accumulate(self, inputs)
     cpdef _update(self, leaf, inputs, others)
     cpdef stored(self, leaf)

@@ -17,6 +17,7 @@ from gradviz.engine.input_buffer import (
 from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, InputMetadata, Node, begin
 from gradviz.engine.protocols import Gradient, Leaf
 from gradviz.engine.sync import LeafLock, out_of_memory
+from gradviz.trace.graph import one_a_line
 from gradviz.trace.probe import How
 
 # Found once: to look a member up in its enum takes 80 ns before Python 3.12.
@@ -110,9 +111,15 @@ class AccumulateGrad(Node):
     def post_hooks(self, hooks: tuple[Callable[[Leaf], object], ...]) -> None:
         self.hooks_to_add_to().of_tensors.post_accumulate = hooks
 
+    def trace_definition(self) -> tuple[Any, ...]:
+        """As that of `Node`, with the names of the leaf."""
+        return self._definition(one_a_line(self.leaf_names()))
+
     def leaf_names(self) -> tuple[str, ...]:
         """What its leaf is called: in models, else by who gave it a ``name``."""
-        own = getattr(self.leaf, "__dict__", {})
+        own = getattr(self.leaf, "__dict__", None)
+        if not own:
+            return ()
         # One call into C: a model may be named on another thread.
         names = tuple(own.get(NAMES_IN_MODELS, {}).values())
         if names:

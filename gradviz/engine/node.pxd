@@ -24,6 +24,9 @@ cdef class Node:
     cpdef release_variables(self)
     @cython.locals(edge=Edge, after=Node)
     cpdef tuple trace_definition(self)
+    @cython.locals(edge=Edge, after=Node, edges=list)
+    cdef tuple _definition(self, leaf_names)
+    cdef _traced_name(self)
 
 @cython.locals(edge=Edge, after=Node)
 cpdef begin(Node node, next_edges, input_metadata, device, sequence_nr)

@@ -51,6 +51,7 @@ class PendingGraph:
         "_defines_again",
         "_inputs",
         "_known_queues",
+        "_leaves",
         "_made_at",
         "_new_inputs",
         "_nodes",
@@ -63,8 +64,9 @@ class PendingGraph:
     def __init__(self, strings: Strings, *, defines_again: bool = False) -> None:
         self._strings = strings
         self._defines_again = defines_again
-        #: The names of the leaf of each node, by which it may have to be defined anew.
-        self._defined: dict[int, str] = {}
+        self._defined: set[int] = set()
+        #: The names of their leaves: if these change, a node is defined anew.
+        self._leaves: dict[int, str] = {}
         self._nodes: list[Definition] = []
         #: The lines that made nodes which wait, as far as these are told with them.
         self._made_at: dict[int, str] = {}
@@ -86,10 +88,11 @@ class PendingGraph:
         """
         if made_at:
             self._made_at.update(made_at)  # before any of them can be taken
-        defined, pending = self._defined, self._nodes
+        defined, leaves, pending = self._defined, self._leaves, self._nodes
         if self._defines_again or len(defined) > _MAX_KNOWN:
             defined.clear()
-        append, read, kind = pending.append, definition_of, None
+            leaves.clear()
+        read, kind = definition_of, None
         for node in nodes:
             try:
                 if type(node) is not kind:
@@ -98,12 +101,16 @@ class PendingGraph:
                     kind = type(node)
                 definition = read(node)
                 number, names = definition[0], definition[_LEAF]
-                if defined.get(number) == names or len(pending) >= _MAX_PENDING:
+                if number in defined and leaves.get(number, "") == names:
                     continue
-                append(definition)
+                if len(pending) >= _MAX_PENDING:
+                    continue
+                pending.append(definition)
             except Exception:  # noqa: BLE001 - its name, say, may be code that fails
                 continue
-            defined[number] = names
+            defined.add(number)
+            if names or number in leaves:
+                leaves[number] = names
 
     def define_queue(self, queue: int, name: str, device: int) -> None:
         """Note a queue, the first time. Any thread."""
@@ -226,8 +233,13 @@ def _expected(
 
 
 def _leaf_names(node: NodeLike) -> str:
-    """The names of the parameter into which an AccumulateGrad adds, a line each."""
+    """The names of the parameter into which an AccumulateGrad adds."""
     tell = getattr(type(node), "leaf_names", None)
-    if tell is None:
+    return "" if tell is None else one_a_line(tell(node))
+
+
+def one_a_line(names: Sequence[str]) -> str:
+    """The names of a leaf as they stand in a definition."""
+    if not names:  # as nearly everywhere but in models
         return ""
-    return "\n".join(name.replace("\n", " ") for name in tell(node))
+    return "\n".join(name.replace("\n", " ") for name in names)

@@ -121,3 +121,15 @@ def test_a_node_says_of_itself_what_a_trace_reads_of_any_node(num_edges):
     node.module_path = "Model.layer"
 
     assert node.trace_definition() == definition_of(node)
+
+
+@pytest.mark.parametrize("name", [None, "weight", "two\nlines"])
+def test_a_leafs_node_says_of_itself_what_a_trace_reads_of_any_node(name):
+    leaf = Leaf()
+    leaf.name = name
+    node = AccumulateGrad(leaf, InputMetadata((2,), "float64", CPU))
+
+    definition = node.trace_definition()
+
+    assert definition == definition_of(node)
+    assert definition[6] == (name or "").replace("\n", " ")

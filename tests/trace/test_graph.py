@@ -36,6 +36,24 @@ def test_a_node_is_defined_once(desk, make_node):
     assert desk.take() == []
 
 
+def test_a_leaf_is_defined_anew_whenever_its_names_change(desk, make_node):
+    def defined_as(*names):
+        class Named(type(make_node(1))):
+            def leaf_names(self):
+                return names
+
+        node = Named(1, sequence_nr=MAX_SEQUENCE_NR)
+        desk.graph.define_nodes([node])
+        return [desk.texts.get(row.parameter, "") for row in desk.take()]
+
+    assert defined_as() == [""]
+    assert defined_as() == []
+    assert defined_as("weight") == ["weight"]
+    assert defined_as("weight") == []
+    assert defined_as() == [""]
+    assert defined_as() == []
+
+
 def test_a_node_is_read_when_it_is_defined(desk, make_node):
     class Changing:
         id, sequence_nr, topological_nr, runs_on, module_path = 1, 0, 0, "cpu", ""

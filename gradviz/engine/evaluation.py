@@ -77,7 +77,8 @@ def evaluate_function(
     if graph_task.exec_info and not _capture(graph_task, node, inputs):
         worker.in_user_code = False
         if probe is not None:
-            probe.node_completed(graph_task.id, node.id)
+            reports = worker.reports(graph_task)
+            reports.node_completed(graph_task.id, node.id)
         return
     num_bytes = 0 if probe is None else sum_of_sizes(inputs)
     hooks = node.hooks
@@ -93,7 +94,7 @@ def evaluate_function(
         if node.hooks is not hooks:  # some were registered while it ran
             outputs = _called_post_hooks(graph_task, node, outputs, ())
     else:
-        outputs = call_function(graph_task, node, inputs)
+        outputs = call_function(worker, graph_task, node, inputs)
     del inputs[:]  # as `clear`, which would be looked up
     if not graph_task.keep_graph:
         node.release_variables()
@@ -144,7 +145,7 @@ def _captured_at(graph_task: GraphTask, node: Node) -> tuple[Gradient, ...]:
 
 
 def call_function(
-    graph_task: GraphTask, node: Node, inputs: InputBuffer
+    worker: Worker, graph_task: GraphTask, node: Node, inputs: InputBuffer
 ) -> Sequence[Gradient]:
     """Call the node between its hooks, and check what it returns.
 
@@ -160,8 +161,9 @@ def call_function(
         given = tuple(inputs)
     if isinstance(node, AccumulateGrad):
         how = node.accumulate(inputs)
-        if graph_task.probe:
-            graph_task.probe.gradient_accumulated(graph_task.id, node.id, how)
+        if graph_task.probe is not None:
+            reports = worker.reports(graph_task)
+            reports.gradient_accumulated(graph_task.id, node.id, how)
         if node.hooks is not None:
             call_post_accumulate_grad_hooks(graph_task, node)
         outputs: Sequence[Gradient] = ()

@@ -45,11 +45,11 @@ def hand_on(
     Source: torch/csrc/autograd/engine.cpp, Engine::evaluate_function (E8-E10).
     """
     worker.has_count = True
-    dependencies, probe = graph_task.dependencies, graph_task.probe
-    goes_short = graph_task.goes_short
-    in_one = probe is not None and _has_one_to_hand_on(node, outputs)
-    if probe is not None and not in_one:
-        probe.buffer_freed(graph_task.id, node.id, num_bytes)
+    dependencies, goes_short = graph_task.dependencies, graph_task.goes_short
+    reports = None if graph_task.probe is None else worker.reports(graph_task)
+    in_one = reports is not None and _has_one_to_hand_on(node, outputs)
+    if reports is not None and not in_one:
+        reports.buffer_freed(graph_task.id, node.id, num_bytes)
     index = -1
     for edge in node.next_edges:
         index += 1
@@ -72,14 +72,14 @@ def hand_on(
             if in_one:
                 _report_passed_on(worker, graph_task, node, edge, gradient, num_bytes)
                 return
-            if probe is not None:
+            if reports is not None:
                 _report_ready(worker, graph_task, node, edge, gradient)
             continue
         if in_one:
-            probe.buffer_freed(graph_task.id, node.id, num_bytes)  # type: ignore[union-attr]
+            reports.buffer_freed(graph_task.id, node.id, num_bytes)  # type: ignore[union-attr]
         _arrive_or_add(worker, graph_task, node, edge, gradient)
-    if probe is not None:
-        probe.node_completed(graph_task.id, node.id)
+    if reports is not None:
+        reports.node_completed(graph_task.id, node.id)
 
 
 def _arrive_or_add(
@@ -183,8 +183,9 @@ def _arrive(
         if isinstance(buffer, StreamBuffer):
             buffer.ready[input_nr] = ready
     graph_task.dependencies[receiver] = remaining
-    if graph_task.probe:
-        graph_task.probe.gradient_buffered(
+    if graph_task.probe is not None:
+        reports = worker.reports(graph_task)
+        reports.gradient_buffered(
             graph_task.id,
             receiver.id,
             producer.id,
@@ -270,13 +271,10 @@ def _report_passed_on(
     num_bytes: int,
 ) -> None:
     """Tell all that there is to a node whose only gradient has made another ready."""
-    receiver, queue, probe = edge.node, worker.ready_queue, graph_task.probe
+    receiver, queue = edge.node, worker.ready_queue
     assert receiver is not None
     assert queue is not None
-    assert probe is not None
-    is_home = worker is graph_task.home
-    reports = graph_task.home_reports if is_home else probe.for_this_thread()
-    assert reports is not None
+    reports = worker.reports(graph_task)
     reports.node_passed_on(
         graph_task.id,
         producer.id,
@@ -300,13 +298,10 @@ def _report_ready(
     gradient: Gradient,
 ) -> None:
     """Tell that a gradient has come, as the only one, and that its node was pushed."""
-    receiver, queue, probe = edge.node, worker.ready_queue, graph_task.probe
+    receiver, queue = edge.node, worker.ready_queue
     assert receiver is not None
     assert queue is not None
-    assert probe is not None
-    is_home = worker is graph_task.home
-    reports = graph_task.home_reports if is_home else probe.for_this_thread()
-    assert reports is not None
+    reports = worker.reports(graph_task)
     reports.node_readied(
         graph_task.id,
         receiver.id,

@@ -9,5 +9,5 @@ from gradviz.engine.evaluation cimport evaluate_function
 
 @cython.locals(queue=ReadyQueue, plain=PyTorchSchedule, task=NodeTask, popped=GraphTask)
 cpdef thread_main(Worker worker, GraphTask graph_task)
-@cython.locals(reports=NodeReports, is_home=bint)
+@cython.locals(reports=NodeReports)
 cpdef _evaluate(Worker worker, GraphTask graph_task, ReadyQueue queue, Node node, inputs)

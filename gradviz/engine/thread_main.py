@@ -176,10 +176,8 @@ def _evaluate(
     worker.graph_task, worker.node = graph_task, node
     if SWITCHED_ON:
         modes.assign(anomaly.EVALUATING, node)
-    if (probe := graph_task.probe) is not None:
-        is_home = worker is graph_task.home
-        reports = graph_task.home_reports if is_home else probe.for_this_thread()
-        assert reports is not None
+    if graph_task.probe is not None:
+        reports = worker.reports(graph_task)
         reports.node_taken(graph_task.id, node.id, queue.id, len(queue.seen))
     worker.in_user_code = True
     try:

@@ -2,6 +2,7 @@ cimport cython
 from gradviz.engine.graph_task cimport GraphTask, NodeTask
 from gradviz.engine.node cimport Node
 from gradviz.engine.ready_queue cimport ReadyQueue
+from gradviz.trace.node_reports cimport NodeReports
 
 cdef class Worker:
     cdef object __weakref__
@@ -12,3 +13,7 @@ cdef class Worker:
     cpdef push(self, GraphTask graph_task, Node node, inputs, Node producer)
     @cython.locals(task=NodeTask, queue=ReadyQueue)
     cpdef push_own(self, GraphTask graph_task, Node node, inputs)
+    @cython.locals(reports=NodeReports)
+    cpdef NodeReports reports(self, GraphTask graph_task)
+    @cython.locals(reports=NodeReports)
+    cdef _report_push(self, GraphTask graph_task, Node node, ReadyQueue queue, length, Node producer)

@@ -8,6 +8,7 @@ from gradviz.engine.input_buffer import InputBuffer
 from gradviz.engine.node import Node
 from gradviz.engine.ready_queue import ReadyQueue
 from gradviz.engine.sync import Sync, current_thread
+from gradviz.trace.node_reports import NodeReports
 from gradviz.trace.probe import Push
 
 # Found once: to look a member up in its enum takes 80 ns before Python 3.12.
@@ -119,6 +120,15 @@ class Worker:
             self.are_outer_unrestricted,
         )
 
+    def reports(self, graph_task: GraphTask) -> NodeReports:
+        """To whom this thread reports the nodes of a pass to which somebody listens."""
+        if self is graph_task.home:
+            reports = graph_task.home_reports
+            assert reports is not None
+            return reports
+        assert graph_task.probe is not None
+        return graph_task.probe.for_this_thread()
+
     # Note [Passing on a count]
     # ~~~~~~~~~~~~~~~~~~~~~~~~~
     # Every task of a pass counts as outstanding from its push until it has been run,
@@ -151,12 +161,12 @@ class Worker:
         is_own = queue is self.ready_queue
         if is_own and producer is not None:
             self.push_own(graph_task, node, inputs)
-            if graph_task.probe:
-                _report_push(graph_task, node, queue, len(queue), producer)
+            if graph_task.probe is not None:
+                self._report_push(graph_task, node, queue, len(queue), producer)
             return
         graph_task.outstanding_tasks += 1
-        if graph_task.probe:  # first, or its pop might be told before
-            _report_push(graph_task, node, queue, len(queue) + 1, producer)
+        if graph_task.probe is not None:  # first, or its pop might be told before
+            self._report_push(graph_task, node, queue, len(queue) + 1, producer)
         priority = graph_task.priority + node.sequence_nr
         push = queue.push_own if is_own else queue.push
         push(NodeTask(graph_task, node, inputs, priority))
@@ -179,23 +189,23 @@ class Worker:
         else:
             queue.plain.push(task)
 
-
-def _report_push(
-    graph_task: GraphTask,
-    node: Node,
-    queue: ReadyQueue,
-    length: int,
-    producer: Node | None,
-) -> None:
-    assert graph_task.probe is not None
-    graph_task.probe.task_pushed(
-        graph_task.id,
-        node.id,
-        queue.id,
-        graph_task.reentrant_depth,
-        node.sequence_nr,
-        length,
-        graph_task.outstanding_tasks,
-        -1 if producer is None else producer.id,
-        _ROOT if producer is None else _NODE,
-    )
+    def _report_push(
+        self,
+        graph_task: GraphTask,
+        node: Node,
+        queue: ReadyQueue,
+        length: int,
+        producer: Node | None,
+    ) -> None:
+        reports = self.reports(graph_task)
+        reports.task_pushed(
+            graph_task.id,
+            node.id,
+            queue.id,
+            graph_task.reentrant_depth,
+            node.sequence_nr,
+            length,
+            graph_task.outstanding_tasks,
+            -1 if producer is None else producer.id,
+            _ROOT if producer is None else _NODE,
+        )

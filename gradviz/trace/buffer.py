@@ -1,26 +1,36 @@
 """Buffers: what threads have reported and the writer has not taken yet.
 
-A thread's buffer holds a list of integers for each layout of rows (see `joined`), row
-after row. The thread extends it, the writer empties it from the front, and neither
+A thread's buffer holds a list of rows for each layout of them (see `joined`): tuples of
+integers. The thread appends to it, the writer empties it from the front, and neither
 waits for the other.
 
 Note [Taking rows]
 ~~~~~~~~~~~~~~~~~~
 Two threads change a list, with no lock between them:
 
-* the owner calls ``rows.extend(row)`` with a tuple of integers;
-* the writer copies the `n` items that are there, and deletes the first `n`.
+* the owner calls ``rows.append(row)``;
+* the writer copies the `n` rows that are there, and deletes the first `n`.
 
-Each of these is one call into C that runs no Python code (the items are integers, so
+Each of these is one call into C that runs no Python code (rows hold integers, so
 nothing is compared, hashed or finalised that has code of its own), hence atomic under
-the interpreter's lock. Between them the list can only grow, at its end. So `n` is a
-whole number of rows, the first `n` items stay what they were until the writer deletes
-them, and what is appended meanwhile is not touched. A list is never replaced by another
-one: the owner may have fetched it just before, and would append to a list that nobody
-reads any more.
+the interpreter's lock. Between them the list can only grow, at its end. So the first
+`n` rows stay what they were until the writer deletes them, and what is appended
+meanwhile is not touched. A list is never replaced by another one: the owner may have
+fetched it just before, and would append to a list that nobody reads any more.
+
+The writer joins them into one list of integers: its time costs less. That they are
+tuples until then costs little, for the garbage collector looks at each once, finds
+nothing but integers in it, and forgets it.
 
 A signal handler or a finaliser may report something between the two halves of a
 report (the clock, the append). Its row then stands before an older one; readers sort.
+
+Note [Tuples of three]
+~~~~~~~~~~~~~~~~~~~~~~
+To let go of a lock at the end of a `with`, CPython before 3.13 makes a tuple of three.
+It takes one from a stock of such tuples that were freed, so this works without memory.
+If we kept tuples of three, the stock could be empty just then: the lock would stay
+locked, and the engine would hang. So a row of three numbers is a list.
 
 Note [Items without memory]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -36,35 +46,39 @@ import operator
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping
-from typing import Final, NamedTuple, Protocol, Self
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from gradviz.trace.clock import Clock
 from gradviz.trace.columns import RowLayout
 from gradviz.trace.joined import LAYOUTS
+from gradviz.trace.node_reports import NodeReports
 from gradviz.trace.processor_time import ThreadTime
 
-#: At so many integers in a list the writer is called before its time.
-MANY: Final = 50_000
+#: At so many rows in a list the writer is called before its time.
+MANY: Final = 5_000
 
 #: At so many the thread's events are dropped until the writer has caught up.
-TOO_MANY: Final = 1_000_000
+TOO_MANY: Final = 100_000
+
+#: A tuple of integers; a list if there are three: see Note [Tuples of three].
+ReportedRow: TypeAlias = Sequence[int]
 
 #: Where rows go of which nothing is to be kept: it never holds any.
-_NOWHERE: Final[deque[int]] = deque(maxlen=0)
+_NOWHERE: Final[deque[ReportedRow]] = deque(maxlen=0)
 
 
 class Rows(Protocol):
     """What a thread sees of a list of rows."""
 
-    def extend(self, row: tuple[int, ...], /) -> None:
-        """Append one row."""
+    def append(self, row: ReportedRow, /) -> None:
+        """Add one row."""
 
-    def __iadd__(self, row: tuple[int, ...], /) -> Self:
-        """The same, in one call less where it is compiled."""
+    def extend(self, rows: Sequence[ReportedRow], /) -> None:
+        """Add several, at once."""
 
     def __len__(self) -> int:
-        """Integers that wait for the writer."""
+        """Rows that wait for the writer."""
 
 
 class ThreadRows(Protocol):
@@ -72,10 +86,15 @@ class ThreadRows(Protocol):
 
     buffer: "ThreadBuffer"
     rows: dict[Hashable, Rows]
+    reports: NodeReports
 
     @property
     def time(self) -> ThreadTime:
         """How long it has been running."""
+
+
+#: Given a thread's rows and time, makes what it reports its nodes to.
+MakeReports: TypeAlias = Callable[[dict[Hashable, Rows], ThreadTime], NodeReports]
 
 
 class Taken(NamedTuple):
@@ -83,7 +102,7 @@ class Taken(NamedTuple):
 
     Attributes:
         thread: The thread's number.
-        rows: The rows of each layout that had any, integer after integer.
+        rows: The rows of each layout that had any, joined into one list.
         num_dropped: Events that were dropped since the last time.
     """
 
@@ -100,6 +119,7 @@ class Buffers:
             subclass's ``__init__`` runs anew in each thread.
         thread_name: The name of the calling thread.
         thread_clock: How long the calling thread has been running; None: not known.
+        reports: Given a thread's rows and time, makes what it reports its nodes to.
         layouts: Of those rows that are kept.
 
     Attributes:
@@ -111,6 +131,7 @@ class Buffers:
         *,
         local: type[threading.local],
         thread_name: Callable[[], str],
+        reports: MakeReports,
         thread_clock: Clock | None = None,
         layouts: Mapping[Hashable, RowLayout] = LAYOUTS,
     ) -> None:
@@ -126,19 +147,21 @@ class Buffers:
         #: By that number and their own: those of threads that are told of, having ended
         #: or reported nothing. Each has a life.
         self._others: dict[tuple[int, int], tuple[_Life, ThreadBuffer]] = {}
-        add, own = self._add, self._own
+        add, own, make_reports = self._add, self._own, reports
 
         class OfThread(local):  # type: ignore[valid-type, misc]
             # What a finaliser finds that runs while `__init__` does: its events drop.
             buffer = _dropping()
             rows = buffer.rows
             time = ThreadTime(None)
+            reports = make_reports(rows, time)
 
             def __init__(self) -> None:
                 self.time = ThreadTime(thread_clock)
                 self.life = _Life()
                 self.buffer = own[threading.get_native_id()] = add(self.life)
                 self.rows = self.buffer.rows
+                self.reports = make_reports(self.rows, self.time)
 
         self.local: ThreadRows = OfThread()
 
@@ -165,14 +188,14 @@ class Buffers:
         return taken
 
     def tell(
-        self, thread: int, name: str, rows: Mapping[Hashable, tuple[int, ...]]
+        self, thread: int, name: str, rows: Mapping[Hashable, ReportedRow]
     ) -> Rows:
         """Add rows of some thread. One thread at a time.
 
         Args:
             thread: The operating system's number of it.
             name: What it is called, if it has reported nothing itself.
-            rows: Rows of the layouts, one after the other.
+            rows: Rows of the layouts, joined into one for each.
 
         Returns:
             The longest of the lists to which any were added.
@@ -187,9 +210,10 @@ class Buffers:
                 other = life, self._add(life, name, number)
                 self._others[thread, number] = other
             buffer = other[1]
+        several = [_rows_of(LAYOUTS[key].width, rows[key]) for key in rows]
         # One call into C: no interrupt comes in between and leaves a part of them.
         extend = [buffer.rows[key].extend for key in rows]
-        deque(map(operator.call, extend, rows.values()), maxlen=0)
+        deque(map(operator.call, extend, several), maxlen=0)
         return max((buffer.rows[key] for key in rows), key=len, default=_NOWHERE)
 
     def _add(
@@ -214,6 +238,19 @@ class Buffers:
         return buffer
 
 
+def _joined(rows: Sequence[ReportedRow]) -> list[int]:
+    numbers: list[int] = []
+    for row in rows:
+        numbers += row
+    return numbers
+
+
+def _rows_of(width: int, numbers: ReportedRow) -> list[ReportedRow]:
+    """What `_joined` would join into `numbers`."""
+    numbers = list(numbers)
+    return [numbers[at : at + width] for at in range(0, len(numbers), width)]
+
+
 def _dropping() -> "ThreadBuffer":
     """A buffer that keeps nothing."""
     buffer = ThreadBuffer(-1, _Life(), LAYOUTS)
@@ -235,7 +272,7 @@ class ThreadBuffer:
     ) -> None:
         self.number = number
         self._life = weakref.ref(life)
-        self._kept: dict[Hashable, list[int]] = {key: [] for key in layouts}
+        self._kept: dict[Hashable, list[ReportedRow]] = {key: [] for key in layouts}
         # Not over `items()`: see Note [Items without memory].
         self._dropped = {key: _Dropped(len(layouts[key].parts)) for key in layouts}
         self._is_dropping = False
@@ -264,7 +301,8 @@ class ThreadBuffer:
         rows = {}
         for key in self._kept:
             if kept := self._kept[key]:
-                rows[key] = taken = kept[:]
+                taken = kept[:]
+                rows[key] = _joined(taken)
                 del kept[: len(taken)]  # See Note [Taking rows].
         if keep and self._is_dropping:
             self._is_dropping = False
@@ -276,11 +314,16 @@ class ThreadBuffer:
 
 
 class NoRows:
-    """What all threads find of which nothing is to be kept."""
+    """What all threads find of which nothing is to be kept.
 
-    def __init__(self) -> None:
+    Args:
+        reports: As of `Buffers`.
+    """
+
+    def __init__(self, reports: MakeReports) -> None:
         self.buffer = _dropping()
         self.rows: dict[Hashable, Rows] = dict.fromkeys(LAYOUTS, _NOWHERE)
+        self.reports = reports(self.rows, self.time)
 
     @property
     def time(self) -> ThreadTime:
@@ -299,13 +342,12 @@ class _Dropped:
         self._num_parts = num_parts
         self.num_events = 0
 
-    def extend(self, row: tuple[int, ...], /) -> None:
+    def append(self, row: ReportedRow, /) -> None:
         del row
         self.num_events += self._num_parts
 
-    def __iadd__(self, row: tuple[int, ...], /) -> Self:
-        self.extend(row)
-        return self
+    def extend(self, rows: Sequence[ReportedRow], /) -> None:
+        self.num_events += self._num_parts * len(rows)
 
     def __len__(self) -> int:
         return 0

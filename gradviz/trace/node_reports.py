@@ -1,7 +1,11 @@
-"""What happens to most nodes, reported in two calls instead of six.
+"""What one thread reports of the nodes that it runs.
+
+The methods of a `Probe` that are called for every node, and in their place, for what
+happens to most nodes, two calls instead of six.
 
 A class, and not a protocol: where it is compiled, the engine calls its methods without
-making objects for the call, which is a third of what recording a node costs.
+making objects for the call, which is a third of what recording a node costs. And a
+listener that has to know the thread finds it out once.
 """
 
 
@@ -56,4 +60,44 @@ class NodeReports:
         `Probe.buffer_freed`, `node_readied` of the receiver, and
         `Probe.node_completed`.
         """
+        raise NotImplementedError
+
+    def task_pushed(  # noqa: PLR0913, PLR0917 - an event has the fields it has
+        self,
+        task: int,
+        node: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+        pushed_by: int,
+        what: int,
+    ) -> None:
+        """As `Probe.task_pushed`; `what` is a `Push`."""
+        raise NotImplementedError
+
+    def gradient_buffered(
+        self,
+        task: int,
+        node: int,
+        producer: int,
+        input_nr: int,
+        remaining: int,
+        size_bytes: int,
+        how: int,
+    ) -> None:
+        """As `Probe.gradient_buffered`; `how` is a `How`."""
+        raise NotImplementedError
+
+    def gradient_accumulated(self, task: int, node: int, how: int) -> None:
+        """As `Probe.gradient_accumulated`; `how` is a `How`."""
+        raise NotImplementedError
+
+    def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
+        """As `Probe.buffer_freed`."""
+        raise NotImplementedError
+
+    def node_completed(self, task: int, node: int) -> None:
+        """As `Probe.node_completed`."""
         raise NotImplementedError

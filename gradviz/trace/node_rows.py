@@ -1,7 +1,6 @@
 """The rows that a thread makes of what happens to most nodes, hot as no others.
 
-Each report is a clock, a tuple, and ``+=``, which is `list.extend` with a look-up less
-(see Note [Taking rows] in `buffer`).
+Each report is a clock, a tuple, and `append` (see Note [Taking rows] in `buffer`).
 """
 
 from collections.abc import Callable, Hashable
@@ -9,7 +8,14 @@ from typing import NamedTuple
 
 from gradviz.trace.buffer import MANY, Rows
 from gradviz.trace.clock import Clock, clock_of_several
-from gradviz.trace.events import MAX_SEQUENCE_NR
+from gradviz.trace.events import (
+    MAX_SEQUENCE_NR,
+    BufferFreed,
+    GradientAccumulated,
+    GradientBuffered,
+    NodeCompleted,
+    TaskPushed,
+)
 from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED, NODE_TAKEN
 from gradviz.trace.node_reports import NodeReports
 from gradviz.trace.processor_time import ThreadTime
@@ -21,6 +27,7 @@ _MANY = MANY
 class NodeClocks(NamedTuple):
     """What rows of nodes read the time from: one reading for all events of a row."""
 
+    single: Clock
     taken: Clock
     readied: Clock
     passed_on: Clock
@@ -30,14 +37,17 @@ def node_clocks(clock: Clock) -> NodeClocks:
     """Those for `clock`, which is one of `event_clock`."""
     kinds = NODE_TAKEN, NODE_READIED, NODE_PASSED_ON
     return NodeClocks(
-        *(clock_of_several(clock, len(LAYOUTS[kind].parts)) for kind in kinds)
+        clock,
+        *(clock_of_several(clock, len(LAYOUTS[kind].parts)) for kind in kinds),
     )
 
 
 class NodeRows(NodeReports):
     """Where one thread reports its nodes.
 
-    Looking up the thread, the clock and the method took a quarter of a report.
+    Looking up the thread, the clock and the method took a quarter of a report. It is
+    kept with what else is the thread's, so it must know nothing that knows the
+    recorder: that would live as long as the thread.
 
     Args:
         rows: The thread's.
@@ -50,6 +60,7 @@ class NodeRows(NodeReports):
         "call_writer",
         "rows",
         "time",
+        "when",
         "when_passed_on",
         "when_readied",
         "when_taken",
@@ -64,19 +75,19 @@ class NodeRows(NodeReports):
     ) -> None:
         self.rows = rows
         self.time = time
-        self.when_taken, self.when_readied, self.when_passed_on = clocks
+        self.when, self.when_taken, self.when_readied, self.when_passed_on = clocks
         self.call_writer = call_writer
 
     def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
         """See `NodeReports`."""
         time = self.time
-        now = self.when_taken()
+        now = moment = self.when_taken()
         # As `ThreadTime.start` and, below, `end` do it, without calling them.
-        if now > time.due:
-            time.read(now)
-        time.began = now
+        if moment > time.due:
+            time.read(moment)
+        time.began = moment
         rows = self.rows[NODE_TAKEN]
-        rows += (now, task, node, queue, queue_length)
+        rows.append((now, task, node, queue, queue_length))
 
     def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
         self,
@@ -94,20 +105,22 @@ class NodeRows(NodeReports):
     ) -> None:
         """See `NodeReports`."""
         rows = self.rows[NODE_READIED]
-        rows += (
-            self.when_readied(),
-            task,
-            node,
-            producer,
-            input_nr,
-            size_bytes,
-            how,
-            queue,
-            reentrant_depth,
-            sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
-            queue_length,
-            outstanding,
-            0,
+        rows.append(
+            (
+                self.when_readied(),
+                task,
+                node,
+                producer,
+                input_nr,
+                size_bytes,
+                how,
+                queue,
+                reentrant_depth,
+                sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
+                queue_length,
+                outstanding,
+                0,
+            )
         )
         if len(rows) > _MANY:
             self.call_writer(rows)
@@ -129,23 +142,88 @@ class NodeRows(NodeReports):
         """See `NodeReports`."""
         rows = self.rows[NODE_PASSED_ON]
         time = self.time
-        now = self.when_passed_on()
-        took = now - time.began
-        rows += (
-            now,
-            task,
-            node,
-            freed_bytes,
-            receiver,
-            input_nr,
-            size_bytes,
-            queue,
-            reentrant_depth,
-            sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
-            queue_length,
-            outstanding,
-            0,
-            took if took < time.short else time.end(now),
+        now = moment = self.when_passed_on()
+        took = moment - time.began
+        rows.append(
+            (
+                now,
+                task,
+                node,
+                freed_bytes,
+                receiver,
+                input_nr,
+                size_bytes,
+                queue,
+                reentrant_depth,
+                sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
+                queue_length,
+                outstanding,
+                0,
+                took if took < time.short else time.end(moment),
+            )
         )
         if len(rows) > _MANY:
             self.call_writer(rows)
+
+    def task_pushed(  # noqa: PLR0913, PLR0917 - an event has the fields it has
+        self,
+        task: int,
+        node: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+        pushed_by: int,
+        what: int,
+    ) -> None:
+        """See `NodeReports`."""
+        rows = self.rows[TaskPushed]
+        rows.append(
+            (
+                self.when(),
+                task,
+                node,
+                queue,
+                reentrant_depth,
+                sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
+                queue_length,
+                outstanding,
+                pushed_by,
+                what,
+            )
+        )
+        if len(rows) > _MANY:
+            self.call_writer(rows)
+
+    def gradient_buffered(
+        self,
+        task: int,
+        node: int,
+        producer: int,
+        input_nr: int,
+        remaining: int,
+        size_bytes: int,
+        how: int,
+    ) -> None:
+        """See `NodeReports`."""
+        rows = self.rows[GradientBuffered]
+        now = self.when()
+        rows.append((now, task, node, producer, input_nr, remaining, size_bytes, how))
+
+    def gradient_accumulated(self, task: int, node: int, how: int) -> None:
+        """See `NodeReports`."""
+        rows = self.rows[GradientAccumulated]
+        rows.append((self.when(), task, node, how))
+
+    def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
+        """See `NodeReports`."""
+        rows = self.rows[BufferFreed]
+        rows.append((self.when(), task, node, size_bytes))
+
+    def node_completed(self, task: int, node: int) -> None:
+        """See `NodeReports`."""
+        rows, time = self.rows[NodeCompleted], self.time
+        now = moment = self.when()
+        took = moment - time.began
+        rows.append((now, task, node, took if took < time.short else time.end(moment)))

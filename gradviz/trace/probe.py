@@ -428,16 +428,16 @@ class Probe:
     def taken_over(self, key: int) -> None:
         """The calling thread has taken what was left there, a thread's end too."""
 
-    # --- several of the above at once --------------------------------------------
+    # --- what is reported of every node ------------------------------------------
     #
-    # What happens to most nodes is reported in two calls instead of six. A listener
-    # that does not override this hears the six.
+    # Some of the above goes this way, and what happens to most nodes in two calls
+    # instead of six. A listener that does not override this hears the six.
 
     def for_this_thread(self) -> NodeReports:
-        """To whom the calling thread, and no other, makes these reports.
+        """To whom the calling thread, and no other, reports the nodes that it runs.
 
-        Asked for once a pass. A listener that has to know the thread can find out
-        here, and not again at every node.
+        Who runs a pass that it called for asks once. A listener that has to know the
+        thread can find out here, and not again at every node.
         """
         return OneByOne(self)
 
@@ -559,10 +559,8 @@ class OneByOne(NodeReports):
         outstanding: int,
     ) -> None:
         """See `NodeReports`."""
-        self._probe.gradient_buffered(
-            task, node, producer, input_nr, 0, size_bytes, How(how)
-        )
-        self._probe.task_pushed(
+        self.gradient_buffered(task, node, producer, input_nr, 0, size_bytes, how)
+        self.task_pushed(
             task,
             node,
             queue,
@@ -589,7 +587,7 @@ class OneByOne(NodeReports):
         outstanding: int,
     ) -> None:
         """See `NodeReports`."""
-        self._probe.buffer_freed(task, node, freed_bytes)
+        self.buffer_freed(task, node, freed_bytes)
         self.node_readied(
             task,
             receiver,
@@ -603,6 +601,58 @@ class OneByOne(NodeReports):
             queue_length,
             outstanding,
         )
+        self.node_completed(task, node)
+
+    def task_pushed(  # noqa: PLR0913, PLR0917 - an event has the fields it has
+        self,
+        task: int,
+        node: int,
+        queue: int,
+        reentrant_depth: int,
+        sequence_nr: int,
+        queue_length: int,
+        outstanding: int,
+        pushed_by: int,
+        what: int,
+    ) -> None:
+        """See `NodeReports`."""
+        self._probe.task_pushed(
+            task,
+            node,
+            queue,
+            reentrant_depth,
+            sequence_nr,
+            queue_length,
+            outstanding,
+            pushed_by,
+            Push(what),
+        )
+
+    def gradient_buffered(
+        self,
+        task: int,
+        node: int,
+        producer: int,
+        input_nr: int,
+        remaining: int,
+        size_bytes: int,
+        how: int,
+    ) -> None:
+        """See `NodeReports`."""
+        self._probe.gradient_buffered(
+            task, node, producer, input_nr, remaining, size_bytes, How(how)
+        )
+
+    def gradient_accumulated(self, task: int, node: int, how: int) -> None:
+        """See `NodeReports`."""
+        self._probe.gradient_accumulated(task, node, How(how))
+
+    def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
+        """See `NodeReports`."""
+        self._probe.buffer_freed(task, node, size_bytes)
+
+    def node_completed(self, task: int, node: int) -> None:
+        """See `NodeReports`."""
         self._probe.node_completed(task, node)
 
 

@@ -34,13 +34,10 @@ from gradviz.trace.events import (
     KINDS,
     MAX_SEQUENCE_NR,
     ArrayAccessed,
-    BufferFreed,
     Event,
     EventRecorded,
     ForwardBegun,
     ForwardEnded,
-    GradientAccumulated,
-    GradientBuffered,
     HandedOver,
     HandoversHeard,
     HostAccessed,
@@ -49,7 +46,6 @@ from gradviz.trace.events import (
     Mark,
     MemoryAllocated,
     MemoryFreed,
-    NodeCompleted,
     NodeCreated,
     NodeFailed,
     NodeStarted,
@@ -61,7 +57,6 @@ from gradviz.trace.events import (
     TakenOver,
     TaskBegun,
     TaskPopped,
-    TaskPushed,
     TensorSaved,
     kind_name,
     own_columns,
@@ -153,12 +148,17 @@ class Recorder(Probe):
         scope: Scope = _EVERYTHING,
     ) -> None:
         self._clock = event_clock(clock)
-        self._node_clocks = node_clocks(self._clock)
+        self._reports = functools.partial(
+            NodeRows,
+            clocks=node_clocks(self._clock),
+            call_writer=_weakly(self._call_writer),
+        )
         if thread_clock is None and clock is time.perf_counter_ns:
             thread_clock = time.thread_time_ns
         self._buffers = Buffers(
             local=local,
             thread_name=thread_name,
+            reports=self._reports,
             thread_clock=thread_clock,
             layouts=layouts_of(scope),
         )
@@ -215,7 +215,7 @@ class Recorder(Probe):
         other = copy.copy(self)
         other._is_closed = True  # so it defines nothing
         other._named, other._tried = set(), {}
-        other._local = NoRows()
+        other._local = NoRows(self._reports)
         return other
 
     def flush(self) -> None:
@@ -265,9 +265,9 @@ class Recorder(Probe):
         if self._filter is not None:
             self._filter.offer((node,))
         rows = self._local.rows[NodeCreated]
-        rows.extend((now, -1, node.id, sequence_nr, self._locations.of_caller(1)))
+        rows.append((now, -1, node.id, sequence_nr, self._locations.of_caller(1)))
         if self._stacks is not None:
-            self._local.rows[StackTaken].extend(
+            self._local.rows[StackTaken].append(
                 (self._clock(), -1, node.id, self._stacks.of_caller(1))
             )
         if len(rows) > MANY:
@@ -284,7 +284,7 @@ class Recorder(Probe):
         self._graph.define_nodes(nodes, made_at)
 
     def tensor_saved(self, node: int, size_bytes: int) -> None:
-        self._local.rows[TensorSaved].extend((self._clock(), -1, node, size_bytes))
+        self._local.rows[TensorSaved].append((self._clock(), -1, node, size_bytes))
 
     def task_begun(
         self,
@@ -298,7 +298,7 @@ class Recorder(Probe):
         keep_graph: bool,
         create_graph: bool,
     ) -> None:
-        self._local.rows[TaskBegun].extend(
+        self._local.rows[TaskBegun].append(
             (
                 self._clock(),
                 task,
@@ -326,53 +326,46 @@ class Recorder(Probe):
         pushed_by: int,
         what: Push,
     ) -> None:
-        rows = self._local.rows[TaskPushed]
-        rows.extend(
-            (
-                self._clock(),
-                task,
-                node,
-                queue,
-                reentrant_depth,
-                sequence_nr if sequence_nr != MAX_SEQUENCE_NR else -1,
-                queue_length,
-                outstanding,
-                pushed_by,
-                what,
-            )
+        self._local.reports.task_pushed(
+            task,
+            node,
+            queue,
+            reentrant_depth,
+            sequence_nr,
+            queue_length,
+            outstanding,
+            pushed_by,
+            what,
         )
-        if len(rows) > MANY:
-            self._call_writer(rows)
 
     def task_popped(self, task: int, node: int, queue: int, queue_length: int) -> None:
-        self._local.rows[TaskPopped].extend(
+        self._local.rows[TaskPopped].append(
             (self._clock(), task, node, queue, queue_length)
         )
 
     def node_started(self, task: int, node: int) -> None:
         now, local = self._clock(), self._local
         local.time.start(now)
-        local.rows[NodeStarted].extend((now, task, node))
+        local.rows[NodeStarted].append([now, task, node])
 
     def node_completed(self, task: int, node: int) -> None:
-        now, local = self._clock(), self._local
-        local.rows[NodeCompleted].extend((now, task, node, local.time.end(now)))
+        self._local.reports.node_completed(task, node)
 
     def node_failed(self, task: int, node: int, error: str) -> None:
         now, local = self._clock(), self._local
-        local.rows[NodeFailed].extend(
+        local.rows[NodeFailed].append(
             (now, task, node, self._strings.intern(error), local.time.end(now))
         )
 
     def reentrant_entered(self, task: int, depth: int) -> None:
         local = self._local
         local.time.enter()
-        local.rows[ReentrantEntered].extend((self._clock(), task, -1, depth))
+        local.rows[ReentrantEntered].append((self._clock(), task, -1, depth))
 
     def reentrant_left(self, task: int, depth: int) -> None:
         local = self._local
         local.time.leave()
-        local.rows[ReentrantLeft].extend((self._clock(), task, -1, depth))
+        local.rows[ReentrantLeft].append((self._clock(), task, -1, depth))
 
     def gradient_buffered(
         self,
@@ -384,18 +377,18 @@ class Recorder(Probe):
         size_bytes: int,
         how: How,
     ) -> None:
-        self._local.rows[GradientBuffered].extend(
-            (self._clock(), task, node, producer, input_nr, remaining, size_bytes, how)
+        self._local.reports.gradient_buffered(
+            task, node, producer, input_nr, remaining, size_bytes, how
         )
 
     def gradient_accumulated(self, task: int, node: int, how: How) -> None:
-        self._local.rows[GradientAccumulated].extend((self._clock(), task, node, how))
+        self._local.reports.gradient_accumulated(task, node, how)
 
     def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
-        self._local.rows[BufferFreed].extend((self._clock(), task, node, size_bytes))
+        self._local.reports.buffer_freed(task, node, size_bytes)
 
     def event_recorded(self, task: int, node: int, stream: str, event: int) -> None:
-        self._local.rows[EventRecorded].extend(
+        self._local.rows[EventRecorded].append(
             (self._clock(), task, node, self._strings.intern(stream), event)
         )
 
@@ -403,7 +396,7 @@ class Recorder(Probe):
         self, task: int, node: int, stream: str, event: int, producer: int
     ) -> None:
         now = self._clock()
-        self._local.rows[StreamWaited].extend(
+        self._local.rows[StreamWaited].append(
             (
                 now,
                 task,
@@ -423,14 +416,14 @@ class Recorder(Probe):
         if stream not in self._named:
             self._name(stream, location)
         rows = self._local.rows[KernelLaunched]
-        rows.extend((now, -1, -1, kernel, intern(stream), intern(name), location))
+        rows.append((now, -1, -1, kernel, intern(stream), intern(name), location))
         if len(rows) > MANY:
             self._call_writer(rows)
 
     def array_accessed(
         self, kernel: int, memory: int, layout: str, writes: bool
     ) -> None:
-        self._local.rows[ArrayAccessed].extend(
+        self._local.rows[ArrayAccessed].append(
             (
                 self._clock(),
                 -1,
@@ -445,30 +438,29 @@ class Recorder(Probe):
     def host_accessed(self, memory: int, layout: str, writes: bool) -> None:
         now, location = self._clock(), self._locations.of_caller(1)
         rows = self._local.rows[HostAccessed]
-        rows.extend(
+        rows.append(
             (now, -1, -1, memory, self._strings.intern(layout), writes, location)
         )
         if len(rows) > MANY:
             self._call_writer(rows)
 
     def kernel_ran(self, kernel: int, began_ns: int, ended_ns: int) -> None:
-        self._local.rows[KernelRan].extend(
+        self._local.rows[KernelRan].append(
             (self._clock(), -1, -1, kernel, began_ns, ended_ns)
         )
 
     def memory_allocated(self, memory: int, stream: str, size_bytes: int) -> None:
-        self._local.rows[MemoryAllocated].extend(
+        self._local.rows[MemoryAllocated].append(
             (self._clock(), -1, -1, memory, self._strings.intern(stream), size_bytes)
         )
 
     def memory_freed(self, memory: int, stream: str) -> None:
-        self._local.rows[MemoryFreed].extend(
+        self._local.rows[MemoryFreed].append(
             (self._clock(), -1, -1, memory, self._strings.intern(stream))
         )
 
     def for_this_thread(self) -> NodeReports:
-        local = self._local
-        return NodeRows(local.rows, local.time, self._node_clocks, self._call_writer)
+        return self._local.reports
 
     def queue_defined(self, queue: int, name: str, device: int) -> None:
         if not self._is_closed:
@@ -481,13 +473,13 @@ class Recorder(Probe):
     def program_thread_begun(self, key: int) -> None:
         if self._heard_by:
             self._say_heard()
-        self._local.rows[ProgramThreadBegun].extend((self._clock(), -1, -1, key))
+        self._local.rows[ProgramThreadBegun].append((self._clock(), -1, -1, key))
 
     def handed_over(self, key: int) -> None:
         if self._heard_by:
             self._say_heard()
         rows = self._local.rows[HandedOver]
-        rows.extend((self._clock(), -1, -1, key))
+        rows.append((self._clock(), -1, -1, key))
         if len(rows) > MANY:
             self._call_writer(rows)
 
@@ -495,25 +487,25 @@ class Recorder(Probe):
         if self._heard_by:
             self._say_heard()
         rows = self._local.rows[TakenOver]
-        rows.extend((self._clock(), -1, -1, key))
+        rows.append((self._clock(), -1, -1, key))
         if len(rows) > MANY:
             self._call_writer(rows)
 
     def mark(self, text: str) -> None:
         rows = self._local.rows[Mark]
-        rows.extend((self._clock(), -1, -1, self._strings.intern(text)))
+        rows.append((self._clock(), -1, -1, self._strings.intern(text)))
         if len(rows) > MANY:
             self._call_writer(rows)
 
     def forward_begun(self, call: int, module: str, name: str) -> None:
         now, intern = self._clock(), self._strings.intern
         rows = self._local.rows[ForwardBegun]
-        rows.extend((now, -1, -1, call, intern(module), intern(name)))
+        rows.append((now, -1, -1, call, intern(module), intern(name)))
         if len(rows) > MANY:
             self._call_writer(rows)
 
     def forward_ended(self, call: int, failed: bool) -> None:
-        self._local.rows[ForwardEnded].extend((self._clock(), -1, -1, call, failed))
+        self._local.rows[ForwardEnded].append((self._clock(), -1, -1, call, failed))
 
     def told(
         self, thread: int, name: str, rows: Mapping[Hashable, Sequence[int | str]]
@@ -544,7 +536,7 @@ class Recorder(Probe):
         """Once, by the thread that began to listen; others count as told of all."""
         if self._heard_by == threading.get_ident():
             self._heard_by = 0
-            self._local.rows[HandoversHeard].extend((self._clock(), -1, -1))
+            self._local.rows[HandoversHeard].append([self._clock(), -1, -1])
 
     def _name(self, stream: str, location: int) -> None:
         """Find out what the program calls a stream, once a line, until it is known."""
@@ -577,6 +569,17 @@ class Recorder(Probe):
         atexit.unregister(self.close)
         self._writer.abandon()
         probe.uninstall(self)
+
+
+def _weakly(call: Callable[[Rows], None]) -> Callable[[Rows], None]:
+    """`call`, a method, which is not kept alive for it."""
+    method = weakref.WeakMethod(call)
+
+    def call_if_alive(rows: Rows) -> None:
+        if (alive := method()) is not None:
+            alive(rows)
+
+    return call_if_alive
 
 
 def _plain_report(kind: type[Event]) -> Callable[..., None]:
@@ -616,7 +619,7 @@ def _plain_report(kind: type[Event]) -> Callable[..., None]:
             row.insert(place, -1)
         for place in texts:
             row[place] = self._strings.intern(row[place])
-        self._local.rows[kind].extend(tuple(row))
+        self._local.rows[kind].append(row)
 
     return report
 

@@ -1,5 +1,6 @@
 import errno
 import gc
+import inspect
 import itertools
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 
 from gradviz.trace import probe
-from gradviz.trace.events import MAX_SEQUENCE_NR, kind_name
+from gradviz.trace.events import KINDS, MAX_SEQUENCE_NR, kind_name, own_columns
 from gradviz.trace.probe import METHODS, Push
 from gradviz.trace.reader import load_trace, parse_trace
 from gradviz.trace.recorder import Recorder
@@ -305,24 +306,38 @@ def test_the_writer_thread_ends_with_the_recording():
 
 
 def test_a_flood_is_cut_and_the_loss_is_told(bench, monkeypatch):
-    monkeypatch.setattr("gradviz.trace.recorder.MANY", 100)
-    monkeypatch.setattr("gradviz.trace.recorder.TOO_MANY", 1_000)
+    monkeypatch.setattr("gradviz.trace.recorder.MANY", 10)
+    monkeypatch.setattr("gradviz.trace.recorder.TOO_MANY", 100)
     for number in range(500):
-        bench.recorder.task_pushed(0, number, 0, 0, 0, 1, 1, -1, Push.NODE)
+        bench.recorder.handed_over(number)
     bench.recorder.flush()
     bench.recorder.node_started(0, 7)
 
     trace = bench.trace()
     events = list(trace.events())
-    pushed = len(trace.columns["task_pushed"]["seq"])
-    assert 100 <= pushed < 110
-    assert trace.losses.dropped == 500 - pushed
+    kept = len(trace.columns["handed_over"]["seq"])
+    assert 100 <= kept < 110
+    assert trace.losses.dropped == 500 - kept
     assert events[-1].node == 7
-    assert bench.recorder.counts.dropped == 500 - pushed
+    assert bench.recorder.counts.dropped == 500 - kept
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS.values() if not own_columns(kind)]
+)
+def test_no_tuple_of_three_is_kept(bench, kind):
+    """See Note [Tuples of three] in `gradviz.trace.buffer`."""
+    report = getattr(bench.recorder, kind_name(kind))
+    report(*range(len(inspect.signature(report).parameters)))
+    bench.recorder.handed_over(1)  # which says, if it has to, that it is heard
+
+    (row,) = bench.recorder._local.rows[kind]
+    assert len(row) == 3
+    assert type(row) is list
 
 
 def test_a_long_list_calls_the_writer_before_its_time(monkeypatch):
-    monkeypatch.setattr("gradviz.trace.recorder.MANY", 50)
+    monkeypatch.setattr("gradviz.trace.recorder.MANY", 10)
     written = threading.Event()
 
     class Bell(MemorySink):
@@ -333,7 +348,7 @@ def test_a_long_list_calls_the_writer_before_its_time(monkeypatch):
 
     recorder = Recorder(Bell(), flush_every_s=3_600)
     for number in range(20):
-        recorder.task_pushed(0, number, 0, 0, 0, 1, 1, -1, Push.NODE)
+        recorder.handed_over(number)
 
     assert written.wait(30)
     recorder.close()

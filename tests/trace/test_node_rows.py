@@ -1,0 +1,29 @@
+import pytest
+
+from gradviz.trace.buffer import MANY
+from gradviz.trace.events import TaskPushed
+from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED
+from gradviz.trace.node_rows import NodeRows, node_clocks
+from gradviz.trace.processor_time import ThreadTime
+
+
+@pytest.mark.parametrize(
+    ("report", "key", "arguments"),
+    [
+        ("node_passed_on", NODE_PASSED_ON, (0, 1, 8, 2, 0, 8, 0, 0, 1, 1, 1)),
+        ("node_readied", NODE_READIED, (0, 2, 1, 0, 8, 0, 0, 0, 1, 1, 1)),
+        ("task_pushed", TaskPushed, (0, 2, 0, 0, 1, 1, 1, 1, 0)),
+    ],
+)
+def test_rows_that_have_become_many_call_the_writer(report, key, arguments):
+    rows = {one: [] for one in LAYOUTS}
+    own = rows[key]
+    called = []
+    here = NodeRows(rows, ThreadTime(None), node_clocks(lambda: 5), called.append)
+
+    own += [(0,)] * (MANY - 1)
+    getattr(here, report)(*arguments)
+    assert called == []
+    getattr(here, report)(*arguments)
+    assert len(called) == 1
+    assert called[0] is own

@@ -27,12 +27,18 @@ def desk():
     return Desk()
 
 
-def test_a_node_is_defined_once(desk, make_node):
-    desk.graph.define_nodes([make_node(1), make_node(2)])
-    desk.graph.define_nodes([make_node(2), make_node(3)])
+@pytest.mark.parametrize("has_edges", [False, True])
+def test_a_node_is_defined_once(desk, make_node, make_edge, has_edges):
+    def define(*numbers):
+        edges = [make_edge(None)] * has_edges
+        desk.graph.define_nodes(make_node(one, next_edges=edges) for one in numbers)
 
-    assert [row.id for row in desk.take()] == [1, 2, 3]
-    desk.graph.define_nodes([make_node(3)])
+    define(1, 4)
+    define(4, 3, 5)
+    define(2, 3, 6)
+
+    assert [row.id for row in desk.take()] == [1, 4, 3, 5, 2, 6]
+    define(6, 5, 4, 3, 2, 1)
     assert desk.take() == []
 
 
@@ -151,10 +157,14 @@ def test_a_queue_is_defined_once(desk):
     assert desk.queues == []
 
 
-def test_what_is_known_is_bounded(desk, make_node, monkeypatch):
+@pytest.mark.parametrize("num_edges", [0, 2])
+def test_what_is_known_is_bounded(desk, make_node, make_edge, num_edges, monkeypatch):
     monkeypatch.setattr("gradviz.trace.graph._MAX_KNOWN", 2)
+    edges = [make_edge(None)] * num_edges
     for _ in range(2):
-        desk.graph.define_nodes(make_node(number, f"N{number}") for number in range(4))
+        desk.graph.define_nodes(
+            make_node(number, f"N{number}", next_edges=edges) for number in range(4)
+        )
 
     ids = [row.id for row in desk.take()]
     assert ids == [0, 1, 2, 3, 0, 1, 2, 3]
@@ -212,11 +222,14 @@ def test_what_is_defined_while_definitions_are_taken_is_taken_later(desk, make_n
     assert [row.id for row in desk.queues] == [8]
 
 
-def test_nothing_counts_as_defined_before_the_writer_finds_it(desk, make_node):
+def test_nothing_counts_as_defined_before_the_writer_finds_it(
+    desk, make_node, make_edge
+):
     graph, told = desk.graph, []
-    graph._nodes = Watched(at_append=lambda: told.append(1 in graph._defined))
+    graph._nodes = Watched(at_append=lambda: told.append(graph._num_defined()))
     graph._queues = Watched(at_append=lambda: told.append(7 in graph._known_queues))
     graph.define_nodes([make_node(1)])
+    graph.define_nodes([make_node(2, next_edges=[make_edge(None)])])
     graph.define_queue(7, "caller 0", -1)
 
-    assert told == [False, False]
+    assert told == [0, 1, False]

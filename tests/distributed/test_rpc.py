@@ -1,4 +1,5 @@
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -179,14 +180,17 @@ def test_following_a_reference_raises_what_making_it_raised(company):
 
 
 def test_a_worker_that_is_gone_is_named(company):
+    has_met_all = threading.Event()
+
     def program():
         rpc.rpc_sync(1, add, (1, 1))
+        assert has_met_all.wait(60)  # or worker 2 would miss worker 1
         company.kill(1)
         with pytest.raises(rpc.PeerDownError, match="node 1 is down: it"):
             rpc.rpc_sync(1, add, (1, 1))
         assert rpc.rpc_sync(2, add, (1, 1)) == 2
 
-    company.run(program, idle, idle, dies=(1,))
+    company.run(program, idle, has_met_all.set, dies=(1,))
 
 
 def test_a_worker_is_made_once_and_of_its_own_transport(company):

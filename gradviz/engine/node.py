@@ -454,7 +454,7 @@ class Node:
         """
         if len(self.next_edges) != 1:
             return self._definition("")
-        # Nearly all have one, and are not joined from parts.
+        # Nearly all have one: made at once, without a list, it takes half as long.
         edge = self.next_edges[0]
         after = edge.node
         return (

@@ -24,6 +24,7 @@ A site in a producer is two lines, and costs about ten nanoseconds when nobody l
 
 import contextlib
 import enum
+import functools
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
@@ -603,57 +604,24 @@ class OneByOne(NodeReports):
         )
         self.node_completed(task, node)
 
-    def task_pushed(  # noqa: PLR0913, PLR0917 - an event has the fields it has
-        self,
-        task: int,
-        node: int,
-        queue: int,
-        reentrant_depth: int,
-        sequence_nr: int,
-        queue_length: int,
-        outstanding: int,
-        pushed_by: int,
-        what: int,
-    ) -> None:
-        """See `NodeReports`."""
-        self._probe.task_pushed(
-            task,
-            node,
-            queue,
-            reentrant_depth,
-            sequence_nr,
-            queue_length,
-            outstanding,
-            pushed_by,
-            Push(what),
-        )
 
-    def gradient_buffered(
-        self,
-        task: int,
-        node: int,
-        producer: int,
-        input_nr: int,
-        remaining: int,
-        size_bytes: int,
-        how: int,
-    ) -> None:
-        """See `NodeReports`."""
-        self._probe.gradient_buffered(
-            task, node, producer, input_nr, remaining, size_bytes, How(how)
-        )
+def _told_to_probe(name: str) -> Callable[..., None]:
+    """A method of `OneByOne` that calls the probe's of the same name."""
 
-    def gradient_accumulated(self, task: int, node: int, how: int) -> None:
-        """See `NodeReports`."""
-        self._probe.gradient_accumulated(task, node, How(how))
+    @functools.wraps(getattr(Probe, name))
+    def report(self: OneByOne, *fields: object, **named: object) -> None:
+        getattr(self._probe, name)(*fields, **named)
 
-    def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
-        """See `NodeReports`."""
-        self._probe.buffer_freed(task, node, size_bytes)
+    return report
 
-    def node_completed(self, task: int, node: int) -> None:
-        """See `NodeReports`."""
-        self._probe.node_completed(task, node)
+
+#: What `NodeReports` has from `Probe`; the rest are several such reports in one.
+NODE_REPORTS: Final = tuple(
+    name for name in vars(NodeReports) if name in vars(Probe) and name[0] != "_"
+)
+
+for _name in NODE_REPORTS:
+    setattr(OneByOne, _name, _told_to_probe(_name))
 
 
 class Guard(Probe):

@@ -70,10 +70,9 @@ from gradviz.trace.node_reports import NodeReports
 from gradviz.trace.node_rows import NodeRows, node_clocks
 from gradviz.trace.probe import (
     NO_LINES,
-    How,
+    NODE_REPORTS,
     NodeLike,
     Probe,
-    Push,
 )
 from gradviz.trace.ring_writer import RingWriter, Save
 from gradviz.trace.scope import Scope, layouts_of
@@ -255,7 +254,7 @@ class Recorder(Probe):
 
     # --- what a probe hears: hot, so nothing but a clock and an append -------------
     #
-    # All other kinds of events have methods of `_plain_report`.
+    # All other kinds of events have methods of `_thread_report` and `_plain_report`.
 
     def node_created(self, node: NodeLike) -> None:
         now = self._clock()
@@ -314,30 +313,6 @@ class Recorder(Probe):
             )
         )
 
-    def task_pushed(  # noqa: PLR0913, PLR0917 - an event has the fields it has
-        self,
-        task: int,
-        node: int,
-        queue: int,
-        reentrant_depth: int,
-        sequence_nr: int,
-        queue_length: int,
-        outstanding: int,
-        pushed_by: int,
-        what: Push,
-    ) -> None:
-        self._local.reports.task_pushed(
-            task,
-            node,
-            queue,
-            reentrant_depth,
-            sequence_nr,
-            queue_length,
-            outstanding,
-            pushed_by,
-            what,
-        )
-
     def task_popped(self, task: int, node: int, queue: int, queue_length: int) -> None:
         self._local.rows[TaskPopped].append(
             (self._clock(), task, node, queue, queue_length)
@@ -347,9 +322,6 @@ class Recorder(Probe):
         now, local = self._clock(), self._local
         local.time.start(now)
         local.rows[NodeStarted].append([now, task, node])
-
-    def node_completed(self, task: int, node: int) -> None:
-        self._local.reports.node_completed(task, node)
 
     def node_failed(self, task: int, node: int, error: str) -> None:
         now, local = self._clock(), self._local
@@ -366,26 +338,6 @@ class Recorder(Probe):
         local = self._local
         local.time.leave()
         local.rows[ReentrantLeft].append((self._clock(), task, -1, depth))
-
-    def gradient_buffered(
-        self,
-        task: int,
-        node: int,
-        producer: int,
-        input_nr: int,
-        remaining: int,
-        size_bytes: int,
-        how: How,
-    ) -> None:
-        self._local.reports.gradient_buffered(
-            task, node, producer, input_nr, remaining, size_bytes, how
-        )
-
-    def gradient_accumulated(self, task: int, node: int, how: How) -> None:
-        self._local.reports.gradient_accumulated(task, node, how)
-
-    def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
-        self._local.reports.buffer_freed(task, node, size_bytes)
 
     def event_recorded(self, task: int, node: int, stream: str, event: int) -> None:
         self._local.rows[EventRecorded].append(
@@ -582,6 +534,16 @@ def _weakly(call: Callable[[Rows], None]) -> Callable[[Rows], None]:
     return call_if_alive
 
 
+def _thread_report(name: str) -> Callable[..., None]:
+    """A method that has the calling thread's `NodeRows` keep what is reported."""
+
+    @functools.wraps(getattr(Probe, name))
+    def report(self: Recorder, *fields: object, **named: object) -> None:
+        getattr(self._local.reports, name)(*fields, **named)
+
+    return report
+
+
 def _plain_report(kind: type[Event]) -> Callable[..., None]:
     """A method that keeps a kind of event whose report has its columns as parameters.
 
@@ -623,6 +585,9 @@ def _plain_report(kind: type[Event]) -> Callable[..., None]:
 
     return report
 
+
+for _name in NODE_REPORTS:
+    setattr(Recorder, _name, _thread_report(_name))
 
 for _kind in KINDS.values():
     if kind_name(_kind) not in vars(Recorder):

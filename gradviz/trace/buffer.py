@@ -1,36 +1,40 @@
 """Buffers: what threads have reported and the writer has not taken yet.
 
-A thread's buffer holds a list of rows for each layout of them (see `joined`): tuples of
-integers. The thread appends to it, the writer empties it from the front, and neither
+A thread's buffer holds a list of integers for each layout of rows (see `joined`), row
+after row. The thread extends it, the writer empties it from the front, and neither
 waits for the other.
 
 Note [Taking rows]
 ~~~~~~~~~~~~~~~~~~
 Two threads change a list, with no lock between them:
 
-* the owner calls ``rows.append(row)``;
-* the writer copies the `n` rows that are there, and deletes the first `n`.
+* the owner calls ``rows.extend(row)`` with a tuple of integers;
+* the writer copies the `n` items that are there, and deletes the first `n`.
 
-Each of these is one call into C that runs no Python code (rows hold integers, so
+Each of these is one call into C that runs no Python code (the items are integers, so
 nothing is compared, hashed or finalised that has code of its own), hence atomic under
-the interpreter's lock. Between them the list can only grow, at its end. So the first
-`n` rows stay what they were until the writer deletes them, and what is appended
-meanwhile is not touched. A list is never replaced by another one: the owner may have
-fetched it just before, and would append to a list that nobody reads any more.
-
-The writer joins them into one list of integers: its time costs less. That they are
-tuples until then costs little, for the garbage collector looks at each once, finds
-nothing but integers in it, and forgets it.
+the interpreter's lock. Between them the list can only grow, at its end. So `n` is a
+whole number of rows, the first `n` items stay what they were until the writer deletes
+them, and what is appended meanwhile is not touched. A list is never replaced by another
+one: the owner may have fetched it just before, and would append to a list that nobody
+reads any more.
 
 A signal handler or a finaliser may report something between the two halves of a
 report (the clock, the append). Its row then stands before an older one; readers sort.
 
-Note [Tuples of three]
-~~~~~~~~~~~~~~~~~~~~~~
-To let go of a lock at the end of a `with`, CPython before 3.13 makes a tuple of three.
-It takes one from a stock of such tuples that were freed, so this works without memory.
-If we kept tuples of three, the stock could be empty just then: the lock would stay
-locked, and the engine would hang. So a row of three numbers is a list.
+Note [Whole rows]
+~~~~~~~~~~~~~~~~~
+Of what happens to most nodes of a backward (`WHOLE`) the list holds the tuples, and the
+writer joins them: to copy the numbers out and free the tuple is a seventh of what it
+costs to record a node. Elsewhere it costs more than it saves. Tuples that wait wake the
+garbage collector sooner, and it finds more to look at: while a program runs forward,
+that made a long recording a tenth to a fifth slower. A backward frees more than it
+makes, so what its rows cost the collector is about what they save.
+
+Nor may just any tuple be kept. To let go of a lock at the end of a `with`, CPython
+before 3.13 makes a tuple of three; it has a stock of those that were freed, and so can
+do it without memory. If rows of three were kept the stock might be empty just then, the
+lock would stay locked, and the engine hang.
 
 Note [Items without memory]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -46,39 +50,39 @@ import operator
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from gradviz.trace.clock import Clock
 from gradviz.trace.columns import RowLayout
-from gradviz.trace.joined import LAYOUTS
+from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED, NODE_TAKEN
 from gradviz.trace.node_reports import NodeReports
 from gradviz.trace.processor_time import ThreadTime
 
-#: At so many rows in a list the writer is called before its time.
-MANY: Final = 5_000
+#: At so many integers in a list the writer is called before its time.
+MANY: Final = 50_000
 
 #: At so many the thread's events are dropped until the writer has caught up.
-TOO_MANY: Final = 100_000
+TOO_MANY: Final = 1_000_000
 
-#: A tuple of integers; a list if there are three: see Note [Tuples of three].
-ReportedRow: TypeAlias = Sequence[int]
+#: Layouts of which the rows are kept whole; see Note [Whole rows].
+WHOLE: Final = frozenset({NODE_TAKEN, NODE_READIED, NODE_PASSED_ON})
 
 #: Where rows go of which nothing is to be kept: it never holds any.
-_NOWHERE: Final[deque[ReportedRow]] = deque(maxlen=0)
+_NOWHERE: Final[deque[Any]] = deque(maxlen=0)
 
 
 class Rows(Protocol):
     """What a thread sees of a list of rows."""
 
-    def append(self, row: ReportedRow, /) -> None:
-        """Add one row."""
+    def append(self, row: tuple[int, ...], /) -> None:
+        """Add a row to those that are kept whole."""
 
-    def extend(self, rows: Sequence[ReportedRow], /) -> None:
-        """Add several, at once."""
+    def extend(self, row: tuple[int, ...], /) -> None:
+        """Add a row to others."""
 
     def __len__(self) -> int:
-        """Rows that wait for the writer."""
+        """Rows that wait for the writer; integers, if they are not kept whole."""
 
 
 class ThreadRows(Protocol):
@@ -188,14 +192,14 @@ class Buffers:
         return taken
 
     def tell(
-        self, thread: int, name: str, rows: Mapping[Hashable, ReportedRow]
+        self, thread: int, name: str, rows: Mapping[Hashable, tuple[int, ...]]
     ) -> Rows:
         """Add rows of some thread. One thread at a time.
 
         Args:
             thread: The operating system's number of it.
             name: What it is called, if it has reported nothing itself.
-            rows: Rows of the layouts, joined into one for each.
+            rows: Rows of the layouts, one after the other; of none that is kept whole.
 
         Returns:
             The longest of the lists to which any were added.
@@ -210,10 +214,9 @@ class Buffers:
                 other = life, self._add(life, name, number)
                 self._others[thread, number] = other
             buffer = other[1]
-        several = [_rows_of(LAYOUTS[key].width, rows[key]) for key in rows]
         # One call into C: no interrupt comes in between and leaves a part of them.
         extend = [buffer.rows[key].extend for key in rows]
-        deque(map(operator.call, extend, several), maxlen=0)
+        deque(map(operator.call, extend, rows.values()), maxlen=0)
         return max((buffer.rows[key] for key in rows), key=len, default=_NOWHERE)
 
     def _add(
@@ -238,17 +241,11 @@ class Buffers:
         return buffer
 
 
-def _joined(rows: Sequence[ReportedRow]) -> list[int]:
+def _joined(rows: Iterable[tuple[int, ...]]) -> list[int]:
     numbers: list[int] = []
     for row in rows:
         numbers += row
     return numbers
-
-
-def _rows_of(width: int, numbers: ReportedRow) -> list[ReportedRow]:
-    """What `_joined` would join into `numbers`."""
-    numbers = list(numbers)
-    return [numbers[at : at + width] for at in range(0, len(numbers), width)]
 
 
 def _dropping() -> "ThreadBuffer":
@@ -272,7 +269,7 @@ class ThreadBuffer:
     ) -> None:
         self.number = number
         self._life = weakref.ref(life)
-        self._kept: dict[Hashable, list[ReportedRow]] = {key: [] for key in layouts}
+        self._kept: dict[Hashable, list[Any]] = {key: [] for key in layouts}
         # Not over `items()`: see Note [Items without memory].
         self._dropped = {key: _Dropped(len(layouts[key].parts)) for key in layouts}
         self._is_dropping = False
@@ -302,7 +299,7 @@ class ThreadBuffer:
         for key in self._kept:
             if kept := self._kept[key]:
                 taken = kept[:]
-                rows[key] = _joined(taken)
+                rows[key] = _joined(taken) if key in WHOLE else taken
                 del kept[: len(taken)]  # See Note [Taking rows].
         if keep and self._is_dropping:
             self._is_dropping = False
@@ -342,12 +339,11 @@ class _Dropped:
         self._num_parts = num_parts
         self.num_events = 0
 
-    def append(self, row: ReportedRow, /) -> None:
+    def append(self, row: tuple[int, ...], /) -> None:
         del row
         self.num_events += self._num_parts
 
-    def extend(self, rows: Sequence[ReportedRow], /) -> None:
-        self.num_events += self._num_parts * len(rows)
+    extend = append
 
     def __len__(self) -> int:
         return 0

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from gradviz.trace.node_reports cimport NodeReports
 from gradviz.trace.processor_time cimport ThreadTime
 
-cdef Py_ssize_t _MANY
+cdef Py_ssize_t _MANY, _MANY_WHOLE, _WIDTH
 
 cdef class NodeRows(NodeReports):
     cdef dict rows

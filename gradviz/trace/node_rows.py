@@ -1,6 +1,7 @@
 """The rows that a thread makes of what happens to most nodes, hot as no others.
 
-Each report is a clock, a tuple, and `append` (see Note [Taking rows] in `buffer`).
+Each report is a clock, a tuple, and a list that is extended, or to which the tuple is
+appended as it is (see Note [Taking rows] and Note [Whole rows] in `buffer`).
 """
 
 from collections.abc import Callable, Hashable
@@ -20,8 +21,10 @@ from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED, NODE_TAK
 from gradviz.trace.node_reports import NodeReports
 from gradviz.trace.processor_time import ThreadTime
 
-#: As an integer of C, where this is compiled.
+# As integers of C, where this is compiled.
 _MANY = MANY
+_WIDTH = LAYOUTS[NODE_PASSED_ON].width
+_MANY_WHOLE = MANY // _WIDTH
 
 
 class NodeClocks(NamedTuple):
@@ -53,7 +56,7 @@ class NodeRows(NodeReports):
         rows: The thread's.
         time: The thread's.
         clocks: Of the recorder.
-        call_writer: Called with rows that have become many.
+        call_writer: Called with how many integers wait in a list that has become long.
     """
 
     __slots__ = (
@@ -71,7 +74,7 @@ class NodeRows(NodeReports):
         rows: dict[Hashable, Rows],
         time: ThreadTime,
         clocks: NodeClocks,
-        call_writer: Callable[[Rows], None],
+        call_writer: Callable[[int], None],
     ) -> None:
         self.rows = rows
         self.time = time
@@ -122,8 +125,8 @@ class NodeRows(NodeReports):
                 0,
             )
         )
-        if len(rows) > _MANY:
-            self.call_writer(rows)
+        if len(rows) > _MANY_WHOLE:
+            self.call_writer(_WIDTH * len(rows))
 
     def node_passed_on(  # noqa: PLR0913, PLR0917 - it is four events
         self,
@@ -162,8 +165,8 @@ class NodeRows(NodeReports):
                 took if took < time.short else time.end(moment),
             )
         )
-        if len(rows) > _MANY:
-            self.call_writer(rows)
+        if len(rows) > _MANY_WHOLE:
+            self.call_writer(_WIDTH * len(rows))
 
     def task_pushed(  # noqa: PLR0913, PLR0917 - an event has the fields it has
         self,
@@ -179,7 +182,7 @@ class NodeRows(NodeReports):
     ) -> None:
         """See `NodeReports`."""
         rows = self.rows[TaskPushed]
-        rows.append(
+        rows.extend(
             (
                 self.when(),
                 task,
@@ -194,7 +197,7 @@ class NodeRows(NodeReports):
             )
         )
         if len(rows) > _MANY:
-            self.call_writer(rows)
+            self.call_writer(len(rows))
 
     def gradient_buffered(
         self,
@@ -209,21 +212,21 @@ class NodeRows(NodeReports):
         """See `NodeReports`."""
         rows = self.rows[GradientBuffered]
         now = self.when()
-        rows.append((now, task, node, producer, input_nr, remaining, size_bytes, how))
+        rows.extend((now, task, node, producer, input_nr, remaining, size_bytes, how))
 
     def gradient_accumulated(self, task: int, node: int, how: int) -> None:
         """See `NodeReports`."""
         rows = self.rows[GradientAccumulated]
-        rows.append((self.when(), task, node, how))
+        rows.extend((self.when(), task, node, how))
 
     def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
         """See `NodeReports`."""
         rows = self.rows[BufferFreed]
-        rows.append((self.when(), task, node, size_bytes))
+        rows.extend((self.when(), task, node, size_bytes))
 
     def node_completed(self, task: int, node: int) -> None:
         """See `NodeReports`."""
         rows, time = self.rows[NodeCompleted], self.time
         now = moment = self.when()
         took = moment - time.began
-        rows.append((now, task, node, took if took < time.short else time.end(moment)))
+        rows.extend((now, task, node, took if took < time.short else time.end(moment)))

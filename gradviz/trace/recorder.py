@@ -26,7 +26,6 @@ from gradviz.trace.buffer import (
     TOO_MANY,
     Buffers,
     NoRows,
-    Rows,
     ThreadRows,
 )
 from gradviz.trace.clock import Clock, event_clock
@@ -264,13 +263,13 @@ class Recorder(Probe):
         if self._filter is not None:
             self._filter.offer((node,))
         rows = self._local.rows[NodeCreated]
-        rows.append((now, -1, node.id, sequence_nr, self._locations.of_caller(1)))
+        rows.extend((now, -1, node.id, sequence_nr, self._locations.of_caller(1)))
         if self._stacks is not None:
-            self._local.rows[StackTaken].append(
+            self._local.rows[StackTaken].extend(
                 (self._clock(), -1, node.id, self._stacks.of_caller(1))
             )
         if len(rows) > MANY:
-            self._call_writer(rows)
+            self._call_writer(len(rows))
 
     def nodes_defined(
         self, nodes: Iterable[NodeLike], made_at: Mapping[int, str] = NO_LINES
@@ -283,7 +282,7 @@ class Recorder(Probe):
         self._graph.define_nodes(nodes, made_at)
 
     def tensor_saved(self, node: int, size_bytes: int) -> None:
-        self._local.rows[TensorSaved].append((self._clock(), -1, node, size_bytes))
+        self._local.rows[TensorSaved].extend((self._clock(), -1, node, size_bytes))
 
     def task_begun(
         self,
@@ -297,7 +296,7 @@ class Recorder(Probe):
         keep_graph: bool,
         create_graph: bool,
     ) -> None:
-        self._local.rows[TaskBegun].append(
+        self._local.rows[TaskBegun].extend(
             (
                 self._clock(),
                 task,
@@ -314,33 +313,33 @@ class Recorder(Probe):
         )
 
     def task_popped(self, task: int, node: int, queue: int, queue_length: int) -> None:
-        self._local.rows[TaskPopped].append(
+        self._local.rows[TaskPopped].extend(
             (self._clock(), task, node, queue, queue_length)
         )
 
     def node_started(self, task: int, node: int) -> None:
         now, local = self._clock(), self._local
         local.time.start(now)
-        local.rows[NodeStarted].append([now, task, node])
+        local.rows[NodeStarted].extend((now, task, node))
 
     def node_failed(self, task: int, node: int, error: str) -> None:
         now, local = self._clock(), self._local
-        local.rows[NodeFailed].append(
+        local.rows[NodeFailed].extend(
             (now, task, node, self._strings.intern(error), local.time.end(now))
         )
 
     def reentrant_entered(self, task: int, depth: int) -> None:
         local = self._local
         local.time.enter()
-        local.rows[ReentrantEntered].append((self._clock(), task, -1, depth))
+        local.rows[ReentrantEntered].extend((self._clock(), task, -1, depth))
 
     def reentrant_left(self, task: int, depth: int) -> None:
         local = self._local
         local.time.leave()
-        local.rows[ReentrantLeft].append((self._clock(), task, -1, depth))
+        local.rows[ReentrantLeft].extend((self._clock(), task, -1, depth))
 
     def event_recorded(self, task: int, node: int, stream: str, event: int) -> None:
-        self._local.rows[EventRecorded].append(
+        self._local.rows[EventRecorded].extend(
             (self._clock(), task, node, self._strings.intern(stream), event)
         )
 
@@ -348,7 +347,7 @@ class Recorder(Probe):
         self, task: int, node: int, stream: str, event: int, producer: int
     ) -> None:
         now = self._clock()
-        self._local.rows[StreamWaited].append(
+        self._local.rows[StreamWaited].extend(
             (
                 now,
                 task,
@@ -368,14 +367,14 @@ class Recorder(Probe):
         if stream not in self._named:
             self._name(stream, location)
         rows = self._local.rows[KernelLaunched]
-        rows.append((now, -1, -1, kernel, intern(stream), intern(name), location))
+        rows.extend((now, -1, -1, kernel, intern(stream), intern(name), location))
         if len(rows) > MANY:
-            self._call_writer(rows)
+            self._call_writer(len(rows))
 
     def array_accessed(
         self, kernel: int, memory: int, layout: str, writes: bool
     ) -> None:
-        self._local.rows[ArrayAccessed].append(
+        self._local.rows[ArrayAccessed].extend(
             (
                 self._clock(),
                 -1,
@@ -390,24 +389,24 @@ class Recorder(Probe):
     def host_accessed(self, memory: int, layout: str, writes: bool) -> None:
         now, location = self._clock(), self._locations.of_caller(1)
         rows = self._local.rows[HostAccessed]
-        rows.append(
+        rows.extend(
             (now, -1, -1, memory, self._strings.intern(layout), writes, location)
         )
         if len(rows) > MANY:
-            self._call_writer(rows)
+            self._call_writer(len(rows))
 
     def kernel_ran(self, kernel: int, began_ns: int, ended_ns: int) -> None:
-        self._local.rows[KernelRan].append(
+        self._local.rows[KernelRan].extend(
             (self._clock(), -1, -1, kernel, began_ns, ended_ns)
         )
 
     def memory_allocated(self, memory: int, stream: str, size_bytes: int) -> None:
-        self._local.rows[MemoryAllocated].append(
+        self._local.rows[MemoryAllocated].extend(
             (self._clock(), -1, -1, memory, self._strings.intern(stream), size_bytes)
         )
 
     def memory_freed(self, memory: int, stream: str) -> None:
-        self._local.rows[MemoryFreed].append(
+        self._local.rows[MemoryFreed].extend(
             (self._clock(), -1, -1, memory, self._strings.intern(stream))
         )
 
@@ -425,39 +424,39 @@ class Recorder(Probe):
     def program_thread_begun(self, key: int) -> None:
         if self._heard_by:
             self._say_heard()
-        self._local.rows[ProgramThreadBegun].append((self._clock(), -1, -1, key))
+        self._local.rows[ProgramThreadBegun].extend((self._clock(), -1, -1, key))
 
     def handed_over(self, key: int) -> None:
         if self._heard_by:
             self._say_heard()
         rows = self._local.rows[HandedOver]
-        rows.append((self._clock(), -1, -1, key))
+        rows.extend((self._clock(), -1, -1, key))
         if len(rows) > MANY:
-            self._call_writer(rows)
+            self._call_writer(len(rows))
 
     def taken_over(self, key: int) -> None:
         if self._heard_by:
             self._say_heard()
         rows = self._local.rows[TakenOver]
-        rows.append((self._clock(), -1, -1, key))
+        rows.extend((self._clock(), -1, -1, key))
         if len(rows) > MANY:
-            self._call_writer(rows)
+            self._call_writer(len(rows))
 
     def mark(self, text: str) -> None:
         rows = self._local.rows[Mark]
-        rows.append((self._clock(), -1, -1, self._strings.intern(text)))
+        rows.extend((self._clock(), -1, -1, self._strings.intern(text)))
         if len(rows) > MANY:
-            self._call_writer(rows)
+            self._call_writer(len(rows))
 
     def forward_begun(self, call: int, module: str, name: str) -> None:
         now, intern = self._clock(), self._strings.intern
         rows = self._local.rows[ForwardBegun]
-        rows.append((now, -1, -1, call, intern(module), intern(name)))
+        rows.extend((now, -1, -1, call, intern(module), intern(name)))
         if len(rows) > MANY:
-            self._call_writer(rows)
+            self._call_writer(len(rows))
 
     def forward_ended(self, call: int, failed: bool) -> None:
-        self._local.rows[ForwardEnded].append((self._clock(), -1, -1, call, failed))
+        self._local.rows[ForwardEnded].extend((self._clock(), -1, -1, call, failed))
 
     def told(
         self, thread: int, name: str, rows: Mapping[Hashable, Sequence[int | str]]
@@ -488,7 +487,7 @@ class Recorder(Probe):
         """Once, by the thread that began to listen; others count as told of all."""
         if self._heard_by == threading.get_ident():
             self._heard_by = 0
-            self._local.rows[HandoversHeard].append([self._clock(), -1, -1])
+            self._local.rows[HandoversHeard].extend((self._clock(), -1, -1))
 
     def _name(self, stream: str, location: int) -> None:
         """Find out what the program calls a stream, once a line, until it is known."""
@@ -502,14 +501,14 @@ class Recorder(Probe):
         if name or len(tried) >= _MAX_TRIES:
             self._named.add(stream)
 
-    def _call_writer(self, rows: Rows) -> None:
+    def _call_writer(self, num_numbers: int) -> None:
         """Have a long list written soon, and stop a list that is too long.
 
         Only the kinds that come in great numbers, with whatever comes with them,
         look at their length: a node's push, its creation, a kernel, a mark.
         """
         buffer = self._local.buffer
-        if len(rows) > TOO_MANY:
+        if num_numbers > TOO_MANY:
             buffer.drop()
         elif not buffer.has_called:
             buffer.has_called = True
@@ -523,13 +522,13 @@ class Recorder(Probe):
         probe.uninstall(self)
 
 
-def _weakly(call: Callable[[Rows], None]) -> Callable[[Rows], None]:
+def _weakly(call: Callable[[int], None]) -> Callable[[int], None]:
     """`call`, a method, which is not kept alive for it."""
     method = weakref.WeakMethod(call)
 
-    def call_if_alive(rows: Rows) -> None:
+    def call_if_alive(num_numbers: int) -> None:
         if (alive := method()) is not None:
-            alive(rows)
+            alive(num_numbers)
 
     return call_if_alive
 
@@ -581,7 +580,7 @@ def _plain_report(kind: type[Event]) -> Callable[..., None]:
             row.insert(place, -1)
         for place in texts:
             row[place] = self._strings.intern(row[place])
-        self._local.rows[kind].append(row)
+        self._local.rows[kind].extend(tuple(row))
 
     return report
 

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from gradviz.trace.buffer import Buffers
+from gradviz.trace.buffer import WHOLE, Buffers
 from gradviz.trace.events import KINDS, NodeStarted, TaskPushed
 from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON
 from gradviz.trace.node_reports import NodeReports
@@ -25,8 +25,8 @@ def on_a_thread(call):
 
 
 def test_rows_are_taken_once(buffers):
-    buffers.local.rows[NodeStarted].append((10, 0, 1))
-    buffers.local.rows[NodeStarted].append((20, 0, 2))
+    buffers.local.rows[NodeStarted].extend((10, 0, 1))
+    buffers.local.rows[NodeStarted].extend((20, 0, 2))
 
     ((thread, rows, num_dropped),) = buffers.take()
     ((_, nothing, _),) = buffers.take()
@@ -38,17 +38,33 @@ def test_rows_are_taken_once(buffers):
     assert nothing == {}
 
 
+@pytest.mark.parametrize("key", sorted(WHOLE))
+def test_rows_that_are_kept_whole_are_taken_as_others_are(buffers, key):
+    width = LAYOUTS[key].width
+    rows = buffers.local.rows[key]
+    rows.append(tuple(range(width)))
+    rows.append(tuple(range(width, 2 * width)))
+
+    assert buffers.take()[0].rows == {key: list(range(2 * width))}
+    assert buffers.take()[0].rows == {}
+
+
+def test_no_row_of_three_is_kept_whole():
+    """See Note [Whole rows]."""
+    assert all(LAYOUTS[key].width > 3 for key in WHOLE)
+
+
 def test_a_list_fetched_before_a_take_is_still_the_one_that_is_read(buffers):
     rows = buffers.local.rows[NodeStarted]
     buffers.take()
-    rows.append((10, 0, 1))
+    rows.extend((10, 0, 1))
 
     assert list(buffers.take()[0].rows[NodeStarted]) == [10, 0, 1]
 
 
 def test_each_thread_has_its_own_rows(buffers):
-    buffers.local.rows[NodeStarted].append((10, 0, 1))
-    on_a_thread(lambda: buffers.local.rows[NodeStarted].append((20, 0, 2)))
+    buffers.local.rows[NodeStarted].extend((10, 0, 1))
+    on_a_thread(lambda: buffers.local.rows[NodeStarted].extend((20, 0, 2)))
 
     taken = buffers.take()
     assert [one.thread for one in taken] == [0, 1]
@@ -56,14 +72,14 @@ def test_each_thread_has_its_own_rows(buffers):
 
 
 def test_a_new_thread_is_announced_once(buffers):
-    buffers.local.rows[NodeStarted].append((10, 0, 1))
+    buffers.local.rows[NodeStarted].extend((10, 0, 1))
 
     assert buffers.take_new_threads() == [(0, "me")]
     assert buffers.take_new_threads() == []
 
 
 def test_the_buffer_of_a_thread_that_ended_goes_after_it_was_taken(buffers):
-    on_a_thread(lambda: buffers.local.rows[NodeStarted].append((20, 0, 2)))
+    on_a_thread(lambda: buffers.local.rows[NodeStarted].extend((20, 0, 2)))
     gc.collect()
 
     assert [one.thread for one in buffers.take()] == [0, 1]
@@ -72,12 +88,12 @@ def test_the_buffer_of_a_thread_that_ended_goes_after_it_was_taken(buffers):
 
 def test_dropped_rows_are_counted_until_the_writer_has_come(buffers):
     mine = buffers.local
-    mine.rows[NodeStarted].append((10, 0, 1))
+    mine.rows[NodeStarted].extend((10, 0, 1))
     mine.buffer.drop()
-    mine.rows[NodeStarted].append((20, 0, 2))
-    mine.rows[TaskPushed].append((30, 0, 2, 0, 0, 0, 0, 0, 0, 0))
+    mine.rows[NodeStarted].extend((20, 0, 2))
+    mine.rows[TaskPushed].extend((30, 0, 2, 0, 0, 0, 0, 0, 0, 0))
     (first,) = buffers.take()
-    mine.rows[NodeStarted].append((40, 0, 3))
+    mine.rows[NodeStarted].extend((40, 0, 3))
     (second,) = buffers.take()
 
     assert (list(first.rows[NodeStarted]), first.num_dropped) == ([10, 0, 1], 2)
@@ -89,18 +105,18 @@ def test_a_row_that_was_under_way_when_dropping_ended_is_counted(buffers):
     mine.buffer.drop()
     fetched = mine.rows[NodeStarted]
     buffers.take()
-    fetched.append((10, 0, 1))
+    fetched.extend((10, 0, 1))
 
     assert buffers.take()[0].num_dropped == 1
 
 
 def test_closed_buffers_keep_what_they_had_and_nothing_else(buffers):
     mine = buffers.local
-    mine.rows[NodeStarted].append((10, 0, 1))
+    mine.rows[NodeStarted].extend((10, 0, 1))
     buffers.close()
-    mine.rows[NodeStarted].append((20, 0, 2))
+    mine.rows[NodeStarted].extend((20, 0, 2))
     (taken,) = buffers.take()
-    mine.rows[NodeStarted].append((30, 0, 3))
+    mine.rows[NodeStarted].extend((30, 0, 3))
 
     assert (list(taken.rows[NodeStarted]), taken.num_dropped) == ([10, 0, 1], 1)
     assert buffers.take()[0].rows == {}
@@ -126,7 +142,7 @@ def test_taking_while_another_thread_adds_loses_and_doubles_nothing(buffers):
         own.append(buffers.local.buffer)
         rows = buffers.local.rows[NodeStarted]
         for number in range(num_rows):
-            rows.append((number, number, number))
+            rows.extend((number, number, number))
 
     thread = threading.Thread(target=add)
     thread.start()
@@ -156,8 +172,8 @@ class Hurried(list):
 
 def test_what_is_added_while_rows_are_taken_is_taken_the_next_time(buffers):
     buffer = buffers.local.buffer
-    buffer._kept[NodeStarted] = rows = Hurried([(20, 0, 2)])
-    rows.append((10, 0, 1))
+    buffer._kept[NodeStarted] = rows = Hurried((20, 0, 2))
+    rows.extend((10, 0, 1))
 
     assert buffers.take()[0].rows == {NodeStarted: [10, 0, 1]}
     assert buffers.take()[0].rows == {NodeStarted: [20, 0, 2]}

@@ -6,14 +6,16 @@ leaves the compiled files in FOLDER/gradviz, beside their sources; `hatch_build.
 it for wheels. See docs/compiled-core.md and Note [All or none] in `gradviz.core`.
 """
 
+import contextlib
 import importlib.util
 import os
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 #: What is generic to us is not to Cython: annotations are for people and type checkers.
 DIRECTIVES: Final = {
@@ -25,6 +27,9 @@ DIRECTIVES: Final = {
 
 #: Where each nanosecond counts.
 HOTTEST: Final = ("engine/", "ops/", "ready_order")
+
+#: What a ``.pxd`` may say above a class.
+OF_CLASSES: Final = ("freelist", "no_gc")
 
 
 def compile_core(root: Path, target: Path) -> list[Path]:
@@ -52,19 +57,20 @@ def compile_core(root: Path, target: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(root)  # names in tracebacks are those of the package
         try:
-            extensions = cythonize(
-                [
-                    Extension(
-                        f"gradviz.{module.replace('/', '.')}",
-                        [f"gradviz/{module}.py"],
-                        extra_compile_args=_flags(module),
-                    )
-                    for module in modules
-                ],
-                build_dir=scratch,
-                compiler_directives=DIRECTIVES,
-                quiet=True,
-            )
+            with _directives_of_classes():
+                extensions = cythonize(
+                    [
+                        Extension(
+                            f"gradviz.{module.replace('/', '.')}",
+                            [f"gradviz/{module}.py"],
+                            extra_compile_args=_flags(module),
+                        )
+                        for module in modules
+                    ],
+                    build_dir=scratch,
+                    compiler_directives=DIRECTIVES,
+                    quiet=True,
+                )
             command = Distribution({"ext_modules": extensions}).get_command_obj(
                 "build_ext"
             )
@@ -84,6 +90,34 @@ def compile_core(root: Path, target: Path) -> list[Path]:
     stamp = target / "gradviz" / core.STAMP
     stamp.write_text(core.stamp(str(package), suffix, modules), encoding="utf-8")
     return [*written, stamp]
+
+
+@contextlib.contextmanager
+def _directives_of_classes() -> Iterator[None]:
+    """Have Cython heed what a ``.pxd`` says above a class, which it forgets.
+
+    It notes that when it reads the ``.pxd``, and when it comes to the class in the
+    ``.py``, which has no such decorators, notes what stands there: nothing.
+    """
+    from Cython.Compiler.Nodes import CClassDefNode  # noqa: PLC0415 - as above
+
+    analyse = CClassDefNode.analyse_declarations
+
+    def analyse_and_keep(node: Any, env: Any) -> None:  # noqa: ANN401 - of Cython
+        scope = getattr(
+            getattr(env.lookup_here(node.class_name), "type", None), "scope", None
+        )
+        noted = getattr(scope, "directives", None) or {}
+        kept = {name: noted[name] for name in OF_CLASSES if name in noted}
+        analyse(node, env)
+        if kept:
+            node.scope.directives = {**node.scope.directives, **kept}
+
+    CClassDefNode.analyse_declarations = analyse_and_keep
+    try:
+        yield
+    finally:
+        CClassDefNode.analyse_declarations = analyse
 
 
 def _flags(module: str) -> list[str]:

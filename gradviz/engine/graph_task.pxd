@@ -1,4 +1,3 @@
-cimport cython
 from gradviz.engine.node cimport Node
 from gradviz.trace.node_reports cimport NodeReports
 
@@ -16,7 +15,6 @@ cdef class GraphTask:
     cdef public object streams, uses_device_threads
     cpdef finish_one(self)
 
-@cython.freelist(64)
 cdef class NodeTask:
     cdef public GraphTask graph_task
     cdef public Node node

@@ -1,6 +1,6 @@
 cimport cython
 
-@cython.freelist(256)
+@cython.freelist(1024)
 cdef class Edge:
     cdef public Node node
     cdef public object input_nr
@@ -8,7 +8,6 @@ cdef class Edge:
 @cython.locals(edge=Edge)
 cpdef Edge edge_to(Node node, input_nr)
 
-@cython.freelist(256)
 @cython.no_gc
 cdef class InputMetadata:
     cdef public object shape, dtype, device

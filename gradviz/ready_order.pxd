@@ -1,5 +1,5 @@
 cdef class PyTorchSchedule:
-    cdef list _heap
+    cdef readonly list heap
     cpdef push(self, task)
     cpdef pop(self)
     cpdef peek(self)

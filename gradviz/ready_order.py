@@ -102,16 +102,19 @@ class PyTorchSchedule:
     """PyTorch's order, ties included: `std::push_heap` and `std::pop_heap`.
 
     Differs from `heapq` in which of two equal tasks comes first, and only in that.
+
+    Attributes:
+        heap: The tasks, always the same list; to look at.
     """
 
-    __slots__ = ("_heap",)
+    __slots__ = ("heap",)
 
     def __init__(self) -> None:
-        self._heap: list[Prioritised] = []
+        self.heap: list[Prioritised] = []
 
     def push(self, task: Prioritised) -> None:
         """Add a task."""
-        heap = self._heap
+        heap = self.heap
         heap.append(task)
         hole = len(heap) - 1
         if hole and heap[(hole - 1) >> 1].priority < task.priority:
@@ -128,7 +131,7 @@ class PyTorchSchedule:
         Raises:
             IndexError: There is none.
         """
-        heap = self._heap
+        heap = self.heap
         last = heap.pop()
         if not heap:
             return last
@@ -156,10 +159,10 @@ class PyTorchSchedule:
         Raises:
             IndexError: There is nothing.
         """
-        return self._heap[0]
+        return self.heap[0]
 
     def _sift_up(self, hole: int, task: Prioritised) -> None:
-        heap = self._heap
+        heap = self.heap
         priority = task.priority
         while hole > 0:
             parent = (hole - 1) >> 1
@@ -171,7 +174,7 @@ class PyTorchSchedule:
         heap[hole] = task
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self.heap)
 
     def __iter__(self) -> Iterator[Prioritised]:
-        return iter(tuple(self._heap))
+        return iter(tuple(self.heap))

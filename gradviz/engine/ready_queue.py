@@ -36,10 +36,10 @@ class ReadyQueue:
             raises IndexError; the consumer only. Both are the schedule's own methods:
             made ready and popped by the same thread, a task costs no more than its
             place in the heap.
-        seen: The schedule itself; its length, which any thread may ask for, is how many
-            tasks the consumer has seen and not popped.
-        plain: The same if it is PyTorch's, None if it is another policy's. Compiled,
-            its methods are called as functions of C: a third of the time.
+        seen: The tasks that the consumer has seen and not popped, in no order; to look
+            at, on any thread.
+        plain: The schedule if it is PyTorch's, None if it is another policy's.
+            Compiled, its methods are called as functions of C: a third of the time.
         has_no_mail: Whether nothing has come from other threads since `collect`; any
             thread. The mailbox's own method, called before every pop.
     """
@@ -57,6 +57,7 @@ class ReadyQueue:
         "seen",
     )
 
+    seen: Schedule | list[Any]
     push: Callable[[Any], None]
     push_own: Callable[[Any], None]
     pop_own: Callable[[], Any]
@@ -128,11 +129,12 @@ class ReadyQueue:
         return len(self.seen) + self._mailbox.qsize()
 
     def _begin_schedule(self) -> None:
-        self.seen = self._make_schedule()
-        seen = self.seen
-        self.plain = seen if type(seen) is PyTorchSchedule else None
-        self.push_own = self.seen.push
-        self.pop_own = self.seen.pop
+        schedule = self._make_schedule()
+        self.plain = schedule if type(schedule) is PyTorchSchedule else None
+        # Of a list the length is known without a call of ours.
+        self.seen = schedule if self.plain is None else self.plain.heap
+        self.push_own = schedule.push
+        self.pop_own = schedule.pop
 
 
 __all__ = ["Empty", "ReadyQueue"]

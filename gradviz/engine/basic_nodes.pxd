@@ -6,7 +6,7 @@ cdef class GraphRoot(Node):
 
 cdef class AccumulateGrad(Node):
     cdef public object _leaf, _mutex
-    cpdef tuple trace_definition(self)
+    cpdef trace_definition(self, list chunk)
     cpdef tuple leaf_names(self)
     cpdef accumulate(self, inputs)
     cpdef _update(self, leaf, inputs, others)

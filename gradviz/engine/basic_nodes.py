@@ -111,9 +111,9 @@ class AccumulateGrad(Node):
     def post_hooks(self, hooks: tuple[Callable[[Leaf], object], ...]) -> None:
         self.hooks_to_add_to().of_tensors.post_accumulate = hooks
 
-    def trace_definition(self) -> tuple[Any, ...]:
+    def trace_definition(self, chunk: list[Any]) -> None:
         """As that of `Node`, with the names of the leaf."""
-        return self._definition(one_a_line(self.leaf_names()))
+        self._add_definition(chunk, one_a_line(self.leaf_names()))
 
     def leaf_names(self) -> tuple[str, ...]:
         """What its leaf is called: in models, else by who gave it a ``name``."""

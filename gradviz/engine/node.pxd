@@ -22,9 +22,9 @@ cdef class Node:
     cpdef call(self, inputs)
     cpdef release_variables(self)
     @cython.locals(edge=Edge, after=Node)
-    cpdef tuple trace_definition(self)
+    cpdef trace_definition(self, list chunk)
     @cython.locals(edge=Edge, after=Node, edges=list)
-    cdef tuple _definition(self, leaf_names)
+    cdef _add_definition(self, list chunk, leaf_names)
     cdef _traced_name(self)
 
 @cython.locals(edge=Edge, after=Node)

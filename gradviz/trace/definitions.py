@@ -74,8 +74,8 @@ class NodeRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
     sequence_nr: Integer
     topological_nr: Integer
     device: Index
-    edges: list[Integer]
-    inputs: list[Integer]
+    edges: tuple[Integer, ...]
+    inputs: tuple[Integer, ...]
     module: Integer = -1
     parameter: Integer = -1
     location: Integer = -1

@@ -6,7 +6,7 @@ the metadata of its inputs, which hold no data. Turning them into definitions is
 writer's work.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from gradviz.trace.definitions import InputRow, NodeRow, QueueRow
@@ -18,23 +18,28 @@ from gradviz.trace.strings import Strings
 #: defined again takes a few bytes and says the same.
 _MAX_KNOWN: Final = 200_000
 
-#: So many nodes wait for a writer that has fallen behind; more are left out.
-_MAX_PENDING: Final = 200_000
+#: So many chunks of them wait for a writer that has fallen behind; more are left out.
+_MAX_PENDING: Final = 10_000
+
+#: A chunk that has so much of nodes, some hundred of them, is complete.
+_CHUNK: Final = 1_000
 
 #: Shape, dtype and device of what each input expects, None for anything.
 _Inputs: TypeAlias = tuple[tuple[Sequence[int], object, object] | None, ...]
 
-#: What is read of a node: id, sequence_nr, topological_nr, then name, device, module,
-#: names of its leaf and inputs, which many nodes share, then for each edge the id of
-#: its node and which input that is. One tuple, for there are many, and the garbage
-#: collector looks at each object.
-Definition: TypeAlias = tuple[Any, ...]
+#: What is read of a node: how much that is, then id, sequence_nr, topological_nr, then
+#: name, device, module, names of its leaf and inputs, which many nodes share, then for
+#: each edge the id of its node and which input that is. Where in it the id is,
+_NUMBER: Final = 1
 
-#: Where the names of its leaf are in it,
-_LEAF: Final = 6
+#: the names of its leaf,
+_LEAF: Final = 7
 
 #: and where the edges begin.
-_NUM_BEFORE_EDGES: Final = 8
+NUM_BEFORE_EDGES: Final = 9
+
+# As integers of C, where this is compiled.
+_NO_EDGES = NUM_BEFORE_EDGES
 
 
 class PendingGraph:
@@ -47,6 +52,7 @@ class PendingGraph:
     """
 
     __slots__ = (
+        "_chunks",
         "_defines_again",
         "_inputs",
         "_known_queues",
@@ -54,7 +60,6 @@ class PendingGraph:
         "_made_at",
         "_new_inputs",
         "_newest",
-        "_nodes",
         "_num_inputs",
         "_older",
         "_queues",
@@ -73,13 +78,15 @@ class PendingGraph:
         #: For a node without edges, the names of its leaf, by which it may have to be
         #: defined anew.
         self._leaves: dict[int, str] = {}
-        self._nodes: list[Definition] = []
+        #: What was read of several nodes each, one after the other; see
+        #: Note [Nothing for the collector].
+        self._chunks: list[list[Any]] = []
         #: The lines that made nodes which wait, as far as these are told with them.
         self._made_at: dict[int, str] = {}
         self._known_queues: set[int] = set()
         self._queues: list[QueueRow] = []
         # The writer's own:
-        self._shared: dict[Hashable, tuple[int, int, int, int, list[int]]] = {}
+        self._shared: dict[Hashable, tuple[int, int, int, int, tuple[int, ...]]] = {}
         self._inputs: dict[Hashable, int] = {}
         self._num_inputs = 0
         self._new_inputs: list[InputRow] = []
@@ -94,37 +101,54 @@ class PendingGraph:
         """
         if made_at:
             self._made_at.update(made_at)  # before any of them can be taken
-        recent, pending = self._recent, self._nodes
         if self._defines_again or self._num_defined() > _MAX_KNOWN:
             self._forget()
-        newest = latest = self._newest
+        newest = self._newest
         read, kind = definition_of, None
+        chunk: list[Any] = []
         for node in nodes:
+            begin = len(chunk)
             try:
                 if type(node) is not kind:
                     # A class that knows where its fields are reads itself faster.
                     read = getattr(type(node), "trace_definition", definition_of)
                     kind = type(node)
-                definition = read(node)
-                number = place = definition[0]
+                read(node, chunk)
                 # See Note [Nodes of one pass].
-                is_new = place > newest and len(definition) > _NUM_BEFORE_EDGES
-                if not is_new and self._is_defined(definition):
-                    continue
-                if len(pending) >= _MAX_PENDING:
-                    continue
-                pending.append(definition)
+                number = chunk[begin + _NUMBER]
+                is_new = number > newest and chunk[begin] > _NO_EDGES
+                if not is_new and self._is_defined(chunk, begin):
+                    del chunk[begin:]
             except Exception:  # noqa: BLE001 - its name, say, may be code that fails
-                continue
-            if is_new:
+                del chunk[begin:]
+            if len(chunk) >= _CHUNK:
+                self._keep(chunk, newest)
+                chunk = []
+        if chunk:
+            self._keep(chunk, newest)
+
+    def _keep(self, chunk: list[Any], newest: int) -> None:
+        """Have definitions wait for the writer, and their nodes count as defined."""
+        if len(self._chunks) >= _MAX_PENDING:
+            return
+        self._chunks.append(chunk)  # first: an event may refer to a node that counts
+        recent, latest = self._recent, self._newest
+        begin = 0
+        while begin < len(chunk):
+            size, number = chunk[begin], chunk[begin + _NUMBER]
+            place = number
+            if size == _NO_EDGES:
+                self._leaves[number] = chunk[begin + _LEAF]
+            elif place > newest:
                 recent.append(number)
                 latest = max(latest, place)
             else:
-                self._remember(definition)
+                self._older.add(number)
+            begin += size
         self._newest = max(self._newest, latest)
 
-    def _is_defined(self, definition: Definition) -> bool:
-        """Whether the node was defined, and as the same.
+    def _is_defined(self, chunk: list[Any], begin: int) -> bool:
+        """Whether the node whose definition begins there was defined, and as the same.
 
         Note [Nodes of one pass]
         ~~~~~~~~~~~~~~~~~~~~~~~~
@@ -133,20 +157,13 @@ class PendingGraph:
         takes a tenth of what a set does, of time and of memory, until another node
         asks.
         """
-        number: int = definition[0]
-        if len(definition) == _NUM_BEFORE_EDGES:
-            return bool(self._leaves.get(number) == definition[_LEAF])
+        number: int = chunk[begin + _NUMBER]
+        if chunk[begin] == _NO_EDGES:
+            return bool(self._leaves.get(number) == chunk[begin + _LEAF])
         if self._recent:
             self._older.update(self._recent)
             del self._recent[:]  # what another thread adds in between is defined twice
         return number in self._older
-
-    def _remember(self, definition: Definition) -> None:
-        """Note that a node is defined, a leaf's or an older one."""
-        if len(definition) == _NUM_BEFORE_EDGES:
-            self._leaves[definition[0]] = definition[_LEAF]
-        else:
-            self._older.add(definition[0])
 
     def _num_defined(self) -> int:
         return len(self._leaves) + len(self._recent) + len(self._older)
@@ -170,13 +187,25 @@ class PendingGraph:
         return texts, set(self._inputs.values())
 
     def take(self) -> tuple[list[NodeRow], list[InputRow], list[QueueRow]]:
-        """The definitions since the last call. The writer's thread only."""
-        nodes = self._nodes[:]
-        del self._nodes[: len(nodes)]  # See Note [Taking rows] in `buffer`.
+        """The definitions since the last call. The writer's thread only.
+
+        Note [Nothing for the collector]
+        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+        Thousands of nodes wait here for the writer, and then in his hands. An object of
+        each that the garbage collector knows would live long enough to be old, and
+        where a quarter of all objects are newly old, the collector looks at all of
+        them: 60 ms each time, a third of what a long recording cost. So definitions
+        have no objects of their own but stand in lists, a hundred of them in each
+        (when a longer one grows it is copied again and again), and of what the writer
+        makes of them the collector knows nothing: tuples of integers it soon forgets,
+        which lists it does not.
+        """
+        chunks = self._chunks[:]
+        del self._chunks[: len(chunks)]  # See Note [Taking rows] in `buffer`.
         queues = self._queues[:]
         del self._queues[: len(queues)]
         rows = []
-        for node in nodes:
+        for node in _each(chunks):
             try:
                 rows.append(self._row(node))
             except Exception:  # noqa: BLE001 - likewise, a dtype without a text
@@ -188,10 +217,10 @@ class PendingGraph:
         line = self._made_at.pop(node, "")
         return self._strings.define(line) if line else -1
 
-    def _row(self, node: Definition) -> NodeRow:
-        number, sequence_nr, topological_nr = node[:3]
-        text, runs_on, path, leaf, inputs = node[3:_NUM_BEFORE_EDGES]
-        edges = list(node[_NUM_BEFORE_EDGES:])
+    def _row(self, node: list[Any]) -> NodeRow:
+        _, number, sequence_nr, topological_nr = node[:4]
+        text, runs_on, path, leaf, inputs = node[4:NUM_BEFORE_EDGES]
+        edges = tuple(node[NUM_BEFORE_EDGES:])
         shared = text, runs_on, path, leaf, _all_expected(inputs)
         indices = self._shared.get(shared)
         if indices is None:
@@ -217,9 +246,11 @@ class PendingGraph:
 
     def _index(
         self, name: str, device: object, module: str, parameter: str, inputs: _Inputs
-    ) -> tuple[int, int, int, int, list[int]]:
+    ) -> tuple[int, int, int, int, tuple[int, ...]]:
         define = self._strings.define
-        indices = [-1 if one is None else self._index_input(one) for one in inputs]
+        indices = tuple(
+            [-1 if one is None else self._index_input(one) for one in inputs]
+        )
         return (
             define(name),
             define(str(device)),
@@ -244,23 +275,36 @@ class PendingGraph:
         return index
 
 
-def definition_of(node: NodeLike) -> Definition:
-    """What is read of a node."""
+def definition_of(node: NodeLike, chunk: list[Any]) -> None:
+    """Add what is read of a node to a list."""
     edges: list[int] = []
     for edge in node.next_edges:
         after = edge.node
         edges += (-1 if after is None else after.id, edge.input_nr)
-    return (
-        node.id,
-        node.sequence_nr,
-        node.topological_nr,
-        str(type(node).name(node)),  # a user may have a `name` on the node itself
-        node.runs_on,
-        node.module_path,
-        _leaf_names(node) if node.sequence_nr == MAX_SEQUENCE_NR else "",
-        tuple(node.input_metadata),
-        *edges,
+    chunk.extend(
+        (
+            NUM_BEFORE_EDGES + len(edges),
+            node.id,
+            node.sequence_nr,
+            node.topological_nr,
+            str(type(node).name(node)),  # a user may have a `name` on the node itself
+            node.runs_on,
+            node.module_path,
+            _leaf_names(node) if node.sequence_nr == MAX_SEQUENCE_NR else "",
+            tuple(node.input_metadata),
+            *edges,
+        )
     )
+
+
+def _each(chunks: list[list[Any]]) -> Iterator[list[Any]]:
+    """What was read of each node."""
+    for chunk in chunks:
+        begin = 0
+        while begin < len(chunk):
+            end = begin + chunk[begin]
+            yield chunk[begin:end]
+            begin = end
 
 
 def _all_expected(inputs: tuple[MetadataLike | None, ...]) -> _Inputs:

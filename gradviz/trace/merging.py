@@ -149,12 +149,14 @@ class _Whole:
             sequence_nr=-1 if sequence_nr == MAX_SEQUENCE_NR else sequence_nr,
             topological_nr=node.topological_nr,
             device=self._string(one.device(node.device)),
-            edges=[
+            edges=tuple(
                 number
                 for consumer, input_nr in node.edges
                 for number in (one.numbered("node", consumer), input_nr)
-            ],
-            inputs=[self._input(one, expected, inputs) for expected in node.inputs],
+            ),
+            inputs=tuple(
+                self._input(one, expected, inputs) for expected in node.inputs
+            ),
             module=self._string(node.module) if node.module else -1,
             parameter=self._string("\n".join(node.parameters))
             if node.parameters

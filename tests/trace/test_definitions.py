@@ -23,7 +23,7 @@ EVERYTHING = Definitions(
     threads=[(0, "MainThread")],
     queues=[QueueRow(1, "caller 0", -1)],
     inputs=[InputRow(0, (2, 3), 0, 7)],
-    nodes=[NodeRow(5, 0, 4, 3, 7, [2, 0, -1, 0], [0, -1])],
+    nodes=[NodeRow(5, 0, 4, 3, 7, (2, 0, -1, 0), (0, -1))],
 )
 
 
@@ -75,7 +75,7 @@ def test_no_definitions_make_no_frame():
 
 def test_many_definitions_are_written_in_pieces():
     strings = [(number, "x" * 1_000) for number in range(3_000)]
-    nodes = [NodeRow(number, 0, 0, 0, 0, [], []) for number in range(40_000)]
+    nodes = [NodeRow(number, 0, 0, 0, 0, (), ()) for number in range(40_000)]
     pieces = list(encode_definitions(Definitions(strings=strings, nodes=nodes)))
     read = [decode_json(piece, Definitions) for piece in pieces]
 
@@ -85,8 +85,8 @@ def test_many_definitions_are_written_in_pieces():
 
 
 def test_one_long_definition_is_written_as_it_is():
-    edges = [number for number in range(200_000) for _ in "ab"]
-    node = NodeRow(5, 0, 0, 0, 0, edges, [])
+    edges = tuple(number for number in range(200_000) for _ in "ab")
+    node = NodeRow(5, 0, 0, 0, 0, edges, ())
     (piece,) = encode_definitions(Definitions(nodes=[node]))
 
     assert decode_json(piece, Definitions).nodes == [node]
@@ -102,9 +102,9 @@ def test_what_no_reader_would_accept_is_left_out(monkeypatch):
 
 
 def test_numbers_of_numpy_are_numbers():
-    row = NodeRow(5, 0, 0, 0, 0, [np.int64(3), np.int32(1)], [])
+    row = NodeRow(5, 0, 0, 0, 0, (np.int64(3), np.int32(1)), ())
 
-    assert decode_json(encode_json(row), NodeRow).edges == [3, 1]
+    assert decode_json(encode_json(row), NodeRow).edges == (3, 1)
 
 
 def test_what_is_no_number_is_refused():

@@ -80,7 +80,7 @@ def test_edges_are_written_flat(desk, make_node, make_edge):
     edges = (make_edge(make_node(7), 2), make_edge(None), make_edge(make_node(7)))
     desk.graph.define_nodes([make_node(1, next_edges=edges)])
 
-    assert desk.take()[0].edges == [7, 2, -1, 0, 7, 0]
+    assert desk.take()[0].edges == (7, 2, -1, 0, 7, 0)
 
 
 def test_equal_inputs_share_a_definition(desk, make_node, make_metadata):
@@ -93,8 +93,8 @@ def test_equal_inputs_share_a_definition(desk, make_node, make_metadata):
     )
 
     first, second = desk.take()
-    assert first.inputs == [0, 1]
-    assert second.inputs == [1, -1]
+    assert first.inputs == (0, 1)
+    assert second.inputs == (1, -1)
     assert desk.inputs[1].shape == (4,)
     assert desk.texts[desk.inputs[1].dtype] == "float32"
 
@@ -172,11 +172,27 @@ def test_what_is_known_is_bounded(desk, make_node, make_edge, num_edges, monkeyp
 
 def test_what_waits_is_bounded(desk, make_node, monkeypatch):
     monkeypatch.setattr("gradviz.trace.graph._MAX_PENDING", 2)
-    desk.graph.define_nodes(map(make_node, range(4)))
+    for number in range(4):
+        desk.graph.define_nodes([make_node(number)])
     assert [row.id for row in desk.take()] == [0, 1]
 
     desk.graph.define_nodes(map(make_node, range(4)))
     assert [row.id for row in desk.take()] == [2, 3]
+
+
+@pytest.mark.parametrize("num_edges", [0, 2])
+def test_many_nodes_are_defined_in_several_chunks(
+    desk, make_node, make_edge, num_edges, monkeypatch
+):
+    monkeypatch.setattr("gradviz.trace.graph._CHUNK", 20)
+    edges = [make_edge(None)] * num_edges
+    nodes = [make_node(number, next_edges=edges) for number in range(10)]
+    desk.graph.define_nodes(nodes)
+    assert len(desk.graph._chunks) > 2
+
+    assert [row.id for row in desk.take()] == [*range(10)]
+    desk.graph.define_nodes(nodes)
+    assert desk.take() == []
 
 
 class Watched(list):
@@ -211,7 +227,7 @@ def test_a_graph_may_have_more_texts_than_wait_for_a_writer(
 
 def test_what_is_defined_while_definitions_are_taken_is_taken_later(desk, make_node):
     graph = desk.graph
-    graph._nodes = Watched(after_copy=lambda: graph.define_nodes([make_node(2)]))
+    graph._chunks = Watched(after_copy=lambda: graph.define_nodes([make_node(2)]))
     graph._queues = Watched(after_copy=lambda: graph.define_queue(8, "later", 0))
     graph.define_nodes([make_node(1)])
     graph.define_queue(7, "caller 0", -1)
@@ -226,7 +242,7 @@ def test_nothing_counts_as_defined_before_the_writer_finds_it(
     desk, make_node, make_edge
 ):
     graph, told = desk.graph, []
-    graph._nodes = Watched(at_append=lambda: told.append(graph._num_defined()))
+    graph._chunks = Watched(at_append=lambda: told.append(graph._num_defined()))
     graph._queues = Watched(at_append=lambda: told.append(7 in graph._known_queues))
     graph.define_nodes([make_node(1)])
     graph.define_nodes([make_node(2, next_edges=[make_edge(None)])])

@@ -21,7 +21,7 @@ TEXTS = Texts({0: "Mul", 1: "cpu", 2: "f.py:3", 5: "layer", 6: "Mul"})
 def row(node, name=0, **fields):
     """A node without edges and inputs, unless it says otherwise."""
     single = {"sequence_nr": 3, "topological_nr": 2, "device": 1} | fields
-    lists = {one: single.pop(one, []) for one in ("edges", "inputs")}
+    lists = {one: tuple(single.pop(one, ())) for one in ("edges", "inputs")}
     return NodeRow(id=node, name=name, **single, **lists)
 
 

@@ -205,7 +205,7 @@ def test_a_missing_frame_is_told_by_its_number(bench):
 
 
 def test_definitions_that_are_missing_whole_are_noticed_in_older_traces_too():
-    node = NodeRow(5, 1, 2, 3, 4, [], [])
+    node = NodeRow(5, 1, 2, 3, 4, (), ())
     closed = encode_frame(FrameType.CLOSED, encode_json(Closed(0, 1, 0)))
     whole = header_frame() + definitions_frame(Definitions(nodes=[node])) + closed
 
@@ -273,7 +273,7 @@ def test_a_text_whose_definition_is_lost_is_called_lost():
 
 
 def test_a_node_whose_texts_are_lost_is_still_there():
-    node = NodeRow(5, 1, 2, 3, 4, [6, 0], [9, -1])
+    node = NodeRow(5, 1, 2, 3, 4, (6, 0), (9, -1))
     data = header_frame() + definitions_frame(Definitions(nodes=[node])) + CLOSED
 
     defined = parse_trace(data).nodes[5]

@@ -39,7 +39,8 @@ from gradviz.trace.events import (
     kind_name,
 )
 from gradviz.trace.location import Locations
-from gradviz.trace.probe import NO_LINES, Guard, NodeLike, Probe
+from gradviz.trace.node_like import NodeLike
+from gradviz.trace.probe import NO_LINES, Guard, Probe
 
 __all__ = ["StreamCheck", "check_streams"]
 
@@ -131,7 +132,7 @@ class StreamCheck(Probe):
 
     def node_created(self, node: NodeLike) -> None:
         """See `Probe.node_created`."""
-        self._made[node.id] = self._locations.of_caller(1)
+        self._made[node.id] = self._locations.of_caller()
         if len(self._made) > _MAX_NODES:
             self._made.popitem(last=False)
 
@@ -154,7 +155,7 @@ class StreamCheck(Probe):
     ) -> None:
         """See `Probe.stream_waited`."""
         del producer
-        location = self._locations.of_caller(1)
+        location = self._locations.of_caller()
         self._look_for_name(stream, location)
         thread = self._threads.number
         tell = FEEDS[StreamWaited].tell
@@ -162,7 +163,7 @@ class StreamCheck(Probe):
 
     def kernel_launched(self, kernel: int, stream: str, name: str) -> None:
         """See `Probe.kernel_launched`."""
-        location = self._locations.of_caller(1)
+        location = self._locations.of_caller()
         self._look_for_name(stream, location)
         self._threads.line, self._threads.num_accesses = location, 0
         thread = self._threads.number
@@ -235,7 +236,7 @@ def _hearing(kind: type[Event]) -> Callable[..., None]:
     def hear(self: StreamCheck, *given: object, **named: object) -> None:
         if named or len(given) != len(parameters):
             given = tuple(signature.bind(self, *given, **named).arguments.values())[1:]
-        location = self._locations.of_caller(1) if is_at_line else ""
+        location = self._locations.of_caller() if is_at_line else ""
         row = (*given, self._threads.number, location)
         self._note(tell, [row[place] for place in places])
 

@@ -1,4 +1,5 @@
 cimport cython
+from gradviz.trace.node_reports cimport NodeReports
 
 @cython.freelist(1024)
 cdef class Edge:
@@ -27,5 +28,8 @@ cdef class Node:
     cdef _add_definition(self, list chunk, leaf_names)
     cdef _traced_name(self)
 
-@cython.locals(edge=Edge, after=Node)
 cpdef begin(Node node, next_edges, input_metadata, device, sequence_nr)
+@cython.locals(edge=Edge, after=Node)
+cpdef fill_in(Node node, next_edges, input_metadata, device, sequence_nr)
+@cython.locals(reports=NodeReports)
+cpdef announce(Node node, saved_bytes=*)

@@ -530,6 +530,18 @@ def begin(
         device: As that of `Node`.
         sequence_nr: As that of `Node`.
     """
+    fill_in(node, next_edges, input_metadata, device, sequence_nr)
+    announce(node)
+
+
+def fill_in(
+    node: Node,
+    next_edges: tuple[Edge, ...],
+    input_metadata: Sequence[InputMetadata | None],
+    device: Device,
+    sequence_nr: int,
+) -> None:
+    """As `begin`, and tell nobody yet."""
     node.id = next(NODE_IDS)
     node.sequence_nr = sequence_nr
     node.next_edges = next_edges
@@ -544,8 +556,21 @@ def begin(
         if after is not None and after.topological_nr >= topological_nr:
             topological_nr = after.topological_nr + 1
     node.topological_nr = topological_nr
+
+
+def announce(node: Node, saved_bytes: int = -1) -> None:
+    """Tell a listener and anomaly mode of a node that was made.
+
+    Args:
+        node: The node.
+        saved_bytes: What it saved, if that is known already and anything.
+    """
     if LISTENERS and (listener := probe.current) is not None:
-        listener.node_created(node)
+        reports = listener.for_this_thread()
+        if saved_bytes < 0:
+            reports.node_created(node)
+        else:
+            reports.node_recorded(node, saved_bytes)
     if SWITCHED_ON:
         anomaly.remember(node)
 

@@ -208,7 +208,7 @@ class ForwardHooks:
         places = self._of_thread.places
         path = self._path(module)
         is_torchs = type(module).__module__.startswith("torch.")
-        line = self._locations.of_caller(1) if is_torchs else ""
+        line = self._locations.of_caller() if is_torchs else ""
         call = next_call_id()
         running.append(_RunningModule(module, places.now, call, listener))
         places.move_to(ForwardPlace(path, line), self._names.next_sequence_nr())

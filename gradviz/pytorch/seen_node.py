@@ -14,7 +14,7 @@ GRAPH_ROOT: Final = f"{_NAMESPACE}GraphRoot"
 
 
 class SeenInput(msgspec.Struct, frozen=True, gc=False):
-    """What an input of a node expects; see `trace.probe.MetadataLike`.
+    """What an input of a node expects; see `trace.node_like.MetadataLike`.
 
     Attributes:
         has_queue: Whether its device has a thread and a queue of its own.
@@ -31,14 +31,14 @@ class SeenInput(msgspec.Struct, frozen=True, gc=False):
 
 
 class SeenEdge(msgspec.Struct, eq=False, gc=False):
-    """See `trace.probe.EdgeLike`."""
+    """See `trace.node_like.EdgeLike`."""
 
     node: "SeenNode | None"
     input_nr: int
 
 
 class SeenNode(msgspec.Struct, eq=False, gc=False):
-    """A node of PyTorch's as it was read for one pass; see `trace.probe.NodeLike`.
+    """A node of PyTorch's as it was read for one pass; see `trace.node_like.NodeLike`.
 
     Attributes:
         id: Unique in the process.

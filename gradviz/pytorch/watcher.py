@@ -168,7 +168,7 @@ class Watcher:
             # passes of other threads, and sees their functions then.
             self._profile.begin(one, is_heard=is_heard)
             if is_heard:
-                tell_begun(one, len(tensors), call, self._locations.of_caller(1))
+                tell_begun(one, len(tensors), call, self._locations.of_caller())
         except Exception as error:
             if not is_ours(error):
                 raise

@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 
 from gradviz.trace.definitions import InputRow, NodeRow, QueueRow
 from gradviz.trace.events import MAX_SEQUENCE_NR
-from gradviz.trace.probe import NO_LINES, MetadataLike, NodeLike
+from gradviz.trace.node_like import MetadataLike, NodeLike
+from gradviz.trace.probe import NO_LINES
 from gradviz.trace.strings import Strings
 
 #: Ids of nodes already defined are forgotten at this many, and so are inputs. What is

@@ -1,7 +1,7 @@
 """Layouts of rows: which events a row of integers stands for.
 
-A row mostly stands for one event. What happens to most nodes is reported in two calls
-though, and kept in two rows that stand for six events: a row costs the thread that
+A row mostly stands for one event. What happens to most nodes is reported in three calls
+though, and kept in three rows that stand for eight events: a row costs the thread that
 reports it some 200 ns, whatever its length, and the writer has fewer columns to encode.
 In a file there are only the events themselves.
 
@@ -20,24 +20,30 @@ from gradviz.trace.events import (
     Event,
     GradientBuffered,
     NodeCompleted,
+    NodeCreated,
     NodeStarted,
     TaskPopped,
     TaskPushed,
+    TensorSaved,
     own_columns,
 )
 
 #: Columns that every kind has before its own: ``t_ns``, ``task``, ``node``.
 NUM_COMMON: Final = 3
 
-#: Rows of `Probe.node_taken`: ``t_ns, task, node, queue, queue_length``.
+#: Rows of `NodeReports.node_recorded`: ``t_ns``, -1, ``node, sequence_nr, location,
+#: size_bytes``.
+NODE_RECORDED: Final = "node_recorded"
+
+#: Rows of `NodeReports.node_taken`: ``t_ns, task, node, queue, queue_length``.
 NODE_TAKEN: Final = "node_taken"
 
-#: Rows of `Probe.node_readied`: ``t_ns, task, node`` and its other parameters in their
-#: order, then a zero.
+#: Rows of `NodeReports.node_readied`: ``t_ns, task, node`` and its other parameters in
+#: their order, then a zero.
 NODE_READIED: Final = "node_readied"
 
-#: Rows of `Probe.node_passed_on`: ``t_ns, task, node`` and its other parameters in
-#: their order, then a zero and the node's processor time.
+#: Rows of `NodeReports.node_passed_on`: ``t_ns, task, node`` and its other parameters
+#: in their order, then a zero and the node's processor time.
 NODE_PASSED_ON: Final = "node_passed_on"
 
 
@@ -62,6 +68,13 @@ def _plain(kind: type[Event], flag: int = 0) -> RowLayout:
 LAYOUTS: Final[dict[Hashable, RowLayout]] = {
     **{kind: _plain(kind) for kind in KINDS.values()},
     **{Inferred(kind): _plain(kind, INFERRED) for kind in KINDS.values()},
+    NODE_RECORDED: RowLayout(
+        6,
+        (
+            _part(NodeCreated, 0, (0, 1, 2, 3, 4)),
+            _part(TensorSaved, 1, (0, 1, 2, 5)),
+        ),
+    ),
     NODE_TAKEN: RowLayout(
         5,
         (

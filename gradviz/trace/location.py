@@ -1,7 +1,7 @@
 """Which line of the user's program made a node, or launched a kernel."""
 
-import sys
 from collections.abc import Callable, Hashable
+from sys import _getframe  # in one step: each node asks
 from types import CodeType, FrameType
 from typing import Final, Generic, TypeVar
 
@@ -31,26 +31,13 @@ class Locations(Generic[Text]):
         self._known: dict[tuple[int, int], tuple[Text, CodeType]] = {}
         self._is_users: dict[str, bool] = {}
 
-    def of_caller(self, skipped: int = 0) -> Text:
-        """What stands for ``path:line``, or for an empty text. Any thread.
-
-        Called for every node that is made, some six frames below the user's: so the
-        loop is written out.
-
-        Args:
-            skipped: So many of the callers need not be looked at, which saves making
-                objects of their frames.
-        """
-        is_users = self._is_users
-        frame: FrameType | None = sys._getframe(1 + skipped)
-        while frame is not None:
-            code = frame.f_code
-            answer = is_users.get(code.co_filename)
-            if answer or (answer is None and self._belongs_to_user(frame)):
-                known = self._known.get((id(code), frame.f_lasti))
-                return self._of(frame) if known is None else known[0]
-            frame = frame.f_back
-        return self._intern("")
+    def of_caller(self) -> Text:
+        """What stands for ``path:line``, or for an empty text. Any thread."""
+        frame = _users_frame(_getframe(), self._is_users)
+        if frame is None:
+            return self._intern("")
+        known = self._known.get((id(frame.f_code), frame.f_lasti))
+        return self._of(frame) if known is None else known[0]
 
     def known(self) -> set[Text]:
         """What stands for the texts that are remembered."""
@@ -64,19 +51,12 @@ class Locations(Generic[Text]):
         self._known[id(code), frame.f_lasti] = (text, code)
         return text
 
-    def _belongs_to_user(self, frame: FrameType) -> bool:
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        answer = package not in _NOT_THE_USERS
-        self._is_users[frame.f_code.co_filename] = answer
-        return answer
-
 
 class NoLocations(Locations[Text]):
     """Looks for nothing: every caller is nowhere."""
 
-    def of_caller(self, skipped: int = 0) -> Text:
+    def of_caller(self) -> Text:
         """What stands for an empty text."""
-        del skipped
         return self._intern("")
 
 
@@ -87,18 +67,15 @@ class Stacks(Locations[Text]):
         super().__init__(intern)
         self._stacks: dict[tuple[int, ...], tuple[Text, list[CodeType]]] = {}
 
-    def of_caller(self, skipped: int = 0) -> Text:
+    def of_caller(self) -> Text:
         """What stands for ``path:line < path:line``, the innermost first."""
-        is_users = self._is_users
         places: list[int] = []
         frames: list[FrameType] = []
-        frame: FrameType | None = sys._getframe(1 + skipped)
+        frame = _users_frame(_getframe(), self._is_users)
         while frame is not None:
-            answer = is_users.get(frame.f_code.co_filename)
-            if answer or (answer is None and self._belongs_to_user(frame)):
-                places += (id(frame.f_code), frame.f_lasti)
-                frames.append(frame)
-            frame = frame.f_back
+            places += (id(frame.f_code), frame.f_lasti)
+            frames.append(frame)
+            frame = _users_frame(frame.f_back, self._is_users)
         known = self._stacks.get(tuple(places))
         return self._of_all(places, frames) if known is None else known[0]
 
@@ -113,3 +90,27 @@ class Stacks(Locations[Text]):
             self._stacks.clear()
         self._stacks[tuple(places)] = (text, [one.f_code for one in frames])
         return text
+
+
+def _users_frame(
+    frame: FrameType | None, is_users: dict[str, bool]
+) -> FrameType | None:
+    """The innermost of a stack that belongs to the user's program, None if none does.
+
+    Called for every node that is made, some six frames below the user's: so the loop is
+    written out. It skips nobody, for what is compiled has no frame.
+
+    Args:
+        frame: The innermost of all.
+        is_users: Of files that were looked at, whether they are the user's.
+    """
+    while frame is not None:
+        name = frame.f_code.co_filename
+        answer = is_users.get(name)
+        if answer is None:
+            package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+            answer = is_users[name] = package not in _NOT_THE_USERS
+        if answer:
+            return frame
+        frame = frame.f_back
+    return None

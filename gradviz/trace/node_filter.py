@@ -6,7 +6,7 @@ from typing import Final
 from gradviz.trace.columns import Part
 from gradviz.trace.events import INFERRED, KINDS
 from gradviz.trace.joined import Inferred
-from gradviz.trace.probe import NodeLike
+from gradviz.trace.node_like import NodeLike
 from gradviz.trace.scope import ABOUT_A_NODE, Scope, layouts_of
 
 #: So many nodes are known before those of earlier passes are forgotten.

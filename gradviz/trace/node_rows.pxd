@@ -8,7 +8,13 @@ cdef Py_ssize_t _MANY, _MANY_WHOLE, _WIDTH
 cdef class NodeRows(NodeReports):
     cdef dict rows
     cdef ThreadTime time
-    cdef object call_writer, when, when_passed_on, when_readied, when_taken
+    cdef bint is_curious
+    cdef object call_writer, line, origins
+    cdef object when, when_passed_on, when_readied, when_recorded, when_taken
+    cpdef node_created(self, node)
+    cpdef tensor_saved(self, node, size_bytes)
+    cpdef node_recorded(self, node, size_bytes)
+    cdef _look_closer(self, node)
     @cython.locals(time=ThreadTime, moment=int64_t)
     cpdef node_taken(self, task, node, queue, queue_length)
     cpdef node_readied(self, task, node, producer, input_nr, size_bytes, how, queue, reentrant_depth, sequence_nr, queue_length, outstanding)

@@ -15,9 +15,20 @@ from gradviz.trace.events import (
     GradientAccumulated,
     GradientBuffered,
     NodeCompleted,
+    NodeCreated,
+    StackTaken,
     TaskPushed,
+    TensorSaved,
 )
-from gradviz.trace.joined import LAYOUTS, NODE_PASSED_ON, NODE_READIED, NODE_TAKEN
+from gradviz.trace.joined import (
+    LAYOUTS,
+    NODE_PASSED_ON,
+    NODE_READIED,
+    NODE_RECORDED,
+    NODE_TAKEN,
+)
+from gradviz.trace.node_filter import NodeFilter
+from gradviz.trace.node_like import NodeLike
 from gradviz.trace.node_reports import NodeReports
 from gradviz.trace.processor_time import ThreadTime
 
@@ -31,6 +42,7 @@ class NodeClocks(NamedTuple):
     """What rows of nodes read the time from: one reading for all events of a row."""
 
     single: Clock
+    recorded: Clock
     taken: Clock
     readied: Clock
     passed_on: Clock
@@ -38,11 +50,25 @@ class NodeClocks(NamedTuple):
 
 def node_clocks(clock: Clock) -> NodeClocks:
     """Those for `clock`, which is one of `event_clock`."""
-    kinds = NODE_TAKEN, NODE_READIED, NODE_PASSED_ON
+    kinds = NODE_RECORDED, NODE_TAKEN, NODE_READIED, NODE_PASSED_ON
     return NodeClocks(
         clock,
         *(clock_of_several(clock, len(LAYOUTS[kind].parts)) for kind in kinds),
     )
+
+
+class Origins(NamedTuple):
+    """Who knows more of a node that is made.
+
+    Attributes:
+        line: Says which line of the program runs, as an index into the strings.
+        stack: Says in which lines it is; None if that was not asked for.
+        nodes: Notes the nodes whose events are kept; None if all are.
+    """
+
+    line: Callable[[], int]
+    stack: Callable[[], int] | None
+    nodes: NodeFilter | None
 
 
 class NodeRows(NodeReports):
@@ -57,15 +83,20 @@ class NodeRows(NodeReports):
         time: The thread's.
         clocks: Of the recorder.
         call_writer: Called with how many integers wait in a list that has become long.
+        origins: Of the recorder.
     """
 
     __slots__ = (
         "call_writer",
+        "is_curious",
+        "line",
+        "origins",
         "rows",
         "time",
         "when",
         "when_passed_on",
         "when_readied",
+        "when_recorded",
         "when_taken",
     )
 
@@ -75,11 +106,52 @@ class NodeRows(NodeReports):
         time: ThreadTime,
         clocks: NodeClocks,
         call_writer: Callable[[int], None],
+        origins: Origins,
     ) -> None:
         self.rows = rows
         self.time = time
-        self.when, self.when_taken, self.when_readied, self.when_passed_on = clocks
+        self.when, self.when_recorded, *of_backward = clocks
+        self.when_taken, self.when_readied, self.when_passed_on = of_backward
         self.call_writer = call_writer
+        self.origins = origins
+        self.line = origins.line
+        self.is_curious = origins.stack is not None or origins.nodes is not None
+
+    def node_created(self, node: NodeLike) -> None:
+        """See `NodeReports`."""
+        now = self.when()
+        if self.is_curious:
+            self._look_closer(node)
+        rows, sequence_nr = self.rows[NodeCreated], node.sequence_nr
+        if sequence_nr == MAX_SEQUENCE_NR:
+            sequence_nr = -1
+        rows.extend((now, -1, node.id, sequence_nr, self.line()))
+        if len(rows) > _MANY:
+            self.call_writer(len(rows))
+
+    def tensor_saved(self, node: int, size_bytes: int) -> None:
+        """See `NodeReports`."""
+        self.rows[TensorSaved].extend((self.when(), -1, node, size_bytes))
+
+    def node_recorded(self, node: NodeLike, size_bytes: int) -> None:
+        """See `NodeReports`."""
+        now = self.when_recorded()
+        if self.is_curious:
+            self._look_closer(node)
+        rows, sequence_nr = self.rows[NODE_RECORDED], node.sequence_nr
+        if sequence_nr == MAX_SEQUENCE_NR:
+            sequence_nr = -1
+        rows.extend((now, -1, node.id, sequence_nr, self.line(), size_bytes))
+        if len(rows) > _MANY:
+            self.call_writer(len(rows))
+
+    def _look_closer(self, node: NodeLike) -> None:
+        """Do what few recordings ask for, before any event of the node is kept."""
+        _, stack, nodes = self.origins
+        if nodes is not None:
+            nodes.offer((node,))
+        if stack is not None:
+            self.rows[StackTaken].extend((self.when(), -1, node.id, stack()))
 
     def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
         """See `NodeReports`."""

@@ -27,8 +27,9 @@ import enum
 import functools
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
+from gradviz.trace.node_like import NodeLike
 from gradviz.trace.node_reports import NodeReports
 
 # Values of enums are for ever, as codes of events are. No trace holds these, which were
@@ -86,69 +87,6 @@ class Hook(enum.IntEnum):
 
 #: Of no node it is told which line made it.
 NO_LINES: Final[Mapping[int, str]] = {}
-
-
-class MetadataLike(Protocol):
-    """What a trace records of one input of a node."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the gradient."""
-
-    @property
-    def dtype(self) -> object:
-        """Its dtype, of which the text is recorded."""
-
-    @property
-    def device(self) -> object:
-        """Where it must be, of which the text is recorded."""
-
-
-class EdgeLike(Protocol):
-    """An edge to a node; `node` is None where no gradient flows."""
-
-    @property
-    def node(self) -> "NodeLike | None":
-        """Which node."""
-
-    @property
-    def input_nr(self) -> int:
-        """Which of its inputs."""
-
-
-class NodeLike(Protocol):
-    """What a trace records of a node. `engine.Node` satisfies it."""
-
-    @property
-    def id(self) -> int:
-        """Unique in the process."""
-
-    def name(self) -> str:
-        """Such as ``MulBackward0``."""
-
-    @property
-    def sequence_nr(self) -> int:
-        """How many nodes its thread had made before."""
-
-    @property
-    def topological_nr(self) -> int:
-        """Length of the longest path to a leaf."""
-
-    @property
-    def next_edges(self) -> Sequence[EdgeLike]:
-        """Where its gradients go."""
-
-    @property
-    def input_metadata(self) -> Sequence[MetadataLike | None]:
-        """What each input expects, None for anything."""
-
-    @property
-    def runs_on(self) -> object:
-        """Where it runs, of which the text is recorded."""
-
-    @property
-    def module_path(self) -> str:
-        """The part of a model that made it, empty outside a model."""
 
 
 class Probe:
@@ -431,11 +369,11 @@ class Probe:
 
     # --- what is reported of every node ------------------------------------------
     #
-    # Some of the above goes this way, and what happens to most nodes in two calls
-    # instead of six. A listener that does not override this hears the six.
+    # Some of the above goes this way, and what happens to most nodes in three calls
+    # instead of eight. A listener that does not override this hears the eight.
 
     def for_this_thread(self) -> NodeReports:
-        """To whom the calling thread, and no other, reports the nodes that it runs.
+        """To whom the calling thread alone reports the nodes that it makes and runs.
 
         Who runs a pass that it called for asks once. A listener that has to know the
         thread can find out here, and not again at every node.
@@ -539,6 +477,11 @@ class OneByOne(NodeReports):
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
+
+    def node_recorded(self, node: NodeLike, size_bytes: int) -> None:
+        """See `NodeReports`."""
+        self._probe.node_created(node)
+        self._probe.tensor_saved(node.id, size_bytes)
 
     def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
         """See `NodeReports`."""

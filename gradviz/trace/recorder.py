@@ -31,7 +31,6 @@ from gradviz.trace.buffer import (
 from gradviz.trace.clock import Clock, event_clock
 from gradviz.trace.events import (
     KINDS,
-    MAX_SEQUENCE_NR,
     ArrayAccessed,
     Event,
     EventRecorded,
@@ -45,18 +44,15 @@ from gradviz.trace.events import (
     Mark,
     MemoryAllocated,
     MemoryFreed,
-    NodeCreated,
     NodeFailed,
     NodeStarted,
     ProgramThreadBegun,
     ReentrantEntered,
     ReentrantLeft,
-    StackTaken,
     StreamWaited,
     TakenOver,
     TaskBegun,
     TaskPopped,
-    TensorSaved,
     kind_name,
     own_columns,
 )
@@ -65,12 +61,12 @@ from gradviz.trace.joined import Inferred
 from gradviz.trace.location import Locations, NoLocations, Stacks
 from gradviz.trace.model import Trace
 from gradviz.trace.node_filter import NodeFilter
+from gradviz.trace.node_like import NodeLike
 from gradviz.trace.node_reports import NodeReports
-from gradviz.trace.node_rows import NodeRows, node_clocks
+from gradviz.trace.node_rows import NodeRows, Origins, node_clocks
 from gradviz.trace.probe import (
     NO_LINES,
     NODE_REPORTS,
-    NodeLike,
     Probe,
 )
 from gradviz.trace.ring_writer import RingWriter, Save
@@ -146,10 +142,20 @@ class Recorder(Probe):
         scope: Scope = _EVERYTHING,
     ) -> None:
         self._clock = event_clock(clock)
+        self._strings = Strings()
+        find = NoLocations if scope.stacks == "none" else Locations
+        self._locations = find(self._strings.intern)
+        self._stacks = Stacks(self._strings.intern) if scope.stacks == "full" else None
+        self._filter = NodeFilter(scope) if scope.only else None
         self._reports = functools.partial(
             NodeRows,
             clocks=node_clocks(self._clock),
             call_writer=_weakly(self._call_writer),
+            origins=Origins(
+                self._locations.of_caller,
+                None if self._stacks is None else self._stacks.of_caller,
+                self._filter,
+            ),
         )
         if thread_clock is None and clock is time.perf_counter_ns:
             thread_clock = time.thread_time_ns
@@ -161,11 +167,6 @@ class Recorder(Probe):
             layouts=layouts_of(scope),
         )
         self._local: ThreadRows = self._buffers.local
-        self._strings = Strings()
-        find = NoLocations if scope.stacks == "none" else Locations
-        self._locations = find(self._strings.intern)
-        self._stacks = Stacks(self._strings.intern) if scope.stacks == "full" else None
-        self._filter = NodeFilter(scope) if scope.only else None
         self._graph = PendingGraph(self._strings, defines_again=scope.ring_bytes > 0)
         self._describe = describe_stream
         #: Streams whose names are known, or given up; where others were looked for.
@@ -255,22 +256,6 @@ class Recorder(Probe):
     #
     # All other kinds of events have methods of `_thread_report` and `_plain_report`.
 
-    def node_created(self, node: NodeLike) -> None:
-        now = self._clock()
-        sequence_nr = node.sequence_nr
-        if sequence_nr == MAX_SEQUENCE_NR:
-            sequence_nr = -1
-        if self._filter is not None:
-            self._filter.offer((node,))
-        rows = self._local.rows[NodeCreated]
-        rows.extend((now, -1, node.id, sequence_nr, self._locations.of_caller(1)))
-        if self._stacks is not None:
-            self._local.rows[StackTaken].extend(
-                (self._clock(), -1, node.id, self._stacks.of_caller(1))
-            )
-        if len(rows) > MANY:
-            self._call_writer(len(rows))
-
     def nodes_defined(
         self, nodes: Iterable[NodeLike], made_at: Mapping[int, str] = NO_LINES
     ) -> None:
@@ -280,9 +265,6 @@ class Recorder(Probe):
             nodes = tuple(nodes)
             self._filter.offer(nodes)
         self._graph.define_nodes(nodes, made_at)
-
-    def tensor_saved(self, node: int, size_bytes: int) -> None:
-        self._local.rows[TensorSaved].extend((self._clock(), -1, node, size_bytes))
 
     def task_begun(
         self,
@@ -308,7 +290,7 @@ class Recorder(Probe):
                 num_outputs,
                 keep_graph,
                 create_graph,
-                self._locations.of_caller(1),
+                self._locations.of_caller(),
             )
         )
 
@@ -355,7 +337,7 @@ class Recorder(Probe):
                 self._strings.intern(stream),
                 event,
                 producer,
-                self._locations.of_caller(1),
+                self._locations.of_caller(),
             )
         )
 
@@ -363,7 +345,7 @@ class Recorder(Probe):
         if self._heard_by:
             self._say_heard()
         now, intern = self._clock(), self._strings.intern
-        location = self._locations.of_caller(1)
+        location = self._locations.of_caller()
         if stream not in self._named:
             self._name(stream, location)
         rows = self._local.rows[KernelLaunched]
@@ -387,7 +369,7 @@ class Recorder(Probe):
         )
 
     def host_accessed(self, memory: int, layout: str, writes: bool) -> None:
-        now, location = self._clock(), self._locations.of_caller(1)
+        now, location = self._clock(), self._locations.of_caller()
         rows = self._local.rows[HostAccessed]
         rows.extend(
             (now, -1, -1, memory, self._strings.intern(layout), writes, location)

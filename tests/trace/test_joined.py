@@ -5,6 +5,10 @@ import time
 
 import pytest
 
+import gradviz as gv
+from gradviz.backends.device import CPU
+from gradviz.engine.basic_nodes import AccumulateGrad
+from gradviz.engine.node import Node
 from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.probe import Guard, How, Probe
 from gradviz.trace.reader import parse_trace
@@ -13,6 +17,8 @@ from gradviz.trace.sink import MemorySink
 
 #: A report each: the method and its arguments.
 REPORTS = [
+    ("node_recorded", (Node((), (), CPU), 48)),
+    ("node_recorded", (AccumulateGrad(gv.ones(2)), 0)),
     ("node_taken", (3, 4, 5, 6)),
     ("node_readied", (3, 4, 9, 1, 48, How.FIRST, 5, 2, 17, 6, 7)),
     ("node_readied", (3, 4, 9, 1, 0, How.UNDEFINED, 5, 2, MAX_SEQUENCE_NR, 6, 7)),
@@ -29,6 +35,8 @@ class Simple(Probe):
     def __init__(self, listener: Probe) -> None:
         for name in ("task_popped", "node_started", "buffer_freed", "node_completed"):
             setattr(self, name, getattr(listener, name))
+        self.node_created = listener.node_created
+        self.tensor_saved = listener.tensor_saved
         self.gradient_buffered = listener.gradient_buffered
         self.task_pushed = listener.task_pushed
 
@@ -94,5 +102,5 @@ def test_a_row_counts_as_the_events_it_stands_for(bench):
         report(bench.recorder, method, arguments)
 
     trace = bench.trace()
-    assert trace.num_events == bench.recorder.counts.events == 14
+    assert trace.num_events == bench.recorder.counts.events == 18
     assert trace.losses.is_complete

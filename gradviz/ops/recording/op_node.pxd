@@ -1,6 +1,7 @@
 cimport cython
 from gradviz.engine.node cimport Node
-from gradviz.engine.node cimport begin, metadata_for
+from gradviz.engine.node cimport announce, fill_in, metadata_for
+from gradviz.engine.protocols cimport size_bytes
 from gradviz.ops.recording.node_hooks cimport Hookable
 from gradviz.ops.recording.plan cimport Plan
 from gradviz.ops.recording.variable cimport Variable
@@ -11,6 +12,7 @@ cdef class OpNode(Hookable):
     cdef record(self, edges, data, Plan plan, saved)
     @cython.locals(kept=Variable, plan=Plan, steps=tuple)
     cpdef call(self, inputs)
+    cdef _announce(self, tuple saved)
     cpdef release_variables(self)
     @cython.locals(kept=Variable)
     cdef tuple _arrays(self, tuple saved)
@@ -19,3 +21,6 @@ cdef class OpNode(Hookable):
 
 cdef class SeveralNode(OpNode):
     cdef public object fills, takes_one
+
+@cython.locals(kept=Variable)
+cdef _sum_of_sizes(tuple saved)

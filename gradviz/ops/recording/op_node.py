@@ -9,12 +9,14 @@ from numpy import ndarray  # in one step: each op asks
 from gradviz.backends.base import Array
 from gradviz.backends.device import CPU
 from gradviz.engine import basic_nodes
+from gradviz.engine.anomaly import SWITCHED_ON
 from gradviz.engine.grad_mode import GRAD_ENABLED
 from gradviz.engine.node import (
     SEQUENCE,
     Edge,
     InputMetadata,
-    begin,
+    announce,
+    fill_in,
     metadata_for,
     next_sequence_nr,
 )
@@ -54,21 +56,29 @@ class OpNode(Hookable):
         """Take the place of `__init__`, which takes longer to be called."""
         device = CPU if type(data) is ndarray else data.device
         metadata = metadata_for(data.shape, data.dtype, device)
-        begin(self, edges, (metadata,), device, next(SEQUENCE.numbers))
+        fill_in(self, edges, (metadata,), device, next(SEQUENCE.numbers))
         self.plan = plan
         self.saved: tuple[Any, ...] | None = saved
-        if LISTENERS or HOOKS_IN_USE:
-            self._announce_saved(saved)
+        if LISTENERS or HOOKS_IN_USE or SWITCHED_ON:
+            self._announce(saved)
         if CREATION_HOOKS_IN_USE:
             creation_hooks.call(self, (data,))
 
-    def _announce_saved(self, saved: tuple[Any, ...]) -> None:
-        """Tell saved results that they may pack, and a listener how much is held."""
+    def _announce(self, saved: tuple[Any, ...]) -> None:
+        """Tell who listens of the node and how much it holds.
+
+        Where there are hooks, saved results may pack in between, which makes nodes.
+        """
+        has_tensors = self.plan.has_tensors
+        if not HOOKS_IN_USE:
+            announce(self, _sum_of_sizes(saved) if has_tensors else -1)
+            return
+        announce(self)
         for value in saved:
             if isinstance(value, SavedVariable):
                 value.pack_result(self)
-        if self.plan.has_tensors and (listener := probe.current) is not None:
-            listener.tensor_saved(self.id, sum(map(size_bytes, saved)))
+        if has_tensors and (listener := probe.current) is not None:
+            listener.tensor_saved(self.id, _sum_of_sizes(saved))
 
     def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """The gradients of the op's inputs; see `Node.apply`.
@@ -266,7 +276,7 @@ class SeveralNode(OpNode):
         takes_one: bool,
     ) -> None:
         metadata = tuple(map(metadata_of, results))
-        begin(
+        fill_in(
             self,
             edges,
             metadata,
@@ -277,7 +287,7 @@ class SeveralNode(OpNode):
         self.takes_one = takes_one
         self.plan = plan
         self.saved = saved
-        self._announce_saved(saved)
+        self._announce(saved)
         if CREATION_HOOKS_IN_USE:
             creation_hooks.call(self, results)
 
@@ -332,3 +342,15 @@ def node_class_of(name: str, base: type[OpNode] = OpNode) -> type[Any]:
         attributes = {"__slots__": (), "__module__": __name__, "__doc__": base.__doc__}
         known = _node_classes[name, base] = type(name, (base,), attributes)
     return known
+
+
+def _sum_of_sizes(saved: tuple[Any, ...]) -> int:
+    """Bytes of what was saved."""
+    num_bytes = 0
+    for value in saved:
+        if isinstance(value, Variable):  # whose `nbytes` is a property of ours
+            kept = value
+            num_bytes += size_bytes(kept.array)
+        else:
+            num_bytes += size_bytes(value)
+    return num_bytes

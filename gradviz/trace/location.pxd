@@ -1,0 +1,1 @@
+cdef _users_frame(frame, dict is_users)

@@ -34,6 +34,11 @@ def read_pair(clock: Clock) -> ClockPair:
     return ClockPair(monotonic_ns=clock(), wall_ns=time.time_ns())
 
 
+def is_the_computers(clock: Clock) -> bool:
+    """Whether `clock` is the one that all recordings of programs have."""
+    return clock is time.perf_counter_ns
+
+
 def event_clock(clock: Clock) -> Clock:
     """`clock`, made to answer a larger number each time if it does not already.
 
@@ -41,7 +46,7 @@ def event_clock(clock: Clock) -> Clock:
     have the same. The performance counter is fine enough where its resolution says so;
     any other clock (a coarse one, a manual one in a test) is helped by a nanosecond.
     """
-    if clock is time.perf_counter_ns:
+    if is_the_computers(clock):
         resolution = time.get_clock_info("perf_counter").resolution
         if resolution <= _FINE_S:
             return clock
@@ -75,7 +80,7 @@ def clock_of_several(clock: Clock, count: int) -> Clock:
         clock: Of `event_clock`.
         count: A few.
     """
-    if clock is time.perf_counter_ns:
+    if is_the_computers(clock):
         return clock  # a Python call takes longer than that
 
     def read() -> int:

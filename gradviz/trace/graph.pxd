@@ -11,7 +11,7 @@ cdef class PendingGraph:
     cdef public int64_t _newest
     cdef object _strings, _defines_again, _made_at
     cdef object _shared, _inputs, _num_inputs, _new_inputs
-    @cython.locals(chunk=list, is_new=bint, begin=Py_ssize_t, number=int64_t, newest=int64_t)
+    @cython.locals(chunk=list, is_new=bint, begin=Py_ssize_t, size=Py_ssize_t, enough=Py_ssize_t, number=int64_t, newest=int64_t)
     cpdef define_nodes(self, nodes, made_at=*)
     @cython.locals(recent=list, begin=Py_ssize_t, size=Py_ssize_t, place=int64_t, latest=int64_t)
     cdef _keep(self, list chunk, int64_t newest)

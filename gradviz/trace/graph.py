@@ -104,7 +104,7 @@ class PendingGraph:
             self._made_at.update(made_at)  # before any of them can be taken
         if self._defines_again or self._num_defined() > _MAX_KNOWN:
             self._forget()
-        newest = self._newest
+        newest, enough = self._newest, _CHUNK
         read, kind = definition_of, None
         chunk: list[Any] = []
         for node in nodes:
@@ -116,13 +116,13 @@ class PendingGraph:
                     kind = type(node)
                 read(node, chunk)
                 # See Note [Nodes of one pass].
-                number = chunk[begin + _NUMBER]
-                is_new = number > newest and chunk[begin] > _NO_EDGES
+                size, number = chunk[begin], chunk[begin + _NUMBER]
+                is_new = number > newest and size > _NO_EDGES
                 if not is_new and self._is_defined(chunk, begin):
                     del chunk[begin:]
             except Exception:  # noqa: BLE001 - its name, say, may be code that fails
                 del chunk[begin:]
-            if len(chunk) >= _CHUNK:
+            if len(chunk) >= enough:
                 self._keep(chunk, newest)
                 chunk = []
         if chunk:

@@ -1,4 +1,5 @@
 cimport cython
+from cpython cimport time as computer
 from libc.stdint cimport int64_t
 from gradviz.trace.node_reports cimport NodeReports
 from gradviz.trace.processor_time cimport ThreadTime
@@ -8,7 +9,7 @@ cdef Py_ssize_t _MANY, _MANY_WHOLE, _WIDTH
 cdef class NodeRows(NodeReports):
     cdef dict rows
     cdef ThreadTime time
-    cdef bint is_curious
+    cdef bint is_curious, is_direct
     cdef object call_writer, line, origins
     cdef object when, when_passed_on, when_readied, when_recorded, when_taken
     cpdef node_created(self, node)

@@ -4,11 +4,12 @@ Each report is a clock, a tuple, and a list that is extended, or to which the tu
 appended as it is (see Note [Taking rows] and Note [Whole rows] in `buffer`).
 """
 
+import time as computer
 from collections.abc import Callable, Hashable
 from typing import NamedTuple
 
 from gradviz.trace.buffer import MANY, Rows
-from gradviz.trace.clock import Clock, clock_of_several
+from gradviz.trace.clock import Clock, clock_of_several, is_the_computers
 from gradviz.trace.events import (
     MAX_SEQUENCE_NR,
     BufferFreed,
@@ -39,8 +40,15 @@ _MANY_WHOLE = MANY // _WIDTH
 
 
 class NodeClocks(NamedTuple):
-    """What rows of nodes read the time from: one reading for all events of a row."""
+    """What rows of nodes read the time from: one reading for all events of a row.
 
+    Attributes:
+        are_the_computers: Whether they are `time.perf_counter_ns`, which then is called
+            as it is: compiled, a function of C.
+        single: For rows of one event; the others for rows of several.
+    """
+
+    are_the_computers: bool
     single: Clock
     recorded: Clock
     taken: Clock
@@ -52,6 +60,7 @@ def node_clocks(clock: Clock) -> NodeClocks:
     """Those for `clock`, which is one of `event_clock`."""
     kinds = NODE_RECORDED, NODE_TAKEN, NODE_READIED, NODE_PASSED_ON
     return NodeClocks(
+        is_the_computers(clock),
         clock,
         *(clock_of_several(clock, len(LAYOUTS[kind].parts)) for kind in kinds),
     )
@@ -89,6 +98,7 @@ class NodeRows(NodeReports):
     __slots__ = (
         "call_writer",
         "is_curious",
+        "is_direct",
         "line",
         "origins",
         "rows",
@@ -110,7 +120,7 @@ class NodeRows(NodeReports):
     ) -> None:
         self.rows = rows
         self.time = time
-        self.when, self.when_recorded, *of_backward = clocks
+        self.is_direct, self.when, self.when_recorded, *of_backward = clocks
         self.when_taken, self.when_readied, self.when_passed_on = of_backward
         self.call_writer = call_writer
         self.origins = origins
@@ -156,13 +166,16 @@ class NodeRows(NodeReports):
     def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
         """See `NodeReports`."""
         time = self.time
-        now = moment = self.when_taken()
+        if self.is_direct:  # noqa: SIM108 - compiled, this is a number of C
+            moment = computer.perf_counter_ns()
+        else:
+            moment = self.when_taken()
         # As `ThreadTime.start` and, below, `end` do it, without calling them.
         if moment > time.due:
             time.read(moment)
         time.began = moment
         rows = self.rows[NODE_TAKEN]
-        rows.append((now, task, node, queue, queue_length))
+        rows.append((moment, task, node, queue, queue_length))
 
     def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
         self,
@@ -217,11 +230,14 @@ class NodeRows(NodeReports):
         """See `NodeReports`."""
         rows = self.rows[NODE_PASSED_ON]
         time = self.time
-        now = moment = self.when_passed_on()
+        if self.is_direct:  # noqa: SIM108 - as in `node_taken`
+            moment = computer.perf_counter_ns()
+        else:
+            moment = self.when_passed_on()
         took = moment - time.began
         rows.append(
             (
-                now,
+                moment,
                 task,
                 node,
                 freed_bytes,

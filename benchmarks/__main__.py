@@ -24,6 +24,7 @@ import gradviz
 from benchmarks import timing
 from benchmarks.bare import bare_library
 from benchmarks.cases import CASES
+from benchmarks.collector import STEPS_OF, collecting
 from benchmarks.devices import (
     NUM_KERNELS,
     NUM_UNITS,
@@ -51,6 +52,7 @@ from benchmarks.workers import costs, two_workers
 #: Rows that are no race between libraries.
 EXTRA = (
     "tracing",
+    "collector",
     "probes",
     "watched",
     "memory",
@@ -120,6 +122,7 @@ def measure(name: str, rounds: int, *, own_time: bool) -> None:
         torch.set_num_threads(1)
     reports = {
         "tracing": lambda: report_tracing(rounds),
+        "collector": lambda: report_collector(torch, rounds),
         "probes": lambda: report_probes(rounds),
         "memory": lambda: report_memory(torch),
         "devices": lambda: report_devices(torch, rounds),
@@ -186,6 +189,20 @@ def recorded(run: Contestant, times: int, ring: str | None = None) -> Contestant
             return sum(run() for _ in range(times)) / times
 
     return contestant
+
+
+def report_collector(torch: ModuleType | None, rounds: int) -> None:
+    """What a step costs while the garbage collector works."""
+    for title, make in STEPS_OF.items():
+        contestants = {
+            "gradviz": collecting(make(gradviz)),
+            "in a long recording": collecting(make(gradviz), is_recorded=True),
+        }
+        if torch is not None:
+            contestants["PyTorch"] = collecting(make(torch))
+        against = "gradviz" if torch is None else "PyTorch"
+        for result in compete(contestants, against, rounds):
+            report(f"{title}, the collector at work", 1, None, result, "gradviz")
 
 
 def report_watched(torch: ModuleType | None, rounds: int) -> None:

@@ -19,7 +19,8 @@ from gradviz.trace.strings import Strings
 #: defined again takes a few bytes and says the same.
 _MAX_KNOWN: Final = 200_000
 
-#: So many chunks of them wait for a writer that has fallen behind; more are left out.
+#: So many chunks of definitions wait for a writer that has fallen behind; more are left
+#: out.
 _MAX_PENDING: Final = 10_000
 
 #: A chunk that has so much of nodes, some hundred of them, is complete.
@@ -131,13 +132,13 @@ class PendingGraph:
     def _keep(self, chunk: list[Any], newest: int) -> None:
         """Have definitions wait for the writer, and their nodes count as defined."""
         if len(self._chunks) >= _MAX_PENDING:
-            return
+            return  # they do not count, so a later pass may define them
         self._chunks.append(chunk)  # first: an event may refer to a node that counts
         recent, latest = self._recent, self._newest
         begin = 0
         while begin < len(chunk):
             size, number = chunk[begin], chunk[begin + _NUMBER]
-            place = number
+            place = number  # compiled, a number of C, where `number` is the object
             if size == _NO_EDGES:
                 self._leaves[number] = chunk[begin + _LEAF]
             elif place > newest:

@@ -375,8 +375,8 @@ class Probe:
     def for_this_thread(self) -> NodeReports:
         """To whom the calling thread alone reports the nodes that it makes and runs.
 
-        Who runs a pass that it called for asks once. A listener that has to know the
-        thread can find out here, and not again at every node.
+        Who runs a pass that it called for asks once, who makes a node asks each time.
+        A listener that has to know the thread can find out here, and not at each event.
         """
         return OneByOne(self)
 

@@ -1,4 +1,4 @@
-"""Modes: settings of a context that a backward pass gives back as it found them.
+"""Modes: settings of a context that a backward pass restores.
 
 Note [Modes in a backward]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -6,49 +6,59 @@ A node, hook or callback may change a mode and leave it changed: it enters infer
 mode and never leaves it, or raises in between. On a device's thread that ends with the
 node, which runs in a copy of the caller's context. On the caller's own thread nodes run
 in the caller's own context, since a context cannot be entered twice and a copy would
-cost more than a small node. So there the pass puts modes back: before each node, before
-its callbacks, and when it ends. As almost no node changes any, each change of any mode
-draws a number, and as long as the newest is the one that the pass has seen, nothing is
-to be done.
+cost more than a small node. So there the pass restores modes: before each node, before
+its callbacks, and when it ends. As almost no node changes any, each change of a mode
+draws a number; while the newest number is the one that the pass has seen, there is
+nothing to do.
 
-Gradient mode is not among them: every pass sets it for every node in any case. What a
-user's own context variables hold is the user's; on the caller's thread a node changes
-them as any call would, which is what happens in PyTorch. Nor are streams: the pass
-knows those that its nodes work on, see `gradviz.engine.pass_streams`.
+Gradient mode is not among them: every pass sets it for every node in any case. A user's
+own context variables are the user's business; on the caller's thread a node changes
+them as any call would, which is PyTorch's behavior. Streams are not among them either:
+the pass knows those of its nodes, see `gradviz.engine.tasks.pass_streams`.
 
-Source: aten/src/ATen/ThreadLocalState.h, of which PyTorch's engine keeps one a pass.
+Source: aten/src/ATen/ThreadLocalState.h, of which PyTorch's engine keeps one per pass.
 
 Note [Contexts and collections]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-To set a context variable makes a few objects, and up to Python 3.11 a collection may
-begin there. If it runs a finaliser that sets a context variable, as one that calls
-`backward` does, the table is gone that the first call goes on reading, and the process
-crashes. A copy of the context keeps the table; it takes 50 ns.
+Setting a context variable makes a few objects, and up to Python 3.11 a garbage
+collection may start there. If it runs a finalizer that sets a context variable, as one
+that calls `backward` does, the table that the first call is still reading is freed, and
+the process crashes. A copy of the context keeps the table alive; it takes 50 ns.
+
+Note [Undone in one call]
+~~~~~~~~~~~~~~~~~~~~~~~~~
+An interrupt may strike between any two bytecodes, and so before the first one of a
+Python function: after ``finally: assign(...)`` the variable may never have been
+restored. It never strikes inside a call of a C function, nor between two steps of
+compiled code. So a `finally` calls ``variable.set`` itself, and a block that must
+restore more than one variable first makes an iterator that does so (`undoing`) and
+exhausts it: ``list(undo)`` is one call. Exhausting it again does nothing.
 """
 
 import itertools
 import sys
+import weakref
+from collections.abc import Callable, Iterator
 from contextvars import Context, ContextVar, copy_context
+from functools import partial
+from operator import call
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
 
-
-def _nothing() -> None:
-    """What is to be kept where collections begin between two bytecodes only."""
-
-
-#: Keeps what a call that sets a variable reads, as long as what it returns is kept.
-#: See Note [Contexts and collections]. A C function where it matters, so that an
-#: interrupt strikes before or after it.
-keep_table: Final = _nothing if sys.version_info >= (3, 12) else copy_context
+#: Keeps the table that a call that sets a variable reads, as long as its result is
+#: kept. See Note [Contexts and collections]. Always a C function, so that an interrupt
+#: strikes before or after it. From Python 3.12 on there is nothing to keep.
+keep_table: Final[Callable[[], object]] = (
+    tuple if sys.version_info >= (3, 12) else copy_context
+)
 
 _next_change: Final = itertools.count(1).__next__
 _modes: "Final[list[Mode[Any]]]" = []
 
 #: The number of the newest change, in any context. Each number is stored only once, so
-#: who finds the one that it saw knows that its own thread has changed nothing since. In
-#: a list, as `gradviz.trace.probe.LISTENERS` is: it is read for each node.
+#: a thread that finds the one it saw knows that it has changed nothing since. In a
+#: list, like `gradviz.trace.probe.LISTENERS`, because it is read for each node.
 NEWEST_CHANGE: Final = [0]
 
 
@@ -59,14 +69,27 @@ def assign(variable: ContextVar[T], value: T) -> None:
     del table
 
 
-class Mode(Generic[T]):
-    """A context variable that is what it was when a backward began, in all its nodes.
+def undoing(*variables: ContextVar[Any]) -> Iterator[object]:
+    """Return an iterator that restores the variables' present values when exhausted.
 
-    It is set and never reset by a token, which is of no use in another context: a block
+    See Note [Undone in one call].
+    """
+    return _called(*[partial(variable.set, variable.get()) for variable in variables])
+
+
+def _called(*functions: Callable[[], object]) -> Iterator[object]:
+    """Call each function as the iterator reaches it, with the table kept."""
+    return map(call, (keep_table, *functions))
+
+
+class Mode(Generic[T]):
+    """A context variable with its value at a backward's start in all its nodes.
+
+    It is set and never reset by a token, which is useless in another context: a block
     may be entered in one node and left in another.
 
     Args:
-        name: For people.
+        name: Name for display.
         default: Its value in a context that has not set it.
 
     Attributes:
@@ -78,7 +101,7 @@ class Mode(Generic[T]):
     def __init__(self, name: str, default: T) -> None:
         self._variable = ContextVar(name, default=default)
         self._default = default
-        self.get = self._variable.get  # found in one step: ops ask some of them
+        self.get = self._variable.get  # bound once: ops call some of them
         _modes.append(self)
 
     def set(self, value: T) -> None:
@@ -86,8 +109,14 @@ class Mode(Generic[T]):
         NEWEST_CHANGE[0] = _next_change()
         assign(self._variable, value)
 
+    def undoing(self) -> Iterator[object]:
+        """Return an iterator that restores its present value; see `undoing`."""
+        # The number is drawn now and stored once, when the value changes.
+        noted = partial(NEWEST_CHANGE.__setitem__, 0, _next_change())
+        return _called(noted, partial(self._variable.set, self.get()))
+
     def put_back(self, context: Context) -> bool:
-        """Take its value from `context`; returns whether it had another one."""
+        """Take its value from `context`; return whether it had another one."""
         value = context.get(self._variable, self._default)
         if self.get() is value:
             return False
@@ -96,29 +125,26 @@ class Mode(Generic[T]):
 
 
 class Entered:
-    """What a block puts into a mode; a base class.
+    """A block's setting of a mode; a base class.
 
-    It is among the `living` ones, by its id, as long as a context has it, so that ops
-    need ask no further while there are none. Counting how often blocks are entered and
-    left would not do: a backward gives its caller back what its nodes took away, and
-    takes away what they left behind.
+    It is among the `living` ones as long as a context has it, so that ops need ask no
+    further while there are none. Counting how often blocks are entered and left would
+    not do: a backward restores its caller's settings that its nodes removed, and
+    removes those that they left behind.
 
     Args:
-        living: Those of one mode.
+        living: References to those of one mode. Each is taken out when its object is
+            gone, by a C function: an interrupt in a ``__del__`` would be lost.
     """
 
-    __slots__ = ("_leave",)
+    __slots__ = ("__weakref__",)
 
-    def __init__(self, living: set[int]) -> None:
-        self._leave = living.discard
-        living.add(id(self))
-
-    def __del__(self) -> None:
-        self._leave(id(self))
+    def __init__(self, living: "set[weakref.ref[Entered]]") -> None:
+        living.add(weakref.ref(self, living.discard))
 
 
 def put_back(context: Context) -> int:
-    """Give all modes the values that they have in `context`.
+    """Restore all modes to their values in `context`.
 
     Returns:
         The number of the newest change that this thread can have made.

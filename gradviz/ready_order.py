@@ -1,10 +1,10 @@
-"""Which of the ready tasks runs next.
+"""The order of ready tasks in PyTorch's engine.
 
-A schedule is a collection with one opinion: `pop` returns the task that should run
-now. It belongs to the one thread that consumes its queue, so nothing here locks.
+A schedule is a collection that decides one thing: `pop` returns the task that should
+run now. It belongs to the one thread that consumes its queue, so nothing here locks.
 
-The engine runs tasks in this order; who reads a trace asks whether it did. So nothing
-here knows of either.
+The engine runs tasks in this order; a reader of a trace checks that it did. So this
+module knows of neither.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 class Prioritised(Protocol):
-    """What a schedule knows of a task."""
+    """A task as a schedule knows it."""
 
     @property
     def priority(self) -> int:
-        """Larger runs first; see Note [Priority in a ready queue]."""
+        """Priority: larger runs first; see Note [Priority in a ready queue]."""
 
 
 class Schedule(Protocol):
@@ -28,7 +28,7 @@ class Schedule(Protocol):
         """Add a task."""
 
     def pop(self) -> Prioritised:
-        """Take out the task that should run now.
+        """Remove and return the task that should run now.
 
         Raises:
             IndexError: There is none.
@@ -45,17 +45,17 @@ def in_order(
     priority: Callable[[T], int],
     schedule: Schedule,
 ) -> Iterator[T]:
-    """What would run on one thread, in its order, and with nothing in it.
+    """Yield tasks in the order in which one thread would run them.
 
-    When something is yielded, what else is ready is in `schedule`, and what it makes
-    ready is not yet.
+    When a task is yielded, the other ready ones are in `schedule`, and those that it
+    makes ready are not yet.
 
     Args:
-        start: What runs first.
-        waiting: For how many gradients each other waits; counted down.
-        receivers: To whom something hands its gradients, once for each.
+        start: The first task.
+        waiting: Number of gradients that each other task waits for; counted down.
+        receivers: Returns the receivers of a task's gradients, once for each.
         priority: The larger runs first.
-        schedule: Empty; chooses among what is `ReadyTask`.
+        schedule: Empty; chooses among items of `ReadyTask`.
     """
     schedule.push(ReadyTask(start, priority(start)))
     while len(schedule):
@@ -69,7 +69,7 @@ def in_order(
 
 
 class ReadyTask(Generic[T]):
-    """Something in the schedule of `in_order`: what it is, and its priority."""
+    """An item in the schedule of `in_order`, with its priority."""
 
     __slots__ = ("priority", "what")
 
@@ -121,12 +121,12 @@ class PyTorchSchedule:
             self._sift_up(hole, task)
 
     def pop(self) -> Prioritised:
-        """Take out the task with the largest priority.
+        """Remove and return the task with the largest priority.
 
-        The task at the end fills the empty top: the hole sinks, the larger child rising
-        into it (the right one of equals), while that child is not smaller than the
-        task. libstdc++ lets the hole sink to a leaf and the task rise from there, which
-        ends in the same place.
+        The last task fills the empty top: the hole sinks, the larger child rising into
+        it (the right one of equals), while that child is not smaller than the task.
+        libstdc++ lets the hole sink to a leaf and the task rise from there, which ends
+        in the same place.
 
         Raises:
             IndexError: There is none.
@@ -141,7 +141,7 @@ class PyTorchSchedule:
         hole = 0
         child = 2
         while child <= size:
-            # Beyond the end there is no right child.
+            # There is no right child beyond the end.
             if child == size or heap[child].priority < heap[child - 1].priority:
                 child -= 1
             larger = heap[child]
@@ -154,7 +154,7 @@ class PyTorchSchedule:
         return top
 
     def peek(self) -> Prioritised:
-        """What `pop` would take out.
+        """Return the task that `pop` would remove.
 
         Raises:
             IndexError: There is nothing.

@@ -9,46 +9,48 @@ from typing import Final
 
 from gradviz.backends.base import backend_of, num_device_threads
 from gradviz.backends.device import Device
-from gradviz.engine.basic_nodes import GraphRoot
-from gradviz.engine.device_queues import DeviceQueues
-from gradviz.engine.device_threads import DeviceThreads
-from gradviz.engine.discovery import (
+from gradviz.engine.graph.basic_nodes import GraphRoot
+from gradviz.engine.graph.grad_mode import MULTITHREADING_ENABLED
+from gradviz.engine.graph.node import Edge, Node, checked_edges
+from gradviz.engine.graph.odd_fields import (
+    FIELD_ERRORS,
+    error_at,
+    error_in_graph,
+)
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.engine.graph.sync import THREADS, Local, Sync, is_end_of_program
+from gradviz.engine.graph.validation import validate_outputs
+from gradviz.engine.prediction import Position, predicted_order
+from gradviz.engine.tasks.device_queues import DeviceQueues
+from gradviz.engine.tasks.discovery import (
     compute_dependencies,
     compute_exec_info,
     min_topological_nr,
 )
-from gradviz.engine.execution import execute_with_graph_task
-from gradviz.engine.grad_mode import is_multithreading_enabled
-from gradviz.engine.graph_task import (
+from gradviz.engine.tasks.graph_task import (
     CPU_DEVICE,
     NO_DEVICE,
     GraphTask,
 )
-from gradviz.engine.inspection import describe_state
-from gradviz.engine.node import Edge, Node, checked_edges
-from gradviz.engine.pass_streams import PassStreams
-from gradviz.engine.passes import Passes
-from gradviz.engine.policies import OrderPolicy, PyTorchOrder, policy_named
-from gradviz.engine.prediction import Position, predicted_order
-from gradviz.engine.protocols import Gradient
-from gradviz.engine.sync import THREADS, Local, Sync, is_end_of_program
-from gradviz.engine.thread_pool import ThreadPool
-from gradviz.engine.tracebacks import shorten
-from gradviz.engine.validation import validate_outputs
-from gradviz.engine.watchdog import Watchdog
-from gradviz.engine.worker import Worker
+from gradviz.engine.tasks.pass_streams import PassStreams
+from gradviz.engine.tasks.passes_under_way import Passes
+from gradviz.engine.tasks.policies import OrderPolicy, PyTorchOrder, policy_named
+from gradviz.engine.threads.device_threads import DeviceThreads
+from gradviz.engine.threads.execution import execute_with_graph_task
+from gradviz.engine.threads.inspection import Watchdog, describe_state
+from gradviz.engine.threads.thread_pool import ThreadPool
+from gradviz.engine.threads.tracebacks import shorten
+from gradviz.engine.threads.worker import Worker
 from gradviz.errors import EngineError
+from gradviz.program_hooks import after_default_engine, after_standstill
 from gradviz.trace import probe as trace
 from gradviz.trace.probe import Probe
 
-#: Environment variable with the seconds that `Engine.stop` takes at most.
+#: Environment variable with the maximum number of seconds that `Engine.stop` takes.
 SHUTDOWN_WAIT_LIMIT: Final = "GRADVIZ_SHUTDOWN_WAIT_LIMIT"
 
-#: Reentrant calls nested on one thread, unless an engine is told otherwise (L1).
+#: Default limit of reentrant calls nested on one thread (L1).
 MAX_DEPTH: Final = 60
-
-#: Called on a watchdog's thread whenever one has reported a standstill.
-after_standstill: Final[list[Callable[[], None]]] = []
 
 _FORKED = (
     "Unable to handle autograd's threading in combination with fork-based "
@@ -72,16 +74,16 @@ class Engine:
 
     Args:
         schedule: The order of execution: ``"pytorch"``, ``"fifo"``, ``"random:SEED"``
-            or a policy of `gradviz.engine.policies`.
+            or a policy of `gradviz.engine.tasks.policies`.
         max_depth: Reentrant calls nested on one thread before the pool takes over.
         caller_fast_path: Run a pass whose nodes are all on one device, or on it and
-            the CPU, on the calling thread: no hand-over from thread to thread (C25).
-        sync: Where threads and locks come from; tests pass their own.
+            the CPU, on the calling thread, without a hand-over between threads (C25).
+        sync: Source of threads and locks; tests pass their own.
 
     Attributes:
         sync: As given.
-        queues: Those of its devices.
-        passes: Those that are under way.
+        queues: The queues of its devices.
+        passes: The passes under way.
 
     Source: torch/csrc/autograd/engine.h, struct Engine.
     """
@@ -99,7 +101,7 @@ class Engine:
         self.sync = sync
         self._policy = policy_named(schedule) if isinstance(schedule, str) else schedule
         self.queues = DeviceQueues(sync, self._policy.schedule)
-        #: Each thread that has called, or works for, this engine.
+        #: Every thread that has called, or works for, this engine.
         self._threads: weakref.WeakSet[Worker] = weakref.WeakSet()
         self._states: Local[Worker] = sync.local(
             _registering(self._threads, sync, self.queues)
@@ -111,10 +113,10 @@ class Engine:
         self._pool = ThreadPool(sync, self._states, self.queues)
         self._watchdog: Watchdog | None = None
         self._warned = sync.flag()
-        #: The process whose threads these are; None before the first one starts.
+        #: The process that the threads belong to; None before the first one starts.
         self._process_id: int | None = None
         # The threads refer to the parts above and never to the engine itself, so an
-        # engine that nobody uses any more is collected, and its threads end.
+        # unused engine is collected, and its threads end.
         self._finalizer = weakref.finalize(
             self, _stop, sync, self.passes, self._device_threads, self._pool, 0.0
         )
@@ -131,11 +133,11 @@ class Engine:
     ) -> tuple[Gradient, ...]:
         """Run a backward pass and return when it has ended.
 
-        The calling thread does the CPU's share of the work itself; devices have
-        threads of their own. May be called from inside a node (reentrant backward).
+        The calling thread runs the CPU's nodes itself; devices have threads of their
+        own. May be called from inside a node (reentrant backward).
 
         Args:
-            roots: Where the pass begins.
+            roots: Edges to the first nodes of the pass.
             inputs: The gradient of each root.
             keep_graph: Keep saved tensors, so that the graph can be used again.
             create_graph: Record a graph of this pass, to differentiate it again.
@@ -144,7 +146,7 @@ class Engine:
             outputs: The edges whose gradients are wanted; none means all leaves.
 
         Returns:
-            For ``grad`` one gradient for each output, None where none arrived; an
+            For ``grad`` one gradient per output, None where none arrived; an
             empty tuple for ``backward``.
 
         Raises:
@@ -152,17 +154,15 @@ class Engine:
             RuntimeError: A gradient does not fit its root; the graph has a cycle; the
                 process was forked while engine threads were running.
             EngineError: The engine was stopped, or the call comes from a signal
-                handler or finaliser that interrupted the engine.
-            SystemExit: The program ends, and has stopped the engine; see
+                handler or finalizer that interrupted the engine.
+            SystemExit: The program is ending and has stopped the engine; see
                 Note [Daemon threads at exit].
-            BaseException: Whatever a node, hook or callback raised: the same object.
+            BaseException: Any exception of a node, hook or callback: the same object.
 
         Source: torch/csrc/autograd/engine.cpp, Engine::execute (X1-X11).
         """
         worker = self._check_callable()
-        roots = checked_edges(roots, "roots")
-        outputs = checked_edges(outputs, "outputs")
-        gradients = validate_outputs(roots, inputs)
+        roots, outputs, gradients = _checked(roots, inputs, outputs)
         if accumulate_grad and create_graph:
             self._warn_of_cycle()
         if not accumulate_grad and not outputs:
@@ -174,18 +174,8 @@ class Engine:
         )
         try:
             self.passes.begin(graph_task)
-            self._prepare(graph_task, root, accumulate_grad=accumulate_grad)
-            if graph_task.streams is not None:
-                buffer = graph_task.streams.begin(root, buffer)
-            execute_with_graph_task(
-                worker,
-                self._max_depth,
-                self._run_in_pool,
-                graph_task,
-                root,
-                buffer,
-            )
-            if graph_task.error is not None:
+            self._run(worker, graph_task, root, buffer, accumulate_grad=accumulate_grad)
+            if graph_task.outcome.error is not None:
                 raise _taken_error(graph_task)
         except (EngineError, RuntimeError) as error:
             if graph_task.parent is None and is_end_of_program(error):
@@ -197,7 +187,7 @@ class Engine:
         return tuple(graph_task.captured_gradients)
 
     def queue_callback(self, callback: Callable[[], object]) -> None:
-        """Have `callback` run when the current pass has run its last node (P3).
+        """Run `callback` after the last node of the current pass (P3).
 
         Raises:
             RuntimeError: The calling thread is in no backward pass.
@@ -207,14 +197,14 @@ class Engine:
             raise RuntimeError(
                 "Final callbacks can only be installed during backward pass."
             )
-        graph_task.final_callbacks.append(callback)
+        graph_task.outcome.final_callbacks.append(callback)
 
     def stop(self) -> None:
         """End the engine's threads; idempotent, bounded in time (L7).
 
-        Passes under way are waited for, and then the threads, all within the seconds
-        that the environment variable GRADVIZ_SHUTDOWN_WAIT_LIMIT names (10 if it is
-        not set). What does not end in time is left alone: the threads are daemons. A
+        Waits for the passes under way, and then for the threads, for at most the
+        seconds given by the environment variable GRADVIZ_SHUTDOWN_WAIT_LIMIT (10 if
+        unset). Threads that do not end in time are left alone: they are daemons. A
         stopped engine refuses to execute.
         """
         self.watch(0, str)
@@ -225,27 +215,27 @@ class Engine:
     # --- introspection, for the calling thread --------------------------------
 
     def worker(self) -> Worker:
-        """What the engine remembers of the calling thread."""
+        """Return the engine's state for the calling thread."""
         return self._states.get()
 
     @property
     def current_graph_task(self) -> GraphTask | None:
-        """The pass whose node the calling thread runs."""
+        """Return the pass whose node the calling thread is running."""
         return self.worker().graph_task
 
     @property
     def current_node(self) -> Node | None:
-        """The node that the calling thread runs (K7)."""
+        """Return the node that the calling thread is running (K7)."""
         return self.worker().node
 
     def is_checkpoint_valid(self) -> bool:
-        """Whether all passes on this thread's stack run unrestricted (K1)."""
+        """Return whether all passes on this thread's stack are unrestricted (K1)."""
         return self.worker().is_checkpoint_valid
 
     def current_execution_order(self) -> tuple[Position, ...]:
-        """The order of the calling thread's pass; see `predicted_order`.
+        """Return the order of the calling thread's pass; see `predicted_order`.
 
-        Can be asked for at any time during the pass, by its nodes and hooks.
+        Nodes and hooks may call it at any time during the pass.
 
         Raises:
             RuntimeError: The calling thread is in no backward pass.
@@ -263,20 +253,20 @@ class Engine:
         )
 
     def dump_state(self) -> str:
-        """Passes, queues, unmet dependencies and stacks, in words; any thread.
+        """Describe passes, queues, unmet dependencies and stacks; any thread.
 
-        Takes no lock, so that it works on an engine that hangs.
+        Takes no lock, so it works on an engine that hangs.
         """
         return describe_state(
             self.passes.under_way(), self.queues, _all_of(self._threads)
         )
 
     def watch(self, seconds: float, write: Callable[[str], object]) -> None:
-        """Have standstills reported from now on; replaces an earlier watchdog.
+        """Report standstills from now on; replaces an earlier watchdog.
 
         Args:
-            seconds: How long nothing must happen in any pass; 0 ends the watch.
-            write: Given the report, on a thread of its own.
+            seconds: Seconds without any progress that count as one; 0 ends the watch.
+            write: Called with the report, on a thread of its own.
         """
         if self._watchdog is not None:
             self._watchdog.stop()
@@ -288,7 +278,7 @@ class Engine:
 
     @property
     def num_pool_threads(self) -> int:
-        """Threads made for deep reentrancy so far."""
+        """Number of threads made for deep reentrancy so far."""
         return self._pool.num_threads
 
     # --- one call ---------------------------------------------------------------
@@ -329,14 +319,39 @@ class Engine:
             owner=worker.worker_device if is_reentrant else CPU_DEVICE,
             home=worker,
             parent=worker.graph_task,
-            uses_device_threads=is_multithreading_enabled(),
+            uses_device_threads=MULTITHREADING_ENABLED.get(),
             probe=trace.current,
         )
+
+    def _run(
+        self,
+        worker: Worker,
+        graph_task: GraphTask,
+        root: Node,
+        buffer: list[Gradient],
+        *,
+        accumulate_grad: bool,
+    ) -> None:
+        """Prepare a pass and run it; a node's error is left in `graph_task`.
+
+        Raises:
+            TypeError: A field of a node was set to something odd since it was made.
+            BaseException: An error or interrupt hit the engine's own code.
+        """
+        try:
+            self._prepare(graph_task, root, accumulate_grad=accumulate_grad)
+            if graph_task.streams is not None:
+                buffer = graph_task.streams.begin(root, buffer)
+            execute_with_graph_task(
+                worker, self._max_depth, self._run_in_pool, graph_task, root, buffer
+            )
+        except FIELD_ERRORS as error:
+            raise error_in_graph(error, root)  # noqa: B904 - which has its cause
 
     def _prepare(
         self, graph_task: GraphTask, root: Node, *, accumulate_grad: bool
     ) -> None:
-        """Find out what the pass consists of, and have its threads ready."""
+        """Discover the nodes of a pass and start its threads."""
         outputs = graph_task.outputs
         smallest = min_topological_nr(outputs)
         dependencies, devices, streams = compute_dependencies(root, smallest)
@@ -375,7 +390,7 @@ class Engine:
     # --- threads ----------------------------------------------------------------
 
     def initialize_device_threads_pool(self, devices: Collection[Device]) -> None:
-        """Have a thread for each of these devices (L3, L4).
+        """Start a thread for each of these devices (L3, L4).
 
         A process whose graphs stay on the CPU starts no thread, and may fork.
         """
@@ -388,12 +403,12 @@ class Engine:
         self._device_threads.ensure(max(needed, num_device_threads()))
 
     def _run_in_pool(self, graph_task: GraphTask) -> None:
-        """Have a thread of the pool run a pass that is nested too deeply."""
+        """Run a pass that is nested too deeply on a thread of the pool."""
         self._remember_process()
         self._pool.run(graph_task)
 
     def _remember_process(self) -> None:
-        """From here on a fork would leave threads behind (L9)."""
+        """Note that a fork would leave threads behind from now on (L9)."""
         if self._process_id is None:
             self._process_id = self.sync.process_id()
 
@@ -408,7 +423,7 @@ class Engine:
         graph_task: GraphTask,
         root: Node,
     ) -> None:
-        """Tell a listener what a pass consists of."""
+        """Report the nodes and edges of a pass to a listener."""
         probe.task_begun(
             graph_task.id,
             parent=-1 if graph_task.parent is None else graph_task.parent.id,
@@ -429,13 +444,34 @@ class Engine:
         )
 
 
+def _checked(
+    roots: Sequence[Edge | tuple[Node, int]],
+    inputs: Sequence[Gradient],
+    outputs: Sequence[Edge | tuple[Node, int]],
+) -> tuple[tuple[Edge, ...], tuple[Edge, ...], Sequence[Gradient]]:
+    """Return roots, outputs and the roots' gradients, all of them checked.
+
+    Raises:
+        TypeError: An edge leads to no node, or a field of its node was set to something
+            odd since it was made.
+        RuntimeError: A gradient does not fit its root.
+    """
+    try:
+        starts, ends = checked_edges(roots, "roots"), checked_edges(outputs, "outputs")
+        return starts, ends, validate_outputs(starts, inputs)
+    except FIELD_ERRORS as error:
+        every = [one for one in (*roots, *outputs) if isinstance(one, Edge | tuple)]
+        nodes = [part for one in every for part in one if isinstance(part, Node)]
+        raise error_at(error, *nodes)  # noqa: B904 - which has its cause
+
+
 def _root_and_inputs(
     roots: Sequence[Edge], gradients: Sequence[Gradient]
 ) -> tuple[Node, list[Gradient]]:
-    """The node where the pass begins, and what it is given (X6, X10).
+    """Return the first node of the pass and its gradients (X6, X10).
 
-    One root begins itself. Several are begun by a `GraphRoot`, so that they enter
-    their queues by their priorities, and not in the order in which they were named.
+    A single root comes first itself. Several follow a `GraphRoot`, so that they enter
+    their queues by priority and not in the order the caller named them.
     """
     if len(roots) == 1:
         node, input_nr = roots[0]
@@ -447,12 +483,13 @@ def _root_and_inputs(
 
 
 def _taken_error(graph_task: GraphTask) -> BaseException:
-    """The pass's error, the very object, to be raised without a cycle.
+    """Return the pass's error, the same object, to be raised without a cycle.
 
-    The traceback will refer to the frame that raises, and so to the pass, which must
+    The traceback will refer to the frame that raises, and so to the pass; the pass must
     not refer to the error.
     """
-    error, graph_task.error = graph_task.error, None
+    outcome = graph_task.outcome
+    error, outcome.error = outcome.error, None
     assert error is not None
     shorten(error, keeps_first=False)
     return error
@@ -461,7 +498,7 @@ def _taken_error(graph_task: GraphTask) -> BaseException:
 def _registering(
     threads: "weakref.WeakSet[Worker]", sync: Sync, queues: DeviceQueues
 ) -> Callable[[], Worker]:
-    """A factory of workers that remembers what it has made."""
+    """Return a factory of workers that remembers the workers it has made."""
 
     def make() -> Worker:
         worker = Worker(sync, queues)
@@ -472,7 +509,7 @@ def _registering(
 
 
 def _all_of(threads: "weakref.WeakSet[Worker]") -> tuple[Worker, ...]:
-    """Those that are there, although others come meanwhile."""
+    """Return the workers, even while other threads add some."""
     while True:
         with contextlib.suppress(RuntimeError):  # the set has changed during iteration
             return tuple(threads)
@@ -481,7 +518,7 @@ def _all_of(threads: "weakref.WeakSet[Worker]") -> tuple[Worker, ...]:
 def _reporter(
     engine: "weakref.ref[Engine]", write: Callable[[str], object]
 ) -> Callable[[float], None]:
-    """What a watchdog calls; it keeps no engine alive."""
+    """Return the function that a watchdog calls; it keeps no engine alive."""
 
     def report(seconds: float) -> None:
         target = engine()
@@ -501,8 +538,8 @@ def _stop(
 ) -> None:
     """End the threads within `limit` seconds, if no pass needs them by then.
 
-    At the end of the process and for an engine that was collected `limit` is 0: who
-    is still in a backward then is a daemon thread, and nobody waits for it.
+    At the end of the process, and for a collected engine, `limit` is 0: a thread still
+    in a backward is then a daemon thread that nobody waits for.
     """
     deadline_ns = sync.now_ns() + int(limit * 1e9)
     if passes.stop(deadline_ns):
@@ -514,14 +551,17 @@ _default: Engine | None = None
 
 
 def default_engine() -> Engine:
-    """The engine that all who do not bring their own share (L2)."""
+    """Return the shared engine of all callers without one of their own (L2)."""
     global _default
     if _default is None:
-        _default = Engine()
+        engine = Engine()
+        for call in tuple(after_default_engine):
+            call(engine)
+        _default = engine
     return _default
 
 
 def set_default_engine(engine: Engine) -> None:
-    """Make `engine` the shared one; passes that run stay with theirs (L2)."""
+    """Share `engine` from now on; running passes stay with theirs (L2)."""
     global _default
     _default = engine

@@ -1,16 +1,16 @@
-"""In which order a pass will run, and why, without running it."""
+"""The order of a pass with its reasons, predicted without running it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from gradviz.backends.device import CPU
-from gradviz.engine.discovery import (
+from gradviz.engine.graph.node import MAX_SEQUENCE_NR, Edge, Node, begin
+from gradviz.engine.tasks.discovery import (
     compute_dependencies,
     compute_exec_info,
     min_topological_nr,
 )
-from gradviz.engine.graph_task import ExecInfo
-from gradviz.engine.node import MAX_SEQUENCE_NR, Edge, Node, begin
+from gradviz.engine.tasks.graph_task import ExecInfo
 from gradviz.ready_order import PyTorchSchedule, Schedule, in_order
 
 
@@ -18,8 +18,8 @@ class Position(NamedTuple):
     """One node's place in the predicted order.
 
     Attributes:
-        node: Which.
-        reason: Why it comes here and not later.
+        node: The node.
+        reason: Why it runs here and not later.
     """
 
     node: Node
@@ -33,27 +33,27 @@ def predicted_order(
     accumulate_grad: bool = True,
     schedule: Callable[[], Schedule] = PyTorchSchedule,
 ) -> tuple[Position, ...]:
-    """The order in which a pass would run its nodes on one thread.
+    """Return the order in which a pass would run its nodes on one thread.
 
-    That is the order of execution wherever one queue decides it: on the CPU, on one
-    device, or with multithreading disabled. Of several devices it is the order of
-    each, as far as the others do not delay it. Nodes that a reentrant backward would
-    run are not known before it does; sharing the queue with the outer pass, they may
-    change the order among equals (leaves) in both.
+    This is the real order wherever one queue decides it: on the CPU, on one device, or
+    with multithreading disabled. For several devices it is the order of each, as far as
+    the others do not delay it. Nodes of a reentrant backward are not known until it
+    runs; because they share the queue with the outer pass, they may change the order
+    among equals (leaves) in both.
 
     Args:
-        roots: Where the pass begins, as for `Engine.execute`.
-        outputs: What restricts it, as for `Engine.execute`.
+        roots: The roots, as for `Engine.execute`.
+        outputs: The outputs that restrict it, as for `Engine.execute`.
         accumulate_grad: Whether leaves get their gradients, as for `Engine.execute`.
         schedule: Makes the policy.
 
     Returns:
-        The nodes that would be run or captured, without the GraphRoot that begins a
-        pass with several roots.
+        The nodes that would be run or captured, without the GraphRoot of a pass with
+        several roots.
 
     Source: torch/csrc/autograd/engine.cpp, get_current_graph_task_execution_order.
-    Differs: counts dependencies from the graph and not from the running pass, so that
-    it can be asked for at any time (C2).
+    Differs: counts dependencies from the graph and not from the running pass, so it
+    works at any time (C2).
     """
     targets = [Edge(*edge) for edge in outputs]
     root = _root(roots)
@@ -79,7 +79,7 @@ def predicted_order(
 def nodes_in_predicted_order(
     roots: Sequence[Edge | tuple[Node, int]],
 ) -> tuple[Node, ...]:
-    """The nodes of `predicted_order` without reasons, which take longest to tell."""
+    """Return the nodes of `predicted_order` without the costly reasons."""
     root = _root(roots)
     waiting = compute_dependencies(root, 0).counts
     order = _simulate(root, waiting, {}, PyTorchSchedule())
@@ -87,7 +87,7 @@ def nodes_in_predicted_order(
 
 
 def _root(roots: Sequence[Edge | tuple[Node, int]]) -> Node:
-    """Where a pass from these edges begins."""
+    """Return the first node of a pass from these edges."""
     starts = [Edge(*edge) for edge in roots]
     only = starts[0].node if len(starts) == 1 else None
     return _Roots(starts) if only is None else only
@@ -96,7 +96,7 @@ def _root(roots: Sequence[Edge | tuple[Node, int]]) -> Node:
 def _simulate(
     root: Node, waiting: dict[Node, int], infos: dict[Node, ExecInfo], queue: Schedule
 ) -> Iterator[Node]:
-    """Run the queue with nothing in it but names."""
+    """Run the queue with only names in it."""
 
     def receivers(node: Node) -> Iterator[Node]:
         if infos and not infos[node].is_needed:
@@ -111,7 +111,7 @@ def _simulate(
 
 
 def _reason(node: Node, others: Schedule) -> str:
-    """Why `node` runs before those that are ready too; see Q2-Q4."""
+    """Say why `node` runs before the other ready nodes; see Q2-Q4."""
     if not len(others):
         return "nothing else is ready"
     priorities = [other.priority for other in others]
@@ -128,8 +128,8 @@ def _reason(node: Node, others: Schedule) -> str:
 
 
 class _Roots(Node):
-    """Stands for the beginning of a pass; never executed."""
+    """Stands for the start of a pass; never executed."""
 
     def __init__(self, roots: Sequence[Edge]) -> None:
-        # Not numbered like a node that the program makes: asking changes nothing.
+        # Not numbered like a node of the program: a prediction changes nothing.
         begin(self, tuple(roots), (), CPU, 0)

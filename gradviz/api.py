@@ -1,8 +1,8 @@
 """Every public name of `import gradviz as gv`.
 
-Here are those of other things than ops: classes, dtypes, modes, how to make tensors.
-The table of `gradviz.ops` has the others. `gradviz` itself imports this module when the
-first of these names is asked for, so that the command line starts without NumPy.
+This module has all names but those of ops: classes, dtypes, modes, functions that make
+tensors. The table of `gradviz.ops` has the ops. `gradviz` itself imports this module on
+the first access to one of these names, so that the command line starts without NumPy.
 """
 
 import sys as _sys
@@ -30,71 +30,97 @@ from gradviz.backends.stream import default_stream as default_stream
 from gradviz.backends.stream import set_stream as set_stream
 from gradviz.backends.stream import stream as stream
 from gradviz.backends.stream import synchronize as synchronize
-from gradviz.capture import load_trace as load_trace
-from gradviz.capture import record as record
-from gradviz.capture import schedule as schedule
+from gradviz.capture.recorded_schedule import recorded as recorded
+from gradviz.capture.session import record as record
+from gradviz.capture.session import schedule as schedule
 from gradviz.diagnostics import find_nan as find_nan
 from gradviz.diagnostics import graph_size as graph_size
 from gradviz.diagnostics import live_graphs as live_graphs
 from gradviz.diagnostics import why_none as why_none
-from gradviz.drawing import draw as draw
+from gradviz.drawing.picture import draw as draw
 from gradviz.errors import OutOfMemoryError as OutOfMemoryError
 from gradviz.nn.files import load as load
 from gradviz.nn.files import save as save
 from gradviz.nn.members import typename as typename
-from gradviz.ops.recording import return_types as return_types
-from gradviz.ops.recording.calling import by_input as _by_input
-from gradviz.ops.recording.generator import Generator as Generator
-from gradviz.ops.recording.generator import default_generator as default_generator
-from gradviz.ops.recording.promotion import set_default_dtype as set_default_dtype
-from gradviz.ops.recording.public import Home as _Home
-from gradviz.ops.recording.variable import detached as detach
+from gradviz.ops.conventions.generator import Generator as Generator
+from gradviz.ops.conventions.generator import default_generator as default_generator
+from gradviz.ops.conventions.promotion import set_default_dtype as set_default_dtype
+from gradviz.ops.dispatch.calling import by_input as _by_input
+from gradviz.ops.dispatch.public import Home as _Home
 from gradviz.ops.shapes.copying import MemoryFormat as memory_format
 from gradviz.ops.shapes.copying import contiguous_format as contiguous_format
 from gradviz.ops.shapes.copying import preserve_format as preserve_format
 from gradviz.ops.table import publish as _publish
-from gradviz.recorded_schedule import recorded as recorded
-from gradviz.stream_check import check_streams as check_streams
-from gradviz.tensors.creation import arange as arange
-from gradviz.tensors.creation import as_tensor as as_tensor
-from gradviz.tensors.creation import asarray as asarray
-from gradviz.tensors.creation import empty as empty
-from gradviz.tensors.creation import empty_like as empty_like
-from gradviz.tensors.creation import eye as eye
-from gradviz.tensors.creation import from_dlpack as from_dlpack
-from gradviz.tensors.creation import from_numpy as from_numpy
-from gradviz.tensors.creation import frombuffer as frombuffer
-from gradviz.tensors.creation import full as full
-from gradviz.tensors.creation import full_like as full_like
-from gradviz.tensors.creation import linspace as linspace
-from gradviz.tensors.creation import logspace as logspace
-from gradviz.tensors.creation import ones as ones
-from gradviz.tensors.creation import ones_like as ones_like
-from gradviz.tensors.creation import scalar_tensor as scalar_tensor
-from gradviz.tensors.creation import tensor as tensor
-from gradviz.tensors.creation import tril_indices as tril_indices
-from gradviz.tensors.creation import triu_indices as triu_indices
-from gradviz.tensors.creation import zeros as zeros
-from gradviz.tensors.creation import zeros_like as zeros_like
-from gradviz.tensors.dtypes import bool_ as bool
-from gradviz.tensors.dtypes import cdouble as cdouble
-from gradviz.tensors.dtypes import cfloat as cfloat
-from gradviz.tensors.dtypes import complex64 as complex64
-from gradviz.tensors.dtypes import complex128 as complex128
-from gradviz.tensors.dtypes import double as double
-from gradviz.tensors.dtypes import float16 as float16
-from gradviz.tensors.dtypes import float32 as float32
-from gradviz.tensors.dtypes import float64 as float64
-from gradviz.tensors.dtypes import float_ as float
-from gradviz.tensors.dtypes import half as half
-from gradviz.tensors.dtypes import int8 as int8
-from gradviz.tensors.dtypes import int16 as int16
-from gradviz.tensors.dtypes import int32 as int32
-from gradviz.tensors.dtypes import int64 as int64
-from gradviz.tensors.dtypes import int_ as int
-from gradviz.tensors.dtypes import long as long
-from gradviz.tensors.dtypes import short as short
-from gradviz.tensors.dtypes import uint8 as uint8
+from gradviz.ops.variables import return_types as return_types
+from gradviz.ops.variables.variable import detached as detach
+from gradviz.stream_check.checker import check_streams as check_streams
+from gradviz.tensors.attributes.dtypes import bool_ as bool
+from gradviz.tensors.attributes.dtypes import cdouble as cdouble
+from gradviz.tensors.attributes.dtypes import cfloat as cfloat
+from gradviz.tensors.attributes.dtypes import complex64 as complex64
+from gradviz.tensors.attributes.dtypes import complex128 as complex128
+from gradviz.tensors.attributes.dtypes import double as double
+from gradviz.tensors.attributes.dtypes import float16 as float16
+from gradviz.tensors.attributes.dtypes import float32 as float32
+from gradviz.tensors.attributes.dtypes import float64 as float64
+from gradviz.tensors.attributes.dtypes import float_ as float
+from gradviz.tensors.attributes.dtypes import half as half
+from gradviz.tensors.attributes.dtypes import int8 as int8
+from gradviz.tensors.attributes.dtypes import int16 as int16
+from gradviz.tensors.attributes.dtypes import int32 as int32
+from gradviz.tensors.attributes.dtypes import int64 as int64
+from gradviz.tensors.attributes.dtypes import int_ as int
+from gradviz.tensors.attributes.dtypes import long as long
+from gradviz.tensors.attributes.dtypes import short as short
+from gradviz.tensors.attributes.dtypes import uint8 as uint8
+from gradviz.tensors.attributes.layout import Layout as layout
+from gradviz.tensors.attributes.layout import strided as strided
+from gradviz.tensors.attributes.limits import finfo as finfo
+from gradviz.tensors.attributes.limits import iinfo as iinfo
+from gradviz.tensors.attributes.size import Size as Size
+from gradviz.tensors.creation.factories import arange as arange
+from gradviz.tensors.creation.factories import empty as empty
+from gradviz.tensors.creation.factories import empty_like as empty_like
+from gradviz.tensors.creation.factories import eye as eye
+from gradviz.tensors.creation.factories import full as full
+from gradviz.tensors.creation.factories import full_like as full_like
+from gradviz.tensors.creation.factories import linspace as linspace
+from gradviz.tensors.creation.factories import logspace as logspace
+from gradviz.tensors.creation.factories import ones as ones
+from gradviz.tensors.creation.factories import ones_like as ones_like
+from gradviz.tensors.creation.factories import scalar_tensor as scalar_tensor
+from gradviz.tensors.creation.factories import tril_indices as tril_indices
+from gradviz.tensors.creation.factories import triu_indices as triu_indices
+from gradviz.tensors.creation.factories import zeros as zeros
+from gradviz.tensors.creation.factories import zeros_like as zeros_like
+from gradviz.tensors.creation.from_data import as_tensor as as_tensor
+from gradviz.tensors.creation.from_data import asarray as asarray
+from gradviz.tensors.creation.from_data import from_dlpack as from_dlpack
+from gradviz.tensors.creation.from_data import from_numpy as from_numpy
+from gradviz.tensors.creation.from_data import frombuffer as frombuffer
+from gradviz.tensors.creation.from_data import tensor as tensor
+from gradviz.tensors.creation.old_types import BoolTensor as BoolTensor
+from gradviz.tensors.creation.old_types import ByteTensor as ByteTensor
+from gradviz.tensors.creation.old_types import CharTensor as CharTensor
+from gradviz.tensors.creation.old_types import DoubleTensor as DoubleTensor
+from gradviz.tensors.creation.old_types import FloatTensor as FloatTensor
+from gradviz.tensors.creation.old_types import HalfTensor as HalfTensor
+from gradviz.tensors.creation.old_types import IntTensor as IntTensor
+from gradviz.tensors.creation.old_types import LongTensor as LongTensor
+from gradviz.tensors.creation.old_types import ShortTensor as ShortTensor
+from gradviz.tensors.creation.random import get_rng_state as get_rng_state
+from gradviz.tensors.creation.random import initial_seed as initial_seed
+from gradviz.tensors.creation.random import manual_seed as manual_seed
+from gradviz.tensors.creation.random import normal as normal
+from gradviz.tensors.creation.random import rand as rand
+from gradviz.tensors.creation.random import rand_like as rand_like
+from gradviz.tensors.creation.random import randint as randint
+from gradviz.tensors.creation.random import randint_like as randint_like
+from gradviz.tensors.creation.random import randn as randn
+from gradviz.tensors.creation.random import randn_like as randn_like
+from gradviz.tensors.creation.random import randperm as randperm
+from gradviz.tensors.creation.random import seed as seed
+from gradviz.tensors.creation.random import set_rng_state as set_rng_state
 from gradviz.tensors.inquiry import (
     are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
 )
@@ -119,35 +145,9 @@ from gradviz.tensors.inquiry import result_type as result_type
 from gradviz.tensors.inquiry import (
     use_deterministic_algorithms as use_deterministic_algorithms,
 )
-from gradviz.tensors.layout import Layout as layout
-from gradviz.tensors.layout import strided as strided
-from gradviz.tensors.limits import finfo as finfo
-from gradviz.tensors.limits import iinfo as iinfo
-from gradviz.tensors.old_types import BoolTensor as BoolTensor
-from gradviz.tensors.old_types import ByteTensor as ByteTensor
-from gradviz.tensors.old_types import CharTensor as CharTensor
-from gradviz.tensors.old_types import DoubleTensor as DoubleTensor
-from gradviz.tensors.old_types import FloatTensor as FloatTensor
-from gradviz.tensors.old_types import HalfTensor as HalfTensor
-from gradviz.tensors.old_types import IntTensor as IntTensor
-from gradviz.tensors.old_types import LongTensor as LongTensor
-from gradviz.tensors.old_types import ShortTensor as ShortTensor
 from gradviz.tensors.printing import set_printoptions as set_printoptions
-from gradviz.tensors.random import get_rng_state as get_rng_state
-from gradviz.tensors.random import initial_seed as initial_seed
-from gradviz.tensors.random import manual_seed as manual_seed
-from gradviz.tensors.random import normal as normal
-from gradviz.tensors.random import rand as rand
-from gradviz.tensors.random import rand_like as rand_like
-from gradviz.tensors.random import randint as randint
-from gradviz.tensors.random import randint_like as randint_like
-from gradviz.tensors.random import randn as randn
-from gradviz.tensors.random import randn_like as randn_like
-from gradviz.tensors.random import randperm as randperm
-from gradviz.tensors.random import seed as seed
-from gradviz.tensors.random import set_rng_state as set_rng_state
-from gradviz.tensors.size import Size as Size
 from gradviz.tensors.tensor import Tensor as Tensor
+from gradviz.trace.reading.reader import load_trace as load_trace
 
 detach_ = _by_input(Tensor.detach_)
 resize_as_ = _by_input(Tensor.resize_as_)

@@ -10,35 +10,35 @@ from gradviz.backends.stream import Stream as Stream
 from gradviz.diagnostics.size import GraphSize
 from gradviz.errors import OutOfMemoryError as OutOfMemoryError
 from gradviz.ops.algebra.matrix_norms import NormOrder
+from gradviz.ops.conventions.dimensions import Dims, Lengths, Shape, SizeArgs
+from gradviz.ops.conventions.generator import Generator as Generator
+from gradviz.ops.conventions.promotion import DTypeLike, Scalar
 from gradviz.ops.elementwise.arithmetic import RoundingMode
 from gradviz.ops.layers.adaptive_pooling import Outputs
 from gradviz.ops.layers.loss_reduction import Reduction
-from gradviz.ops.recording.dimensions import Dims, Lengths, Shape, SizeArgs
-from gradviz.ops.recording.generator import Generator as Generator
-from gradviz.ops.recording.promotion import DTypeLike, Scalar
-from gradviz.ops.recording.return_types import (
+from gradviz.ops.reductions.quantiles import Interpolation
+from gradviz.ops.reductions.scatter_reduce import Reduce
+from gradviz.ops.shapes.copying import MemoryFormat
+from gradviz.ops.variables.return_types import (
     QR,
     Extremes,
     OlderSVD,
     Range,
     SignAndLogarithm,
 )
-from gradviz.ops.reductions.quantiles import Interpolation
-from gradviz.ops.reductions.scatter_reduce import Reduce
-from gradviz.ops.shapes.copying import MemoryFormat
-from gradviz.tensors.dtypes import DType
-from gradviz.tensors.layout import Layout
-from gradviz.tensors.old_types import BoolTensor as BoolTensor
-from gradviz.tensors.old_types import ByteTensor as ByteTensor
-from gradviz.tensors.old_types import CharTensor as CharTensor
-from gradviz.tensors.old_types import DoubleTensor as DoubleTensor
-from gradviz.tensors.old_types import FloatTensor as FloatTensor
-from gradviz.tensors.old_types import HalfTensor as HalfTensor
-from gradviz.tensors.old_types import IntTensor as IntTensor
-from gradviz.tensors.old_types import LongTensor as LongTensor
-from gradviz.tensors.old_types import ShortTensor as ShortTensor
-from gradviz.tensors.options import Options
-from gradviz.tensors.size import Size as Size
+from gradviz.tensors.attributes.creation_options import Options
+from gradviz.tensors.attributes.dtypes import DType
+from gradviz.tensors.attributes.layout import Layout
+from gradviz.tensors.attributes.size import Size as Size
+from gradviz.tensors.creation.old_types import BoolTensor as BoolTensor
+from gradviz.tensors.creation.old_types import ByteTensor as ByteTensor
+from gradviz.tensors.creation.old_types import CharTensor as CharTensor
+from gradviz.tensors.creation.old_types import DoubleTensor as DoubleTensor
+from gradviz.tensors.creation.old_types import FloatTensor as FloatTensor
+from gradviz.tensors.creation.old_types import HalfTensor as HalfTensor
+from gradviz.tensors.creation.old_types import IntTensor as IntTensor
+from gradviz.tensors.creation.old_types import LongTensor as LongTensor
+from gradviz.tensors.creation.old_types import ShortTensor as ShortTensor
 from gradviz.tensors.tensor import Tensor as Tensor
 from gradviz.tensors.tensor import _Operand
 
@@ -231,8 +231,8 @@ def as_strided_(
     storage_offset: builtins.int | None = None,
 ) -> Tensor: ...
 
-from gradviz.tensors.creation import as_tensor as as_tensor
-from gradviz.tensors.creation import asarray as asarray
+from gradviz.tensors.creation.from_data import as_tensor as as_tensor
+from gradviz.tensors.creation.from_data import asarray as asarray
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def asin_(input: Tensor) -> Tensor: ...
@@ -340,7 +340,7 @@ cfloat: DType
 def chain_matmul(*matrices: Tensor) -> Tensor: ...
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor: ...
 
-from gradviz.stream_check import check_streams as check_streams
+from gradviz.stream_check.checker import check_streams as check_streams
 
 def cholesky(
     input: Tensor, upper: builtins.bool = False, *, out: Tensor | None = None
@@ -622,7 +622,7 @@ def divide(
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 
 double: DType
-from gradviz.drawing import draw as draw
+from gradviz.drawing.picture import draw as draw
 
 def dropout(input: Tensor, p: builtins.float, train: builtins.bool) -> Tensor: ...
 def dsplit(
@@ -634,7 +634,7 @@ def dsplit(
 ) -> tuple[Tensor, ...]: ...
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor: ...
 
-from gradviz.tensors.dtypes import DType as dtype
+from gradviz.tensors.attributes.dtypes import DType as dtype
 
 e: builtins.float
 
@@ -647,7 +647,7 @@ def empty(
 ) -> Tensor: ...
 
 from gradviz.autograd.grad_mode import enable_grad as enable_grad
-from gradviz.tensors.creation import empty_like as empty_like
+from gradviz.tensors.creation.factories import empty_like as empty_like
 
 def eq(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
 def equal(input: Tensor, other: Tensor) -> builtins.bool: ...
@@ -678,7 +678,7 @@ def feature_dropout(
 def fill_(input: Tensor, value: _Operand) -> Tensor: ...
 
 from gradviz.diagnostics.not_finite import find_nan as find_nan
-from gradviz.tensors.limits import finfo as finfo
+from gradviz.tensors.attributes.limits import finfo as finfo
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def fix_(input: Tensor) -> Tensor: ...
@@ -708,9 +708,9 @@ def fmod(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tens
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def frac_(input: Tensor) -> Tensor: ...
 
-from gradviz.tensors.creation import from_dlpack as from_dlpack
-from gradviz.tensors.creation import from_numpy as from_numpy
-from gradviz.tensors.creation import frombuffer as frombuffer
+from gradviz.tensors.creation.from_data import from_dlpack as from_dlpack
+from gradviz.tensors.creation.from_data import from_numpy as from_numpy
+from gradviz.tensors.creation.from_data import frombuffer as frombuffer
 
 def full(
     size: SizeArgs,
@@ -720,7 +720,7 @@ def full(
     **options: Unpack[Options],
 ) -> Tensor: ...
 
-from gradviz.tensors.creation import full_like as full_like
+from gradviz.tensors.creation.factories import full_like as full_like
 
 def gather(
     input: Tensor,
@@ -736,8 +736,8 @@ def ge(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 
 from gradviz.backends.device import get_default_device as get_default_device
+from gradviz.tensors.creation.random import get_rng_state as get_rng_state
 from gradviz.tensors.inquiry import get_default_dtype as get_default_dtype
-from gradviz.tensors.random import get_rng_state as get_rng_state
 
 def gradient(
     input: Tensor,
@@ -790,7 +790,7 @@ def i0_(input: Tensor) -> Tensor: ...
 def igamma(input: Tensor, other: Tensor) -> Tensor: ...
 def igammac(input: Tensor, other: Tensor) -> Tensor: ...
 
-from gradviz.tensors.limits import iinfo as iinfo
+from gradviz.tensors.attributes.limits import iinfo as iinfo
 
 def imag(input: Tensor) -> Tensor: ...
 def index_add(
@@ -841,7 +841,7 @@ def index_select(
 
 inf: builtins.float
 from gradviz.autograd.grad_mode import inference_mode as inference_mode
-from gradviz.tensors.random import initial_seed as initial_seed
+from gradviz.tensors.creation.random import initial_seed as initial_seed
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 
@@ -861,7 +861,7 @@ from gradviz.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabl
 def is_complex(input: Tensor) -> builtins.bool: ...
 def is_conj(input: Tensor) -> Tensor: ...
 
-from gradviz.engine.grad_mode import is_grad_enabled as is_grad_enabled
+from gradviz.engine.graph.grad_mode import is_grad_enabled as is_grad_enabled
 from gradviz.tensors.inquiry import is_floating_point as is_floating_point
 
 def is_inference(input: Tensor) -> builtins.bool: ...
@@ -916,7 +916,7 @@ def layer_norm(
     eps: builtins.float = 1e-05,
 ) -> Tensor: ...
 
-from gradviz.tensors.layout import Layout as layout
+from gradviz.tensors.attributes.layout import Layout as layout
 
 def lcm(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
 def lcm_(input: Tensor, other: _Operand) -> Tensor: ...
@@ -943,7 +943,7 @@ def linspace(
 
 from gradviz.diagnostics.live_graphs import live_graphs as live_graphs
 from gradviz.nn.files import load as load
-from gradviz.trace.reader import load_trace as load_trace
+from gradviz.trace.reading.reader import load_trace as load_trace
 
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def log10(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
@@ -1021,7 +1021,7 @@ long: DType
 
 def lt(input: _Operand, other: _Operand, *, out: Tensor | None = None) -> Tensor: ...
 
-from gradviz.tensors.random import manual_seed as manual_seed
+from gradviz.tensors.creation.random import manual_seed as manual_seed
 
 def masked_fill(input: Tensor, mask: Tensor, value: _Operand) -> Tensor: ...
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor: ...
@@ -1412,7 +1412,7 @@ def ones(
     **options: Unpack[Options],
 ) -> Tensor: ...
 
-from gradviz.tensors.creation import ones_like as ones_like
+from gradviz.tensors.creation.factories import ones_like as ones_like
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def pairwise_distance(
@@ -1481,7 +1481,7 @@ def rand(
     **options: Unpack[Options],
 ) -> Tensor: ...
 
-from gradviz.tensors.random import rand_like as rand_like
+from gradviz.tensors.creation.random import rand_like as rand_like
 
 def randint(
     *bounds: Any,
@@ -1492,7 +1492,7 @@ def randint(
     **options: Unpack[Options],
 ) -> Tensor: ...
 
-from gradviz.tensors.random import randint_like as randint_like
+from gradviz.tensors.creation.random import randint_like as randint_like
 
 def randn(
     *lengths: SizeArgs,
@@ -1501,7 +1501,7 @@ def randn(
     **options: Unpack[Options],
 ) -> Tensor: ...
 
-from gradviz.tensors.random import randn_like as randn_like
+from gradviz.tensors.creation.random import randn_like as randn_like
 
 def randperm(
     n: builtins.int, *, out: Tensor | None = None, **options: Unpack[Options]
@@ -1511,8 +1511,8 @@ def real(input: Tensor) -> Tensor: ...
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def reciprocal_(input: Tensor) -> Tensor: ...
 
-from gradviz.capture import record as record
-from gradviz.recorded_schedule import recorded as recorded
+from gradviz.capture.recorded_schedule import recorded as recorded
+from gradviz.capture.session import record as record
 
 def relu(input: Tensor) -> Tensor: ...
 def relu_(input: Tensor) -> Tensor: ...
@@ -1541,7 +1541,7 @@ def resize_as_(
 def resolve_conj(input: Tensor) -> Tensor: ...
 def resolve_neg(input: Tensor) -> Tensor: ...
 
-from gradviz.ops.recording import return_types as return_types
+from gradviz.ops.variables import return_types as return_types
 from gradviz.tensors.inquiry import result_type as result_type
 
 def rms_norm(
@@ -1579,7 +1579,7 @@ def rsqrt_(input: Tensor) -> Tensor: ...
 def rsub(input: _Operand, other: _Operand, *, alpha: Scalar = 1) -> Tensor: ...
 
 from gradviz.nn.files import save as save
-from gradviz.tensors.creation import scalar_tensor as scalar_tensor
+from gradviz.tensors.creation.factories import scalar_tensor as scalar_tensor
 
 def scatter(
     input: Tensor,
@@ -1610,7 +1610,7 @@ def scatter_reduce(
     out: Tensor | None = None,
 ) -> Tensor: ...
 
-from gradviz.trace.schedule import schedule as schedule
+from gradviz.trace.format.scope import schedule as schedule
 
 def searchsorted(
     sorted_sequence: Tensor,
@@ -1623,7 +1623,7 @@ def searchsorted(
     out: Tensor | None = None,
 ) -> Tensor: ...
 
-from gradviz.tensors.random import seed as seed
+from gradviz.tensors.creation.random import seed as seed
 
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor: ...
 def select_scatter(
@@ -1636,9 +1636,9 @@ from gradviz.autograd.grad_mode import set_grad_enabled as set_grad_enabled
 from gradviz.backends.device import set_default_device as set_default_device
 from gradviz.backends.simulated.settings import set_device_count as set_device_count
 from gradviz.backends.stream import set_stream as set_stream
-from gradviz.ops.recording.promotion import set_default_dtype as set_default_dtype
+from gradviz.ops.conventions.promotion import set_default_dtype as set_default_dtype
+from gradviz.tensors.creation.random import set_rng_state as set_rng_state
 from gradviz.tensors.printing import set_printoptions as set_printoptions
-from gradviz.tensors.random import set_rng_state as set_rng_state
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 
@@ -1765,7 +1765,7 @@ def tan_(input: Tensor) -> Tensor: ...
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 def tanh_(input: Tensor) -> Tensor: ...
 
-from gradviz.tensors.creation import tensor as tensor
+from gradviz.tensors.creation.from_data import tensor as tensor
 
 def tensor_split(
     input: Tensor,
@@ -1817,13 +1817,13 @@ def tril(
     input: Tensor, diagonal: builtins.int = 0, *, out: Tensor | None = None
 ) -> Tensor: ...
 
-from gradviz.tensors.creation import tril_indices as tril_indices
+from gradviz.tensors.creation.factories import tril_indices as tril_indices
 
 def triu(
     input: Tensor, diagonal: builtins.int = 0, *, out: Tensor | None = None
 ) -> Tensor: ...
 
-from gradviz.tensors.creation import triu_indices as triu_indices
+from gradviz.tensors.creation.factories import triu_indices as triu_indices
 
 def true_divide(
     input: _Operand,
@@ -1978,7 +1978,7 @@ def zeros(
     **options: Unpack[Options],
 ) -> Tensor: ...
 
-from gradviz.tensors.creation import zeros_like as zeros_like
+from gradviz.tensors.creation.factories import zeros_like as zeros_like
 
 __all__ = [
     "BoolTensor",

@@ -1,4 +1,9 @@
-"""Differentiation, under PyTorch's names."""
+"""Differentiation, under PyTorch's names.
+
+In: tensors, functions of tensors, and custom functions. Out: gradients, Jacobians and
+Hessians. Read `gradient`, `function`, `function_node`, then a public name of PyTorch:
+`grad_mode`, `graph`, `functional`, `gradcheck`.
+"""
 
 from gradviz.autograd import function, functional, graph
 from gradviz.autograd.anomaly_mode import (
@@ -29,7 +34,7 @@ from gradviz.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from gradviz.autograd.gradient import grad
 from gradviz.autograd.saved_tensors import SavedTensor
 from gradviz.autograd.variable import Variable
-from gradviz.engine.grad_mode import is_multithreading_enabled
+from gradviz.engine.graph.grad_mode import is_multithreading_enabled
 from gradviz.tensors.backward import backward
 
 __all__ = [

@@ -1,22 +1,22 @@
-"""Finding out where a NaN or an error of a backward comes from."""
+"""Detection of the origin of a NaN or an error in a backward."""
 
 import warnings
 from typing import Self
 
-from gradviz.engine import anomaly
-from gradviz.engine.anomaly import Anomaly
+from gradviz.engine.graph import anomaly
+from gradviz.engine.graph.anomaly import Anomaly
 
 
 class set_detect_anomaly:  # noqa: N801 - PyTorch's name
     """Turn anomaly detection on or off: from the call on, or for a ``with`` block.
 
-    While it is on, the forward pass remembers where each node was made, a backward
-    that fails says where its failing node came from, and a NaN among the gradients is
-    an error. It slows everything down, and holds for all threads.
+    While it is on, the forward pass remembers where each node was made, a failing
+    backward says where its failing node came from, and a NaN among the gradients is an
+    error. It slows everything down, and applies to all threads.
 
     Args:
         mode: Whether to detect anomalies.
-        check_nan: Whether a NaN is one.
+        check_nan: Whether a NaN is an anomaly.
     """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
@@ -33,7 +33,7 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
     """Detect anomalies in a ``with`` block; see `set_detect_anomaly`.
 
     Args:
-        check_nan: Whether a NaN is one.
+        check_nan: Whether a NaN is an anomaly.
     """
 
     def __init__(self, check_nan: bool = True) -> None:
@@ -55,11 +55,11 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomalies are detected."""
+    """Return whether anomalies are detected."""
     return bool(anomaly.SWITCHED_ON)
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether a NaN would be one; True while detection is off, as in PyTorch."""
+    """Return whether a NaN is an anomaly; True while off, as in PyTorch."""
     mode = anomaly.current()
     return mode is None or mode.check_nan

@@ -1,18 +1,18 @@
-"""Looking at the pass that is under way, from its nodes and hooks; and changing it.
+"""Access to the pass under way, from its nodes and hooks.
 
-All of this is about the shared engine, and about the thread that asks.
+Everything here concerns the shared engine and the calling thread.
 """
 
 from collections.abc import Callable, Mapping
 
 from gradviz.engine import default_engine
-from gradviz.engine.graph_task import ExecInfo, GraphTask
-from gradviz.engine.node import Node
+from gradviz.engine.graph.node import Node
 from gradviz.engine.prediction import Position
+from gradviz.engine.tasks.graph_task import ExecInfo, GraphTask
 
 
 def queue_callback(callback: Callable[[], object]) -> None:
-    """Have `callback` run when the current pass has run its last node (C20).
+    """Run `callback` after the current pass has run its last node (C20).
 
     Raises:
         RuntimeError: No backward is under way on this thread.
@@ -21,31 +21,31 @@ def queue_callback(callback: Callable[[], object]) -> None:
 
 
 def current_graph_task_id() -> int:
-    """Number of the pass whose node this thread runs, -1 outside (K2, G8)."""
+    """Return the number of this thread's running pass, -1 outside (K2, G8)."""
     graph_task = default_engine().current_graph_task
     return -1 if graph_task is None else graph_task.id
 
 
 def current_graph_task_keep_graph() -> bool:
-    """Whether that pass keeps its graph; True outside (K2)."""
+    """Return whether that pass keeps its graph; True outside (K2)."""
     graph_task = default_engine().current_graph_task
     return True if graph_task is None else graph_task.keep_graph
 
 
 def current_graph_task_exec_info() -> Mapping[Node, ExecInfo] | None:
-    """What that pass wants of its nodes; empty if it wants all, None outside (K2)."""
+    """Return that pass's needs of its nodes; empty if all, None outside (K2)."""
     graph_task = default_engine().current_graph_task
     return None if graph_task is None else graph_task.exec_info
 
 
 def current_graph_task_nodes() -> frozenset[Node] | None:
-    """The nodes it can reach, without the one it begins at; None outside (K2)."""
+    """Return the nodes it can reach, without its first; None outside (K2)."""
     graph_task = default_engine().current_graph_task
     return None if graph_task is None else frozenset(graph_task.dependencies)
 
 
 def current_graph_task_execution_order() -> tuple[Position, ...]:
-    """In which order that pass runs its nodes, and why (K4).
+    """Return the order in which that pass runs its nodes, with reasons (K4).
 
     Raises:
         RuntimeError: No backward is under way on this thread.
@@ -54,9 +54,9 @@ def current_graph_task_execution_order() -> tuple[Position, ...]:
 
 
 def add_node_to_current_graph_task(node: Node) -> None:
-    """Have the current, restricted pass run `node` when it comes to it (K2).
+    """Make the current, restricted pass run `node` when it comes to it (K2).
 
-    Of use only before that; a pass that runs everything is not changed.
+    It has no effect later than that, nor on a pass that runs everything.
 
     Raises:
         RuntimeError: No backward is under way on this thread.
@@ -67,11 +67,11 @@ def add_node_to_current_graph_task(node: Node) -> None:
 
 
 def will_execute_node(node: Node) -> bool:
-    """Whether the current pass will run `node`, or has (K3).
+    """Return whether the current pass will run `node`, or has (K3).
 
     Raises:
         RuntimeError: No backward is under way on this thread; or `node` is a leaf
-            whose gradient ``grad`` returns, of which neither answer would be right.
+            whose gradient ``grad`` returns, for which neither answer would be right.
 
     Source: torch/csrc/autograd/python_engine / torch._C._will_engine_execute_node.
     """

@@ -1,4 +1,4 @@
-"""Custom functions: a forward and a backward of the user's own.
+"""Custom functions: a user's own forward and backward.
 
 Source: torch/autograd/function.py, torch/csrc/autograd/python_function.cpp,
 torch/csrc/autograd/custom_function.cpp.
@@ -12,9 +12,9 @@ from gradviz.autograd.function_context import FunctionCtx
 from gradviz.autograd.function_node import FunctionNode
 from gradviz.autograd.function_outputs import attach
 from gradviz.autograd.once_differentiable import once_differentiable
-from gradviz.engine.grad_mode import GRAD_ENABLED, grad_enabled
-from gradviz.modes import assign
-from gradviz.ops.recording.variable import Value, Variable
+from gradviz.engine.graph.grad_mode import GRAD_ENABLED, grad_enabled
+from gradviz.modes import assign, keep_table
+from gradviz.ops.variables.variable import Value, Variable
 from gradviz.tensors.tensor import Tensor
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Function:
-    """A differentiable function of the user's own: subclass it, and call ``apply``.
+    """A user's differentiable function: subclass it, and call ``apply``.
 
     Either ``forward(ctx, *args)`` does everything, or ``forward(*args)`` computes and
     ``setup_context(ctx, inputs, output)`` keeps what ``backward(ctx, *grads)`` needs::
@@ -51,7 +51,7 @@ class Function:
 
     With ``boxed_grads_call = True`` backward gets the gradients as one list, which it
     may empty. With ``clear_saved_tensors_on_access = True`` it can read
-    ``ctx.saved_tensors`` only once: from then on nobody but it keeps them.
+    ``ctx.saved_tensors`` only once: the result is then the only reference to them.
 
     Differs: there is no vmap and no forward-mode differentiation; ``vmap``,
     ``generate_vmap_rule`` and ``jvp`` may be defined and are never called.
@@ -83,7 +83,7 @@ class Function:
         )
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
-        """What PyTorch 0.x did.
+        """Refuse the calling convention of PyTorch 0.x.
 
         Raises:
             RuntimeError: Always.
@@ -105,17 +105,17 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:  # noqa: ANN401 - the user's
-        """Keep in `ctx` what ``backward`` needs of `inputs` and `output`."""
+        """Keep the parts of `inputs` and `output` that ``backward`` needs in `ctx`."""
         raise NotImplementedError("setup_context is not implemented.")
 
-    # With ``**_`` a type checker lets a user's method take whatever it likes.
+    # ``**_`` makes type checkers accept any arguments of a user's method.
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any, **_: Any) -> Any:  # noqa: ANN401 - the user's
-        """The gradient of each argument of ``forward``, None for what has none.
+        """Return the gradient of each argument of ``forward``, None for those without.
 
         Args:
-            ctx: What the forward left.
+            ctx: The context of the forward.
             *grad_outputs: The gradient of each output.
         """
         raise NotImplementedError(
@@ -128,7 +128,7 @@ class Function:
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any, **_: Any) -> Any:  # noqa: ANN401 - the user's
-        """The tangents of the outputs; gradviz never asks for them."""
+        """Return the tangents of the outputs; gradviz never calls it."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use "
             "it with forward mode AD."
@@ -136,7 +136,7 @@ class Function:
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:  # noqa: ANN401 - the user's
-        """The function on batches; gradviz never asks for it."""
+        """Apply the function to batches; gradviz never calls it."""
         raise NotImplementedError(
             "To use autograd.Function with vmap, you must either override the vmap "
             "staticmethod or set generate_vmap_rule=True."
@@ -147,10 +147,10 @@ class Function:
         """Run the forward, and record its node if a gradient is wanted.
 
         Returns:
-            What ``forward`` returns; its tensors are part of the graph.
+            The results of ``forward``; its tensors are part of the graph.
 
         Raises:
-            RuntimeError: A leaf that needs gradients was changed in place, or what is
+            RuntimeError: A leaf that needs gradients was changed in place, or a tensor
                 marked as dirty was not returned.
         """
         has_setup = cls.setup_context is not Function.setup_context
@@ -163,7 +163,7 @@ class Function:
         is_recorded = grad_enabled() and True in needs
         ctx = cls._backward_cls(needs, inputs, is_recorded=is_recorded)
         was_enabled = grad_enabled()
-        try:  # what `no_grad` does, which takes as long as the rest of the call
+        try:  # like `no_grad`, which takes as long as the rest of the call
             assign(GRAD_ENABLED, False)
             if has_setup:
                 output = cls.forward(*args, **kwargs)
@@ -171,26 +171,30 @@ class Function:
             else:
                 output = cls.forward(ctx, *args, **kwargs)
         finally:
-            assign(GRAD_ENABLED, was_enabled)
+            # Not `assign`, a Python function: see Note [Undone in one call].
+            try:
+                _table = keep_table()
+            finally:
+                GRAD_ENABLED.set(was_enabled)
         outputs = output if isinstance(output, tuple) else (output,)
         node = ctx if is_recorded else None
         attached = attach(ctx, node, inputs, outputs, has_setup=has_setup)
         return attached if isinstance(output, tuple) else attached[0]
 
 
-#: What `Function.vjp` and `Function.backward` are where the user defines neither.
+#: The value of `Function.vjp` and `Function.backward` if the user defines neither.
 _NOT_DEFINED: Final = Function.vjp
 
 
 class BackwardCFunction(FunctionNode):
-    """The node of a `Function`: its class is named for the function's."""
+    """The node of a `Function`; its class is named after the function's."""
 
     _forward_cls: ClassVar[type[Function]] = Function
     _is_cleared = False
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
-        """As that of `FunctionCtx`.
+        """Saved tensors, as in `FunctionCtx`.
 
         Raises:
             RuntimeError: As there; or the function clears them, and they were read.
@@ -209,7 +213,7 @@ class BackwardCFunction(FunctionNode):
         return tensors
 
     def apply(self, *grads: Value) -> Any:  # noqa: ANN401 - the user's
-        """What the user's ``backward`` returns.
+        """Call the user's ``backward`` and return its result.
 
         Raises:
             RuntimeError: There are both a ``backward`` and a ``vjp``.
@@ -225,7 +229,7 @@ class BackwardCFunction(FunctionNode):
             function = vjp
         if cls.boxed_grads_call:
             return function(self, list(grads))
-        if len(grads) == 1:  # nearly always, and half as long as the general way
+        if len(grads) == 1:  # nearly always, and in half the time of the general way
             return function(self, grads[0])
         return function(self, *grads)
 

@@ -1,33 +1,33 @@
-"""What a custom function's methods can do with their ``ctx``, which is its node."""
+"""The ``ctx`` of a custom function's methods, which is its node."""
 
 import warnings
 from typing import Any, NoReturn
 
-from gradviz.engine.node import Node
-from gradviz.ops.recording.saved_variable import (
+from gradviz.engine.graph.node import Node
+from gradviz.ops.variables.saved_variable import (
     SECOND_BACKWARD,
     SavedVariable,
     checked_hooks,
 )
-from gradviz.ops.recording.variable import Variable
+from gradviz.ops.variables.variable import Variable
 from gradviz.tensors.tensor import Tensor
 
 
 class FunctionCtx:
-    """What a custom function's forward leaves for its backward.
+    """State that a custom function's forward leaves for its backward.
 
-    Attributes of any other name are the user's.
+    Users may set attributes of any other name.
 
     Attributes:
         needs_input_grad: For each argument of ``apply``, whether it needs a gradient.
-        to_save: What `save_for_backward` was given, until the forward has returned.
-        dirty_tensors: What `mark_dirty` was given, until then.
-        non_differentiable: What `mark_non_differentiable` was given, until then.
-        saved_for_forward: What `save_for_forward` was given.
+        to_save: Arguments of `save_for_backward`, until the forward has returned.
+        dirty_tensors: Arguments of `mark_dirty`, until then.
+        non_differentiable: Arguments of `mark_non_differentiable`, until then.
+        saved_for_forward: Arguments of `save_for_forward`.
         materialize_grads: Whether ``backward`` gets zeros in place of None.
         _materialize_non_diff_grads: Whether it gets them, if it gets any, for outputs
             that are not differentiable, too.
-        _saved: What was saved, None once it is freed.
+        _saved: The saved tensors, None once they are freed.
 
     Source: torch/autograd/function.py, FunctionCtx.
     """
@@ -44,7 +44,7 @@ class FunctionCtx:
     # --- for forward and setup_context ------------------------------------------------
 
     def save_for_backward(self, *tensors: Variable | None) -> None:
-        """Keep tensors for ``backward``, which finds them in `saved_tensors`."""
+        """Keep tensors for ``backward``, which reads them from `saved_tensors`."""
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Variable | None) -> None:
@@ -62,22 +62,22 @@ class FunctionCtx:
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Variable) -> None:
-        """Say which inputs the forward changes in place; they must be returned."""
+        """Mark inputs that the forward changes in place; they must be returned."""
         self.dirty_tensors = args
 
     def mark_non_differentiable(self, *args: Variable) -> None:
-        """Say which outputs are not to require gradients."""
+        """Mark outputs that do not require gradients."""
         self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether ``backward`` gets zeros for gradients that did not come, or None."""
+        """Set whether ``backward`` gets zeros or None for missing gradients."""
         self.materialize_grads = value
 
     # --- for backward -----------------------------------------------------------------
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
-        """What was saved, each tensor in its place in the graph.
+        """The saved tensors, each in its place in the graph.
 
         Raises:
             RuntimeError: A backward freed them, or one was changed in place since.
@@ -88,7 +88,7 @@ class FunctionCtx:
 
     @property
     def saved_variables(self) -> tuple[Tensor, ...]:
-        """PyTorch's old name of `saved_tensors`."""
+        """PyTorch's old name for `saved_tensors`."""
         warnings.warn(
             "'saved_variables' is deprecated; use 'saved_tensors'",
             DeprecationWarning,
@@ -104,20 +104,20 @@ class FunctionCtx:
 
 
 class SavedNone:
-    """Stands for None among what is saved."""
+    """Stands for None among saved tensors."""
 
     def unpack(self, node: Node | None = None) -> None:
-        """None, whoever asks."""
+        """Return None for any node."""
 
     def release(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: it holds nothing."""
 
     def register_hooks(self, *hooks: object) -> NoReturn:
-        """There is nothing to put through hooks.
+        """Refuse: there is no tensor to put through hooks.
 
         Raises:
             RuntimeError: Always, if there are two hooks.
-            TypeError: There are not.
+            TypeError: In all other cases.
         """
         checked_hooks(*hooks)
         raise RuntimeError(

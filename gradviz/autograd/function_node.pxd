@@ -1,2 +1,2 @@
-from gradviz.engine.node cimport begin
-from gradviz.ops.recording.variable cimport Variable, as_flowing, as_tensor, gradient_edge
+from gradviz.engine.graph.node cimport begin
+from gradviz.ops.variables.variable cimport Variable, as_flowing, as_tensor, gradient_edge

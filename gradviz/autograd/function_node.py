@@ -9,12 +9,18 @@ from gradviz.autograd.function_context import FunctionCtx, SavedNone
 from gradviz.backends.base import copy_to
 from gradviz.backends.current_streams import stream_for
 from gradviz.backends.device import CPU
-from gradviz.engine.node import InputMetadata, Node, NodeHooks, begin, next_sequence_nr
-from gradviz.engine.protocols import Gradient, size_bytes
-from gradviz.ops.recording import creation_hooks
-from gradviz.ops.recording.node_hooks import Hookable
-from gradviz.ops.recording.saved_variable import SavedVariable
-from gradviz.ops.recording.variable import (
+from gradviz.engine.graph.node import (
+    InputMetadata,
+    Node,
+    NodeHooks,
+    begin,
+    next_sequence_nr,
+)
+from gradviz.engine.graph.protocols import Gradient, size_bytes
+from gradviz.ops.dispatch import creation_hooks
+from gradviz.ops.variables.node_hooks import Hookable
+from gradviz.ops.variables.saved_variable import SavedVariable
+from gradviz.ops.variables.variable import (
     Variable,
     as_flowing,
     as_tensor,
@@ -27,7 +33,7 @@ from gradviz.trace.probe import LISTENERS
 
 
 class _UsersFirst:
-    """What a node answers if the user has set no attribute of this name."""
+    """Default value of a node's attribute that the user has not set."""
 
     def __init__(self, read: Callable[[Any], object]) -> None:
         self._read = read
@@ -37,9 +43,9 @@ class _UsersFirst:
 
 
 class FunctionNode(FunctionCtx, Hookable, Node):
-    """The node of one call of a custom function, which is the ``ctx`` of its methods.
+    """The node of one call of a custom function, and the ``ctx`` of its methods.
 
-    It takes attributes of any name, but for a few that the engine must rely on.
+    It takes attributes of any name, except a few that the engine relies on.
 
     Args:
         needs_input_grad: For each argument of ``apply``, whether it needs a gradient.
@@ -68,35 +74,36 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         own["_takes_tensors"] = [isinstance(one, Variable) for one in inputs]
         if is_recorded:
             edges = tuple([gradient_edge(x) for x in inputs if isinstance(x, Variable)])
-            # What the outputs are is filled in by `complete`, after the forward.
+            # `complete` fills in the outputs, after the forward.
             begin(self, edges, (), CPU, next_sequence_nr())
-        else:  # no trace is to know it, but it counts all the same
+        else:  # no trace is to have it, but it counts all the same
             self.id, self.sequence_nr = -1, next_sequence_nr()
             self.next_edges, self.input_metadata, self.hooks = (), (), None
         own["_is_made"] = True
 
     def complete(self, outputs: Sequence[object], is_fixed: Sequence[bool]) -> None:
-        """Take note of what the forward returned.
+        """Record the outputs of the forward.
 
         Args:
-            outputs: That.
+            outputs: The outputs.
             is_fixed: For each of them, whether it is not differentiable.
         """
         self.__dict__["_is_fixed"] = is_fixed
-        self.input_metadata = tuple(
+        metadata = tuple(
             [
                 metadata_of(one.array) if isinstance(one, Variable) else None
                 for one in outputs
             ]
         )
-        devices = [one.device for one in self.input_metadata if one is not None]
+        object.__setattr__(self, "input_metadata", metadata)
+        devices = [one.device for one in metadata if one is not None]
         elsewhere = [device for device in devices if device is not CPU]
         if elsewhere:
             object.__setattr__(self, "runs_on", elsewhere[0])
             object.__setattr__(self, "forward_stream", stream_for(elsewhere[0]))
 
     def save(self, outputs: Sequence[object]) -> None:
-        """Save what the forward wants saved; its outputs are part of the graph now."""
+        """Save the forward's chosen tensors; its outputs are part of the graph now."""
         tensors = self.to_save or ()
         saved = tuple([self._kept(one, place) for place, one in enumerate(tensors)])
         self.__dict__["_saved"] = saved
@@ -116,20 +123,20 @@ class FunctionNode(FunctionCtx, Hookable, Node):
             )
         if tensor.grad_fn is not self:
             return SavedVariable(tensor)
-        # An output leads back to this node, and would keep it alive.
+        # An output refers back to this node, and would keep it alive.
         saved = SavedVariable(detached(tensor), output_nr=tensor.output_nr)
         saved.pack_result(self)
         return saved
 
     def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
-        """The gradients of the inputs that are tensors, by the user's ``backward``.
+        """Compute the gradients of the tensor inputs by the user's ``backward``.
 
         Raises:
-            RuntimeError: It returned too many or too few, or what is no tensor.
+            RuntimeError: It returned too many or too few, or something else.
         """
         grads: Sequence[Gradient] = inputs
         if self.materialize_grads:
-            for one in inputs:  # by identity: to compare a gradient would be an op
+            for one in inputs:  # by identity: comparing a gradient would be an op
                 if one is None:
                     grads = self._with_zeros(inputs)
                     break
@@ -141,7 +148,7 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         return tuple([as_flowing(one) for one in self._of_tensors(results)])
 
     def _with_zeros(self, inputs: list[Gradient]) -> list[Gradient]:
-        """The gradients, with zeros for those that did not come.
+        """Return the gradients, with zeros in place of missing ones.
 
         Source: torch/csrc/autograd/python_function.cpp, PyNode::apply.
         """
@@ -156,7 +163,7 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         ]
 
     def _of_tensors(self, results: tuple[object, ...]) -> list[Variable | None]:
-        """Those of `results` that belong to tensors, all of which are checked."""
+        """Return the results that belong to tensors, after a check of all."""
         takes_tensors = self._takes_tensors
         num_inputs = len(takes_tensors)
         if len(results) != num_inputs:
@@ -179,7 +186,7 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         return gradients
 
     def _without_surplus(self, results: tuple[object, ...]) -> tuple[object, ...]:
-        """As many as there are inputs; more may be returned if they are None."""
+        """Return as many results as there are inputs; surplus ones must be None."""
         num_inputs = len(self._takes_tensors)
         if len(results) < num_inputs or any(
             one is not None for one in results[num_inputs:]
@@ -191,10 +198,14 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         return results[:num_inputs]
 
     def release_variables(self) -> None:
-        """Let go of what was saved."""
+        """Release the saved tensors."""
         for saved in self._saved or ():
             saved.release()
         self.__dict__["_saved"] = None
+
+    def _set_sequence_nr(self, value: int) -> None:
+        """Set the sequence number, which users cannot set as an attribute."""
+        object.__setattr__(self, "sequence_nr", value)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _ENGINES and self._is_made and type(value) is not NodeHooks:
@@ -210,7 +221,7 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         object.__setattr__(self, name, value)
 
 
-#: What users must not set, or the engine would run something else.
+#: Attributes that users must not set, or the engine would run something else.
 _ENGINES: Final = {
     "call",
     "call_restricted",
@@ -218,15 +229,17 @@ _ENGINES: Final = {
     "hooks",
     "hooks_to_add_to",
     "id",
+    "input_metadata",
     "module_path",
     "next_edges",
     "release_variables",
     "runs_on",
+    "sequence_nr",
     "topological_nr",
 }
 
 
-#: What can only be true or false.
+#: Attributes that can only be true or false.
 _FLAGS: Final = {"_materialize_non_diff_grads", "materialize_grads"}
 
 

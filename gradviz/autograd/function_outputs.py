@@ -1,4 +1,4 @@
-"""Making what a custom function's forward returned part of the graph."""
+"""Attachment of a custom function's outputs to the graph."""
 
 import warnings
 from collections.abc import Sequence
@@ -6,10 +6,10 @@ from typing import Any, Final, NamedTuple
 
 from gradviz.autograd.function_context import FunctionCtx
 from gradviz.autograd.function_node import FunctionNode
-from gradviz.engine.node import Edge
-from gradviz.ops.recording.in_place import count_change, rebase
-from gradviz.ops.recording.variable import Value, Variable, detached, variable
-from gradviz.ops.recording.view import Creation, View, record_view
+from gradviz.engine.graph.node import Edge
+from gradviz.ops.dispatch.in_place import count_change, rebase
+from gradviz.ops.variables.variable import Value, Variable, detached, variable
+from gradviz.ops.variables.view import Creation, View, record_view
 
 _RETURNED_AND_SAVED: Final = (
     "An input that has been returned as-is as output is being saved for backward. This "
@@ -44,22 +44,22 @@ def attach(
     *,
     has_setup: bool,
 ) -> tuple[Any, ...]:
-    """What `apply` returns: the outputs, those that are tensors with their edges.
+    """Return the result of `apply`: the outputs, tensors with their edges.
 
-    An input that is returned as it came becomes another tensor on the same memory, so
+    An input that is returned unchanged becomes another tensor on the same memory, so
     that it can have another place in the graph.
 
     Args:
-        ctx: What the forward left.
-        node: Where gradients of the outputs go; None if none are recorded.
+        ctx: The context after the forward.
+        node: Receiver of the gradients of the outputs; None if none are recorded.
         inputs: The arguments of the forward.
-        outputs: What the forward returned.
-        has_setup: Whether the context was filled by ``setup_context``.
+        outputs: The results of the forward.
+        has_setup: Whether ``setup_context`` filled the context.
 
     Raises:
-        RuntimeError: What is marked as dirty was not returned, or is a leaf that needs
+        RuntimeError: A tensor marked as dirty was not returned, or is a leaf that needs
             gradients.
-        TypeError: What is marked or saved is no tensor.
+        TypeError: A marked or saved value is no tensor.
 
     Source: torch/csrc/autograd/custom_function.cpp, _process_backward_mode_ad.
     """
@@ -94,13 +94,13 @@ def attach(
 
 
 class _Marks(NamedTuple):
-    """What is known of tensors, by their identities.
+    """Marks of tensors, by the tensors' identities.
 
     Attributes:
         given: Arguments of the forward.
-        dirty: It changed them in place.
-        fixed: They are not differentiable.
-        saved: They are saved, by a ``setup_context``.
+        dirty: Changed in place by the forward.
+        fixed: Not differentiable.
+        saved: Saved by a ``setup_context``.
     """
 
     given: frozenset[int]
@@ -130,7 +130,7 @@ def _attached(
     *,
     num_outputs: int,
 ) -> Variable:
-    """An output at its place in the graph, or outside of it."""
+    """Return an output at its place in the graph, or outside of it."""
     is_input = id(output) in marks.given
     edge = None if node is None or _is_fixed(output, marks) else Edge(node, index)
     if id(output) in marks.dirty:
@@ -146,7 +146,7 @@ def _attached(
 
 
 def _is_fixed(output: object, marks: _Marks) -> bool:
-    """Whether there is no gradient of an output, whatever happens."""
+    """Return whether an output never has a gradient."""
     return not isinstance(output, Variable) or (
         id(output) in marks.fixed or output.array.dtype.kind not in "fc"
     )
@@ -155,7 +155,7 @@ def _is_fixed(output: object, marks: _Marks) -> bool:
 def _outside(output: Variable, *, is_input: bool) -> Variable:
     if is_input:
         return _view_of(output) if not output.needs_grad else _detached(output)
-    if not isinstance(output.viewed, View):  # it may be one of what needs a gradient
+    if not isinstance(output.viewed, View):  # may view such a tensor
         output.edge, output.needs_grad = None, False
     return output
 
@@ -168,7 +168,7 @@ def _placed(output: Variable, edge: Edge) -> Variable:
 
 
 def _view_of(x: Variable) -> Variable:
-    """Another tensor on the same memory, to have a place of its own."""
+    """Return another tensor on the same memory, with a place of its own."""
     view = _detached(x)
     record_view(x, view, (_itself, (), None))
     return view
@@ -188,7 +188,7 @@ def _goes_to(node: FunctionNode | None, one: object) -> bool:
 
 
 def _forbid_changes(outputs: Sequence[object], *, is_one_of_several: bool) -> None:
-    """Let nobody change returned views in place: their nodes would be lost."""
+    """Forbid changes in place of returned views: their nodes would be lost."""
     for one in outputs:
         if isinstance(one, Variable) and isinstance(one.viewed, View):
             one.viewed.creation = (
@@ -199,7 +199,7 @@ def _forbid_changes(outputs: Sequence[object], *, is_one_of_several: bool) -> No
 def _changed(
     output: Variable, edge: Edge, *, is_input: bool, num_outputs: int
 ) -> Variable:
-    """A tensor that the forward changed in place, at its new place in the graph."""
+    """Return a tensor changed by the forward, at its new place in the graph."""
     if not is_input:
         warnings.warn(_DIRTY_NO_INPUT, UserWarning, stacklevel=5)
         count_change(output)

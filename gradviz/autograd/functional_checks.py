@@ -1,12 +1,12 @@
-"""What functions of functions are given, and what must depend on what."""
+"""Checks of functions of functions: their arguments, and required dependencies."""
 
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from gradviz.ops.recording.variable import Value, Variable
-from gradviz.tensors.creation import zeros_like
+from gradviz.ops.variables.variable import Value, Variable
+from gradviz.tensors.creation.factories import zeros_like
 
-#: In which computation something may turn out not to depend on something else.
+#: Computation in which a value may turn out not to depend on another.
 Stage = Literal["back", "back_trick", "double_back", "double_back_trick"]
 
 _IS_INDEPENDENT: Final[dict[Stage, str]] = {
@@ -30,7 +30,7 @@ _IS_INDEPENDENT: Final[dict[Stage, str]] = {
     ),
 }
 
-#: What may have been cut off from the inputs.
+#: Value that may be cut off from the inputs.
 Kind = Literal["outputs", "grad_inputs", "jacobian", "hessian"]
 
 _IS_CUT: Final[dict[Kind, str]] = {
@@ -62,7 +62,7 @@ _IS_CUT: Final[dict[Kind, str]] = {
 def checked_tuple(
     what: str, given: object, function: str
 ) -> tuple[bool, tuple[Value, ...]]:
-    """Whether `given` is a tuple, and its tensors.
+    """Return whether `given` is a tuple, and its tensors.
 
     Raises:
         TypeError: It is neither a tensor nor a tuple of tensors.
@@ -87,7 +87,7 @@ def checked_vector(
     of_output: bool,
     is_tuple: bool,
 ) -> Sequence[Value] | None:
-    """The vector `v`, which must have the shapes of `like`; None stands for a 1.
+    """Return the vector `v`, which must have the shapes of `like`; None means a 1.
 
     Raises:
         RuntimeError: It has not, or is missing though there are several elements.
@@ -121,11 +121,11 @@ def checked_vector(
 
 
 def single_scalar(result: object, function: str, *, strict: bool) -> tuple[Value, ...]:
-    """A tuple of the only tensor of a single element that a function returned.
+    """Return a tuple of the only tensor, of a single element, of a result.
 
     Raises:
-        RuntimeError: It returned something else.
-        TypeError: It returned what is no tensor.
+        RuntimeError: The function returned something else.
+        TypeError: The function returned no tensor.
     """
     is_tuple, tensors = checked_tuple(
         "outputs of the user-provided function", result, function
@@ -166,7 +166,7 @@ def filled(
     strict: bool,
     create_graph: bool,
 ) -> tuple[Value, ...]:
-    """`gradients` with zeros in place of None.
+    """Return `gradients` with zeros in place of None.
 
     Raises:
         RuntimeError: `strict`, and there is something to fill in, or a gradient that

@@ -1,4 +1,4 @@
-"""What functions of functions begin with, and what they return.
+"""Inputs and results of functions of functions.
 
 Source: torch/autograd/functional.py.
 """
@@ -8,22 +8,22 @@ from typing import Any, Final, TypeAlias
 
 from gradviz.autograd.functional_checks import checked_tuple
 from gradviz.autograd.gradient import grad
-from gradviz.ops.recording.variable import Value
+from gradviz.ops.variables.variable import Value
 
-#: Of tensors; returns a tensor or a tuple of them.
+#: Takes tensors; returns a tensor or a tuple of them.
 Func: TypeAlias = Callable[..., Any]
 
 #: A tensor or a tuple of them.
 Tensors: TypeAlias = Value
 
-#: How messages call what the user's function returns.
+#: Name of the results of the user's function in messages.
 RESULT: Final = "outputs of the user-provided function"
 
 
 def leaves(
     what: str, given: Tensors, name: str, *, create_graph: bool
 ) -> tuple[bool, tuple[Value, ...]]:
-    """Tensors to differentiate with respect to, and whether they came in a tuple."""
+    """Return tensors to differentiate by, and whether they came in a tuple."""
     is_tuple, tensors = checked_tuple(what, given, name)
     return is_tuple, tuple(
         one.view_as(one)
@@ -36,7 +36,7 @@ def leaves(
 def constants(
     vector: Sequence[Value] | None, *, create_graph: bool
 ) -> Sequence[Value] | None:
-    """A vector that was given, differentiated only if the caller may want that."""
+    """Return a given vector, recorded only if the caller may differentiate it."""
     if vector is None:
         return None
     return tuple(
@@ -52,7 +52,7 @@ def gradients(
     create_graph: bool,
     retain_graph: bool | None = None,
 ) -> tuple[Value, ...]:
-    """As `grad`, of those outputs that can be differentiated; None if none can."""
+    """Return `grad` of the differentiable outputs; None for each input if none is."""
     vector = vector or (None,) * len(outputs)
     pairs = [
         (output, first)
@@ -72,10 +72,10 @@ def gradients(
 
 
 def finished(tensors: Sequence[Value], create_graph: bool) -> tuple[Value, ...]:
-    """What a caller gets: outside the graph unless it is to be differentiated."""
+    """Return the tensors for the caller: detached unless differentiated again."""
     return tuple(one if create_graph else one.detach() for one in tensors)
 
 
 def as_given(values: tuple[Any, ...], is_tuple: bool) -> Any:  # noqa: ANN401 - a tensor or a tuple
-    """A tuple where the caller had one, its only element otherwise."""
+    """Return a tuple if the caller had one, its only element otherwise."""
     return values if is_tuple else values[0]

@@ -20,9 +20,9 @@ from gradviz.autograd.functional_inputs import (
     leaves,
 )
 from gradviz.autograd.grad_mode import enable_grad
-from gradviz.ops.recording.variable import Value
 from gradviz.ops.shapes.joining import stack
-from gradviz.tensors.creation import zeros, zeros_like
+from gradviz.ops.variables.variable import Value
+from gradviz.tensors.creation.factories import zeros, zeros_like
 
 Strategy: TypeAlias = Literal["reverse-mode", "forward-mode"]
 
@@ -35,20 +35,20 @@ def jacobian(
     vectorize: bool = False,
     strategy: Strategy = "reverse-mode",
 ) -> Tensors:
-    """The Jacobian of `func` at `inputs`: one backward for each element of its outputs.
+    """Return the Jacobian of `func` at `inputs`: one backward per output element.
 
     Args:
         func: The function.
-        inputs: Where.
+        inputs: The point.
         create_graph: As for `vjp`.
         strict: As for `vjp`.
-        vectorize: Differs: makes no difference, for there is no vmap to do it with.
+        vectorize: Differs: has no effect, because there is no vmap.
         strategy: ``"reverse-mode"``.
 
     Returns:
         For one output and one input a tensor of the output's shape followed by the
         input's. For several inputs a tuple of them, for several outputs a tuple of
-        what one of them has.
+        the results for each.
 
     Raises:
         RuntimeError: `strict`, and an output does not depend on an input.
@@ -82,19 +82,19 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: Strategy = "reverse-mode",
 ) -> Tensors:
-    """The Hessian of `func` at `inputs`; it returns a tensor of a single element.
+    """Return the Hessian of `func` at `inputs`; it returns a single element.
 
     Args:
         func: The function.
-        inputs: Where.
+        inputs: The point.
         create_graph: As for `vjp`.
         strict: As for `vjp`.
         vectorize: As for `jacobian`.
         outer_jacobian_strategy: As `strategy` of `jacobian`.
 
     Returns:
-        For one input a tensor of its shape twice; for several a tuple for each of a
-        tensor for each.
+        For one input a tensor of its shape twice; for several a tuple of tuples of
+        tensors, one for each pair.
 
     Raises:
         RuntimeError: `func` returns something else; or as `jacobian`.
@@ -125,7 +125,7 @@ def _jacobian_of(
     create_graph: bool,
     strict: bool,
 ) -> tuple[Value, ...]:
-    """The Jacobian of one output, one tensor for each input."""
+    """Return the Jacobian of one output, one tensor for each input."""
     rows: list[list[Value]] = [[] for _ in xs]
     flat = y.reshape(-1)
     for j in range(y.numel()):

@@ -23,9 +23,9 @@ from gradviz.autograd.functional_inputs import (
     leaves,
 )
 from gradviz.autograd.grad_mode import enable_grad, set_grad_enabled
-from gradviz.engine.grad_mode import is_grad_enabled
-from gradviz.ops.recording.variable import Value
-from gradviz.tensors.creation import zeros_like
+from gradviz.engine.graph.grad_mode import is_grad_enabled
+from gradviz.ops.variables.variable import Value
+from gradviz.tensors.creation.factories import zeros_like
 
 
 def vjp(
@@ -35,21 +35,21 @@ def vjp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Tensors, Tensors]:
-    """The vector `v` times the Jacobian of `func` at `inputs`.
+    """Return the vector `v` times the Jacobian of `func` at `inputs`.
 
     Args:
         func: The function.
-        inputs: Where.
-        v: As long as the outputs; may be left out for a single element.
-        create_graph: Record how it is computed, to differentiate it.
-        strict: Raise if an input does not matter, instead of returning zeros.
+        inputs: The point.
+        v: Same shapes as the outputs; may be left out for a single element.
+        create_graph: Record the computation, to differentiate it.
+        strict: Raise if an input has no effect, instead of returning zeros.
 
     Returns:
-        What `func` returns, and the product, which has the structure of `inputs`.
+        The results of `func`, and the product, which has the structure of `inputs`.
 
     Raises:
-        RuntimeError: `v` does not fit; or `strict`, and something does not depend.
-        TypeError: Something is no tensor.
+        RuntimeError: `v` does not fit; or `strict`, and an input has no effect.
+        TypeError: A value is no tensor.
     """
     with enable_grad():
         is_tuple, xs = leaves("inputs", inputs, "vjp", create_graph=create_graph)
@@ -73,20 +73,20 @@ def jvp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Tensors, Tensors]:
-    """The Jacobian of `func` at `inputs` times the vector `v`.
+    """Return the Jacobian of `func` at `inputs` times the vector `v`.
 
     Computed by two backwards: the first one is linear in its gradient, and its own
     derivative with respect to that is the product.
 
     Args:
         func: The function.
-        inputs: Where.
-        v: As long as the inputs; may be left out for a single element.
+        inputs: The point.
+        v: Same shapes as the inputs; may be left out for a single element.
         create_graph: As for `vjp`.
         strict: As for `vjp`.
 
     Returns:
-        What `func` returns, and the product, which has the same structure.
+        The results of `func`, and the product, which has the same structure.
 
     Raises:
         RuntimeError: As `vjp`.
@@ -120,17 +120,17 @@ def vhp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Tensors, Tensors]:
-    """The vector `v` times the Hessian of `func` at `inputs`.
+    """Return the vector `v` times the Hessian of `func` at `inputs`.
 
     Args:
         func: The function; returns a tensor of a single element.
-        inputs: Where.
-        v: As long as the inputs; may be left out for a single element.
+        inputs: The point.
+        v: Same shapes as the inputs; may be left out for a single element.
         create_graph: As for `vjp`.
         strict: As for `vjp`.
 
     Returns:
-        What `func` returns, and the product, which has the structure of `inputs`.
+        The results of `func`, and the product, which has the structure of `inputs`.
 
     Raises:
         RuntimeError: As `vjp`, and as `hessian`.
@@ -157,10 +157,10 @@ def hvp(
     create_graph: bool = False,
     strict: bool = False,
 ) -> tuple[Tensors, Tensors]:
-    """The Hessian of `func` at `inputs` times the vector `v`.
+    """Return the Hessian of `func` at `inputs` times the vector `v`.
 
-    The same as `vhp` where second derivatives are continuous, and slower: three
-    backwards. See there for arguments, result and errors.
+    The same as `vhp` where second derivatives are continuous, but slower: it takes
+    three backwards. See there for arguments, result and errors.
     """
     is_tuple, xs, vs, ys, first = _first_backward(
         func, inputs, v, "hvp", create_graph=create_graph, strict=strict
@@ -189,7 +189,7 @@ def _first_backward(
     create_graph: bool,
     strict: bool,
 ) -> tuple[bool, tuple[Value, ...], Sequence[Value] | None, Value, tuple[Value, ...]]:
-    """What `vhp` and `hvp` begin with: arguments, checked, and the first gradients."""
+    """Start `vhp` or `hvp`: check the arguments, compute the first gradients."""
     with enable_grad():
         is_tuple, xs = leaves("inputs", inputs, name, create_graph=create_graph)
         vs = checked_vector(v, xs, name, of_output=False, is_tuple=is_tuple)

@@ -1,19 +1,19 @@
-"""Switching the recording of graphs on and off, for a block or a function."""
+"""Modes of recording graphs, for a block or a function."""
 
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar, overload
 
 from gradviz.autograd.mode_decorator import decorated
-from gradviz.engine.grad_mode import (
+from gradviz.engine.graph.grad_mode import (
     GRAD_ENABLED,
     MULTITHREADING_ENABLED,
     is_grad_enabled,
 )
-from gradviz.ops.recording import inference
-from gradviz.ops.recording.variable import Variable
-from gradviz.ops.recording.version import INFERENCE
-from gradviz.ops.recording.view import force_tracking, is_tracking_forced
+from gradviz.ops.variables import inference
+from gradviz.ops.variables.variable import Variable
+from gradviz.ops.variables.version import INFERENCE
+from gradviz.ops.variables.view import force_tracking, is_tracking_forced
 
 __all__ = [
     "enable_grad",
@@ -55,17 +55,17 @@ class _GradMode:
         GRAD_ENABLED.set(self._before.pop())
 
     def __call__(self, function: F) -> F:
-        """`function`, always running in this mode; a generator or coroutine too."""
+        """Return `function` always running in this mode; coroutines, too."""
         wrapped: F = decorated(self.clone, function)
         return wrapped
 
     def clone(self) -> "_GradMode":
-        """Another one that sets the same mode."""
+        """Return another object that sets the same mode."""
         return type(self)()
 
 
 class _BareGradMode(_GradMode):
-    """One that may decorate without parentheses: ``@no_grad``."""
+    """Base of modes that decorate without parentheses: ``@no_grad``."""
 
     @overload
     def __new__(cls) -> Self: ...
@@ -107,12 +107,12 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
         return self
 
     def __call__(self, function: F) -> F:
-        """`function`, always running in this mode; the current mode is restored."""
+        """Return `function` always running in this mode; restore the current mode."""
         GRAD_ENABLED.set(self._before.pop())
         return super().__call__(function)
 
     def clone(self) -> "set_grad_enabled":
-        """Another one, in effect from now on."""
+        """Return another object, in effect from now on."""
         return set_grad_enabled(self.mode)
 
     def __repr__(self) -> str:
@@ -122,8 +122,8 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
 class inference_mode:  # noqa: N801 - PyTorch's name
     """Record nothing at all: for a block (``with``) or a function (decorator).
 
-    What is made in this mode counts no changes and remembers no views, and may never
-    take part in differentiation.
+    Tensors made in this mode count no changes and remember no views, and may never take
+    part in differentiation.
 
     Args:
         mode: Whether to enter the mode, or to leave it for the block.
@@ -139,14 +139,13 @@ class inference_mode:  # noqa: N801 - PyTorch's name
             return cls()(mode)
         new = object.__new__(cls)
         new.mode = mode
-        new._before = []
+        new._entered = []
         return new
 
-    _before: list[tuple[inference.InferenceBlock | None, bool]]
+    _entered: list[inference.Leaving]
 
     def __enter__(self) -> Self:
-        self._before.append((inference.enter(self.mode), GRAD_ENABLED.get()))
-        GRAD_ENABLED.set(not self.mode)
+        inference.enter(self.mode, self._entered)
         return self
 
     def __exit__(
@@ -155,36 +154,34 @@ class inference_mode:  # noqa: N801 - PyTorch's name
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        block, was_enabled = self._before.pop()
-        GRAD_ENABLED.set(was_enabled)
-        inference.leave(block)
+        inference.leave(self._entered)
 
     def __call__(self, function: F) -> F:
-        """`function`, always running in this mode; a generator or coroutine too."""
+        """Return `function` always running in this mode; coroutines, too."""
         wrapped: F = decorated(self.clone, function)
         return wrapped
 
     def clone(self) -> "inference_mode":
-        """Another one for the same mode."""
+        """Return another object for the same mode."""
         another: inference_mode = inference_mode(self.mode)
         return another
 
 
 def is_inference(input: Variable) -> bool:  # noqa: A002 - PyTorch's name
-    """Whether a tensor was made in inference mode."""
+    """Return whether a tensor was made in inference mode."""
     return input.version is INFERENCE
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether what ops return here are inference tensors."""
+    """Return whether ops return inference tensors here."""
     return inference.is_on()
 
 
 class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
     """Let backward use the threads of devices or not; by default it does.
 
-    Without them everything runs on the calling thread, in an order that can be
-    foretold. From the call on, or to the end of the ``with`` block. The setting belongs
+    Without them everything runs on the calling thread, in a predictable order. It
+    applies from the call on, or to the end of the ``with`` block. The setting belongs
     to the thread that calls backward.
 
     Args:
@@ -203,24 +200,25 @@ class set_multithreading_enabled:  # noqa: N801 - PyTorch's name
         MULTITHREADING_ENABLED.set(self._before)
 
     def __call__(self, function: F) -> F:
-        """`function`, always running so; the current setting is restored."""
+        """Return `function` always running so; restore the current setting."""
         MULTITHREADING_ENABLED.set(self._before)
         wrapped: F = decorated(self.clone, function)
         return wrapped
 
     def clone(self) -> "set_multithreading_enabled":
-        """Another one, in effect from now on."""
+        """Return another object, in effect from now on."""
         return set_multithreading_enabled(self.mode)
 
 
 class _force_original_view_tracking:  # noqa: N801 - PyTorch's name
-    """Have views get the nodes of their own ops anew when their base is changed.
+    """Give views new nodes of their own ops when their base is changed.
 
-    Otherwise they get one of `as_strided`. It counts where a view is made. From the
-    call on, or to the end of the ``with`` block; the setting belongs to the thread.
+    Otherwise they get one of `as_strided`. The setting counts where a view is made. It
+    applies from the call on, or to the end of the ``with`` block, and belongs to the
+    thread.
 
     Args:
-        mode: Whether to.
+        mode: Whether to do so.
 
     Source: torch/autograd/grad_mode.py, _force_original_view_tracking.
     """
@@ -237,23 +235,23 @@ class _force_original_view_tracking:  # noqa: N801 - PyTorch's name
         force_tracking(self.prev)
 
     def __call__(self, function: F) -> F:
-        """`function`, always running so; the current setting is restored."""
+        """Return `function` always running so; restore the current setting."""
         force_tracking(self.prev)
         wrapped: F = decorated(self.clone, function)
         return wrapped
 
     def clone(self) -> "_force_original_view_tracking":
-        """Another one, in effect from now on."""
+        """Return another object, in effect from now on."""
         return _force_original_view_tracking(self.mode)
 
 
 def is_view_replay_enabled() -> bool:
-    """Whether views that are made here will get the nodes of their own ops anew."""
+    """Return whether new views will get the nodes of their own ops."""
     return is_tracking_forced()
 
 
 class _unsafe_preserve_version_counter:  # noqa: N801 - PyTorch's name
-    """Count no changes of tensors in a block: what was saved of them is not refused.
+    """Count no changes of tensors in a block: their saved values remain valid.
 
     Args:
         tensors: One or several.

@@ -1,4 +1,4 @@
-"""Checking gradients against finite differences.
+"""Checks of gradients against finite differences.
 
 In the fast mode one random inner product checks a whole Jacobian: for a direction u of
 an input and a direction v of an output, ``<v, Ju>`` by differences must equal
@@ -28,8 +28,8 @@ from gradviz.autograd.jacobians import (
 )
 from gradviz.backends.base import copy_to
 from gradviz.backends.device import CPU
-from gradviz.ops.recording.result import record
-from gradviz.ops.recording.variable import Value, Variable, variable
+from gradviz.ops.dispatch.result import record
+from gradviz.ops.variables.variable import Value, Variable, variable
 
 #: One input or several, of which some are tensors that require gradients.
 CheckedInputs: TypeAlias = Value | Sequence[Value]
@@ -38,11 +38,11 @@ _SEED: Final = 0
 
 
 class GradcheckError(RuntimeError):
-    """A gradient differs from what finite differences say."""
+    """A gradient differs from finite differences."""
 
 
 class _CheckSettings(NamedTuple):
-    """What the user asked for; see `gradcheck`."""
+    """Settings of one check; see `gradcheck`."""
 
     eps: float
     atol: float
@@ -73,7 +73,7 @@ def gradcheck(  # noqa: PLR0913 - PyTorch's signature
 ) -> bool:
     """Compare the gradients of a function with finite differences.
 
-    The elements of the inputs are changed in place, and put back.
+    The elements of the inputs are changed in place, and restored.
 
     Args:
         func: Takes `inputs`, returns a tensor or several.
@@ -81,16 +81,16 @@ def gradcheck(  # noqa: PLR0913 - PyTorch's signature
         eps: Length of the step.
         atol: Largest absolute difference.
         rtol: Largest difference relative to the value.
-        raise_exception: Raise what is wrong; otherwise return False.
+        raise_exception: Raise an error on a mismatch; otherwise return False.
         nondet_tol: Largest difference between two backwards.
-        check_undefined_grad: See that gradients that are not there count as zeros.
-        check_grad_dtypes: See that each gradient has the dtype of its input.
+        check_undefined_grad: Check that missing gradients count as zeros.
+        check_grad_dtypes: Check that each gradient has the dtype of its input.
         check_batched_grad: Not supported.
         check_batched_forward_grad: Not supported.
         check_forward_ad: Not supported.
         check_backward_ad: Must be True.
         fast_mode: Compare along a random direction only.
-        masked: Says what to do with sparse tensors, of which there are none.
+        masked: Treatment of sparse tensors, of which there are none.
 
     Returns:
         Whether they agree.
@@ -147,16 +147,16 @@ def gradgradcheck(  # noqa: PLR0913 - PyTorch's signature
         eps: Length of the step.
         atol: Largest absolute difference.
         rtol: Largest difference relative to the value.
-        gen_non_contig_grad_outputs: Let random ones lie in memory with gaps.
-        raise_exception: Raise what is wrong; otherwise return False.
+        gen_non_contig_grad_outputs: Store random ones with gaps.
+        raise_exception: Raise an error on a mismatch; otherwise return False.
         nondet_tol: Largest difference between two backwards.
-        check_undefined_grad: See that gradients that are not there count as zeros.
-        check_grad_dtypes: See that each gradient has the dtype of its input.
+        check_undefined_grad: Check that missing gradients count as zeros.
+        check_grad_dtypes: Check that each gradient has the dtype of its input.
         check_batched_grad: Not supported.
         check_fwd_over_rev: Not supported.
         check_rev_over_rev: Must be True.
         fast_mode: Compare along a random direction only.
-        masked: Says what to do with sparse tensors, of which there are none.
+        masked: Treatment of sparse tensors, of which there are none.
 
     Returns:
         Whether they agree.
@@ -298,7 +298,7 @@ def _check_no_slope(slopes: Sequence[Sequence[Sequence[Slope]]]) -> None:
 def _check_zero_gradients(
     outputs: Sequence[Variable], wanted: Sequence[Variable]
 ) -> None:
-    """Backward must be linear: of zeros it makes zeros, like the inputs."""
+    """Check that backward turns zeros into zeros, as a linear function must."""
     zeros = [variable(np.zeros_like(one.array)) for one in outputs]
     results = grad(outputs, wanted, zeros, retain_graph=True, allow_unused=True)
     for result, x in zip(results, wanted, strict=True):
@@ -317,7 +317,7 @@ def _check_zero_gradients(
 def _check_undefined_gradients(
     func: TensorFunction, inputs: Sequence[Value], wanted: Sequence[Variable]
 ) -> None:
-    """Gradients that are not there count as zeros: all of them, and each of several."""
+    """Check that missing gradients count as zeros: all, and each of several."""
     num_outputs = len(_differentiable(func(*inputs)))
     absences = [set(range(num_outputs))]
     if num_outputs > 1:
@@ -365,7 +365,7 @@ def _analytical(
     unit: complex,
     settings: _CheckSettings,
 ) -> list[list[np.ndarray]]:
-    """For each input, its gradient for each weight of the output."""
+    """Return, for each input, its gradient for each weight of the output."""
     first, again = (
         [gradients_of(output, wanted, np.asarray(weight * unit)) for weight in weights]
         for _ in range(2)
@@ -420,7 +420,7 @@ def _mismatch(output: int, index: int, unit: complex, *, is_complex: bool) -> st
 
 
 def _random_gradients(outputs: Value, *, with_gaps: bool) -> tuple[Value, ...]:
-    """A leaf like each differentiable output, with elements between -1 and 1."""
+    """Return a leaf like each differentiable output, with elements from -1 to 1."""
     random = np.random.default_rng(_SEED)
     leaves = []
     for output in _differentiable(outputs):

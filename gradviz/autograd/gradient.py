@@ -7,10 +7,10 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from gradviz.engine import default_engine
-from gradviz.engine.protocols import Gradient
-from gradviz.engine.tracebacks import shorten
-from gradviz.ops.recording.silence import SILENT, put, setting
-from gradviz.ops.recording.variable import Value, Variable, variable
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.engine.threads.tracebacks import shorten
+from gradviz.ops.conventions.silence import SILENT, put, setting
+from gradviz.ops.variables.variable import Value, Variable, variable
 from gradviz.tensors.backward import (
     Gradients,
     Inputs,
@@ -79,7 +79,7 @@ def grad(  # noqa: PLR0913, PLR0917 - PyTorch's signature
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Value, ...] | dict[Any, Value]:
-    """The sum of the gradients of `outputs` with respect to each of `inputs`.
+    """Return the sum of the gradients of `outputs` with respect to each input.
 
     Nothing is added to any ``.grad``.
 

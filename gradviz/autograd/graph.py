@@ -1,7 +1,7 @@
-"""``torch.autograd.graph``: the graph, its nodes, and what is saved in it.
+"""``torch.autograd.graph``: the graph, its nodes, and their saved tensors.
 
-Under PyTorch's names are what PyTorch has here; `queue_callback`, `node_creation_hook`
-and the questions about the current pass are private there.
+Names that PyTorch has here are PyTorch's; `queue_callback`, `node_creation_hook` and
+the functions about the current pass are private there.
 """
 
 import abc
@@ -25,11 +25,11 @@ from gradviz.autograd.saved_tensors import (
     save_on_cpu,
     saved_tensors_hooks,
 )
-from gradviz.engine import node as engine_node
-from gradviz.engine import stream_mismatch
-from gradviz.ops.recording import creation_hooks
-from gradviz.ops.recording.variable import Variable
-from gradviz.ops.recording.version import INFERENCE
+from gradviz.engine.graph import node as engine_node
+from gradviz.engine.tasks import stream_mismatch
+from gradviz.ops.dispatch import creation_hooks
+from gradviz.ops.variables.variable import Variable
+from gradviz.ops.variables.version import INFERENCE
 from gradviz.tensors.gradient_edge import GradientEdge, get_gradient_edge
 
 __all__ = [
@@ -56,7 +56,7 @@ __all__ = [
 
 
 class Node(abc.ABC):  # noqa: B024 - for isinstance only
-    """What every ``grad_fn`` is an instance of.
+    """Base class of every ``grad_fn``, for `isinstance`.
 
     Not to be subclassed: nodes for the engine are subclasses of `gradviz.engine.Node`.
     """
@@ -66,9 +66,9 @@ Node.register(engine_node.Node)
 
 
 def increment_version(tensor: Variable | Iterable[Variable]) -> None:
-    """Say that tensors were changed in place by other means than gradviz's.
+    """Count a change in place of tensors by other means than gradviz's.
 
-    Whatever was saved of them before will be refused by a backward.
+    A backward will refuse values of them that were saved before.
 
     Args:
         tensor: One or several; those made in inference mode count no changes.
@@ -79,10 +79,10 @@ def increment_version(tensor: Variable | Iterable[Variable]) -> None:
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Whether to warn, once, of a leaf that works on another stream (C4).
+    """Set whether to warn, once, of a leaf that works on another stream (C4).
 
     Args:
-        enabled: The default is True. Being enabled again it warns once more.
+        enabled: The default is True. Enabling it again allows one more warning.
     """
     stream_mismatch.set_enabled(enabled)
 
@@ -91,8 +91,9 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
 def node_creation_hook(hook: Callable[[engine_node.Node], None]) -> Iterator[None]:
     """Call `hook` with each node that an op makes in the block (C19).
 
-    Once a node, when its tensors have been saved; of nested hooks the outer one first.
-    The threads of a backward inherit the hooks of the thread that called it.
+    It is called once per node, after the node has saved its tensors; of nested hooks
+    the outer one first. The threads of a backward inherit the hooks of the thread that
+    called it.
 
     Raises:
         RuntimeError: The hook returned something, or ran an op that would make a node.

@@ -2,9 +2,9 @@
 
 A direction is an array in the shape of an input; a weight is one in the shape of an
 output. For one of each, the product ``<weight, J direction>`` is a number, which
-differences give from the right and backward from the left. A complex input varies in
+differences compute from the right and backward from the left. A complex input varies in
 two directions, the real and the imaginary: the number is complex, ``dL/dRe + i dL/dIm``
-as everywhere in PyTorch. Of a complex output, `unit` says which part is meant.
+as everywhere in PyTorch. For a complex output, `unit` selects the part.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 from gradviz.autograd.gradient import grad
 from gradviz.backends.base import copy_to
 from gradviz.backends.device import CPU
-from gradviz.ops.recording.variable import Value, Variable, variable
+from gradviz.ops.variables.variable import Value, Variable, variable
 
 #: Takes the inputs, returns one tensor or several.
 TensorFunction: TypeAlias = Callable[..., Value]
@@ -27,7 +27,7 @@ _SEED: Final = 0
 
 
 def unit_vectors(x: Variable) -> Iterator[np.ndarray]:
-    """One direction for each element."""
+    """Yield one direction for each element."""
     shape = x.array.shape
     for index in range(x.array.size):
         vector = np.zeros(x.array.size)
@@ -36,13 +36,13 @@ def unit_vectors(x: Variable) -> Iterator[np.ndarray]:
 
 
 def random_vector(x: Variable) -> Iterator[np.ndarray]:
-    """One direction of length 1, the same for the same shape."""
+    """Yield one direction of length 1, the same for the same shape."""
     vector = np.random.default_rng(_SEED).uniform(0.1, 1, x.array.shape)
     yield np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-300))
 
 
 def scale_of(directions: Sequence[np.ndarray], weights: Sequence[np.ndarray]) -> float:
-    """By how much a projected Jacobian may be larger than its elements."""
+    """Return the factor by which a projected Jacobian may exceed its elements."""
     return max((float(np.sum(one)) for one in directions), default=1) * max(
         (float(np.sum(one)) for one in weights), default=1
     )
@@ -52,7 +52,7 @@ def scale_of(directions: Sequence[np.ndarray], weights: Sequence[np.ndarray]) ->
 
 
 class Slope(NamedTuple):
-    """How fast an output changes along a direction, and along i times it.
+    """Derivatives of an output along a direction, and along i times it.
 
     Attributes:
         real: The derivative along the direction.
@@ -70,7 +70,7 @@ def slopes_of(
     along: np.ndarray,
     eps: float,
 ) -> list[Slope]:
-    """The slope of each output at `inputs`, where `x`, one of them, moves."""
+    """Return the slope of each output at `inputs`, along directions of `x`."""
     real = _difference(func, inputs, x, along, eps)
     if not is_complex(x):
         return [Slope(one, np.zeros_like(one)) for one in real]
@@ -114,7 +114,7 @@ def _check_alike(after: np.ndarray, before: np.ndarray, eps: float) -> None:
 def numerical(
     slopes: Sequence[Slope], weights: Sequence[np.ndarray], unit: complex
 ) -> np.ndarray:
-    """The Jacobian by differences: a row for each direction, a column for a weight."""
+    """Return the Jacobian by differences: rows of directions, columns of weights."""
 
     def part(slope: np.ndarray) -> np.ndarray:
         return slope.imag if unit == 1j else slope.real
@@ -137,7 +137,7 @@ def numerical(
 def gradients_of(
     output: Variable, wanted: Sequence[Variable], weight: np.ndarray
 ) -> list[np.ndarray]:
-    """The gradient of each input, by backward, where that of `output` is `weight`."""
+    """Return the gradient of each input by backward from a `weight` of `output`."""
     array = weight.astype(output.array.dtype) if is_complex(output) else weight.real
     results = grad(
         output,
@@ -152,7 +152,7 @@ def gradients_of(
 def projected(
     gradients: Sequence[np.ndarray], directions: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """The Jacobian by backward: a row for each direction, a column for each weight."""
+    """Return the Jacobian by backward: rows of directions, columns of weights."""
     return np.array(
         [[np.sum(along * one) for one in gradients] for along in directions]
     ).reshape(len(directions), len(gradients))
@@ -162,7 +162,7 @@ def projected(
 
 
 def as_tuple(value: Value) -> tuple[Value, ...]:
-    """One thing, or several in a list or tuple, as a tuple."""
+    """Return one value, or several in a list or tuple, as a tuple."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
@@ -171,5 +171,5 @@ def _on_host(outputs: Value) -> list[np.ndarray]:
 
 
 def is_complex(x: Variable) -> bool:
-    """Whether a tensor has complex numbers."""
+    """Return whether a tensor has complex numbers."""
     return bool(x.array.dtype.kind == "c")

@@ -12,10 +12,10 @@ MakeMode = Callable[[], AbstractContextManager[Any]]
 
 
 def decorated(make_mode: MakeMode, function: Callable[..., Any]) -> Any:  # noqa: ANN401 - of `function`'s type
-    """`function`, running in a mode whenever it runs.
+    """Return `function` always running in a mode.
 
     The mode is left while a generator waits to be resumed. A coroutine keeps it while
-    it awaits, for it runs in a context of its own.
+    it awaits, because it runs in a context of its own.
 
     Source: torch/utils/_contextlib.py, context_decorator.
     """

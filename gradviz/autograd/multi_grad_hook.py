@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from gradviz.autograd.current_pass import current_graph_task_id, will_execute_node
-from gradviz.ops.recording.variable import Variable, gradient_edge
+from gradviz.ops.variables.variable import Variable, gradient_edge
 from gradviz.tensors.hooks import RemovableHandle, register_hook
 
 
@@ -16,13 +16,13 @@ def register_multi_grad_hook(
     *,
     mode: Literal["all", "any"] = "all",
 ) -> RemovableHandle:
-    """Call `fn` once a pass, when gradients of `tensors` have been computed (C16).
+    """Call `fn` once per pass, when gradients of `tensors` have been computed (C16).
 
     Args:
-        tensors: Which.
-        fn: With ``"all"`` it is given a list of all gradients, None for those that the
-            pass does not compute, when the last one is there. With ``"any"`` it is
-            given the first gradient.
+        tensors: The tensors.
+        fn: With ``"all"`` it is called with a list of all gradients, None for those
+            that the pass does not compute, after the last one. With ``"any"`` it is
+            called with the first gradient.
         mode: ``"all"`` or ``"any"``.
 
     Returns:
@@ -47,10 +47,10 @@ def register_multi_grad_hook(
 
 
 class _Gathered(NamedTuple):
-    """What has come in one pass.
+    """Gradients that have arrived in one pass.
 
     Attributes:
-        gradients: Of each tensor, None until it comes.
+        gradients: One per tensor, None until it arrives.
         missing: A list as long as the number of gradients still to come.
     """
 

@@ -1,4 +1,4 @@
-"""Changing in place what a graph has saved, and still going back through it.
+"""Changes in place of tensors that a graph has saved and still needs.
 
 Source: torch/autograd/graph.py, allow_mutation_on_saved_tensors.
 """
@@ -9,9 +9,9 @@ from collections.abc import Iterator, MutableMapping
 from typing import Final
 
 from gradviz.modes import Mode
-from gradviz.ops.recording.in_place import watching_changes
-from gradviz.ops.recording.saved_variable import hooks_on_saving
-from gradviz.ops.recording.variable import Value, Variable, detached, variable
+from gradviz.ops.dispatch.in_place import watching_changes
+from gradviz.ops.variables.saved_variable import hooks_on_saving
+from gradviz.ops.variables.variable import Value, Variable, detached, variable
 
 _OUTSIDE: Final = (
     "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in "
@@ -20,15 +20,15 @@ _OUTSIDE: Final = (
 
 
 class _Handle:
-    """Stands for a saved tensor in a node, and dies with it."""
+    """Stands for a saved tensor in a node, and ends with it."""
 
 
 class SavedCopies:
-    """What one block of `allow_mutation_on_saved_tensors` keeps.
+    """Saved tensors of one block of `allow_mutation_on_saved_tensors`.
 
     Attributes:
-        original: What was saved and is still as it was.
-        cloned: Copies of what has been changed since.
+        original: Saved tensors that have not changed.
+        cloned: Copies of those that have.
         tid_to_weakhandle: Handles by array and version, for a tensor that is saved
             more than once.
     """
@@ -50,13 +50,13 @@ class SavedCopies:
         if known is not None and known in self.original:
             return known
         handle = self.tid_to_weakhandle[key] = _Handle()
-        # Without its place in the graph, which may lead to who holds the handle.
+        # Without its place in the graph, which may lead to the handle's holder.
         self.original[handle] = detached(tensor)
         self._sharing.setdefault(id(version), []).append(weakref.ref(handle))
         return handle
 
     def unpack(self, handle: _Handle) -> Value:
-        """What was saved.
+        """Return the saved tensor.
 
         Raises:
             AssertionError: The block has ended.
@@ -67,7 +67,7 @@ class SavedCopies:
         return kept[handle]
 
     def before_change(self, x: Variable) -> None:
-        """Copy what was saved of the memory of `x`, which is about to change."""
+        """Copy the saved tensors on the memory of `x`, which is about to change."""
         version = x.shared_version()
         for reference in self._sharing.pop(id(version), ()):
             handle = reference()
@@ -91,13 +91,13 @@ _CURRENT: Final[Mode[SavedCopies | None]] = Mode("gradviz.saved_copies", default
 
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors() -> Iterator[SavedCopies]:
-    """A block in which saved tensors may be changed in place.
+    """Allow changes in place of saved tensors in a block.
 
-    What was saved is copied just before it changes. The backward must run in the block
+    A saved tensor is copied just before it changes. The backward must run in the block
     as well.
 
     Yields:
-        What is kept, to look at.
+        The copies, to inspect.
 
     Raises:
         RuntimeError: On entering the block, if it is inside of another one; in a

@@ -1,15 +1,15 @@
-"""Backwards that cannot be differentiated themselves, and say so when they are."""
+"""Backwards that cannot be differentiated themselves, and raise if they are."""
 
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from gradviz.autograd.grad_mode import no_grad
-from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import Edge, Node
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.node_hooks import Hookable
-from gradviz.ops.recording.variable import (
+from gradviz.engine.graph.grad_mode import GRAD_ENABLED
+from gradviz.engine.graph.node import Edge, Node
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.variables.node_hooks import Hookable
+from gradviz.ops.variables.variable import (
     Variable,
     gradient_edge,
     metadata_of,
@@ -18,10 +18,10 @@ from gradviz.ops.recording.variable import (
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a ``backward`` whose own computation is not to be differentiated.
+    """Decorate a ``backward`` that is not to be differentiated itself.
 
-    It runs with gradient mode off; whoever differentiates what it returned gets an
-    error. Source: torch/autograd/function.py, once_differentiable.
+    It runs with gradient mode off; differentiating its results raises an error. Source:
+    torch/autograd/function.py, once_differentiable.
     """
 
     @functools.wraps(fn)
@@ -63,7 +63,7 @@ class Error(Hookable, Node):
 
 
 def delay_error(message: str, values: Sequence[Any]) -> tuple[Any, ...]:
-    """`values`, those that are tensors once more, with an `Error` as their node."""
+    """Return `values`, with new tensors whose node is an `Error`."""
     node = Error(
         map(gradient_edge, values),
         [
@@ -79,7 +79,7 @@ def delay_error(message: str, values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _leaf_of(value: Any) -> Any:  # noqa: ANN401 - what the user returned
-    """Something for a pass to want behind an `Error`."""
+    """Return a leaf behind an `Error`, so that a pass needs it."""
     if not isinstance(value, Variable):
         return value
     leaf = variable(value.array)

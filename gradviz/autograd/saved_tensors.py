@@ -1,6 +1,6 @@
-"""What becomes of the tensors that ops save, for the length of a block.
+"""Hooks on the tensors that ops save, for the length of a block.
 
-How they are saved is in `gradviz.ops.recording.saved_variable`.
+`gradviz.ops.variables.saved_variable` has the saving itself.
 """
 
 import abc
@@ -11,14 +11,14 @@ from typing import Any, Self
 from gradviz.autograd.function_context import SavedNone
 from gradviz.backends.base import find_accelerator
 from gradviz.backends.device import Device
-from gradviz.ops.recording.saved_variable import (
+from gradviz.ops.dispatch.shown_saved import RawSaved
+from gradviz.ops.variables.saved_variable import (
     SavedVariable,
     no_hooks_on_saving,
     pop_hooks,
     push_hooks,
 )
-from gradviz.ops.recording.shown_saved import RawSaved
-from gradviz.ops.recording.variable import Value
+from gradviz.ops.variables.variable import Value
 
 __all__ = [
     "SavedTensor",
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class SavedTensor(abc.ABC):  # noqa: B024 - for isinstance only
-    """What nodes keep of a tensor: ``node._raw_saved_self``, for hooks to register on.
+    """A node's record of a tensor: ``node._raw_saved_self``, for hooks to register on.
 
     Source: torch._C._autograd.SavedTensor.
     """
@@ -45,13 +45,13 @@ for _kind in (RawSaved, SavedVariable, SavedNone):
 
 
 class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
-    """Put what ops save in a ``with`` block through `pack_hook`.
+    """Pass tensors that ops save in a ``with`` block through `pack_hook`.
 
     Of nested blocks only the innermost counts. The threads of a backward inherit the
     hooks of the thread that called it.
 
     Args:
-        pack_hook: Takes the tensor to save, returns what to keep in its place.
+        pack_hook: Takes the tensor to save, returns the object to keep instead.
         unpack_hook: Takes that in the backward, returns a tensor of the same content.
 
     Raises:
@@ -75,12 +75,12 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - PyTorch's name
-    """Keep what ops save in a ``with`` block in host memory until backward wants it.
+    """Keep tensors saved in a ``with`` block in host memory until backward.
 
     Args:
-        pin_memory: Keep it in pinned memory, so that nobody waits for the copy back;
-            if there is an accelerator at all.
-        device_type: Makes no difference: what is kept goes back to where it was.
+        pin_memory: Use pinned memory, so that nobody waits for the copy back; only if
+            there is an accelerator.
+        device_type: Has no effect: tensors return to their own device.
 
     Source: torch/autograd/graph.py, save_on_cpu.
     """
@@ -97,7 +97,7 @@ def disable_saved_tensors_hooks(error_message: str) -> AbstractContextManager[No
     """Make it an error to enter a block of `saved_tensors_hooks`.
 
     Args:
-        error_message: What the error says.
+        error_message: The message of the error.
 
     Raises:
         RuntimeError: On entering the block, if it is inside of one with hooks.

@@ -1,4 +1,4 @@
-"""``torch.autograd.Variable``: what tensors were before PyTorch 0.4.
+"""``torch.autograd.Variable``: the class of tensors before PyTorch 0.4.
 
 Old programs still make leaves with it.
 """
@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from gradviz.autograd.current_pass import queue_callback
 from gradviz.engine import default_engine
-from gradviz.ops.recording import variable as ops_variable
-from gradviz.ops.recording.variable import Value, detached
+from gradviz.ops.variables import variable as ops_variable
+from gradviz.ops.variables.variable import Value, detached
 
 
 class _IsTensor(type):
@@ -17,7 +17,7 @@ class _IsTensor(type):
 
 
 class _ExecutionEngine:
-    """PyTorch's private way to the engine."""
+    """PyTorch's private access to the engine."""
 
     @staticmethod
     def queue_callback(callback: Callable[[], object]) -> None:
@@ -26,12 +26,12 @@ class _ExecutionEngine:
 
     @staticmethod
     def is_checkpoint_valid() -> bool:
-        """Whether every pass on this thread's stack runs unrestricted (K1)."""
+        """Return whether every pass on this thread's stack runs unrestricted (K1)."""
         return default_engine().is_checkpoint_valid()
 
 
 class Variable(metaclass=_IsTensor):
-    """Calling it makes a leaf on the memory of a tensor; every tensor is an instance.
+    """Makes a leaf on the memory of a tensor; every tensor is an instance.
 
     Args:
         data: The tensor.

@@ -1,4 +1,9 @@
-"""Where arrays live and work is done: one interface, one module a backend."""
+"""Devices: the places where arrays live and work is done.
+
+In: names of devices, and calls of NumPy's functions on their arrays. Out: arrays,
+streams, and reports of kernels and memory. Read `device`, `protocols`, `base`, the room
+`arrays`, then a backend: `cpu`, or the room `cuda` or `simulated`.
+"""
 
 from gradviz.backends import cpu, cuda, simulated
 

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from gradviz.backends.arrays.pinning import is_pinned
 from gradviz.backends.device import CALLER_TYPES, CPU, Device
-from gradviz.backends.pinning import is_pinned
 from gradviz.backends.protocols import (
     Accelerator,
     Array,
@@ -98,7 +98,7 @@ def accelerator_of(device: Device) -> Accelerator:
 
 
 def has_streams(device: Device) -> bool:
-    """Whether a device is an accelerator's; nobody asks whether it is there."""
+    """Return whether a device is an accelerator; it need not be present."""
     return device.type in _accelerators
 
 
@@ -119,7 +119,7 @@ def find_accelerator() -> Device | None:
 
 
 def current_accelerator() -> Device:
-    """As `find_accelerator`, where one is needed.
+    """Return the accelerator, like `find_accelerator`, but require one.
 
     Raises:
         RuntimeError: There is none.
@@ -135,7 +135,7 @@ def current_accelerator() -> Device:
 
 
 def count_devices(type: str) -> int:  # noqa: A002 - as Device has it
-    """How many devices of a type can be used; 0 if its backend cannot be had here."""
+    """Return the number of usable devices of a type; 0 without its backend."""
     try:
         backend = _by_type.get(type) or backend_of(Device(type, 0))
         return backend.device_count()
@@ -144,7 +144,7 @@ def count_devices(type: str) -> int:  # noqa: A002 - as Device has it
 
 
 def device_of(array: object) -> Device | None:
-    """Where an array or tensor is, None for what is neither."""
+    """Return the device of an array or tensor, None for anything else."""
     only_device = _only_device.get(type(array))
     if only_device is not None:
         return only_device
@@ -204,7 +204,7 @@ def copy_into_pinned(array: Array, host: Array) -> bool:
 
 
 def num_device_threads() -> int:
-    """How many device threads the engine needs for the devices in use.
+    """Return the number of device threads needed for the devices in use.
 
     Devices of different kinds with the same index share a thread (L4).
     """

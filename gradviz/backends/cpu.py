@@ -2,13 +2,13 @@
 
 Note [Freed memory is kept]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-Each step of a training needs the same arrays again. Yet glibc gives back to the system
-what is freed, until a program has once freed an array of some size: from then on it
-keeps up to twice as much. Getting and losing the pages of a middling model took a tenth
+Each step of a training needs the same arrays again. Yet glibc returns freed memory to
+the system until a program has once freed an array of some size: from then on it keeps
+up to twice as much. Getting and losing the pages of a medium-sized model took a tenth
 to a quarter of each step. So an array of nearly the largest size that counts, 32 MB, is
-made and freed at the beginning; as nothing is written to it, it never takes memory.
-Other libraries do otherwise and are not concerned, nor are programs whose environment
-has ``MALLOC_TRIM_THRESHOLD_`` or another of glibc's settings: those stand.
+made and freed at the start; as nothing is written to it, it never takes memory. This
+concerns neither other C libraries nor programs whose environment sets
+``MALLOC_TRIM_THRESHOLD_`` or another of glibc's options: those stand.
 
 Source: glibc, malloc/malloc.c, __libc_free (mmap_threshold, trim_threshold).
 """
@@ -19,9 +19,9 @@ from typing import Any, Final
 import numpy as np
 from numpy import ndarray
 
+from gradviz.backends.arrays.pinned_array import PinnedArray
 from gradviz.backends.base import Array, ArrayTypes, register
 from gradviz.backends.device import CPU, Device
-from gradviz.backends.pinned_array import PinnedArray
 
 _add_up: Final[Callable[..., Any]] = np.add.reduce
 

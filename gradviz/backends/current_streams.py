@@ -1,4 +1,4 @@
-"""Which streams are current, as an engine asks and says it at each node.
+"""Current streams, as an engine asks for them and sets them at each node.
 
 Programs use `gradviz.backends.stream`.
 """
@@ -40,13 +40,13 @@ def stream_for(
 
 
 def is_current(stream: Stream) -> bool:
-    """Whether `on_stream` would change nothing."""
+    """Return whether `on_stream` would change nothing."""
     device = stream.device
     return stream == stream_for(device) and current_index(device.type) == device.number
 
 
 def on_stream(stream: Stream, *, alone: bool = False) -> AbstractContextManager[None]:
-    """As `on_streams`, and its device is the current one of its type meanwhile."""
+    """Make a stream current, and its device the current one of its type."""
     device = stream.device
     if current_index(device.type) == device.number:
         return on_streams((stream,), alone=alone)
@@ -80,7 +80,7 @@ def chosen_streams() -> Mapping[Device, Stream]:
 
 
 def restore_streams(chosen: Mapping[Device, Stream]) -> None:
-    """Choose what `chosen_streams` returned, in the same context."""
+    """Choose the result of `chosen_streams`, in the same context."""
     changed = CHOSEN.get()
     if changed is chosen:
         return

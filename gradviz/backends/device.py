@@ -81,7 +81,7 @@ class Device:
 
     @property
     def index(self) -> int | None:
-        """Which one of its kind; None for the CPU."""
+        """Index among its kind; None for the CPU."""
         return None if self.runs_on_caller else self.number
 
     def __enter__(self) -> Self:
@@ -114,7 +114,7 @@ CALLER_TYPES: Final = frozenset({"cpu", "meta"})
 
 
 def get_default_device() -> Device:
-    """Where tensors are made for which nothing else is said, here and now.
+    """Return the device of new tensors for which the program names none.
 
     Source: torch.get_default_device.
     """
@@ -122,7 +122,7 @@ def get_default_device() -> Device:
 
 
 def chosen_device() -> Device | None:
-    """As `get_default_device`; None if a program has not chosen any."""
+    """Return the default device, None if the program has not chosen any."""
     return _CHOSEN.get()[-1]
 
 
@@ -136,12 +136,12 @@ def set_default_device(device: str | Device | None) -> None:
 
 
 def is_named(type: str) -> bool:  # noqa: A002 - as Device has it
-    """Whether anybody in this process has ever named a device of a type."""
+    """Return whether any code in this process has named a device of a type."""
     return any(kind == type for kind, _ in tuple(Device._known))
 
 
 def current_index(type: str) -> int:  # noqa: A002 - as Device has it
-    """Which device of a type its name without an index means, here and now."""
+    """Return the index that a device type without one stands for here."""
     return _CURRENT.get().get(type, 0)
 
 

@@ -1,4 +1,4 @@
-"""What a program asks about all devices of one type: which is current, their memory."""
+"""Questions about all devices of one type: which is current, their memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -68,21 +68,21 @@ class DeviceType:
     # --- which there are ------------------------------------------------------------
 
     def is_available(self) -> bool:
-        """Whether there is a device of this type that gradviz can use."""
+        """Return whether there is a device of this type that gradviz can use."""
         return self.device_count() > 0
 
     def device_count(self) -> int:
-        """How many devices of this type gradviz can use."""
+        """Return the number of usable devices of this type."""
         if self._name is None and find_accelerator() is None:
             return 0
         return count_devices(self.name)
 
     def is_initialized(self) -> bool:
-        """Whether one of them has been used."""
+        """Return whether one of them has been used."""
         return self.is_available() and backend_of(self.parse(0)).is_initialized()
 
     def get_device_name(self, device: DeviceLike = None) -> str:
-        """What the device is, for a person to read."""
+        """Return a display name of the device."""
         device = self.parse(device)
         return accelerator_of(device).device_name(device)
 
@@ -129,7 +129,7 @@ class DeviceType:
     # --- streams --------------------------------------------------------------------
 
     def current_stream(self, device: DeviceLike = None) -> Stream:
-        """Where the device's work goes that is launched here and now."""
+        """Return the stream of work that is launched on the device here."""
         return current_stream(self.parse(device))
 
     def default_stream(self, device: DeviceLike = None) -> Stream:
@@ -159,7 +159,7 @@ class DeviceType:
         return self._memory_use(device).reserved
 
     def reset_peak_memory_stats(self, device: DeviceLike = None) -> None:
-        """Begin `max_memory_allocated` anew."""
+        """Reset `max_memory_allocated`."""
         device = self.parse(device)
         accelerator_of(device).reset_peak_memory(device)
 

@@ -1,4 +1,4 @@
-"""What a backend is, in the words of types: implement these to write one."""
+"""Protocols of a backend: implement these to write one."""
 
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -23,13 +23,13 @@ class Backend(Protocol):
     type: str
 
     def device_count(self) -> int:
-        """How many devices of this kind there are."""
+        """Return the number of devices of this kind."""
 
     def is_initialized(self) -> bool:
-        """Whether a device of this kind has been used, so that it wants a thread."""
+        """Return whether a device of this kind has been used and needs a thread."""
 
     def device_of(self, array: Array) -> Device:
-        """Where one of this backend's arrays is."""
+        """Return the device of one of this backend's arrays."""
 
     def from_host(
         self, array: Array, device: Device, *, non_blocking: bool = False
@@ -54,12 +54,12 @@ class Backend(Protocol):
 
 
 class MemoryUse(NamedTuple):
-    """How much of a device's memory is in use.
+    """Memory use of a device.
 
     Attributes:
-        allocated: Bytes of arrays that live.
-        peak: The most that there have been at once since the last reset.
-        reserved: Bytes that the allocator holds, those kept for later included.
+        allocated: Bytes of live arrays.
+        peak: Maximum of that since the last reset.
+        reserved: Bytes that the allocator holds, including those kept for later.
     """
 
     allocated: int
@@ -68,20 +68,20 @@ class MemoryUse(NamedTuple):
 
 
 class StreamLike(Protocol):
-    """What a backend sees of a `gradviz.backends.stream.Stream`."""
+    """A `gradviz.backends.stream.Stream` as a backend sees it."""
 
     @property
     def device(self) -> Device:
-        """Whose it is."""
+        """Device of the stream."""
 
     @property
     def stream_id(self) -> int:
-        """0 for the default stream, else what `new_stream` returned."""
+        """0 for the default stream, else the result of `new_stream`."""
 
 
 @runtime_checkable
 class Accelerator(Backend, Protocol):
-    """A backend whose devices work on their own, in streams.
+    """A backend with devices that work asynchronously, in streams.
 
     A *marker* is whatever the backend makes of a point in a stream's work. Launches,
     records and waits return at once; what they do happens in the stream's order.
@@ -94,13 +94,13 @@ class Accelerator(Backend, Protocol):
         """Launch work of the calling thread for that device there from now on."""
 
     def is_idle(self, stream: StreamLike) -> bool:
-        """Whether all its work is done."""
+        """Return whether all its work is done."""
 
     def synchronize_stream(self, stream: StreamLike) -> None:
-        """Wait for all work of a stream; raises what a kernel raised."""
+        """Wait for all work of a stream; raise a kernel's error."""
 
     def synchronize_device(self, device: Device) -> None:
-        """Wait for all streams of a device; raises what a kernel raised."""
+        """Wait for all streams of a device; raise a kernel's error."""
 
     def record(self, stream: StreamLike, enable_timing: bool) -> Any:
         """A marker of the work that the stream has so far."""
@@ -109,10 +109,10 @@ class Accelerator(Backend, Protocol):
         """Have the stream's later work wait for a marker."""
 
     def is_done(self, marker: Any) -> bool:
-        """Whether the work before a marker is done."""
+        """Return whether the work before a marker is done."""
 
     def synchronize_marker(self, marker: Any) -> None:
-        """Wait for a marker; raises what a kernel before it raised."""
+        """Wait for a marker; raise the error of a kernel before it."""
 
     def elapsed_ms(self, begin: Any, end: Any) -> float:
         """Milliseconds between two markers that keep time and are done."""
@@ -135,7 +135,7 @@ class Accelerator(Backend, Protocol):
         """Keep the memory of an array, once freed, until that stream's work is done."""
 
     def memory_use(self, device: Device) -> MemoryUse:
-        """How much memory is in use."""
+        """Return the memory in use."""
 
     def reset_peak_memory(self, device: Device) -> None:
         """Begin a new `MemoryUse.peak`."""
@@ -144,7 +144,7 @@ class Accelerator(Backend, Protocol):
         """Give back the memory that is kept for later but in no use."""
 
     def device_name(self, device: Device) -> str:
-        """What the device is, for a person to read."""
+        """Return a display name of the device."""
 
 
 @runtime_checkable

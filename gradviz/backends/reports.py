@@ -1,12 +1,14 @@
-"""What backends have in common that report kernels and memory."""
+"""Reports of kernels and memory, the same from all backends."""
 
 import itertools
 from sys import _getframe  # in one step: each launch asks
 from types import CodeType, FrameType
 from typing import Any, Final
 
-#: Tell kernels apart, from 0.
-kernel_ids: Final = itertools.count()
+from gradviz.trace.reporting.ids import KERNEL_IDS
+
+#: Tell kernels apart.
+kernel_ids: Final = KERNEL_IDS
 
 #: Tell allocations apart, from 0.
 memory_ids: Final = itertools.count()
@@ -19,7 +21,7 @@ _is_users: dict[str, bool] = {}
 
 
 class UsersLine:
-    """A line of the user's program, found out only if somebody asks for it.
+    """A line of the user's program, found only on request.
 
     No frame is kept, which would keep the user's variables.
 
@@ -50,7 +52,7 @@ def users_line() -> UsersLine | None:
             package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
             is_users = _is_users[code.co_filename] = package not in _NOT_THE_USERS
         if is_users:
-            line = UsersLine.__new__(UsersLine)  # each launch makes one
+            line = UsersLine.__new__(UsersLine)  # when compiled: new
             line.code = code
             line.instruction = frame.f_lasti
             return line
@@ -59,10 +61,10 @@ def users_line() -> UsersLine | None:
 
 
 def layout_at(offset: int, array: Any) -> str:
-    """Which bytes of its memory an array covers, as `Probe.array_accessed` has it.
+    """Return the bytes an array covers, in the form of `Probe.array_accessed`.
 
     Args:
-        offset: Where in the memory its first element lies.
+        offset: Offset of its first element in the memory.
         array: Of any library; only its shape and strides are read.
     """
     shape = ",".join(map(str, array.shape))

@@ -1,4 +1,4 @@
-"""Streams and events: in what order a device works, and what waits for what.
+"""Streams and events: the order of a device's work, and its waits.
 
 A *stream* is a queue of work of one device, done in order; two streams are in no order
 unless one waits for an *event* that the other has recorded. Backends do the work
@@ -6,7 +6,6 @@ unless one waits for an *event* that the other has recorded. Backends do the wor
 one, and the reports of who waited for whom.
 """
 
-import itertools
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar
@@ -15,8 +14,10 @@ from typing import Any, ClassVar, Final, Self
 
 from gradviz.backends.base import accelerator_of, current_accelerator
 from gradviz.backends.device import Device, current_index, set_current_index
-from gradviz.backends.reports import UsersLine, users_line
+from gradviz.backends.reports import users_line
 from gradviz.trace import probe
+from gradviz.trace.reporting.ids import EVENT_IDS
+from gradviz.trace.reporting.made_streams import stream_made
 
 _NONE: "Final[Mapping[Device, Stream]]" = {}
 
@@ -33,11 +34,7 @@ _OUTER: "Final[ContextVar[tuple[tuple[Stream, int], ...]]]" = ContextVar(
     "outer streams", default=()
 )
 
-_event_ids: Final = itertools.count()
-
-#: The line at which each stream was made, by its text; the latest, as streams come from
-#: a pool. Any thread: one store each.
-_made_at: Final[dict[str, UsersLine]] = {}
+_event_ids: Final = EVENT_IDS
 
 
 class Stream:
@@ -76,8 +73,7 @@ class Stream:
     ) -> None:
         device = _device(device)
         self._initialise(device, accelerator_of(device).new_stream(device, priority))
-        if line := users_line():
-            _made_at[str(self)] = line
+        stream_made(str(self), users_line())
 
     def __init_subclass__(cls, type: str | None = None) -> None:  # noqa: A002 - as Device has it
         """Make `cls` the class of all streams of a type of device, if one is given."""
@@ -104,7 +100,7 @@ class Stream:
         self.wait_event(stream.record_event())
 
     def query(self) -> bool:
-        """Whether all work is done; a yes orders the program as `synchronize` does.
+        """Return whether all work is done; True orders the program as a wait does.
 
         Raises:
             RuntimeError: It is, and some of it failed; or stream or device are gone.
@@ -258,7 +254,7 @@ class Event:
             listener.stream_waited(task, node, str(stream), self.id, producer)
 
     def query(self) -> bool:
-        """Whether it has happened; a yes orders the program as `synchronize` does.
+        """Return whether it has happened; True orders the program as a wait does.
 
         Raises:
             RuntimeError: It has, and work before it failed; or the device is gone.
@@ -329,12 +325,6 @@ def stream_at(device: Device, stream_id: int) -> Stream:
     return stream
 
 
-def made_at(stream: str) -> str:
-    """The line of the program that made a stream, empty if that is not known."""
-    line = _made_at.get(stream)
-    return "" if line is None else str(line)
-
-
 def default_stream(device: str | Device | None = None) -> Stream:
     """The stream of a device that is current unless another one is chosen.
 
@@ -350,10 +340,10 @@ def default_stream(device: str | Device | None = None) -> Stream:
 
 
 def current_stream(device: str | Device | None = None) -> Stream:
-    """Where a device's work goes that is launched here and now.
+    """Return the stream of work that is launched on a device here.
 
     Args:
-        device: Which; None for the current accelerator.
+        device: The device; None for the current accelerator.
 
     Raises:
         RuntimeError: There is no such device, or it has no streams.
@@ -388,7 +378,7 @@ def set_stream(stream: Stream) -> None:
 
 
 def make_current_again(device: Device) -> None:
-    """Tell the backend of a device which of its streams is current, at a block's end.
+    """Restore a device's current stream in its backend, at a block's end.
 
     What was current is again, even if it is gone by now: whoever uses it is told.
     """

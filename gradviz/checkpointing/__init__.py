@@ -1,4 +1,9 @@
-"""Computing parts of a forward a second time instead of keeping what they saved."""
+"""Checkpointing: recomputing parts of a forward instead of saving their tensors.
+
+In: a function and its inputs. Out: its outputs, and a frame in the graph that runs it
+again. Read `checkpoint`, `frame`, `second_run`, then its options, `reentrant` and
+`debugging`.
+"""
 
 from gradviz.checkpointing.checkpoint import (
     checkpoint,

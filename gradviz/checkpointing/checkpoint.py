@@ -13,8 +13,8 @@ from gradviz.checkpointing.debugging import OpLogs
 from gradviz.checkpointing.frame import CheckpointFrame, Metadata
 from gradviz.checkpointing.reentrant import CheckpointFunction
 from gradviz.checkpointing.second_run import remembered
-from gradviz.engine.grad_mode import is_grad_enabled
-from gradviz.ops.recording.variable import Value, Variable
+from gradviz.engine.graph.grad_mode import is_grad_enabled
+from gradviz.ops.variables.variable import Value, Variable
 
 #: Makes the surroundings of the first run and those of the second.
 ContextFn = Callable[
@@ -39,7 +39,7 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,  # noqa: ANN401 - likewise
 ) -> Any:  # noqa: ANN401 - what the user's function returns
-    """Run a function without keeping what it saves; the backward runs it again.
+    """Run a function without saving its tensors; the backward runs it again.
 
     Trades time for memory. The function must compute the same both times.
 
@@ -178,7 +178,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Decide for all checkpoints made in the block whether their errors tell more.
+    """Set whether errors of checkpoints made in the block have details.
 
     Args:
         enabled: Whether they do; None leaves it to the argument ``debug``.

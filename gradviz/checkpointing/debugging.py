@@ -1,4 +1,4 @@
-"""What both runs of a checkpointed function did, for the error if they differ."""
+"""Both runs of a checkpointed function, written down for the error if they differ."""
 
 import contextlib
 import traceback
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from gradviz.autograd.graph import node_creation_hook
-from gradviz.engine.node import Node
+from gradviz.engine.graph.node import Node
 
 _PACKAGE: Final = str(Path(__file__).parent.parent)
 
@@ -60,7 +60,7 @@ class OpLogs:
         return _listening(self._first), _listening(self._second)
 
     def explain(self) -> str:
-        """What was heard."""
+        """Format the recorded ops."""
         return _EXPLANATION.format(
             first_stacks=_stacks(self._first, "original"),
             second_stacks=_stacks(self._second, "recompute"),

@@ -1,4 +1,4 @@
-"""What a checkpoint keeps in place of the tensors that its function saved.
+"""Frames: a checkpoint's replacement for its function's saved tensors.
 
 Note [Placeholders]
 ~~~~~~~~~~~~~~~~~~~
@@ -32,8 +32,8 @@ from gradviz.autograd.current_pass import current_graph_task_id
 from gradviz.autograd.grad_mode import enable_grad
 from gradviz.autograd.saved_tensors import saved_tensors_hooks
 from gradviz.modes import Mode
-from gradviz.ops.recording.saved_variable import SavedVariable
-from gradviz.ops.recording.variable import Value, Variable
+from gradviz.ops.variables.saved_variable import SavedVariable
+from gradviz.ops.variables.variable import Value, Variable
 
 #: What must be the same of a tensor in both runs; None if nothing need be.
 Metadata = Callable[[Variable], object]
@@ -47,11 +47,11 @@ TIP: Final = (
 
 
 class CheckpointError(RuntimeError):
-    """The second run of a checkpointed function did not save what the first one did."""
+    """The second run of a checkpointed function saved other tensors than the first."""
 
 
 class GraphExecGroup:
-    """A block whose backwards share what checkpoints compute again.
+    """A block whose backwards share recomputed tensors of checkpoints.
 
     Without it each backward has its own second run. The backwards of one block must
     not want the same saved tensor.
@@ -89,7 +89,7 @@ class Placeholder:
 
 
 class _StopRecomputationError(Exception):
-    """All that is needed has been computed."""
+    """Stops the second run once all that is needed has been computed."""
 
 
 class CheckpointFrame:
@@ -130,7 +130,7 @@ class CheckpointFrame:
         self.is_forward_done = False
 
     def hooks(self) -> saved_tensors_hooks:
-        """What replaces saved tensors during the first run."""
+        """Hooks that replace saved tensors during the first run."""
         return saved_tensors_hooks(self._reserve, self._fetch)
 
     def _reserve(self, tensor: Variable) -> Placeholder:
@@ -206,7 +206,7 @@ class CheckpointFrame:
         return tensor
 
     def _check(self, run: Hashable) -> None:
-        """Raise if the second run did not save what the first one did."""
+        """Raise if the second run saved other tensors than the first one."""
         if self._may_differ:
             return
         if self._counts[run] != len(self._placeholders):
@@ -241,7 +241,7 @@ class CheckpointFrame:
 
 
 def _current_run() -> Hashable:
-    """For whom tensors are computed again: a pass and a thread, or this once."""
+    """Return the key of a recomputation: a pass and a thread, or one use only."""
     thread: Any = threading.get_ident()
     if (group := _GROUP.get()) is not None:
         return (id(group), thread)

@@ -13,7 +13,7 @@ from gradviz.autograd import enable_grad, no_grad
 from gradviz.autograd.function import Function
 from gradviz.checkpointing.second_run import remembered
 from gradviz.engine import default_engine
-from gradviz.ops.recording.variable import Value, Variable
+from gradviz.ops.variables.variable import Value, Variable
 
 
 class CheckpointFunction(Function):

@@ -1,11 +1,12 @@
-"""What a second run of a function finds as the first one did."""
+"""The surroundings of a second run, made as they were in the first."""
 
 import contextlib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
-from gradviz.engine.node import MODULE_PATH, MODULE_PATHS
-from gradviz.ops.recording.generator import default_generator
+from gradviz.engine.graph.node import MODULE_PATH, MODULE_PATHS
+from gradviz.modes import undoing
+from gradviz.ops.conventions.generator import default_generator
 
 
 def remembered(preserve_rng_state: bool) -> Callable[[], AbstractContextManager[None]]:
@@ -23,15 +24,15 @@ def remembered(preserve_rng_state: bool) -> Callable[[], AbstractContextManager[
 
     @contextlib.contextmanager
     def as_then():  # type: ignore[no-untyped-def]  # noqa: ANN202 - see the return type
-        surrounding = MODULE_PATH.get(), MODULE_PATHS.get()
+        undo = undoing(MODULE_PATH, MODULE_PATHS)
         surrounding_state = default_generator.get_state()
-        _enter(*module)
-        if state is not None:
-            default_generator.set_state(state)
         try:
+            _enter(*module)
+            if state is not None:
+                default_generator.set_state(state)
             yield
         finally:
-            _enter(*surrounding)
+            list(undo)  # one call, which no interrupt can come into
             if state is not None:
                 default_generator.set_state(surrounding_state)
 

@@ -1,4 +1,9 @@
-"""Layers and models, under PyTorch's names."""
+"""Layers and models, under PyTorch's names.
+
+In: tensors. Out: tensors, and parameters for `gradviz.optim`. Read `parameter`,
+`members`, `calling`, which calls the hooks of modules, `module`, then any layer,
+`linear` first. `gradients` clips those of many parameters.
+"""
 
 from gradviz.nn import functional, init, utils
 from gradviz.nn.activations import (

@@ -312,7 +312,7 @@ class Softmax2d(Module):
 
 
 class PReLU(Module):
-    """A leaky ReLU whose slopes below 0 are learned, one for all channels or one each.
+    """A leaky ReLU with learned slopes below 0, one for all channels or one each.
 
     Args:
         num_parameters: 1, or the number of channels, which are dimension 1.

@@ -12,9 +12,9 @@ from gradviz.nn.linear import NonDynamicallyQuantizableLinear
 from gradviz.nn.module import Module
 from gradviz.ops.algebra.fused_products import baddbmm
 from gradviz.ops.algebra.products import bmm
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.conventions.promotion import DTypeLike
 from gradviz.ops.shapes.joining import cat
-from gradviz.tensors.creation import zeros
+from gradviz.tensors.creation.factories import zeros
 from gradviz.tensors.tensor import Tensor
 
 
@@ -115,20 +115,20 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """What each query gets, and how well it matched.
+        """Return the attended value of each query, and the attention weights.
 
         Args:
             query: Shape ``(L, N, embed_dim)``, or ``(N, L, ...)`` if `batch_first`, or
                 without ``N``.
             key: Shape ``(S, N, kdim)``, with ``N`` where `query` has it.
             value: Shape ``(S, N, vdim)``, with ``N`` where `query` has it.
-            key_padding_mask: Shape ``(N, S)``: True for keys to ignore, or what to add
-                to their matches.
-            need_weights: Whether the matches are wanted.
+            key_padding_mask: Shape ``(N, S)``: True for keys to ignore, or a value to
+                add to their scores.
+            need_weights: Whether to return the weights.
             attn_mask: Shape ``(L, S)`` or ``(N * num_heads, L, S)``: True for keys that
-                a query ignores, or what to add to their matches.
-            average_attn_weights: Whether the heads' matches are averaged.
-            is_causal: A hint that `attn_mask` hides what comes later.
+                a query ignores, or a value to add to their scores.
+            average_attn_weights: Whether to average the weights over heads.
+            is_causal: A hint that `attn_mask` hides later keys.
 
         Raises:
             RuntimeError: Masks do not fit, or the hint comes without a mask.
@@ -190,7 +190,7 @@ class MultiheadAttention(Module):
     def _by_heads(
         self, q: Tensor, k: Tensor, v: Tensor, *masks: Tensor | None
     ) -> tuple[Any, ...]:
-        """All by head, with the keys and values of every batch; nobody masks those."""
+        """Split everything by head, with unmasked keys and values for every batch."""
         batch = k.shape[1]
 
         def widened() -> tuple[Tensor | None, ...]:
@@ -216,7 +216,7 @@ class MultiheadAttention(Module):
     def _attend(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        """What queries get, and the weights ``(N, num_heads, L, S)``."""
+        """Return the attended values, and the weights ``(N, num_heads, L, S)``."""
         scaled, keys = q * math.sqrt(1 / self.head_dim), k.transpose(-2, -1)
         matches = bmm(scaled, keys) if mask is None else baddbmm(mask, scaled, keys)
         weights = matches.softmax(-1)
@@ -231,7 +231,7 @@ class MultiheadAttention(Module):
     def _attend_fused(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, is_causal: bool
     ) -> Tensor:
-        """What queries get, when nobody asks for the weights."""
+        """Return the attended values, without weights."""
         heads, length, _ = q.shape
         batch = heads // self.num_heads
         if mask is not None:
@@ -285,7 +285,7 @@ class MultiheadAttention(Module):
 
 
 def _turned(query: Tensor, key: Tensor, value: Tensor) -> Sequence[Tensor]:
-    """The batch as the second dimension; what was one tensor stays one."""
+    """Move the batch to the second dimension; shared tensors stay shared."""
     if key is not value:
         return [one.transpose(1, 0) for one in (query, key, value)]
     if query is key:
@@ -302,7 +302,7 @@ def _in_parts(x: Tensor, count: int) -> Sequence[Tensor]:
 
 
 def as_addend(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask as what is added to matches: where it was True, minus infinity."""
+    """Return a mask as an addend of scores: minus infinity where it was True."""
     if mask.dtype.kind == "b":
         shape, dtype = mask.shape, like.dtype
         addend = zeros(shape, dtype=dtype, device=mask.device)

@@ -10,10 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from gradviz.autograd.function import Function
-from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.node import Node
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.variable import Variable, raw, variable
+from gradviz.engine.graph.grad_mode import GRAD_ENABLED
+from gradviz.engine.graph.node import MODULE_PATH, Node
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.engine.threads.hook_calls import Around, ModuleHooks
+from gradviz.ops.variables.variable import Variable, raw, variable
+from gradviz.trace.probe import Hook
+from gradviz.trace.reporting.hook_names import RegisteredHook
 
 #: Takes the module, the gradients of its arguments, and those of its results.
 BackwardHook = Callable[[Any, tuple[Gradient, ...], tuple[Gradient, ...]], Any]
@@ -65,10 +68,11 @@ class PassThrough:
     def __init__(
         self,
         module: object,
-        hooks: Sequence[BackwardHook],
-        pre_hooks: Sequence[BackwardPreHook],
+        hooks: Sequence[RegisteredHook],
+        pre_hooks: Sequence[RegisteredHook],
     ) -> None:
         self._module = module
+        self._path = MODULE_PATH.get() or type(module).__name__
         self._hooks = hooks
         self._pre_hooks = pre_hooks
         self._num_inputs = 0
@@ -81,7 +85,7 @@ class PassThrough:
         passed, node, places = _pass_through(args)
         if node is not None:
             self._inputs = places
-            node.hooks_to_add_to().post += (self._after_inputs,)
+            node.hooks_to_add_to().post += (ModuleHooks(self._after_inputs),)
         return passed
 
     def of_outputs(self, result: Any) -> Any:
@@ -96,22 +100,23 @@ class PassThrough:
         passed, node, places = _pass_through(outputs)
         if node is not None:
             hook = self._before_outputs(places, len(outputs))
-            node.hooks_to_add_to().pre += (hook,)
+            node.hooks_to_add_to().pre += (ModuleHooks(hook),)
         return passed if isinstance(result, tuple) else passed[0]
 
     def _before_outputs(
         self, places: Sequence[int], num_outputs: int
-    ) -> Callable[[Sequence[Gradient]], Sequence[Gradient]]:
-        def hook(grads: Sequence[Gradient]) -> Sequence[Gradient]:
+    ) -> Callable[[Around, Sequence[Gradient]], Sequence[Gradient]]:
+        def hook(around: Around, grads: Sequence[Gradient]) -> Sequence[Gradient]:
             grad_outputs = _spread(grads, places, num_outputs)
-            for pre_hook in self._pre_hooks:
-                changed = pre_hook(self._module, grad_outputs)
+            for index, pre_hook in enumerate(self._pre_hooks):
+                with around(Hook.MODULE_PRE, index, pre_hook, self._path):
+                    changed = pre_hook.call(self._module, grad_outputs)
                 if changed is not None:
                     grad_outputs = _checked(
                         changed, num_outputs, "Backward pre hook", "grad_output"
                     )
             if self._inputs is None:
-                self._call_without_inputs(grad_outputs)
+                self._call_without_inputs(around, grad_outputs)
             else:
                 self._grad_outputs = grad_outputs
             return _unwrapped(grad_outputs[place] for place in places)
@@ -119,25 +124,31 @@ class PassThrough:
         return hook
 
     def _after_inputs(
-        self, grads: Sequence[Gradient], _: Sequence[Gradient]
+        self, around: Around, grads: Sequence[Gradient], _: Sequence[Gradient]
     ) -> Sequence[Gradient] | None:
         grad_outputs, self._grad_outputs = self._grad_outputs, None
         if grad_outputs is None or self._inputs is None:
             return None  # what arrived did not come through the module's results
         grad_inputs = _spread(grads, self._inputs, self._num_inputs)
-        for hook in self._hooks:
-            changed = hook(self._module, grad_inputs, grad_outputs)
+        for index, hook in enumerate(self._hooks):
+            with around(Hook.MODULE, index, hook, self._path):
+                changed = hook.call(self._module, grad_inputs, grad_outputs)
             if changed is not None:
                 grad_inputs = _checked(
                     changed, self._num_inputs, "Backward hook", "grad_input"
                 )
         return _unwrapped(grad_inputs[place] for place in self._inputs)
 
-    def _call_without_inputs(self, grad_outputs: tuple[Gradient, ...]) -> None:
+    def _call_without_inputs(
+        self, around: Around, grad_outputs: tuple[Gradient, ...]
+    ) -> None:
         if self._hooks:
             warnings.warn(_NO_INPUTS, stacklevel=2)
-        for hook in self._hooks:
-            changed = hook(self._module, (None,) * self._num_inputs, grad_outputs)
+        for index, hook in enumerate(self._hooks):
+            with around(Hook.MODULE, index, hook, self._path):
+                changed = hook.call(
+                    self._module, (None,) * self._num_inputs, grad_outputs
+                )
             if changed is not None and not (
                 isinstance(changed, tuple) and all(one is None for one in changed)
             ):

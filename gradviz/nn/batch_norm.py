@@ -1,4 +1,4 @@
-"""Layers that normalise each channel, over the batch or over each sample."""
+"""Layers that normalize each channel, over the batch or over each sample."""
 
 from typing import ClassVar
 
@@ -9,13 +9,14 @@ from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
 from gradviz.nn.normalization import reset_affine
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.tensors.creation import ones, tensor, zeros
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.tensors.creation.factories import ones, zeros
+from gradviz.tensors.creation.from_data import tensor
 from gradviz.tensors.tensor import Tensor
 
 
 class BatchNorm(Module):
-    """Normalises each channel over the batch.
+    """Normalizes each channel over the batch.
 
     In evaluation mode by the running mean and variance of what was seen in training.
 
@@ -71,14 +72,14 @@ class BatchNorm(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Forget what was seen in training."""
+        """Reset the statistics of training."""
         if self.track_running_stats:
             init.zeros_(self.running_mean)
             init.ones_(self.running_var)
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Scale by 1, shift by 0, and forget what was seen in training."""
+        """Set scale to 1 and shift to 0, and reset the statistics."""
         self.reset_running_stats()
         reset_affine(self)
 
@@ -142,7 +143,7 @@ class BatchNorm3d(BatchNorm):
 
 
 class InstanceNorm(BatchNorm):
-    """Normalises each channel of each sample.
+    """Normalizes each channel of each sample.
 
     In evaluation mode by running statistics, if there are any.
 

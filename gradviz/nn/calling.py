@@ -1,24 +1,31 @@
 """Calling a module: its ``forward`` with the hooks around it."""
 
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
+    Final,
     NamedTuple,
     NoReturn,
     ParamSpec,
     Protocol,
+    TypeAlias,
     TypeVar,
 )
 
-from gradviz.engine.node import MODULE_PATH
-from gradviz.ids import next_call_id
+from gradviz.engine.graph.grad_mode import is_grad_enabled
+from gradviz.engine.graph.node import MODULE_PATH
 from gradviz.nn import naming
 from gradviz.nn.backward_hooks import BackwardHook, BackwardPreHook, PassThrough
 from gradviz.nn.members import Members
+from gradviz.nn.tracking import tracking_of
 from gradviz.tensors.hooks import RemovableHandle
 from gradviz.trace import probe
+from gradviz.trace.probe import Tracking
+from gradviz.trace.reporting.hook_names import LINES, RegisteredHook
+from gradviz.trace.reporting.ids import next_call_id
 
 #: Takes the module and the arguments (and keyword arguments), if asked for.
 ForwardPreHook = Callable[..., Any]
@@ -27,12 +34,19 @@ ForwardPreHook = Callable[..., Any]
 ForwardHook = Callable[..., Any]
 
 
+#: Module -> who listened at its last call, and which parameters required a gradient.
+_required: "Final[weakref.WeakKeyDictionary[Calling, _Required]]" = (
+    weakref.WeakKeyDictionary()
+)
+
+_Required: TypeAlias = "tuple[weakref.ref[probe.Probe], dict[str, bool]]"
+
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 
 
 class _Forwarding(Protocol[P, R_co]):
-    """What has a ``forward``, whose signature and type a call has."""
+    """An object with a ``forward``, whose signature and type a call has."""
 
     def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
@@ -50,8 +64,8 @@ class Calling(Members):
 
     _forward_pre_hooks: tuple[_Hook, ...]
     _forward_hooks: tuple[_Hook, ...]
-    _backward_pre_hooks: tuple[BackwardPreHook, ...]
-    _backward_hooks: tuple[BackwardHook, ...]
+    _backward_pre_hooks: tuple[RegisteredHook, ...]
+    _backward_hooks: tuple[RegisteredHook, ...]
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,19 +78,22 @@ class Calling(Members):
     else:
 
         def forward(self, *_: Any) -> Any:
-            """What the module computes; a subclass defines it.
+            """Compute the module's output; a subclass defines it.
 
             Raises:
-                NotImplementedError: It did not.
+                NotImplementedError: The subclass does not.
             """
             _refuse(self)
 
     def __call__(self: _Forwarding[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co:
-        """What `forward` returns, after and before the hooks."""
+        """Call `forward` between the hooks, and return its result."""
         module: Any = self
-        entered = naming.enter(module)
+        leave = naming.leaving()
         try:
+            is_outermost = naming.enter(module)
             if (listener := probe.current) is not None:
+                if is_outermost:
+                    listener.model_defined(naming.described(module))
                 return module._call_heard(listener, args, kwargs)
             if (
                 module._forward_hooks
@@ -87,20 +104,45 @@ class Calling(Members):
                 return module._call_with_hooks(args, kwargs)
             return self.forward(*args, **kwargs)
         finally:
-            naming.leave(entered)
+            leave()
 
     def _call_heard(
         self, listener: probe.Probe, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """The same, and `listener` is told."""
+        """Call the module and report it to `listener`."""
         call, has_failed = next_call_id(), True
-        listener.forward_begun(call, MODULE_PATH.get(), type(self).__name__)
+        path, results = MODULE_PATH.get(), Tracking.UNKNOWN
+        self._tell_required(listener, path)
+        arguments = Tracking.DISABLED
+        if is_grad_enabled():
+            arguments = tracking_of((*args, *kwargs.values()))
+        line = "" if arguments is Tracking.TRACKED else LINES.of_caller()
+        listener.forward_begun(call, path, type(self).__name__, arguments, line)
         try:
             result = self._call_with_hooks(args, kwargs)
-            has_failed = False
+            has_failed, results = False, tracking_of((result,))
         finally:
-            listener.forward_ended(call, has_failed)
+            listener.forward_ended(call, has_failed, results)
         return result
+
+    def _tell_required(self, listener: probe.Probe, path: str) -> None:
+        """Report parameters whose ``requires_grad`` changed since the last call.
+
+        Whoever did not listen then is told of all that require none.
+        """
+        required = {
+            name: one.requires_grad
+            for name, one in self._parameters.items()
+            if one is not None
+        }
+        told_to, before = _required.get(self, (None, {}))
+        if told_to is None or told_to() is not listener:
+            before = {}
+        if required != before:
+            _required[self] = weakref.ref(listener), required
+            for name, now in required.items():
+                if before.get(name, True) is not now:
+                    listener.requires_grad_set(f"{path}.{name}", now)
 
     def _call_with_hooks(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called: list[_Hook] = []
@@ -216,7 +258,8 @@ class Calling(Members):
         Once the gradients of the module's positional tensor arguments are there; it may
         return others in their place.
         """
-        return self._add("_backward_hooks", hook, prepend)
+        entry = RegisteredHook(hook, LINES.of_caller())
+        return self._add("_backward_hooks", entry, prepend)
 
     def register_full_backward_pre_hook(
         self, hook: BackwardPreHook, prepend: bool = False
@@ -225,7 +268,8 @@ class Calling(Members):
 
         It may return other gradients of the module's results.
         """
-        return self._add("_backward_pre_hooks", hook, prepend)
+        entry = RegisteredHook(hook, LINES.of_caller())
+        return self._add("_backward_pre_hooks", entry, prepend)
 
     def _add(self, kind: str, entry: object, prepend: bool) -> RemovableHandle:
         own = self.__dict__

@@ -9,8 +9,8 @@ from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.tensors.creation import zeros
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.tensors.creation.factories import zeros
 from gradviz.tensors.tensor import Tensor
 
 #: ``W_hh h + b_hh``, given ``h``.
@@ -35,7 +35,7 @@ def tanh_step(of_input: OfInput, state: State, of_hidden: OfHidden) -> State:
 
 
 def relu_step(of_input: OfInput, state: State, of_hidden: OfHidden) -> State:
-    """As `tanh_step`, with another nonlinearity."""
+    """Like `tanh_step`, with another nonlinearity."""
     return ((of_hidden(state[0]) + of_input()).relu(),)
 
 
@@ -60,7 +60,7 @@ def gru_step(of_input: OfInput, state: State, of_hidden: OfHidden) -> State:
 
 
 class Cell(Module):
-    """What the cells have in common.
+    """Base of the recurrent cells.
 
     Args:
         input_size: Length of an input vector.

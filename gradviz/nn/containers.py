@@ -87,7 +87,7 @@ class _List(Module):
 
 
 class Sequential(_List):
-    """Modules, each of which takes what the one before it returned.
+    """Modules in a row, each applied to the result of the one before it.
 
     Args:
         *modules: The modules, or one dict of them by their names.
@@ -108,7 +108,7 @@ class Sequential(_List):
                     self.add_module(str(place), module)
 
     def forward(self, input: Any) -> Tensor:
-        """What the last module returned."""
+        """Return the output of the last module."""
         for module in self:
             input = module(input)
         return input

@@ -8,28 +8,27 @@ from gradviz.backends.device import Device
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn.factory import Factory, parameter, reset_linear
 from gradviz.nn.module import Module
-from gradviz.ops.recording.dimensions import Lengths
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.conventions.dimensions import Lengths
+from gradviz.ops.conventions.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class Convolution(Module):
-    """What convolutions of any number of dimensions have in common.
+    """Base of convolutions of any number of dimensions.
 
     Args:
-        in_channels: Dimension 1 of the input.
-        out_channels: That of the output.
-        kernel_size: Of the kernel.
-        stride: By how much it moves.
-        padding: How much is added to both ends of each dimension, or ``same`` or
-            ``valid``.
-        dilation: How far apart its elements are.
-        groups: Into how many parts the channels fall that do not meet.
+        in_channels: Channels (dimension 1) of the input.
+        out_channels: Channels of the output.
+        kernel_size: Size of the kernel.
+        stride: Step between positions of the kernel.
+        padding: Padding of both ends of each dimension, or ``same`` or ``valid``.
+        dilation: Distance between elements of the kernel.
+        groups: Number of groups of channels that are convolved separately.
         bias: Whether there is one.
         padding_mode: ``zeros``, ``reflect``, ``replicate`` or ``circular``.
-        device: Where the parameters are; None for the CPU.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
 
     Raises:
@@ -124,7 +123,7 @@ class Convolution(Module):
         return tuple(value)
 
     def _ends(self) -> list[int]:
-        """How much is added to both ends of each dimension, the last one first."""
+        """Return the padding of both ends of each dimension, the last one first."""
         if self.padding == "valid":
             return [0] * (2 * self._num_dims)
         if self.padding == "same":
@@ -171,7 +170,7 @@ class Conv3d(Convolution):
 
 
 class TransposedConvolution(Convolution):
-    """What a convolution does to gradients, as a layer.
+    """Layer that computes a convolution's gradient.
 
     The arguments besides these are those of `Convolution`.
 

@@ -1,4 +1,4 @@
-"""How far apart vectors are."""
+"""Layers that say how far apart vectors are."""
 
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn.module import Module

@@ -63,6 +63,6 @@ class AlphaDropout(Dropout):
 
 
 class FeatureAlphaDropout(Dropout):
-    """As `AlphaDropout`, of whole channels."""
+    """Like `AlphaDropout`, of whole channels."""
 
     _function = "feature_alpha_dropout"

@@ -9,7 +9,7 @@ from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
 from gradviz.nn.parameter import Parameter
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.conventions.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 

@@ -1,4 +1,4 @@
-"""How layers make their parameters: of which dtype, on which device, from where."""
+"""Making parameters of layers: of which dtype, on which device, from where."""
 
 import math
 from typing import TypedDict, Unpack
@@ -6,15 +6,15 @@ from typing import TypedDict, Unpack
 from gradviz.backends.device import Device
 from gradviz.nn import init
 from gradviz.nn.parameter import Parameter
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.tensors.creation import zeros
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.tensors.creation.factories import zeros
 
 
 class Factory(TypedDict, total=False):
-    """What every layer with parameters accepts besides its own arguments.
+    """Options that every layer with parameters accepts besides its own.
 
     Attributes:
-        device: Where the parameters are; None for the CPU.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default.
     """
 
@@ -23,7 +23,7 @@ class Factory(TypedDict, total=False):
 
 
 def parameter(*shape: int, **factory: Unpack[Factory]) -> Parameter:
-    """A parameter whose elements the layer sets afterwards."""
+    """Return a parameter whose elements the layer sets afterwards."""
     return Parameter(zeros(shape, **factory))
 
 

@@ -21,9 +21,9 @@ import numpy as np
 from gradviz.backends.base import backend_of
 from gradviz.backends.device import Device
 from gradviz.errors import UserError
-from gradviz.tensors.creation import from_numpy
+from gradviz.tensors.creation.from_data import from_numpy
 from gradviz.tensors.tensor import Tensor
-from gradviz.whole_file import write_whole
+from gradviz.trace.format.atomic_file import write_whole
 
 #: Where a file is, or an open one.
 FileLike = str | os.PathLike[str] | BinaryIO
@@ -118,7 +118,7 @@ def load(
     *,
     weights_only: bool = True,
 ) -> Any:
-    """Read what `save` wrote, or the tensors of any other safetensors file.
+    """Read a file of `save`, or the tensors of any other safetensors file.
 
     Args:
         f: A path, or a binary file that is open.
@@ -161,7 +161,7 @@ def load(
 
 
 class _DamageError(Exception):
-    """What is wrong with a file."""
+    """A defect of a file."""
 
 
 # --- writing ----------------------------------------------------------------------
@@ -251,7 +251,7 @@ _Size = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class _TensorEntry(msgspec.Struct):
-    """What a header says of a tensor."""
+    """A header's entry for a tensor."""
 
     dtype: str
     shape: Annotated[list[_Size], msgspec.Meta(max_length=_MAX_DIMENSIONS)]
@@ -259,7 +259,7 @@ class _TensorEntry(msgspec.Struct):
 
 
 class _Ours(msgspec.Struct):
-    """What `save` says besides."""
+    """Fields that `save` adds to the header."""
 
     tree: Any
     crc32: int
@@ -322,7 +322,7 @@ def _number_reader(kind: Callable[[str], _Number]) -> Callable[[str], _Number]:
 
 
 def _as(kind: type[_Value], value: object, what: str) -> _Value:
-    """`value`, if it is of the kind that it should be; `what` names it."""
+    """Return `value` if it has the expected type; `what` names it in errors."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -332,7 +332,7 @@ def _as(kind: type[_Value], value: object, what: str) -> _Value:
 def _tensors(
     header: Mapping[str, Any], data: bytes
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """Each tensor of a file, checked against what the file holds."""
+    """Yield each tensor of a file, checked against the file's size."""
     entries = {
         name: _as(_TensorEntry, entry, f"what it says of the tensor {_cut(name)} is")
         for name, entry in header.items()
@@ -367,7 +367,7 @@ def _cut(text: str) -> str:
 
 
 def _check_depth(tree: object) -> None:
-    """Refuse what is nested more deeply than `save` nests anything."""
+    """Refuse deeper nesting than `save` writes."""
     level = [tree]
     for _ in range(2 * (_MAX_DEPTH + 2)):  # a dict is a list of pairs
         level = [
@@ -382,7 +382,7 @@ def _check_depth(tree: object) -> None:
 
 
 def _decode(tree: Any, tensor: Callable[[str], Tensor]) -> Any:
-    """What `_encode` made of, given a function that returns tensors by their names."""
+    """Invert `_encode`, given a function that returns tensors by their names."""
     match tree:
         case ["tensor", str(name)]:
             return tensor(name)

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, overload
 
+from gradviz.ops.conventions.dimensions import Lengths
+from gradviz.ops.conventions.promotion import DTypeLike, Scalar
 from gradviz.ops.layers.adaptive_pooling import Outputs
 from gradviz.ops.layers.loss_reduction import Reduction
-from gradviz.ops.recording.dimensions import Lengths
-from gradviz.ops.recording.promotion import DTypeLike, Scalar
 from gradviz.tensors.tensor import Tensor, _Operand
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Outputs) -> Tensor: ...

@@ -1,11 +1,11 @@
-"""What is done to the gradients of many parameters at once."""
+"""Operations on the gradients of many parameters at once."""
 
 from collections.abc import Iterable
 
 from gradviz.autograd.grad_mode import no_grad
 from gradviz.ops.reductions.norms import vector_norm
 from gradviz.ops.shapes.joining import stack
-from gradviz.tensors.creation import tensor
+from gradviz.tensors.creation.from_data import tensor
 from gradviz.tensors.tensor import Tensor
 
 

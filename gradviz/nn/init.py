@@ -12,8 +12,10 @@ from typing import Literal
 import numpy as np
 
 from gradviz.autograd.grad_mode import no_grad
-from gradviz.ops.recording.generator import Generator
-from gradviz.tensors import creation, random
+from gradviz.ops.conventions.generator import Generator
+from gradviz.tensors.creation import random
+from gradviz.tensors.creation.factories import eye
+from gradviz.tensors.creation.from_data import from_numpy
 from gradviz.tensors.tensor import Tensor
 
 #: Whose number counts: the inputs of a layer, or its outputs.
@@ -48,7 +50,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal, with what lies outside of `a` to `b` drawn again."""
+    """Fill with normal numbers; redraw those outside of `a` to `b`."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The "
@@ -59,7 +61,7 @@ def trunc_normal_(
     while (outside := (values < a) | (values > b)).any():
         again = _normal((int(outside.sum()),), generator).numpy()
         values[outside] = again * std + mean
-    return _fill(tensor, creation.from_numpy(values))
+    return _fill(tensor, from_numpy(values))
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -87,7 +89,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
-    return _fill(tensor, creation.eye(*tensor.shape))
+    return _fill(tensor, eye(*tensor.shape))
 
 
 def xavier_uniform_(
@@ -163,7 +165,7 @@ def orthogonal_(
     q = q * np.sign(np.diag(r))
     matrix = q.T if rows < columns else q
     values = gain * matrix.reshape(tuple(tensor.shape))
-    return _fill(tensor, creation.from_numpy(np.ascontiguousarray(values)))
+    return _fill(tensor, from_numpy(np.ascontiguousarray(values)))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
@@ -188,7 +190,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     for start in range(0, outputs, size):
         for channel in range(min(size, inputs)):
             values[(start + channel, channel, *middle)] = 1
-    return _fill(tensor, creation.from_numpy(values))
+    return _fill(tensor, from_numpy(values))
 
 
 def sparse_(
@@ -214,11 +216,11 @@ def sparse_(
     values = std * _normal((rows, columns), generator).numpy()
     order = np.argsort(_uniform((rows, columns), generator).numpy(), axis=0)
     np.put_along_axis(values, order[: math.ceil(sparsity * rows)], 0, axis=0)
-    return _fill(tensor, creation.from_numpy(values))
+    return _fill(tensor, from_numpy(values))
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """How much a nonlinearity scales down, for what comes before it to make up.
+    """Return the gain that makes up for a nonlinearity's scaling.
 
     Args:
         nonlinearity: Its name in `gradviz.nn.functional`.
@@ -251,7 +253,7 @@ _NO_GAIN = frozenset(
 
 
 def fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """How many inputs reach one output of a layer, and outputs one input.
+    """Return the numbers of inputs per output of a layer, and outputs per input.
 
     Raises:
         ValueError: The tensor has fewer than two dimensions.

@@ -8,12 +8,12 @@ from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter, reset_linear
 from gradviz.nn.module import Module
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.conventions.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 
 class Identity(Module):
-    """Returns what it is given; takes any arguments when it is made."""
+    """Returns its input; accepts any arguments of the constructor."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         del args, kwargs

@@ -82,7 +82,7 @@ class SmoothL1Loss(Loss):
 
 
 class HuberLoss(Loss):
-    """As `SmoothL1Loss`, times `delta`."""
+    """Like `SmoothL1Loss`, times `delta`."""
 
     _function = "huber_loss"
 
@@ -153,7 +153,7 @@ class BCELoss(Loss):
 
 
 class BCEWithLogitsLoss(Loss):
-    """The cross entropy of two classes, of what a sigmoid is still to be taken."""
+    """The cross entropy of two classes, from logits."""
 
     _function = "binary_cross_entropy_with_logits"
     _buffers_of = ("weight", "pos_weight")
@@ -231,7 +231,7 @@ class SoftMarginLoss(Loss):
 
 
 class HingeEmbeddingLoss(Loss):
-    """The input of targets 1, and what it lacks to `margin` of targets -1."""
+    """The input for targets 1, and its shortfall from `margin` for targets -1."""
 
     _function = "hinge_embedding_loss"
 
@@ -248,7 +248,7 @@ class HingeEmbeddingLoss(Loss):
 
 
 class MultiMarginLoss(Loss):
-    """By how much other classes come closer than `margin` to the right one."""
+    """Amount by which other classes come within `margin` of the right one."""
 
     _function = "multi_margin_loss"
     _buffers_of = ("weight",)
@@ -271,7 +271,7 @@ class MultiMarginLoss(Loss):
 
 
 class MultiLabelMarginLoss(Loss):
-    """As `MultiMarginLoss`, where several classes are right."""
+    """Like `MultiMarginLoss`, where several classes are right."""
 
     _function = "multilabel_margin_loss"
 
@@ -327,7 +327,7 @@ class GaussianNLLLoss(LossOfThree):
 
 
 class CosineEmbeddingLoss(LossOfThree):
-    """How far two vectors are from the same direction, or from any in common."""
+    """Distance of two vectors from the same direction, or from any in common."""
 
     _function = "cosine_embedding_loss"
 
@@ -344,7 +344,7 @@ class CosineEmbeddingLoss(LossOfThree):
 
 
 class MarginRankingLoss(LossOfThree):
-    """What the greater of two inputs lacks to being greater by `margin`."""
+    """Shortfall of the greater of two inputs from being greater by `margin`."""
 
     _function = "margin_ranking_loss"
 
@@ -361,7 +361,7 @@ class MarginRankingLoss(LossOfThree):
 
 
 class TripletMarginLoss(LossOfThree):
-    """What an anchor lacks to being nearer to one vector than another by `margin`."""
+    """Shortfall of an anchor from being nearer to one vector by `margin`."""
 
     _function = "triplet_margin_loss"
 
@@ -389,7 +389,7 @@ class TripletMarginLoss(LossOfThree):
 
 
 class TripletMarginWithDistanceLoss(LossOfThree):
-    """As `TripletMarginLoss`, with any measure of distance.
+    """Like `TripletMarginLoss`, with any measure of distance.
 
     Args:
         distance_function: Of two tensors; `PairwiseDistance` if not given.
@@ -421,7 +421,7 @@ class TripletMarginWithDistanceLoss(LossOfThree):
 
 
 class CTCLoss(Loss):
-    """How unlikely target sequences are, however they are aligned.
+    """Negative log likelihood of target sequences, over all alignments.
 
     Args:
         blank: The class that stands for none.

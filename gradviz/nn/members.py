@@ -1,18 +1,18 @@
-"""What belongs to a module: parameters, buffers and other modules, each by its name."""
+"""Members of a module: parameters, buffers and other modules, each by its name."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
 from gradviz.nn import naming
 from gradviz.nn.parameter import Buffer, Parameter
-from gradviz.ops.recording.dtype_names import scalar_type_name
+from gradviz.ops.conventions.dtype_names import scalar_type_name
 from gradviz.tensors.tensor import Tensor
 
 T = TypeVar("T")
 
 
 class Members:
-    """Keeps what is assigned to its attributes, by kind.
+    """Keeps the values assigned to its attributes, by kind.
 
     Attributes:
         training: Whether the module is in training mode, or in evaluation mode.
@@ -145,7 +145,7 @@ class Members:
         return None
 
     def _discard(self, name: str, *, but: str = "") -> None:
-        """Forget what has this name, except among the members `but`."""
+        """Remove the member of this name, except among the members `but`."""
         self.__dict__.pop(name, None)
         for kind in _KINDS:
             if kind != but:
@@ -324,7 +324,7 @@ _KINDS: Final = {
 
 
 def typename(value: object) -> str:
-    """The name of a value's type, as PyTorch tells it in its errors."""
+    """Return the name of a value's type as in PyTorch's errors."""
     if isinstance(value, Tensor):
         return f"gradviz.{scalar_type_name(value.dtype)}Tensor"
     cls = type(value)

@@ -11,14 +11,14 @@ from gradviz.backends.device_type import DeviceLike, DeviceType
 from gradviz.nn import gradients
 from gradviz.nn.calling import Calling
 from gradviz.nn.state import Stateful
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.variable import Variable
-from gradviz.tensors import dtypes
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.ops.variables.variable import Variable
+from gradviz.tensors.attributes import dtypes
 from gradviz.tensors.tensor import Tensor
 
 
 class Module(Calling, Stateful):
-    """A part of a model: what it owns, and what it computes.
+    """A part of a model: its parameters, and its computation.
 
     A subclass calls ``super().__init__()``, assigns parameters and other modules to its
     attributes, and defines ``forward``::
@@ -153,11 +153,11 @@ class Module(Calling, Stateful):
     # --- text -------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What stands in the brackets after the name; a subclass may define it."""
+        """Return the text in brackets after the name; a subclass may define it."""
         return ""
 
     def _child_texts(self) -> list[tuple[str, str]]:
-        """What is said of the modules below, and by which names."""
+        """Return the texts of the modules below, with their names."""
         return [(name, repr(module)) for name, module in self._modules.items()]
 
     def _get_name(self) -> str:
@@ -182,7 +182,7 @@ def _target(
     device: Device | str | int | None = None,
     non_blocking: bool = False,
 ) -> tuple[np.dtype[Any] | None, Device | str | int | None, bool]:
-    """What the arguments of ``to`` mean: dtype, device, and whether not to wait."""
+    """Interpret the arguments of ``to``: dtype, device, and whether not to wait."""
     for arg in args:
         match arg:
             case Variable():

@@ -1,4 +1,4 @@
-"""Which module of a model is running: nodes made meanwhile are called by it.
+"""Names of running modules: nodes made while they run get those.
 
 Note [Roots]
 ~~~~~~~~~~~~
@@ -20,12 +20,14 @@ the path under which it runs.
 
 import itertools
 import weakref
-from collections.abc import Iterator, Mapping
-from contextvars import Token
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
-from gradviz.engine.basic_nodes import NAMES_IN_MODELS
-from gradviz.engine.node import MODULE_PATH, MODULE_PATHS
+from gradviz.engine.graph.basic_nodes import NAMES_IN_MODELS
+from gradviz.engine.graph.node import MODULE_PATH, MODULE_PATHS
+from gradviz.modes import undoing
+from gradviz.trace import probe
 
 
 class ModuleTree(Protocol):
@@ -65,8 +67,10 @@ _named: "weakref.WeakKeyDictionary[ModuleTree, list[weakref.ref[Any]]]" = (
     weakref.WeakKeyDictionary()
 )
 
-#: What `leave` has to undo.
-PathTokens = tuple[Token[str], Token[Mapping[int, str] | None] | None]
+#: The parameters of each model that was described, until any module anywhere changes.
+_described: "weakref.WeakKeyDictionary[ModuleTree, probe.Model]" = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def name_root(module: M, name: str) -> M:
@@ -99,29 +103,44 @@ def name_root(module: M, name: str) -> M:
     return module
 
 
-def enter(module: ModuleTree) -> PathTokens:
-    """`module` begins to run on this thread."""
+def leaving() -> Callable[[], object]:
+    """Return a function that ends the run of the next module to enter.
+
+    It is a C function: see Note [Undone in one call] in `modes`.
+    """
+    if MODULE_PATHS.get() is None:
+        return partial(list, undoing(MODULE_PATH, MODULE_PATHS))
+    return partial(MODULE_PATH.set, MODULE_PATH.get())
+
+
+def enter(module: ModuleTree) -> bool:
+    """Begin to run `module` on this thread; return whether it is the outermost."""
     paths = MODULE_PATHS.get()
     if paths is not None:
         path = paths.get(id(module))
         # A module that belongs to no part of the model counts as the one that calls it.
-        return MODULE_PATH.set(MODULE_PATH.get() if path is None else path), None
+        if path is not None:
+            MODULE_PATH.set(path)
+        return False
     paths = _paths_below(module)
-    return MODULE_PATH.set(paths[id(module)]), MODULE_PATHS.set(paths)
+    MODULE_PATH.set(paths[id(module)])
+    MODULE_PATHS.set(paths)
+    return True
 
 
-def leave(entered: PathTokens) -> None:
-    """The module that entered has run, or failed."""
-    path, paths = entered
-    MODULE_PATH.reset(path)
-    if paths is not None:
-        MODULE_PATHS.reset(paths)
+def described(module: ModuleTree) -> probe.Model:
+    """Return a running model's parameters, as reported to a listener."""
+    model = _described.get(module)
+    if model is None:
+        model = _described[module] = _description(module, _roots[module])
+    return model
 
 
 def forget() -> None:
     """Some module got, or lost, a module below it."""
     if _known:
         _known.clear()
+        _described.clear()
 
 
 def _paths_below(module: ModuleTree) -> Mapping[int, str]:
@@ -163,6 +182,25 @@ def _name_parameters(module: ModuleTree, root: str) -> None:
         of_models = parameter.__dict__.setdefault(NAMES_IN_MODELS, {})
         of_models[root] = tuple(names)
     _named[module] = [weakref.ref(parameter) for parameter, _ in found.values()]
+
+
+def _description(module: ModuleTree, root: str) -> probe.Model:
+    alive = [reference() for reference in _named.get(module, ())]
+    found = [one for one in alive if one is not None]
+    return probe.Model(
+        root,
+        tuple(
+            probe.ModelParameter(
+                one.__dict__.get(NAMES_IN_MODELS, {}).get(root, ()),
+                tuple(one.shape),
+                str(one.array.dtype),
+                str(one.device),
+                one.requires_grad,
+            )
+            for one in found[: probe.MAX_PARAMETERS]
+        ),
+        len(found),
+    )
 
 
 def _forget_names(module: ModuleTree, root: str) -> None:

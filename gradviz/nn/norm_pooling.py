@@ -1,19 +1,19 @@
-"""Layers that take a norm of each neighbourhood."""
+"""Layers that take a norm of each neighborhood."""
 
 from typing import ClassVar
 
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn.module import Module
-from gradviz.ops.recording.dimensions import Lengths
+from gradviz.ops.conventions.dimensions import Lengths
 from gradviz.tensors.tensor import Tensor
 
 
 class LPPool1d(Module):
-    """The p-norm of each neighbourhood along one dimension.
+    """The p-norm of each neighborhood along one dimension.
 
     Args:
         norm_type: Which norm: its exponent.
-        kernel_size: Of the neighbourhood.
+        kernel_size: Of the neighborhood.
         stride: From one to the next; `kernel_size` if not given.
         ceil_mode: Whether neighbourhoods may reach over the end.
 
@@ -50,12 +50,12 @@ class LPPool1d(Module):
 
 
 class LPPool2d(LPPool1d):
-    """The p-norm of each neighbourhood of images; see `LPPool1d`."""
+    """The p-norm of each neighborhood of images; see `LPPool1d`."""
 
     _function = "lp_pool2d"
 
 
 class LPPool3d(LPPool1d):
-    """The p-norm of each neighbourhood of volumes; see `LPPool1d`."""
+    """The p-norm of each neighborhood of volumes; see `LPPool1d`."""
 
     _function = "lp_pool3d"

@@ -7,12 +7,12 @@ from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn import init
 from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.conventions.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 
 class LayerNorm(Module):
-    """Normalises each sample over its last dimensions.
+    """Normalizes each sample over its last dimensions.
 
     Args:
         normalized_shape: The lengths of those dimensions.
@@ -118,7 +118,7 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Normalises each sample over groups of its channels.
+    """Normalizes each sample over groups of its channels.
 
     Args:
         num_groups: How many groups.
@@ -177,7 +177,7 @@ class GroupNorm(Module):
 
 
 class LocalResponseNorm(Module):
-    """Divides by what neighbouring channels have at the same place.
+    """Divides by the values of neighboring channels at the same place.
 
     Args:
         size: How many channels count.

@@ -91,13 +91,13 @@ class ReflectionPad1d(Padding):
 
 
 class ReflectionPad2d(ReflectionPad1d):
-    """As `ReflectionPad1d`, for images."""
+    """Like `ReflectionPad1d`, for images."""
 
     _num_dims = 2
 
 
 class ReflectionPad3d(ReflectionPad1d):
-    """As `ReflectionPad1d`, for volumes."""
+    """Like `ReflectionPad1d`, for volumes."""
 
     _num_dims = 3
 
@@ -110,31 +110,31 @@ class ReplicationPad1d(Padding):
 
 
 class ReplicationPad2d(ReplicationPad1d):
-    """As `ReplicationPad1d`, for images."""
+    """Like `ReplicationPad1d`, for images."""
 
     _num_dims = 2
 
 
 class ReplicationPad3d(ReplicationPad1d):
-    """As `ReplicationPad1d`, for volumes."""
+    """Like `ReplicationPad1d`, for volumes."""
 
     _num_dims = 3
 
 
 class CircularPad1d(Padding):
-    """Adds what is at the other end; see `Padding`."""
+    """Pads with the elements of the other end; see `Padding`."""
 
     _num_dims = 1
     _mode = "circular"
 
 
 class CircularPad2d(CircularPad1d):
-    """As `CircularPad1d`, for images."""
+    """Like `CircularPad1d`, for images."""
 
     _num_dims = 2
 
 
 class CircularPad3d(CircularPad1d):
-    """As `CircularPad1d`, for volumes."""
+    """Like `CircularPad1d`, for volumes."""
 
     _num_dims = 3

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, MutableMapping
 from typing import Any, Self, TypeVar
 
-from gradviz.ops.recording.variable import Variable
 from gradviz.ops.shapes.joining import cat
-from gradviz.tensors.creation import tensor
+from gradviz.ops.variables.variable import Variable
+from gradviz.tensors.creation.from_data import tensor
 from gradviz.tensors.tensor import Tensor
 
 T = TypeVar("T", bound=Tensor)

@@ -144,11 +144,11 @@ class ParameterDict(Module):
         return ParameterDict(dict(self.items()))
 
     def get(self, key: str, default: Any = None) -> Any:
-        """What has this name, or `default`."""
+        """Return the parameter of this name, or `default`."""
         return getattr(self, key) if key in self._keys else default
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """What has this name; if nothing does, `default` does from now on."""
+        """Return the parameter of this name; if there is none, set it to `default`."""
         if key not in self:
             self[key] = default
         return self[key]

@@ -1,21 +1,21 @@
-"""Layers that take the largest, or the mean, of each neighbourhood."""
+"""Layers that take the largest, or the mean, of each neighborhood."""
 
 from typing import Any, ClassVar
 
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn.module import Module
-from gradviz.ops.recording.dimensions import Lengths
+from gradviz.ops.conventions.dimensions import Lengths
 from gradviz.tensors.tensor import Tensor
 
 
 class MaxPool(Module):
-    """The largest of each neighbourhood.
+    """The largest of each neighborhood.
 
     Args:
-        kernel_size: Of the neighbourhood.
+        kernel_size: Of the neighborhood.
         stride: From one to the next; `kernel_size` if not given.
         padding: How much is added to both ends of each dimension.
-        dilation: How far apart the elements of a neighbourhood are.
+        dilation: How far apart the elements of a neighborhood are.
         return_indices: Whether to return where the largest were, too.
         ceil_mode: Whether neighbourhoods may reach over the end.
     """
@@ -61,25 +61,25 @@ class MaxPool(Module):
 
 
 class MaxPool1d(MaxPool):
-    """The largest of each neighbourhood along one dimension."""
+    """The largest of each neighborhood along one dimension."""
 
     _function = "max_pool1d"
 
 
 class MaxPool2d(MaxPool):
-    """The largest of each neighbourhood of images."""
+    """The largest of each neighborhood of images."""
 
     _function = "max_pool2d"
 
 
 class MaxPool3d(MaxPool):
-    """The largest of each neighbourhood of volumes."""
+    """The largest of each neighborhood of volumes."""
 
     _function = "max_pool3d"
 
 
 class AvgPool1d(Module):
-    """The mean of each neighbourhood along one dimension; see `AvgPool2d`."""
+    """The mean of each neighborhood along one dimension; see `AvgPool2d`."""
 
     def __init__(
         self,
@@ -116,10 +116,10 @@ class AvgPool1d(Module):
 
 
 class AvgPool2d(Module):
-    """The mean of each neighbourhood of images.
+    """The mean of each neighborhood of images.
 
     Args:
-        kernel_size: Of the neighbourhood.
+        kernel_size: Of the neighborhood.
         stride: From one to the next; `kernel_size` if not given.
         padding: How much is added to both ends of each dimension.
         ceil_mode: Whether neighbourhoods may reach over the end.
@@ -167,7 +167,7 @@ class AvgPool2d(Module):
 
 
 class AvgPool3d(AvgPool2d):
-    """The mean of each neighbourhood of volumes; see `AvgPool2d`."""
+    """The mean of each neighborhood of volumes; see `AvgPool2d`."""
 
     _function = "avg_pool3d"
 
@@ -195,25 +195,25 @@ class AdaptivePool(Module):
 
 
 class AdaptiveAvgPool1d(AdaptivePool):
-    """The mean of each neighbourhood along one dimension."""
+    """The mean of each neighborhood along one dimension."""
 
     _function = "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(AdaptivePool):
-    """The mean of each neighbourhood of images."""
+    """The mean of each neighborhood of images."""
 
     _function = "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(AdaptivePool):
-    """The mean of each neighbourhood of volumes."""
+    """The mean of each neighborhood of volumes."""
 
     _function = "adaptive_avg_pool3d"
 
 
 class AdaptiveMaxPool1d(AdaptivePool):
-    """The largest of each neighbourhood along one dimension.
+    """The largest of each neighborhood along one dimension.
 
     Args:
         output_size: See `AdaptivePool`.
@@ -233,13 +233,13 @@ class AdaptiveMaxPool1d(AdaptivePool):
 
 
 class AdaptiveMaxPool2d(AdaptiveMaxPool1d):
-    """The largest of each neighbourhood of images; see `AdaptiveMaxPool1d`."""
+    """The largest of each neighborhood of images; see `AdaptiveMaxPool1d`."""
 
     _function = "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3d(AdaptiveMaxPool1d):
-    """The largest of each neighbourhood of volumes; see `AdaptiveMaxPool1d`."""
+    """The largest of each neighborhood of volumes; see `AdaptiveMaxPool1d`."""
 
     _function = "adaptive_max_pool3d"
 

@@ -1,4 +1,4 @@
-"""What recurrent layers have in common: cells run along sequences, both ways."""
+"""The common part of recurrent layers: cells run along sequences, both ways."""
 
 import math
 import warnings
@@ -13,25 +13,25 @@ from gradviz.nn.factory import Factory, parameter
 from gradviz.nn.module import Module
 from gradviz.nn.unrolling import each, projected, run_packed, run_packed_backwards
 from gradviz.nn.utils.rnn import PackedSequence
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.conventions.promotion import DTypeLike
 from gradviz.ops.shapes.joining import cat, stack
-from gradviz.tensors.creation import zeros
+from gradviz.tensors.creation.factories import zeros
 from gradviz.tensors.tensor import Tensor
 
 
 class Recurrent(Module):
-    """What the recurrent layers have in common.
+    """Base of the recurrent layers.
 
     Args:
         input_size: Length of an input vector.
         hidden_size: Length of the hidden state.
-        num_layers: How many, each of which takes what the one before returned.
+        num_layers: Number of layers, each of which takes the output of the one before.
         bias: Whether there are biases.
         batch_first: Whether the batch is the first dimension, or the sequence.
-        dropout: How likely elements are left out between layers, when training.
+        dropout: Probability of dropping elements between layers in training.
         bidirectional: Whether each layer also runs backwards along the sequence.
-        proj_size: Of LSTM: to which length hidden states are multiplied; 0 for none.
-        device: Where the parameters are; None for the CPU.
+        proj_size: LSTM only: length to which hidden states are projected; 0 for none.
+        device: Device of the parameters; None for the CPU.
         dtype: Their type; None for the default one.
 
     Raises:
@@ -84,7 +84,7 @@ class Recurrent(Module):
         return self.proj_size or self.hidden_size
 
     def _suffixes(self, layer: int) -> Sequence[str]:
-        """What the names of a layer's parameters end with, for each direction."""
+        """Return the suffixes of a layer's parameter names, one per direction."""
         return (f"l{layer}", f"l{layer}_reverse")[: self._num_directions]
 
     def _add_cell(self, suffix: str, input_size: int, factory: Factory) -> None:

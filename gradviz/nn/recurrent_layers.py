@@ -7,7 +7,7 @@ from gradviz.nn.cells import CellStep, gru_step, lstm_step, relu_step, tanh_step
 from gradviz.nn.factory import Factory
 from gradviz.nn.recurrent import Recurrent
 from gradviz.nn.utils.rnn import PackedSequence
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.conventions.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 #: Outputs are packed as the input is.

@@ -102,10 +102,10 @@ class Unfold(Module):
     """The neighbourhoods that a kernel would see, as columns.
 
     Args:
-        kernel_size: Of a neighbourhood.
+        kernel_size: Of a neighborhood.
         dilation: How far apart its elements are.
         padding: How much is added to both ends of each dimension.
-        stride: From one neighbourhood to the next.
+        stride: From one neighborhood to the next.
     """
 
     def __init__(
@@ -132,14 +132,14 @@ class Unfold(Module):
 
 
 class Fold(Module):
-    """Columns back into images: what overlaps is added; undoes `Unfold`.
+    """Columns back into images, overlaps added; undoes `Unfold`.
 
     Args:
         output_size: Of the images.
-        kernel_size: Of a neighbourhood.
+        kernel_size: Of a neighborhood.
         dilation: How far apart its elements are.
         padding: How much was added to both ends of each dimension.
-        stride: From one neighbourhood to the next.
+        stride: From one neighborhood to the next.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Images of another size, of weighted neighbours; corners stay where they are.
+    """Images of another size, of weighted neighbors; corners stay where they are.
 
     The arguments are those of `Upsample`.
     """

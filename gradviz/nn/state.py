@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from gradviz.autograd.grad_mode import no_grad
-from gradviz.engine.removable_handle import RemovableHandle, append
+from gradviz.engine.graph.removable_handle import RemovableHandle, append
 from gradviz.nn.members import Members
 from gradviz.nn.parameter import Parameter
-from gradviz.tensors.creation import from_numpy
+from gradviz.tensors.creation.from_data import from_numpy
 from gradviz.tensors.tensor import Tensor
 
 #: What `Stateful.load_state_dict` calls the state of a module beside its tensors.
@@ -19,7 +19,7 @@ EXTRA_STATE = "_extra_state"
 
 
 class IncompatibleKeys(NamedTuple):
-    """What a ``state_dict`` and a module do not have in common.
+    """Differences between a ``state_dict`` and a module.
 
     Attributes:
         missing_keys: Of the module only.
@@ -39,7 +39,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class Stateful(Members):
-    """A module whose state can be taken out, kept, and put back.
+    """A module whose state can be saved and loaded.
 
     Source: torch/nn/modules/module.py.
     """
@@ -56,11 +56,11 @@ class Stateful(Members):
         own["_load_state_dict_pre_hooks"] = own["_load_state_dict_post_hooks"] = ()
 
     def get_extra_state(self) -> object:
-        """What else belongs to the state; a subclass defines it, and the next."""
+        """Return additional state; a subclass defines it, and `set_extra_state`."""
         raise NotImplementedError(f"{type(self).__name__} has no extra state")
 
     def set_extra_state(self, state: object) -> None:
-        """Take back what `get_extra_state` returned."""
+        """Load the result of `get_extra_state`."""
         raise NotImplementedError(f"{type(self).__name__} has no extra state")
 
     def register_load_state_dict_post_hook(
@@ -186,7 +186,7 @@ class Stateful(Members):
         problems: list[str],
         steps: list[Callable[[], object]],
     ) -> None:
-        """Find the steps that load what begins with `prefix`, here and below."""
+        """Find the steps that load the keys with `prefix`, here and below."""
         for before in self._load_state_dict_pre_hooks:
             before(self, state, prefix, _metadata(self), strict, *keys, problems)
         expected = set()
@@ -217,7 +217,7 @@ class Stateful(Members):
         steps.extend(partial(hook, self, keys) for hook in hooks)
 
     def _is_alien(self, key: str, prefix: str) -> bool:
-        """Whether a key that is not this module's own is nobody's below it either."""
+        """Return whether a key belongs to neither this module nor one below it."""
         name, dot, _ = key[len(prefix) :].partition(".")
         return not dot or name not in self._modules
 
@@ -242,7 +242,7 @@ def _plan_one(
     problems: list[str],
     steps: list[Callable[[], object]],
 ) -> None:
-    """Find the step that loads one tensor, or what prevents it."""
+    """Find the step that loads one tensor, or the reason that prevents it."""
     new = _as_tensor(value)
     if new is None:
         problems.append(
@@ -266,7 +266,7 @@ def _telling(
     own: Tensor,
     new: Tensor,
 ) -> None:
-    """Take a step; what prevents it is told with other problems."""
+    """Take a step; report its error with other problems."""
     try:
         step(name, own, new)
     except Exception as error:  # noqa: BLE001 - told with the others
@@ -314,7 +314,7 @@ def _own_state(module: Members) -> Iterator[tuple[str, Tensor]]:
 
 
 def _metadata(module: Members) -> dict[str, Any]:
-    """What PyTorch tells hooks of a module beside its state: its version."""
+    """Return PyTorch's metadata of a module for hooks: its version."""
     return {"version": getattr(module, "_version", 1)}
 
 

@@ -14,8 +14,8 @@ from gradviz.nn.transformer_layers import (
     TransformerDecoderLayer,
     TransformerEncoderLayer,
 )
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.tensors.creation import full
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.tensors.creation.factories import full
 from gradviz.tensors.tensor import Tensor
 
 
@@ -25,7 +25,7 @@ class TransformerEncoder(Module):
     Args:
         encoder_layer: The layer.
         num_layers: How many copies.
-        norm: Normalises at the end.
+        norm: Normalizes at the end.
         enable_nested_tensor: Accepted; changes nothing.
         mask_check: Accepted; changes nothing.
     """
@@ -66,7 +66,7 @@ class TransformerDecoder(Module):
     Args:
         decoder_layer: The layer.
         num_layers: How many copies.
-        norm: Normalises at the end.
+        norm: Normalizes at the end.
     """
 
     def __init__(
@@ -195,5 +195,5 @@ class Transformer(Module):
     def generate_square_subsequent_mask(
         sz: int, device: Device | str | None = None, dtype: DTypeLike = None
     ) -> Tensor:
-        """A mask that hides what comes later: minus infinity above the diagonal."""
+        """Return a mask of later elements: minus infinity above the diagonal."""
         return full((sz, sz), -math.inf, dtype=dtype, device=device).triu(1)

@@ -10,7 +10,7 @@ from gradviz.nn.factory import Factory
 from gradviz.nn.linear import Linear
 from gradviz.nn.module import Module
 from gradviz.nn.normalization import LayerNorm
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.conventions.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor
 
 #: From a tensor, one of the same shape.
@@ -28,7 +28,7 @@ class TransformerEncoderLayer(Module):
         activation: Between the linear layers: ``relu``, ``gelu``, or a function.
         layer_norm_eps: See `LayerNorm`.
         batch_first: Whether the batch is the first dimension, or the sequence.
-        norm_first: Whether each part normalises what it takes, or what it returns.
+        norm_first: Whether each part normalizes what it takes, or what it returns.
         bias: Whether there are biases.
         device: Where the parameters are; None for the CPU.
         dtype: Their type; None for the default one.

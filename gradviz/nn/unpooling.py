@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from gradviz.nn import functional as F  # noqa: N812 - PyTorch's habit
 from gradviz.nn.module import Module
-from gradviz.ops.recording.dimensions import Lengths
+from gradviz.ops.conventions.dimensions import Lengths
 from gradviz.tensors.tensor import Tensor
 
 

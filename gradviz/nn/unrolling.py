@@ -13,7 +13,7 @@ Advance = Callable[[Tensor, State], State]
 
 
 def projected(step: CellStep, weight: Tensor) -> CellStep:
-    """A step whose hidden states are multiplied with a matrix."""
+    """Return a step that multiplies its hidden states with a matrix."""
 
     def projecting(of_input: Any, state: State, of_hidden: Any) -> State:
         hidden, *others = step(of_input, state, of_hidden)
@@ -61,7 +61,7 @@ def run_packed(
 def run_packed_backwards(
     advance: Advance, inputs: Tensor, state: State, sizes: Sequence[int]
 ) -> tuple[Tensor, State]:
-    """As `run_packed`, from the ends, which come one after the other.
+    """Run packed sequences backwards, each from its own end; see `run_packed`.
 
     Source: aten/src/ATen/native/RNN.cpp, ReversedPackedLayer.
     """

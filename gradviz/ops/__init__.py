@@ -1,6 +1,8 @@
 """Differentiable operations on arrays and variables.
 
-`recording` is the door through which they become part of a graph; the families of ops
-come after it, and each uses only those before it: `shapes`, `elementwise`,
-`reductions`, `algebra`, `layers`. `table` gathers what is public of them all.
+In: variables, arrays and numbers. Out: variables, with the nodes of a graph behind
+them. Read `conventions`, `variables`, and `dispatch`, the door through which ops become
+part of a graph; then the families, each of which uses only those before it: `shapes`,
+`elementwise`, `reductions`, `algebra`, `layers`; then `table`, which gathers all public
+names.
 """

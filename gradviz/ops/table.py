@@ -8,15 +8,15 @@ from types import ModuleType
 from typing import TypeAlias
 
 from gradviz import ops
-from gradviz.ops.recording.differentiable import Op
-from gradviz.ops.recording.public import Home
+from gradviz.ops.dispatch.differentiable import Op
+from gradviz.ops.dispatch.public import Home
 
 #: The ops of each place, by the names that they have there.
 OpTable: TypeAlias = dict[Home, dict[str, Op]]
 
 
 def public(home: Home) -> Mapping[str, Op]:
-    """What has a public name in a place, by that name."""
+    """Return the ops with a public name in a place, by that name."""
     return _table()[home]
 
 
@@ -40,7 +40,7 @@ def publish(home: Home, owner: type | ModuleType) -> list[str]:
 
 
 def gathered(modules: Iterable[ModuleType]) -> OpTable:
-    """The table of what modules say in their lists ``PUBLIC``, if they have one.
+    """Return the table of the ops in modules' lists ``PUBLIC``.
 
     Raises:
         ImportError: A name is said twice.

@@ -1,4 +1,8 @@
-"""Optimizers, under PyTorch's names."""
+"""Optimizers and learning rate schedulers, under PyTorch's names.
+
+In: parameters and their gradients. Out: parameters, changed in place. Read `optimizer`,
+`sgd` and `adam`; `schedule`, then `lr_scheduler`, which names all schedulers.
+"""
 
 from gradviz.optim import lr_scheduler
 from gradviz.optim.adam import Adam, AdamW

@@ -77,7 +77,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weights decay apart from their gradients (Loshchilov & Hutter, 2019).
+    """Adam with decoupled weight decay (Loshchilov & Hutter, 2019).
 
     The arguments are those of `Adam`.
     """

@@ -13,7 +13,7 @@ Numbers = float | list[float]
 
 
 class Cycle(LRScheduler):
-    """What schedulers that also change momentum have in common.
+    """Base of the schedulers that may also change momentum.
 
     Attributes:
         cycle_momentum: Whether they do.
@@ -22,7 +22,7 @@ class Cycle(LRScheduler):
     cycle_momentum: bool
 
     def _start_momentum(self, lowest: Numbers, highest: Numbers, is_new: bool) -> None:
-        """Set the first momentum of each group, and keep between what it moves.
+        """Set the first momentum of each group, and the bounds of its moves.
 
         Raises:
             ValueError: The optimizer has no momentum.
@@ -218,7 +218,7 @@ class CyclicLR(Cycle):
         self.base_lrs = lowest
 
     def scale_fn(self, x: float) -> float:
-        """How high a cycle is, given its number, or that of the step."""
+        """Return the height of a cycle, given its number, or that of the step."""
         if self._own_scale is not None:
             return self._own_scale(x)
         match self.mode:
@@ -251,7 +251,7 @@ class CyclicLR(Cycle):
         ]
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the scheduler is; a function of one's own is left out."""
+        """Return the state of the scheduler; a user's function is left out."""
         state = super().state_dict()
         del state["_own_scale"]
         return state

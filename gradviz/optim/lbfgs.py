@@ -7,7 +7,7 @@ import numpy as np
 
 from gradviz.autograd.grad_mode import enable_grad, no_grad
 from gradviz.backends.base import Array
-from gradviz.ops.recording.variable import variable
+from gradviz.ops.variables.variable import variable
 from gradviz.optim.line_search import LinePoint, strong_wolfe
 from gradviz.optim.optimizer import Optimizer, Parameters
 from gradviz.optim.options import check_not_negative
@@ -121,10 +121,10 @@ class LBFGS(Optimizer):
         if closure is None:
             raise TypeError("LBFGS.step() missing 1 required argument: 'closure'")
         with no_grad():
-            return _Run(self.param_groups[0], self.state, closure).run()
+            return _Minimization(self.param_groups[0], self.state, closure).run()
 
 
-class _Run:
+class _Minimization:
     """One call of `LBFGS.step`.
 
     Args:
@@ -218,7 +218,7 @@ class _Run:
         return point.loss, point.grad, point.distance
 
     def _evaluate(self) -> tuple[Any, float, Array]:
-        """What the closure returns, and the loss and gradient as numbers."""
+        """Return the closure's result, and the loss and gradient as numbers."""
         with enable_grad():
             result = self.closure()
         self.num_evaluations += 1

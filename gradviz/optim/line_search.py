@@ -1,4 +1,4 @@
-"""How far to go in a direction: a search for a point that meets Wolfe's conditions.
+"""A line search: the step in a direction that meets Wolfe's conditions.
 
 There the loss has fallen by at least a part of what the slope at the start promised,
 and the slope is much less steep than it was.
@@ -153,7 +153,7 @@ def _zoom(line: _Line, ends: list[LinePoint], tolerance: float) -> list[LinePoin
 
 
 def _between(low: LinePoint, high: LinePoint, was_stuck: bool) -> tuple[float, bool]:
-    """Where to try next, away from both ends, and whether that is close to one."""
+    """Return the next point, away from both ends, and whether it is near one."""
     left, right = sorted((low.distance, high.distance))
     first, second = sorted((low, high), key=lambda one: one.distance)
     distance = _lowest(first, second, (left, right))
@@ -167,7 +167,7 @@ def _between(low: LinePoint, high: LinePoint, was_stuck: bool) -> tuple[float, b
 
 
 def _lowest(a: LinePoint, b: LinePoint, bounds: tuple[float, float]) -> float:
-    """Where the cubic polynomial through two points is lowest, within bounds."""
+    """Return the minimum of the cubic through two points, within bounds."""
     low, high = bounds
     if a.distance > b.distance:
         a, b = b, a

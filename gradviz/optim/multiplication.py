@@ -14,7 +14,7 @@ Factor = Callable[[int], float]
 
 
 class OfFunctions(LRScheduler):
-    """What schedulers of functions have in common.
+    """Base of the schedulers of functions.
 
     Args:
         optimizer: See `LRScheduler`.
@@ -43,7 +43,7 @@ class OfFunctions(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the scheduler is; of callable objects their state, not of functions."""
+        """Return the scheduler's state; of callable objects, but not of functions."""
         state = super().state_dict()
         state["lr_lambdas"] = [
             None if isinstance(one, FunctionType) else one.__dict__.copy()
@@ -52,7 +52,7 @@ class OfFunctions(LRScheduler):
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` returned."""
+        """Load the result of `state_dict`."""
         states = state_dict["lr_lambdas"]
         super().load_state_dict(state_dict | {"lr_lambdas": self.lr_lambdas})
         for function, state in zip(self.lr_lambdas, states, strict=True):
@@ -87,18 +87,18 @@ class MultiplicativeLR(OfFunctions):
 
 
 class Multiplied(LRScheduler):
-    """What schedulers with one number for all groups have in common.
+    """Base of the schedulers with one number for all groups.
 
-    A subclass says in `multiplier` what the rate before is multiplied with, and in
-    `factor` what the first rate is.
+    A subclass defines `multiplier`, the factor of the previous rate, and `factor`, the
+    factor of the first rate.
     """
 
     def multiplier(self) -> float:
-        """By what the rates before are multiplied in this step."""
+        """Return the factor of the previous rates in this step."""
         raise NotImplementedError
 
     def whole_factor(self) -> float:
-        """By what the first rates are multiplied in this step."""
+        """Return the factor of the first rates in this step."""
         raise NotImplementedError
 
     def get_lr(self) -> list[float]:

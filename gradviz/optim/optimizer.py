@@ -1,21 +1,25 @@
-"""Optimizer: what holds parameters in groups, and changes them by their gradients."""
+"""Optimizer: holds parameters in groups, and changes them by their gradients."""
 
 import functools
+import itertools
 import warnings
+import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final, TypeVar, overload
 
 from gradviz.autograd.grad_mode import enable_grad, no_grad
 from gradviz.backends.base import Array
-from gradviz.engine.removable_handle import RemovableHandle, append
-from gradviz.ids import next_step_id
+from gradviz.engine.graph.basic_nodes import NAMES_IN_MODELS
+from gradviz.engine.graph.removable_handle import RemovableHandle, append
 from gradviz.nn import gradients
-from gradviz.ops.recording.variable import variable
+from gradviz.ops.variables.variable import variable
 from gradviz.optim.options import Implementation, all_options
 from gradviz.optim.state import Group, loaded, state_dict_of
+from gradviz.program_hooks import after_step
 from gradviz.tensors.tensor import Tensor
 from gradviz.trace import probe
+from gradviz.trace.reporting.ids import next_step_id
 
 #: Takes the optimizer, and the arguments of `Optimizer.step`.
 StepHook = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
@@ -25,15 +29,21 @@ Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
 
 R = TypeVar("R")
 
+#: Who was told last what an optimizer holds.
+_told_to: "Final[weakref.WeakKeyDictionary[Optimizer, weakref.ref[probe.Probe]]]" = (
+    weakref.WeakKeyDictionary()
+)
+
+#: What optimizers are called in traces, and how many had the name of each class.
+_names: "Final[weakref.WeakKeyDictionary[Optimizer, str]]" = weakref.WeakKeyDictionary()
+_numbers: Final[dict[str, Iterator[int]]] = {}
+
 #: Some ``step`` of an optimizer.
 StepMethod = TypeVar("StepMethod", bound=Callable[..., Any])
 
-#: Called whenever an optimizer has made a step.
-after_step: Final[list[Callable[[], None]]] = []
-
 
 def _reported(step: StepMethod) -> StepMethod:
-    """`step`, and who listens is told of it."""
+    """Return `step` with reports to the listener."""
 
     @functools.wraps(step)
     def reported(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -42,6 +52,7 @@ def _reported(step: StepMethod) -> StepMethod:
         if (listener := probe.current) is None:
             return step(self, *args, **kwargs)
         call, has_failed = next_step_id(), True
+        self._tell_held(listener)
         listener.optimizer_begun(call, type(self).__name__)
         try:
             result = step(self, *args, **kwargs)
@@ -59,14 +70,14 @@ def _followed(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:  # noqa: ANN401 - what the step returns
-    """The step that was called, not one inside of it, and what follows it."""
+    """Call the outermost step, and the callbacks that follow it."""
     optimizer._is_stepping = True
     try:
         result = step(optimizer, *args, **kwargs)
     finally:
         optimizer._is_stepping = False
     for call in tuple(after_step):
-        call()
+        call(optimizer)
     return result
 
 
@@ -145,6 +156,23 @@ class Optimizer:
         self._check_group(group)
         self.param_groups.append(group)
 
+    def _tell_held(self, listener: probe.Probe) -> None:
+        """Report the parameters to a listener that has not heard them yet."""
+        told_to = _told_to.get(self)
+        if told_to is not None and told_to() is listener:
+            return
+        _told_to[self] = weakref.ref(listener)
+        name = _names.get(self)
+        if name is None:
+            kind = type(self).__name__
+            number = next(_numbers.setdefault(kind, itertools.count(1)))
+            name = _names[self] = kind if number == 1 else f"{kind}#{number}"
+        for group in self.param_groups:
+            for one in group["params"]:
+                of_models = one.__dict__.get(NAMES_IN_MODELS, {}).values()
+                path = next((path for paths in of_models for path in paths), "")
+                listener.parameter_held(name, path, str(tuple(one.shape)))
+
     def _check_group(self, group: Group) -> None:
         names, numbers = group.get("param_names"), list(map(id, group["params"]))
         if names is not None and len(names) != len(numbers):
@@ -208,7 +236,7 @@ class Optimizer:
         return result
 
     def take_step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401 - the closure's
-        """What `step` does between its hooks."""
+        """Run the body of `step` between its hooks."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -222,7 +250,7 @@ class Optimizer:
         return loss
 
     def _change(self, parameter: Tensor, gradient: Tensor, group: Group) -> Array:
-        """What `update` says, with what all optimizers do alike around it."""
+        """Return the result of `update`, with the parts common to all optimizers."""
         x, grad = parameter.array, gradient.array
         if group.get("maximize"):
             grad = -grad
@@ -254,16 +282,16 @@ class Optimizer:
     def update(
         self, x: Array, grad: Array, group: Group, state: dict[str, Any]
     ) -> Array:
-        """What is to be subtracted from a parameter.
+        """Return the value to subtract from a parameter.
 
         Works on raw arrays: a step is no part of any graph.
 
         Args:
             x: The parameter.
-            grad: Its gradient, not to be changed. What ``maximize`` and
-                ``weight_decay`` make of it is done.
+            grad: Its gradient, not to be changed, after ``maximize`` and
+                ``weight_decay``.
             group: The options.
-            state: What is kept of this parameter.
+            state: The saved state of this parameter.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define update()")
 
@@ -272,7 +300,7 @@ class Optimizer:
         return state_dict_of(self.param_groups, self.state)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take back what `state_dict` returned.
+        """Load the result of `state_dict`.
 
         Raises:
             ValueError: Its groups, or shapes, are not those of this optimizer.

@@ -1,4 +1,4 @@
-"""Options of optimizers: which there are, and what is refused."""
+"""Options of optimizers, and checks of their values."""
 
 from collections.abc import Sequence
 from typing import Any, TypedDict
@@ -51,7 +51,7 @@ def all_options(
 def check_adam(
     lr: float, betas: tuple[float, float], eps: float, weight_decay: float
 ) -> None:
-    """Refuse what no kind of Adam can work with.
+    """Refuse values with which no kind of Adam works.
 
     Raises:
         ValueError: An option is out of range.
@@ -63,7 +63,7 @@ def check_adam(
 
 
 def check_betas(betas: tuple[float, float]) -> None:
-    """Refuse what is no part of a running mean.
+    """Refuse values that are no weight of a running mean.
 
     Raises:
         ValueError: One is out of range.

@@ -1,12 +1,12 @@
-"""What is kept from one step to the next: running means, the number of steps."""
+"""Running values, from one step to the next: means, the number of steps."""
 
 from typing import Any, Final
 
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.variable import variable
-from gradviz.tensors.creation import zeros_like
+from gradviz.ops.variables.variable import variable
+from gradviz.tensors.creation.factories import zeros_like
 from gradviz.tensors.tensor import Tensor
 
 #: What the number of steps is called: a tensor of one float, on the host.

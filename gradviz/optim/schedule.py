@@ -1,4 +1,4 @@
-"""What sets an optimizer's learning rates from step to step."""
+"""The base of schedulers, which set an optimizer's learning rates step by step."""
 
 import warnings
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from gradviz.optim.optimizer import Optimizer
 
 
 class LRScheduler:
-    """The base class: a subclass says in `get_lr` what the rates are.
+    """The base class: a subclass computes the rates in `get_lr`.
 
     Args:
         optimizer: Whose rates.
@@ -118,7 +118,7 @@ class LRScheduler:
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def warn_outside_step(self) -> None:
-        """Warn someone who calls `get_lr` for the rates that were set."""
+        """Warn callers of `get_lr` that want the rates in effect."""
         if not self._is_stepping:
             warnings.warn(
                 "To get the last learning rate computed by the scheduler, please use "
@@ -128,11 +128,11 @@ class LRScheduler:
             )
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the scheduler is."""
+        """Return the state of the scheduler."""
         return {key: one for key, one in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` returned."""
+        """Load the result of `state_dict`."""
         self.__dict__.update(state_dict)
 
 

@@ -10,18 +10,18 @@ from gradviz.optim.schedule import LRScheduler
 
 
 class SeveralSchedulers(LRScheduler):
-    """What schedulers of schedulers have in common: their state holds the others'."""
+    """Base of the schedulers of schedulers: their state holds the others'."""
 
     _schedulers: Sequence[LRScheduler]
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the schedulers are."""
+        """Return the state of the schedulers."""
         state = super().state_dict()
         state["_schedulers"] = [one.state_dict() for one in self._schedulers]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take back what `state_dict` returned."""
+        """Load the result of `state_dict`."""
         states = state_dict["_schedulers"]
         super().load_state_dict(state_dict | {"_schedulers": self._schedulers})
         for scheduler, state in zip(self._schedulers, states, strict=True):
@@ -108,7 +108,7 @@ class SequentialLR(SeveralSchedulers):
 
 
 class ChainedScheduler(SeveralSchedulers):
-    """Several schedulers at once, each of which changes what the one before set.
+    """Several schedulers at once, each changing the rates of the one before.
 
     Args:
         schedulers: In their order.

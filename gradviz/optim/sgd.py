@@ -3,7 +3,7 @@
 from typing import Any, Unpack
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.variable import variable
+from gradviz.ops.variables.variable import variable
 from gradviz.optim.optimizer import Optimizer, Parameters
 from gradviz.optim.options import Implementation, check_not_negative
 from gradviz.optim.state import Group

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gradviz.ops.recording.variable import raw, variable
+from gradviz.ops.variables.variable import raw, variable
 from gradviz.optim.running import STEP
 from gradviz.tensors.tensor import Tensor
 

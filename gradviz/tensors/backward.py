@@ -3,6 +3,7 @@
 Source: torch/autograd/__init__.py, torch/csrc/autograd/python_engine.cpp (N6).
 """
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from math import prod
@@ -12,14 +13,15 @@ import numpy as np
 
 from gradviz.backends.base import Array, copy_to
 from gradviz.engine import default_engine
-from gradviz.engine.node import Edge, InputMetadata
-from gradviz.engine.protocols import Gradient
-from gradviz.engine.tracebacks import shorten
-from gradviz.ops.recording.silence import SILENT, put, setting
-from gradviz.ops.recording.variable import Value, Variable, metadata_of, raw, variable
+from gradviz.engine.graph.node import Edge, InputMetadata
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.engine.threads.tracebacks import shorten
+from gradviz.ops.conventions.silence import SILENT, put, setting
+from gradviz.ops.variables.variable import Value, Variable, metadata_of, raw, variable
+from gradviz.tensors.attributes.size import Size
 from gradviz.tensors.gradient_edge import GradientEdge, TensorOrEdge, edge_of
 from gradviz.tensors.hooks import retain_grad
-from gradviz.tensors.size import Size
+from gradviz.trace import probe
 
 #: One tensor or several; a `GradientEdge` may stand for each.
 TensorsOrEdges: TypeAlias = TensorOrEdge | Sequence[TensorOrEdge]
@@ -110,11 +112,11 @@ def as_tuple(value: TensorsOrEdges | Gradients) -> tuple[Any, ...]:
 
 
 def input_places(inputs: Inputs, function: str) -> tuple[TensorOrEdge, ...]:
-    """What `inputs` names, one by one.
+    """Return the tensors and edges in `inputs`, one by one.
 
     Args:
         inputs: As the user gave it.
-        function: Which one of PyTorch's was given it.
+        function: Name of PyTorch's function that received it.
 
     Raises:
         TypeError: A mapping, but no dictionary.
@@ -135,7 +137,7 @@ def input_places(inputs: Inputs, function: str) -> tuple[TensorOrEdge, ...]:
 
 
 def output_edges(outputs: Sequence[TensorOrEdge]) -> list[Edge]:
-    """Where the gradients of the outputs go.
+    """Return the edges of the gradients of the outputs.
 
     Raises:
         RuntimeError: An output has no graph.
@@ -153,7 +155,7 @@ def output_edges(outputs: Sequence[TensorOrEdge]) -> list[Edge]:
 
 
 def input_edges(inputs: Sequence[TensorOrEdge]) -> list[Edge]:
-    """Where the gradients arrive that the caller asks for.
+    """Return the edges of the gradients that the caller asks for.
 
     Raises:
         RuntimeError: An input needs no gradient, or is no tensor.
@@ -177,7 +179,7 @@ def input_edges(inputs: Sequence[TensorOrEdge]) -> list[Edge]:
 def first_gradients(
     outputs: Sequence[TensorOrEdge], given: Gradients, *, create_graph: bool
 ) -> list[Gradient]:
-    """The gradient of each output: what was given, or 1 for a single element.
+    """Return the gradient of each output: the given one, or 1 for one element.
 
     Returns:
         Raw arrays; variables if `create_graph`. None for an output that needs none,
@@ -194,7 +196,26 @@ def first_gradients(
     ]
     if len(gradients) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
+    if (listener := probe.current) is not None:
+        _report_losses(listener, outputs)
     return firsts if create_graph else list(map(raw, firsts))
+
+
+def _report_losses(listener: probe.Probe, outputs: Sequence[TensorOrEdge]) -> None:
+    """Report a loss on the host that is not finite: one number, which costs no wait."""
+    for index, output in enumerate(outputs):
+        if not isinstance(output, Variable) or not isinstance(output.array, np.ndarray):
+            continue
+        array = output.array
+        if array.size != 1 or array.dtype.kind != "f":
+            continue
+        if not math.isfinite(number := array.item()):
+            node = -1 if output.grad_fn is None else output.grad_fn.id
+            what, is_nan = probe.Checked.LOSS, math.isnan(number)
+            listener.not_finite(
+                *(-1, node, what, index, is_nan, False, "", "", -1, "", "", "")
+            )
+            return
 
 
 def _first(index: int, output: TensorOrEdge, gradient: Value) -> Value:

@@ -1,9 +1,9 @@
-"""Where the gradient of a tensor arrives, as a value of its own."""
+"""Gradient edges: the place where the gradient of a tensor arrives, as a value."""
 
 from typing import NamedTuple
 
-from gradviz.engine.node import Edge, Node
-from gradviz.ops.recording.variable import LeafEdge, Variable, gradient_edge
+from gradviz.engine.graph.node import Edge, Node
+from gradviz.ops.variables.variable import LeafEdge, Variable, gradient_edge
 
 
 class GradientEdge(NamedTuple):
@@ -30,7 +30,7 @@ TensorOrEdge = Variable | GradientEdge
 
 
 def get_gradient_edge(tensor: Variable) -> GradientEdge:
-    """Where the gradient of `tensor` arrives.
+    """Return the edge at which the gradient of `tensor` arrives.
 
     Raises:
         RuntimeError: It needs none.

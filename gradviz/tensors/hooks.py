@@ -4,16 +4,16 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from gradviz.engine.node import NodeHooks, TensorHook
-from gradviz.engine.protocols import Gradient
-from gradviz.engine.removable_handle import (
+from gradviz.engine.graph.node import NodeHooks, TensorHook
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.engine.graph.removable_handle import (
     RemovableHandle,
     append,
     named_like,
     removing,
 )
-from gradviz.ops.recording.variable import Variable, as_flowing, as_tensor, variable
 from gradviz.ops.shapes.copying import clone
+from gradviz.ops.variables.variable import Variable, as_flowing, as_tensor, variable
 
 __all__ = [
     "RemovableHandle",
@@ -74,11 +74,11 @@ def register_post_accumulate_grad_hook(
     def entry(leaf: Any) -> object:  # noqa: ANN401 - the engine knows a leaf by protocol
         return hook(leaf)
 
-    return append(x.own_hooks(), "post_accumulate", entry)
+    return append(x.own_hooks(), "post_accumulate", named_like(entry, hook))
 
 
 def retain_grad(x: Variable) -> None:
-    """Have backward fill the ``.grad`` of what an op made; of a leaf it always does.
+    """Make backward fill the ``.grad`` of an op's result, as it does for a leaf.
 
     Raises:
         RuntimeError: `x` needs no gradient.
@@ -99,7 +99,8 @@ def retain_grad(x: Variable) -> None:
             new = variable(gradient.copy())
         owner.grad = new if owner.grad is None else owner.grad + new
 
-    x.grad_fn.hooks_to_add_to().retains_grad[x.output_nr] = keep
+    hooks = x.grad_fn.hooks_to_add_to()
+    hooks.retains_grad[x.output_nr] = named_like(keep, retain_grad)
 
 
 def _check_needs_grad(x: Variable) -> None:

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradviz.ops.recording import promotion
-from gradviz.ops.recording.calling import by_input
-from gradviz.ops.recording.promotion import DTypeLike, result_dtype
-from gradviz.tensors.dtypes import DType, dtype_of
+from gradviz.ops.conventions import promotion
+from gradviz.ops.conventions.promotion import DTypeLike, result_dtype
+from gradviz.ops.dispatch.calling import by_input
+from gradviz.tensors.attributes.dtypes import DType, dtype_of
 from gradviz.tensors.tensor import Tensor
 
 #: The class of dtypes.
@@ -29,12 +29,12 @@ is_neg = by_input(Tensor.is_neg)
 
 
 def is_tensor(obj: object) -> bool:
-    """Whether `obj` is a tensor."""
+    """Return whether `obj` is a tensor."""
     return isinstance(obj, Tensor)
 
 
 def is_floating_point(input: Tensor) -> bool:  # noqa: A002 - PyTorch's name
-    """Whether the elements are floats."""
+    """Return whether the elements are floats."""
     return input.dtype.kind == "f"
 
 
@@ -49,7 +49,7 @@ def get_default_dtype() -> DType:
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether ops do the same each time: they always do."""
+    """Return whether ops do the same each time: always True."""
     return True
 
 
@@ -80,7 +80,7 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:  # noqa: ANN401 - or a num
 
 
 def can_cast(from_: DTypeLike, to: DTypeLike) -> bool:
-    """Whether a result of one dtype may go into memory of the other."""
+    """Return whether a result of one dtype may go into memory of the other."""
     kinds = "buifc"
     source, target = np.dtype(from_), np.dtype(to)
     if source.kind == "i" and target.kind == "u":

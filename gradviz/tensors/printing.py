@@ -1,4 +1,4 @@
-"""How a tensor prints: as PyTorch's does, with the same options.
+"""Printing of tensors: as PyTorch's do, with the same options.
 
 Source: torch/_tensor_str.py.
 """
@@ -12,20 +12,20 @@ import numpy as np
 
 from gradviz.backends.base import backend_of
 from gradviz.backends.device import CPU
-from gradviz.ops.recording.promotion import get_default_dtype
-from gradviz.ops.recording.variable import Variable
+from gradviz.ops.conventions.promotion import get_default_dtype
+from gradviz.ops.variables.variable import Variable
 
 _PREFIX = "tensor("
 
 
 @dataclass(frozen=True)
 class PrintOptions:
-    """How numbers are written.
+    """Format of printed numbers.
 
     Attributes:
         precision: Digits after the point.
-        threshold: How many elements are shown in full.
-        edgeitems: How many are shown at each end of a dimension beyond that.
+        threshold: Number of elements beyond which the middle is left out.
+        edgeitems: Number of elements shown at each end of a dimension then.
         linewidth: Characters in a line.
         sci_mode: Whether to write powers of ten; None where that is shorter.
     """
@@ -77,7 +77,7 @@ def set_printoptions(
 
 
 def format_tensor(x: Variable) -> str:
-    """The elements, and what is not plain: device, dtype, place in the graph."""
+    """Format the elements, and unusual attributes: device, dtype, graph."""
     array = backend_of(x.device).to_host(x.array)
     suffixes = [] if x.device is CPU else [f"device='{x.device}'"]
     if array.size == 0 and array.ndim != 1:
@@ -98,7 +98,7 @@ def format_tensor(x: Variable) -> str:
 
 
 def _says_dtype(array: np.ndarray) -> bool:
-    """Whether the dtype is not the one that the elements let one expect."""
+    """Return whether to print the dtype, because the elements do not show it."""
     default = get_default_dtype()
     if not array.size:
         return bool(array.dtype != default)
@@ -175,7 +175,7 @@ def _lines(items: list[str], indent: int, width: int) -> str:
 
 
 def _style(array: np.ndarray) -> tuple[_Style, int]:
-    """How to write the elements, and how wide that is."""
+    """Return the style of the elements, and their width."""
     if array.dtype.kind == "c":
         real, real_width = _style(array.real)
         imaginary, imaginary_width = _style(array.imag)

@@ -1,4 +1,4 @@
-"""The Tensor: what users hold, with PyTorch's names and manners."""
+"""The Tensor: the users' array, with PyTorch's names and behavior."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,15 +7,15 @@ import numpy as np
 
 from gradviz.backends.base import Array, copy_to
 from gradviz.backends.device import CPU, Device
-from gradviz.ops.recording.promotion import DTypeLike, get_default_dtype
-from gradviz.ops.recording.public import Home
-from gradviz.ops.recording.variable import (
+from gradviz.ops.conventions.promotion import DTypeLike, get_default_dtype
+from gradviz.ops.dispatch.public import Home
+from gradviz.ops.table import publish
+from gradviz.ops.variables.variable import (
     Variable,
     device_of,
     result_class,
     variable,
 )
-from gradviz.ops.table import publish
 from gradviz.tensors.methods.assignment import Assignment
 from gradviz.tensors.methods.copies import Copies
 from gradviz.tensors.methods.description import Description
@@ -72,7 +72,7 @@ class Tensor(
     Variants,
     metaclass=_OldConstructor,
 ):
-    """An array that records what is computed with it, if it requires gradients.
+    """An array that records the ops on it, if it requires gradients.
 
     Make one with `gradviz.tensor`, `gradviz.zeros` and their like. PyTorch's old
     constructor is there too: `Tensor` takes what `Tensor.new` does, and makes floats.

@@ -10,30 +10,30 @@ import numpy as np
 from gradviz.backends.device import Device
 from gradviz.backends.device_type import DeviceLike
 from gradviz.backends.stream import Stream
-from gradviz.engine.node import Node
-from gradviz.engine.removable_handle import RemovableHandle
+from gradviz.engine.graph.node import Node
+from gradviz.engine.graph.removable_handle import RemovableHandle
 from gradviz.ops.algebra.matrix_norms import NormOrder
+from gradviz.ops.conventions.dimensions import Dims, SizeArgs
+from gradviz.ops.conventions.generator import Generator
+from gradviz.ops.conventions.promotion import DTypeLike, Scalar
 from gradviz.ops.elementwise.arithmetic import RoundingMode
-from gradviz.ops.recording.dimensions import Dims, SizeArgs
-from gradviz.ops.recording.generator import Generator
-from gradviz.ops.recording.promotion import DTypeLike, Scalar
-from gradviz.ops.recording.return_types import (
+from gradviz.ops.reductions.quantiles import Interpolation
+from gradviz.ops.reductions.scatter_reduce import Reduce
+from gradviz.ops.shapes.copying import MemoryFormat
+from gradviz.ops.variables.return_types import (
     QR,
     Extremes,
     OlderSVD,
     Range,
     SignAndLogarithm,
 )
-from gradviz.ops.recording.variable import Variable
-from gradviz.ops.reductions.quantiles import Interpolation
-from gradviz.ops.reductions.scatter_reduce import Reduce
-from gradviz.ops.shapes.copying import MemoryFormat
+from gradviz.ops.variables.variable import Variable
+from gradviz.tensors.attributes.creation_options import Options
+from gradviz.tensors.attributes.dtypes import DType
+from gradviz.tensors.attributes.layout import Layout
+from gradviz.tensors.attributes.size import Size
 from gradviz.tensors.backward import Inputs
-from gradviz.tensors.dtypes import DType
-from gradviz.tensors.layout import Layout
 from gradviz.tensors.methods.shapes import ElementType
-from gradviz.tensors.options import Options
-from gradviz.tensors.size import Size
 
 _Operand: TypeAlias = Tensor | Scalar | np.generic | np.ndarray
 _Place: TypeAlias = (

@@ -1,5 +1,5 @@
-"""``torch.utils.hooks``; see `gradviz.engine.removable_handle`."""
+"""``torch.utils.hooks``; see `gradviz.engine.graph.removable_handle`."""
 
-from gradviz.engine.removable_handle import RemovableHandle
+from gradviz.engine.graph.removable_handle import RemovableHandle
 
 __all__ = ["RemovableHandle"]

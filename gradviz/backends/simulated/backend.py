@@ -5,16 +5,16 @@ from typing import Final
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import PinnedArray
+from gradviz.backends.arrays.pinning import PinnedMemory
 from gradviz.backends.base import register, register_stand_in
 from gradviz.backends.device import Device, is_named
-from gradviz.backends.pinned_array import PinnedArray
-from gradviz.backends.pinning import PinnedMemory
 from gradviz.backends.protocols import ArrayTypes, MemoryUse, StreamLike
-from gradviz.backends.simulated import copies
-from gradviz.backends.simulated.array import SimulatedArray
-from gradviz.backends.simulated.kernels import ready
-from gradviz.backends.simulated.machine import machine
-from gradviz.backends.simulated.work import StreamQueue, Work, new_work
+from gradviz.backends.simulated.arrays import copies
+from gradviz.backends.simulated.arrays.array import SimulatedArray
+from gradviz.backends.simulated.arrays.kernels import ready
+from gradviz.backends.simulated.devices.machine import machine
+from gradviz.backends.simulated.devices.work import StreamQueue, Work, new_work
 from gradviz.errors import UserError
 
 #: How many simulated devices there are, unless `set_device_count` says otherwise.
@@ -29,11 +29,11 @@ class SimulatedBackend:
 
     Note [Asking for a simulation]
     ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-    A program that takes whatever accelerator there is must not find a simulated one,
-    which is slower than the CPU, on every machine. So there is none before somebody
-    wants it: the environment says so, the program changes how simulated devices behave,
-    or it names one, as in ``device="sim"``. From then on it is the accelerator if there
-    is no GPU. Asking `gradviz.sim` which devices there are is no request for any.
+    A program that takes any accelerator must not find a simulated one, which is slower
+    than the CPU, on every machine. So there is none until it is requested: the
+    environment says so, the program changes how simulated devices behave, or it names
+    one, as in ``device="sim"``. From then on it is the accelerator if there is no GPU.
+    Asking `gradviz.sim` for its devices is no such request.
 
     Attributes:
         is_configured: Whether the program has said how simulated devices behave.
@@ -48,7 +48,7 @@ class SimulatedBackend:
         self._is_initialized = False
 
     def device_count(self) -> int:
-        """How many simulated devices there are.
+        """Return the number of simulated devices.
 
         Raises:
             UserError: The environment variable is no positive number.
@@ -68,17 +68,17 @@ class SimulatedBackend:
         self.is_configured = True
 
     def is_initialized(self) -> bool:
-        """Whether an array was ever made on a simulated device."""
+        """Return whether an array was ever made on a simulated device."""
         return self._is_initialized
 
     def device_name(self, device: Device) -> str:
-        """What it is."""
+        """Return the display name of a device."""
         return f"Simulated accelerator {device.number}"
 
     # --- arrays -------------------------------------------------------------------
 
     def device_of(self, array: SimulatedArray) -> Device:
-        """Where the array is."""
+        """Return the device of an array."""
         return array.device
 
     def from_host(
@@ -125,7 +125,7 @@ class SimulatedBackend:
         return copies.to_peer(array, device)
 
     def pinned_memory(self, size_bytes: int) -> PinnedMemory:
-        """Host memory that `from_host` may be told to read later."""
+        """Return host memory that `from_host` may read later."""
         return PinnedMemory(size_bytes)
 
     # --- streams ------------------------------------------------------------------
@@ -143,7 +143,7 @@ class SimulatedBackend:
         _queue(stream)
 
     def is_idle(self, stream: StreamLike) -> bool:
-        """Whether all its work is done.
+        """Return whether all its work is done.
 
         Raises:
             RuntimeError: It is, and a kernel of the device has failed; or the device is
@@ -192,7 +192,7 @@ class SimulatedBackend:
             queue.put(new_work(queue, before=marker))
 
     def is_done(self, marker: Work) -> bool:
-        """Whether the work before a marker is done.
+        """Return whether the work before a marker is done.
 
         Raises:
             RuntimeError: It is, and a kernel of the device has failed; or the device is
@@ -224,7 +224,7 @@ class SimulatedBackend:
         ready((array,)).memory.record_stream(array.allocation, _queue(stream))
 
     def memory_use(self, device: Device) -> MemoryUse:
-        """How much memory is in use."""
+        """Return the memory in use."""
         return machine.device(device).memory.use()
 
     def reset_peak_memory(self, device: Device) -> None:
@@ -247,7 +247,7 @@ def _queue(stream: StreamLike) -> StreamQueue:
 
 
 def _environment() -> str:
-    """What the environment says of simulated devices; empty for nothing."""
+    """Return the environment's setting of simulated devices; empty for none."""
     text = os.environ.get(ENVIRONMENT_VARIABLE, "")
     return "" if text == "0" else text
 

@@ -1,4 +1,4 @@
-"""How simulated devices behave: how many, how late, with how much memory."""
+"""Settings of simulated devices: how many, how late, with how much memory."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from gradviz.backends.base import backend_of
 from gradviz.backends.device import Device
 from gradviz.backends.simulated.backend import backend
-from gradviz.backends.simulated.latency import Latency
-from gradviz.backends.simulated.machine import machine
-from gradviz.backends.simulated.work import WAITED_UNTIL_NS
+from gradviz.backends.simulated.devices.latency import Latency
+from gradviz.backends.simulated.devices.machine import machine
+from gradviz.backends.simulated.devices.work import WAITED_UNTIL_NS
 
 
 def device_count() -> int:
-    """How many simulated devices there are.
+    """Return the number of simulated devices.
 
     Raises:
         UserError: ``GRADVIZ_SIM`` is no positive number.
@@ -39,7 +39,7 @@ def set_device_count(count: int) -> None:
 
 
 def set_executor(name: str, *, seed: int = 0) -> None:
-    """Say who carries out the work of simulated devices; waits for all that there is.
+    """Choose the executor of simulated devices' work; wait for all pending work.
 
     Args:
         name: ``"threads"``, a thread for each stream, unless this was called; or
@@ -129,7 +129,7 @@ def lose(device: str | Device, reason: str = "it was unplugged") -> None:
 
 
 def empty_cache() -> None:
-    """Give back to the host what memory is kept for later."""
+    """Release memory kept for later to the host."""
     backend.empty_cache()
 
 

@@ -1,4 +1,8 @@
-"""What is done to many parameters at once, where PyTorch has it."""
+"""Utilities for many parameters at once, under PyTorch's names.
+
+In: parameters of a model, or a batch of sequences. Out: the same, clipped, joined,
+packed or parametrized. Read `rnn` and `weight_norm`.
+"""
 
 from gradviz.nn.gradients import clip_grad_norm_, clip_grad_value_, get_total_norm
 from gradviz.nn.parameter import parameters_to_vector, vector_to_parameters

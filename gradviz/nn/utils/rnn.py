@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from gradviz.ops.layers.packed_sequence import pack_padded
-from gradviz.tensors.creation import arange, as_tensor, empty_like, full
+from gradviz.tensors.creation.factories import arange, empty_like, full
+from gradviz.tensors.creation.from_data import as_tensor
 from gradviz.tensors.tensor import Tensor
 
 
@@ -51,7 +52,7 @@ class PackedSequence(_Fields):
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the data is on a CUDA device."""
+        """True if the data is on a CUDA device."""
         return self.data.device.type == "cuda"
 
     def to(self, *args: Any, **kwargs: Any) -> Self:

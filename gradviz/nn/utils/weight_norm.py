@@ -54,7 +54,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
         The module.
 
     Raises:
-        RuntimeError: The weight is normalised already.
+        RuntimeError: The weight is normalized already.
 
     Source: torch/nn/utils/weight_norm.py.
     """
@@ -74,7 +74,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
 
 def remove_weight_norm(module: M, name: str = "weight") -> M:
-    """Undo `weight_norm`; the weight stays what it is.
+    """Undo `weight_norm`; the weight keeps its value.
 
     Raises:
         ValueError: There is nothing to undo.

@@ -11,17 +11,17 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.algebra.products import broadcast_batches, dot, mm, vdot
+from gradviz.ops.conventions.dimensions import INTEGERS, Shape, wrap_dim
+from gradviz.ops.conventions.refusal import check_tensors
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import mul
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Shape, wrap_dim
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_tensors
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.permutation import permute
 from gradviz.ops.shapes.shape import reshape, unsafe_view, view
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+from gradviz.ops.variables.variable import Value, raw
 
 # --- any dimensions -----------------------------------------------------------------
 
@@ -248,7 +248,7 @@ def _chained(
 
 
 def _best_splits(sizes: Sequence[int]) -> dict[Shape, int]:
-    """Where to divide each part of a chain, by how many products it takes."""
+    """Return the best split of each part of a chain, by number of products."""
     count = len(sizes) - 1
     costs = {(i, i): 0 for i in range(count)}
     splits: dict[Shape, int] = {}

@@ -1,4 +1,4 @@
-"""How variables vary together."""
+"""Covariance and correlation of variables."""
 
 import warnings
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.ops.algebra.products import mm
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import div, mul, sub
 from gradviz.ops.elementwise.polar_form import complex
 from gradviz.ops.elementwise.selection import clamp
 from gradviz.ops.elementwise.transcendental import sqrt
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.complex_parts import conj, imag, real
 from gradviz.ops.shapes.diagonals import diagonal
 from gradviz.ops.shapes.permutation import t
 from gradviz.ops.shapes.shape import view
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+from gradviz.ops.variables.variable import Value, raw, variable
 
 
 def cov(

@@ -14,15 +14,15 @@ from math import prod
 from typing import Any, Final, NamedTuple
 
 from gradviz.ops.algebra.products import bmm
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import mul
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.diagonals import diagonal
 from gradviz.ops.shapes.permutation import movedim, permute
 from gradviz.ops.shapes.shape import reshape, view
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.variable import Value, Variable, raw
 
 #: What stands for the ellipsis in a list of subscripts.
 ELLIPSIS: Final = "..."
@@ -214,7 +214,7 @@ def _spelled(labels: Sequence[str], width: int) -> list[str]:
 
 
 def _spelled_for(labels: Sequence[str], ndim: int, width: int) -> list[str]:
-    """`_spelled` for an operand, whose ellipsis may cover fewer dimensions."""
+    """Return `_spelled` for an operand with an ellipsis of fewer dimensions."""
     if ELLIPSIS not in labels:
         return list(labels)
     covered = ndim - len(labels) + 1
@@ -230,7 +230,7 @@ def _spelled_for(labels: Sequence[str], ndim: int, width: int) -> list[str]:
 
 
 def _rank(label: str) -> tuple[int, str]:
-    """Where a label stands in alphabetical order: the ellipsis, capitals, the rest."""
+    """Return a label's alphabetical rank: the ellipsis, capitals, the rest."""
     return (0 if label.startswith(".") else 1, label)
 
 

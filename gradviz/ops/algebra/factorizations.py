@@ -10,13 +10,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.algebra.products import matmul
 from gradviz.ops.algebra.solving import solve, solve_triangular
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.return_types import QR, SVD, Eigen, OlderSVD
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.complex_parts import conj, is_complex
 from gradviz.ops.shapes.diagonals import diag_embed, diagonal, tril, triu
 from gradviz.ops.shapes.joining import cat
@@ -31,6 +29,8 @@ from gradviz.ops.shapes.matrices import (
     not_implemented,
 )
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.return_types import QR, SVD, Eigen, OlderSVD
+from gradviz.ops.variables.variable import Value, raw
 
 #: Which factors of a QR factorisation are computed.
 QRMode: TypeAlias = Literal["reduced", "complete", "r"]
@@ -76,7 +76,7 @@ def _cholesky_gradient(grad: Gradient, factor: Gradient, upper: bool) -> Gradien
 
 
 def _first_indefinite(x: Array) -> tuple[int, int]:
-    """Which matrix of a batch is not positive-definite, and which minor, from 1."""
+    """Return the first matrix not positive-definite, and its minor, from 1."""
     matrices = np.reshape(x, (-1, *x.shape[-2:]))
     for number in range(matrices.shape[0]):
         for order in range(1, x.shape[-1] + 1):

@@ -6,7 +6,7 @@
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.algebra.products import (
     adjoint,
     adjoints,
@@ -19,16 +19,16 @@ from gradviz.ops.algebra.products import (
     outer_product,
     unequal_lengths,
 )
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import Scalar
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import Scalar
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.permutation import t
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.variable import Value
 
 
 def _scaled(grad: Gradient, factor: Scalar) -> Gradient:

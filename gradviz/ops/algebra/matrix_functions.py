@@ -5,14 +5,12 @@ import math
 import numpy as np
 
 from gradviz.backends.base import Array, beside
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.algebra.products import matmul
 from gradviz.ops.algebra.solving import inv
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.return_types import LeastSquares
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.reductions.cumulative import cumprod
 from gradviz.ops.shapes.broadcasting import expand
 from gradviz.ops.shapes.copying import clone
@@ -24,6 +22,8 @@ from gradviz.ops.shapes.matrices import (
     check_square,
 )
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.return_types import LeastSquares
+from gradviz.ops.variables.variable import Value, Variable, raw, variable
 
 # --- powers -------------------------------------------------------------------------
 
@@ -204,7 +204,7 @@ def matrix_rank(
     rtol: float | None = None,
     hermitian: bool = False,
 ) -> Value:
-    """How many singular values of a matrix count as not 0; see `pinv`.
+    """Return the number of nonzero singular values of a matrix; see `pinv`.
 
     Raises:
         RuntimeError: Shape or dtype does not fit.
@@ -233,7 +233,7 @@ def pinverse(input: Value, rcond: float = 1e-15) -> Value:
 
 
 def vander(x: Value, *, N: int | None = None) -> Value:  # noqa: N803 - PyTorch's name
-    """Matrices whose rows are the powers of an element, from 0 to ``N - 1``.
+    """Return matrices with rows of an element's powers, from 0 to ``N - 1``.
 
     Args:
         x: Numbers; the last dimension becomes rows.

@@ -6,11 +6,16 @@ from typing import Any, Final, TypeAlias
 
 from gradviz.ops.algebra.factorizations import svdvals
 from gradviz.ops.algebra.solving import inv
+from gradviz.ops.conventions.dimensions import (
+    INTEGERS,
+    Dims,
+    Shape,
+    wrap_dim,
+    wrap_dims,
+)
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import div, mul
-from gradviz.ops.recording.dimensions import INTEGERS, Dims, Shape, wrap_dim, wrap_dims
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, device_of, raw, variable
 from gradviz.ops.reductions.extremes import amax, amin
 from gradviz.ops.reductions.norms import vector_norm
 from gradviz.ops.reductions.reduction import sum as sum_of
@@ -23,6 +28,7 @@ from gradviz.ops.shapes.matrices import (
 )
 from gradviz.ops.shapes.permutation import movedim, permute
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+from gradviz.ops.variables.variable import Value, device_of, raw, variable
 
 #: A number; "fro", the root of the sum of squares; "nuc", that of singular values.
 NormOrder: TypeAlias = float | str | None

@@ -1,5 +1,5 @@
-from gradviz.ops.recording.silence cimport quietly
-from gradviz.ops.recording.variable cimport raw
+from gradviz.ops.conventions.silence cimport quietly
+from gradviz.ops.variables.variable cimport raw
 
 cpdef multiplied(x, y)
 cpdef gradient_of_left(grad, y, x_columnwise)

@@ -11,20 +11,20 @@ import numpy as np
 from numpy import ndarray  # in one step: each product asks
 
 from gradviz.backends.base import Array
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import cpp_name, scalar_type_name
+from gradviz.ops.conventions.refusal import check_tensors
+from gradviz.ops.conventions.silence import SILENT, put, quietly, setting
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import mul
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_tensors
-from gradviz.ops.recording.silence import SILENT, put, quietly, setting
-from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.broadcasting import expand
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.copying import contiguous
 from gradviz.ops.shapes.permutation import t, transpose
 from gradviz.ops.shapes.shape import reshape, unsafe_view
 from gradviz.ops.shapes.unit_dimensions import squeeze, squeeze_in_place, unsqueeze
+from gradviz.ops.variables.variable import Value, Variable, raw
 
 # --- one node each ------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ def unequal_lengths(x: Array, y: Array) -> RuntimeError:
 
 
 def check_batches(x: Array, y: Array) -> None:
-    """Refuse what are not two batches of matrices that fit together.
+    """Refuse arguments that are not two matching batches of matrices.
 
     Raises:
         RuntimeError: Numbers of dimensions or lengths do not fit.
@@ -274,7 +274,7 @@ def matmul(input: Value, other: Value) -> Value:
 
 
 def gradient_of_left(grad: Value, y: Value, columnwise: bool) -> Value:
-    """The gradient of `x` in ``x @ y``, by column if `x` lies so in memory.
+    """Return the gradient of `x` in ``x @ y``, by column if `x` is stored so.
 
     Source: torch/csrc/autograd/FunctionsManual.cpp, mm_mat1_backward.
     """
@@ -290,7 +290,7 @@ def gradient_of_left(grad: Value, y: Value, columnwise: bool) -> Value:
 
 
 def gradient_of_right(grad: Value, x: Value, columnwise: bool) -> Value:
-    """The gradient of `y` in ``x @ y``, by column if `y` lies so in memory.
+    """Return the gradient of `y` in ``x @ y``, by column if `y` is stored so.
 
     So that of a layer's weight, which is transposed for the product, is in C order.
 
@@ -322,7 +322,7 @@ def adjoints(x: Value) -> Value:
 
 
 def outer_product(x: Value, y: Value) -> Value:
-    """`outer` of what is known to be vectors."""
+    """Return `outer` of known vectors."""
     return mul(reshape(x, (raw(x).shape[0], 1)), y)
 
 
@@ -330,7 +330,7 @@ def outer_product(x: Value, y: Value) -> Value:
 
 
 def _should_fold(x: Value, y: Value) -> bool:
-    """Whether a batch times one matrix is to be one large product of matrices."""
+    """Return whether to compute a batch times a matrix as one large product."""
     if min(raw(x).ndim, raw(y).ndim) > 2:
         return False
     batch, other = (x, y) if raw(x).ndim >= raw(y).ndim else (y, x)
@@ -346,7 +346,7 @@ def _should_fold(x: Value, y: Value) -> bool:
 
 
 def _is_one_matrix(x: Value, beside: Value) -> bool:
-    """Whether a batch is one matrix, whose gradient need not be summed afterwards."""
+    """Return whether a batch is one matrix, whose gradient needs no sum."""
     needs_grad = isinstance(x, Variable) and x.needs_grad
     return needs_grad and raw(x).shape[0] == 1 and raw(beside).shape[0] != 1
 
@@ -369,7 +369,7 @@ def _folded(x: Value, y: Value) -> Value:
 
 
 def _batched(x: Value, y: Value) -> Value:
-    """Batches whose leading dimensions broadcast."""
+    """Return the product of batches with broadcast leading dimensions."""
     a, b = raw(x).shape, raw(y).shape
     rows = a[-2] if len(a) > 1 else 1
     columns = b[-1] if len(b) > 1 else 1

@@ -5,20 +5,18 @@ from math import prod
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import in_one_kernel
 from gradviz.backends.base import Array, beside
-from gradviz.backends.wrapped_array import in_one_kernel
-from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.grad_mode import GRAD_ENABLED
+from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches, matmul
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import neg
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import log
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.return_types import InverseAndInfo, SignAndLogarithm
-from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.complex_parts import conj, imag
 from gradviz.ops.shapes.diagonals import tril, triu
 from gradviz.ops.shapes.matrices import (
@@ -32,6 +30,8 @@ from gradviz.ops.shapes.matrices import (
 from gradviz.ops.shapes.permutation import movedim
 from gradviz.ops.shapes.shape import reshape
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.return_types import InverseAndInfo, SignAndLogarithm
+from gradviz.ops.variables.variable import Value, raw, variable
 
 # --- one node each ------------------------------------------------------------------
 
@@ -549,7 +549,7 @@ def _failures(x: Array) -> Array:
 
 
 def _first_singular(x: Array) -> tuple[int, int]:
-    """Which matrix of a batch is singular, and which pivot of it is 0, from 1."""
+    """Return the first singular matrix of a batch, and its zero pivot, from 1."""
     matrices = np.reshape(x, (-1, *x.shape[-2:]))
     for number in range(matrices.shape[0]):
         rest = matrices[number]

@@ -1,4 +1,4 @@
-"""Activations: what stands between the layers of a network."""
+"""Activations between the layers of a network."""
 
 from math import pi, sqrt
 from typing import Final
@@ -6,8 +6,14 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import Scalar
+from gradviz.ops.conventions.refusal import check_kinds
+from gradviz.ops.dispatch.differentiable import Op, binary, differentiable, unary
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import taken_from
+from gradviz.ops.elementwise.choosing import choose
 from gradviz.ops.elementwise.error_functions import erf
 from gradviz.ops.elementwise.real_kernels import in_blocks
 from gradviz.ops.elementwise.rounding import abs
@@ -15,15 +21,9 @@ from gradviz.ops.elementwise.scalar_arithmetic import plus
 from gradviz.ops.elementwise.selection import threshold_backward, where
 from gradviz.ops.elementwise.transcendental import exp, log1p
 from gradviz.ops.elementwise.trigonometric import tanh
-from gradviz.ops.recording.choosing import choose
-from gradviz.ops.recording.differentiable import Op, binary, differentiable, unary
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import Scalar
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import Value, Variable, raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.variables.variable import Value, Variable, raw, zeros_like
 
 _SELU_ALPHA: Final = 1.6732632423543772848170429916717
 _SELU_SCALE: Final = 1.0507009873554804934193349852946
@@ -484,7 +484,7 @@ def elu(input: Value, alpha: float = 1.0) -> Value:
 
 
 def selu(input: Value) -> Value:
-    """`elu`, scaled so that mean and variance stay what they are."""
+    """Return `elu`, scaled so that mean and variance keep their values."""
     return _elu(input, _SELU_ALPHA, _SELU_SCALE, 1.0)
 
 

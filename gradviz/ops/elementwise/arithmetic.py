@@ -1,18 +1,15 @@
-"""Sums, products, quotients and what they leave."""
+"""Sums, products, quotients and remainders."""
 
 from typing import Final, Literal
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import check_elements
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import check_elements
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.elementwise import scalar_arithmetic
-from gradviz.ops.recording.differentiable import binary, differentiable, unary
-from gradviz.ops.recording.dtype_names import cpp_name
-from gradviz.ops.recording.memory_layout import laid_out_like
-from gradviz.ops.recording.plan import IN_FORMULA
-from gradviz.ops.recording.promotion import (
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dtype_names import cpp_name
+from gradviz.ops.conventions.memory_layout import laid_out_like
+from gradviz.ops.conventions.promotion import (
     Operand,
     Scalar,
     as_floating,
@@ -23,10 +20,17 @@ from gradviz.ops.recording.promotion import (
     python_number,
     result_dtype,
 )
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds, check_shapes, without_derivative
-from gradviz.ops.recording.variable import Value, Variable, raw, variable, zeros_like
+from gradviz.ops.conventions.refusal import (
+    check_kinds,
+    check_shapes,
+    without_derivative,
+)
+from gradviz.ops.dispatch.differentiable import binary, differentiable, unary
+from gradviz.ops.dispatch.plan import IN_FORMULA
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.elementwise import scalar_arithmetic
 from gradviz.ops.shapes.complex_parts import conj
+from gradviz.ops.variables.variable import Value, Variable, raw, variable, zeros_like
 
 #: How a quotient becomes an integer.
 RoundingMode = Literal["floor", "trunc"] | None
@@ -483,7 +487,7 @@ _fmod = binary(
 
 
 def remainder(input: Operand, other: Operand) -> Value:
-    """What division leaves, with the sign of the divisor: Python's ``%``.
+    """Return the remainder, with the sign of the divisor: Python's ``%``.
 
     Raises:
         RuntimeError: An integer is divided by 0.
@@ -496,7 +500,7 @@ def remainder(input: Operand, other: Operand) -> Value:
 
 
 def fmod(input: Operand, other: Operand) -> Value:
-    """What division leaves, with the sign of what is divided: C's ``fmod``.
+    """Return the remainder, with the sign of the dividend: C's ``fmod``.
 
     Raises:
         RuntimeError: An integer is divided by 0.

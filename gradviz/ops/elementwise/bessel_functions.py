@@ -5,14 +5,14 @@ from typing import Any, Final
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.promotion import as_floating
+from gradviz.ops.conventions.refusal import check_kinds
+from gradviz.ops.dispatch.differentiable import Op, unary
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.rounding import sign
 from gradviz.ops.elementwise.selection import where
-from gradviz.ops.recording.differentiable import Op, unary
-from gradviz.ops.recording.promotion import as_floating
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import raw
+from gradviz.ops.variables.variable import raw
 
 #: From here on the asymptotic series is exact.
 _LARGE: Final = 30
@@ -81,7 +81,7 @@ def _i1e_slope(grad: Gradient, x: Gradient, result: Gradient) -> Gradient:
 
 
 def _tiny(x: Gradient) -> tuple[Array, Gradient]:
-    """Where `x` is too small to divide by; and `x` with something else there."""
+    """Return a mask of divisors that are too small, and `x` with those replaced."""
     array = raw(x)
     is_tiny = ~(np.abs(array) > np.finfo(array.dtype).eps)
     return is_tiny, where(is_tiny, 1.0, x)

@@ -1,13 +1,13 @@
-"""What is done to the bits of integers, and to booleans as bits."""
+"""Operations on the bits of integers, and on booleans as bits."""
 
 from typing import Final
 
 import numpy as np
 
-from gradviz.ops.recording.promotion import Operand, operand, promote
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds, check_shapes
-from gradviz.ops.recording.variable import Value, Variable, variable
+from gradviz.ops.conventions.promotion import Operand, operand, promote
+from gradviz.ops.conventions.refusal import check_kinds, check_shapes
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, Variable, variable
 
 
 def _on_bits(name: str, function: np.ufunc, *, kinds: str = "biu") -> Value:

@@ -1,4 +1,4 @@
-"""Comparisons and questions about elements: what returns booleans."""
+"""Comparisons and tests of elements, with boolean results."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,18 +6,18 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import Operand, operand, result_dtype
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import (
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import Operand, operand, result_dtype
+from gradviz.ops.conventions.refusal import (
     check_kinds,
     check_shapes,
     check_tensors,
     without_derivative,
 )
-from gradviz.ops.recording.silence import SILENT, put, setting
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.conventions.silence import SILENT, put, setting
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, Variable, raw, variable
 
 # --- of two tensors ---------------------------------------------------------------
 
@@ -65,7 +65,7 @@ def isclose(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> Value:
-    """Where ``|input - other| <= atol + rtol * |other|``.
+    """Return where ``|input - other| <= atol + rtol * |other|``.
 
     Raises:
         RuntimeError: The dtypes differ, or a tolerance is negative.
@@ -109,12 +109,12 @@ def allclose(
     atol: float = 1e-08,
     equal_nan: bool = False,
 ) -> bool:
-    """Whether `isclose` holds everywhere."""
+    """Return whether `isclose` holds everywhere."""
     return bool(np.all(raw(isclose(input, other, rtol, atol, equal_nan))))
 
 
 def equal(input: Value, other: Value) -> bool:
-    """Whether two tensors have the same shape and elements."""
+    """Return whether two tensors have the same shape and elements."""
     x, y = raw(input), raw(other)
     return x.shape == y.shape and bool(np.all(raw(eq(input, other))))
 

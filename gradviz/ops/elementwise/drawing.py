@@ -1,4 +1,4 @@
-"""Random numbers of the shape and dtype of a tensor, by op; and what each may be.
+"""Random numbers of the shape and dtype of a tensor, and checks of their ranges.
 
 Differs: the numbers are NumPy's, not those of PyTorch for the same seed.
 """
@@ -8,14 +8,14 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import WrappedArray, check_elements
 from gradviz.backends.base import Array, backend_of, beside
-from gradviz.backends.wrapped_array import WrappedArray, check_elements
-from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.generator import Generator, default_generator
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, Variable, raw, variable, zeros_like
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.generator import Generator, default_generator
+from gradviz.ops.dispatch.differentiable import Op, differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, Variable, raw, variable, zeros_like
 
 #: Draws as many numbers as a shape says.
 Draw: TypeAlias = Callable[[Shape], Any]
@@ -98,14 +98,14 @@ def _check_weights(weights: np.ndarray) -> None:
 
 
 def poisson(input: Variable, generator: Generator | None = None) -> Variable:
-    """Numbers of a Poisson distribution, whose means the elements are."""
+    """Draw from Poisson distributions with the elements as means."""
     means, random = _on_host(input), random_of(generator)
     drawn: Variable = _POISSON(input, lambda size: random.poisson(means, size))
     return drawn
 
 
 def constant_op(node: str) -> Op:
-    """An op whose result is drawn, whatever its input is, and so its gradient zero."""
+    """Return an op with a random result, and so with a gradient of zero."""
 
     @differentiable(node, x=lambda grad: zeros_like(grad))
     def drawn(x: Array, draw: Draw) -> Array:

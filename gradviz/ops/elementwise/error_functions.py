@@ -11,13 +11,13 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.ops.dispatch.differentiable import Op, unary
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.elementwise.choosing import choose
 from gradviz.ops.elementwise.real_kernels import of_reals
 from gradviz.ops.elementwise.scalar_arithmetic import plus, times
 from gradviz.ops.elementwise.transcendental import exp
-from gradviz.ops.recording.choosing import choose
-from gradviz.ops.recording.differentiable import Op, unary
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value
+from gradviz.ops.variables.variable import Value
 
 _SLOPE: Final = 2 / root(pi)
 _ROOT_HALF: Final = root(0.5)
@@ -167,7 +167,7 @@ def _ndtri(p: Array) -> Array:
 
 
 def _tail_inverse(q: Array) -> Array:
-    """Where ``erfc`` is `q`, for q from 0 to 1."""
+    """Return the inverse of ``erfc`` at `q`, for q from 0 to 1."""
     logarithm = np.log(q * (2 - q))
     half = 2 / (pi * 0.147) + logarithm / 2
     x = np.sqrt(np.maximum(np.sqrt(half * half - logarithm / 0.147) - half, 0))

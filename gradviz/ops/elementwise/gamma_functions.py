@@ -6,15 +6,15 @@ from functools import reduce
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import check_elements
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import check_elements
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.promotion import as_floating, python_number
+from gradviz.ops.dispatch.differentiable import Op, differentiable, unary
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.real_kernels import of_reals
 from gradviz.ops.elementwise.zeta_functions import EULER_MACLAURIN, LARGE, hurwitz
-from gradviz.ops.recording.differentiable import Op, differentiable, unary
-from gradviz.ops.recording.promotion import as_floating, python_number
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value
+from gradviz.ops.variables.variable import Value
 
 # --- values -----------------------------------------------------------------------
 

@@ -3,14 +3,14 @@
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import wrap_dim
+from gradviz.ops.conventions.refusal import check_kinds
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.activation import sigmoid
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import wrap_dim
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.joining import cat
+from gradviz.ops.variables.variable import Value, raw
 
 
 def _halves(x: Gradient, dim: int) -> tuple[Gradient, Gradient]:

@@ -1,13 +1,17 @@
-"""The incomplete gamma functions: which part of gamma's integral lies below x."""
+"""The incomplete gamma functions: the parts of gamma's integral around x."""
 
 import math
 from typing import Final
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import in_one_kernel
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import in_one_kernel
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.promotion import as_floating
+from gradviz.ops.conventions.refusal import check_kinds, check_tensors
+from gradviz.ops.dispatch.differentiable import Op, binary
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.gamma_functions import lgamma, log_gamma
 from gradviz.ops.elementwise.transcendental import exp, log
 from gradviz.ops.elementwise.zeta_functions import (
@@ -15,11 +19,7 @@ from gradviz.ops.elementwise.zeta_functions import (
     LARGE,
     without_named_derivative,
 )
-from gradviz.ops.recording.differentiable import Op, binary
-from gradviz.ops.recording.promotion import as_floating
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds, check_tensors
-from gradviz.ops.recording.variable import Value
+from gradviz.ops.variables.variable import Value
 
 #: Terms are added up until they are smaller than this part of the sum.
 _EPSILON: Final = 1e-17
@@ -129,8 +129,9 @@ _igammac = binary(
 
 
 def igamma(input: Value, other: Value) -> Value:
-    """Which part of the integral of ``t ** (input - 1) * exp(-t)`` is below `other`.
+    """Return the regularized lower incomplete gamma function.
 
+    The share of the integral of ``t ** (input - 1) * exp(-t)`` below `other`.
     Differentiable by `other` alone, as in PyTorch.
 
     Raises:
@@ -141,7 +142,7 @@ def igamma(input: Value, other: Value) -> Value:
 
 
 def igammac(input: Value, other: Value) -> Value:
-    """Which part is above; see `igamma`."""
+    """Return the regularized upper incomplete gamma function; see `igamma`."""
     check_tensors("igammac", input=input, other=other)
     return _igammac(input, other)
 

@@ -5,16 +5,16 @@ from math import pi
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import as_floating, complex_dtype
+from gradviz.ops.conventions.refusal import check_tensors
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.rounding import abs, sgn
 from gradviz.ops.elementwise.selection import where
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import as_floating, complex_dtype
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_tensors
-from gradviz.ops.recording.variable import raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj, imag, is_complex, real
+from gradviz.ops.variables.variable import raw, zeros_like
 
 
 @differentiable(

@@ -2,18 +2,18 @@
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import WrappedArray, in_one_kernel
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import WrappedArray, in_one_kernel
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.promotion import Operand, Scalar, promote
+from gradviz.ops.dispatch.differentiable import binary, differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.scalar_arithmetic import times
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import log
-from gradviz.ops.recording.differentiable import binary, differentiable
-from gradviz.ops.recording.promotion import Operand, Scalar, promote
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, Variable, device_of, raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.copying import to_copy
+from gradviz.ops.variables.variable import Value, Variable, device_of, raw, zeros_like
 
 
 def _slope(x: Gradient, exponent: Scalar) -> Gradient:

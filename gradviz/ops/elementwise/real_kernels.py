@@ -1,4 +1,4 @@
-"""Functions of elements as kernels: what ops of them compute forwards.
+"""Functions of elements as kernels, for the forward of their ops.
 
 Note [Block by block]
 ~~~~~~~~~~~~~~~~~~~~~
@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.promotion import as_floating
-from gradviz.ops.recording.refusal import check_kinds
+from gradviz.ops.conventions.promotion import as_floating
+from gradviz.ops.conventions.refusal import check_kinds
 
 #: How many elements a block has.
 _BLOCK: Final = 1 << 15
@@ -41,7 +41,7 @@ def of_reals(kernel: str, values: Callable[[Array], Array]) -> Callable[[Array],
 
 
 def in_blocks(function: Callable[..., Array], *arrays: Array) -> Array:
-    """What a function of elements makes of arrays; see Note [Block by block].
+    """Apply a function of elements to arrays; see Note [Block by block].
 
     Args:
         function: Takes the arrays, or parts of them, and returns as many elements.

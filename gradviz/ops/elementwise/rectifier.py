@@ -1,12 +1,12 @@
-"""Rectifiers whose slopes are random."""
+"""Rectifiers with random slopes."""
 
 import numpy as np
 
 from gradviz.backends.base import Array, copy_to
-from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.generator import default_generator
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, device_of, raw
+from gradviz.ops.conventions.generator import default_generator
+from gradviz.ops.dispatch.differentiable import Op, differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, device_of, raw
 
 
 def _scaled(x: Array, slopes: Array) -> Array:

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array, beside
-from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
-from gradviz.ops.recording.memory_layout import as_images
+from gradviz.ops.conventions.memory_layout import as_images
+from gradviz.ops.dispatch.differentiable import Op, differentiable, without_gradient
 
 #: For one axis: shape ``(outputs, inputs)``, float64, on the host.
 ResamplingTable: TypeAlias = np.ndarray

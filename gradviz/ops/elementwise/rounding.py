@@ -3,14 +3,19 @@
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.promotion import (
+    Operand,
+    as_floating,
+    promote,
+    python_number,
+)
+from gradviz.ops.conventions.refusal import check_kinds
+from gradviz.ops.dispatch.differentiable import Op, binary, differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.selection import where
-from gradviz.ops.recording.differentiable import Op, binary, differentiable
-from gradviz.ops.recording.promotion import Operand, as_floating, promote, python_number
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import Value, raw, zeros_like
 from gradviz.ops.shapes.complex_parts import conj, is_complex, real
+from gradviz.ops.variables.variable import Value, raw, zeros_like
 
 # --- signs ------------------------------------------------------------------------
 
@@ -149,7 +154,7 @@ def round(input: Value, *, decimals: int | None = None) -> Value:
 
 @differentiable("FracBackward0", x=lambda grad: grad)
 def frac(x: Array) -> Array:
-    """What `trunc` takes away."""
+    """Return the part that `trunc` removes."""
     check_kinds("frac_cpu", "f", x)
     return x - np.trunc(x)
 

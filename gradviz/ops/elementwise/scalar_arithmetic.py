@@ -8,8 +8,8 @@ their like are written in C++ there; here they use these. Formulas need not: the
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.promotion import Scalar, as_floating, number_beside
+from gradviz.ops.conventions.promotion import Scalar, as_floating, number_beside
+from gradviz.ops.dispatch.differentiable import differentiable
 
 
 @differentiable("AddBackward1", x=lambda grad: grad)

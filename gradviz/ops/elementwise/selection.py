@@ -1,24 +1,24 @@
-"""One of several elements: by a condition, by size, or what replaces it."""
+"""Selection among elements: by a condition, by size, or by replacement."""
 
 from typing import Any, overload
 
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.choosing import choose
-from gradviz.ops.recording.differentiable import Op, binary, differentiable
-from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
-from gradviz.ops.recording.promotion import (
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dtype_names import cpp_name, scalar_type_name
+from gradviz.ops.conventions.promotion import (
     Operand,
     Scalar,
     check_fits,
     promote_all,
     python_number,
 )
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_shapes, check_tensors
-from gradviz.ops.recording.variable import Value, raw, variable, zeros_like
+from gradviz.ops.conventions.refusal import check_shapes, check_tensors
+from gradviz.ops.dispatch.differentiable import Op, binary, differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.elementwise.choosing import choose
+from gradviz.ops.variables.variable import Value, raw, variable, zeros_like
 
 # --- by a condition ---------------------------------------------------------------
 
@@ -195,14 +195,14 @@ def _within(x: Gradient, minimum: Operand | None, maximum: Operand | None) -> Ar
 
 
 def _below(x: Gradient, minimum: Operand, maximum: Operand | None) -> Array:
-    """Where `clamp` returns its minimum."""
+    """Return where `clamp` returns its minimum."""
     x, minimum, maximum = raw(x), raw(minimum), raw(maximum)
     below = x < minimum
     return below if maximum is None else below & (minimum < maximum)
 
 
 def _above(x: Gradient, minimum: Operand | None, maximum: Operand) -> Array:
-    """Where `clamp` returns its maximum."""
+    """Return where `clamp` returns its maximum."""
     x, minimum, maximum = raw(x), raw(minimum), raw(maximum)
     above = x > maximum
     return above if minimum is None else above | (maximum < minimum)

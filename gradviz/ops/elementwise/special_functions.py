@@ -6,22 +6,22 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.elementwise.powers import pow
-from gradviz.ops.elementwise.selection import masked_fill, where
-from gradviz.ops.elementwise.transcendental import log
-from gradviz.ops.recording.differentiable import Op, binary, differentiable, unary
-from gradviz.ops.recording.promotion import (
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.promotion import (
     Operand,
     Scalar,
     as_floating,
     promote_all,
     python_number,
 )
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.refusal import check_kinds
+from gradviz.ops.dispatch.differentiable import Op, binary, differentiable, unary
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.elementwise.powers import pow
+from gradviz.ops.elementwise.selection import masked_fill, where
+from gradviz.ops.elementwise.transcendental import log
 from gradviz.ops.shapes.complex_parts import conj
+from gradviz.ops.variables.variable import Value, raw
 
 _LN2: Final = log_of(2)
 

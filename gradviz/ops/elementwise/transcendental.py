@@ -6,11 +6,11 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.differentiable import Op, binary, unary
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds, check_tensors
-from gradviz.ops.recording.variable import Value
+from gradviz.ops.conventions.refusal import check_kinds, check_tensors
+from gradviz.ops.dispatch.differentiable import Op, binary, unary
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.complex_parts import conj
+from gradviz.ops.variables.variable import Value
 
 _LN2: Final = log_of(2)
 _LN10: Final = log_of(10)

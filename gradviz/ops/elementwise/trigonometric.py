@@ -6,17 +6,17 @@ from typing import Final
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.promotion import as_floating, number_beside
+from gradviz.ops.conventions.refusal import check_kinds, check_tensors
+from gradviz.ops.dispatch.differentiable import Op, binary, unary
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import reciprocal
 from gradviz.ops.elementwise.scalar_arithmetic import times
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import rsqrt
-from gradviz.ops.recording.differentiable import Op, binary, unary
-from gradviz.ops.recording.promotion import as_floating, number_beside
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds, check_tensors
-from gradviz.ops.recording.variable import raw
 from gradviz.ops.shapes.complex_parts import conj, is_complex
+from gradviz.ops.variables.variable import raw
 
 _DEGREES: Final = 180 / pi
 

@@ -5,20 +5,20 @@ from typing import Any, Final
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import in_one_kernel
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import in_one_kernel
-from gradviz.ops.recording.differentiable import binary, differentiable
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import (
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import (
     Operand,
     Scalar,
     as_floating,
     promote_all,
     python_number,
 )
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import Value
+from gradviz.ops.conventions.refusal import check_kinds
+from gradviz.ops.dispatch.differentiable import binary, differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value
 
 #: From here on the asymptotic series is exact; smaller numbers are brought here.
 LARGE: Final = 10

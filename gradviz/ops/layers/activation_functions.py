@@ -1,11 +1,11 @@
 """Activations as functions, with PyTorch's way of saying that they work in place."""
 
+from gradviz.ops.dispatch.in_place import change
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise import activation, selection
 from gradviz.ops.elementwise.rectifier import rrelu as random_rectifier
 from gradviz.ops.elementwise.rectifier import rrelu_in_place
-from gradviz.ops.recording.in_place import change
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value
+from gradviz.ops.variables.variable import Value
 
 
 def relu(input: Value, inplace: bool = False) -> Value:
@@ -39,7 +39,7 @@ def elu(input: Value, alpha: float = 1.0, inplace: bool = False) -> Value:
 
 
 def selu(input: Value, inplace: bool = False) -> Value:
-    """`elu`, scaled so that mean and variance stay what they are."""
+    """Return `elu`, scaled so that mean and variance keep their values."""
     if inplace:
         return change(input, activation.selu_in_place)
     return activation.selu(input)

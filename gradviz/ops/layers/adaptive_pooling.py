@@ -11,26 +11,26 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array, beside
+from gradviz.ops.conventions.dimensions import INTEGERS, Shape
+from gradviz.ops.conventions.memory_layout import has_channels_last
+from gradviz.ops.dispatch.differentiable import Op, differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.resampling import ResamplingTable, resampling
 from gradviz.ops.layers.pooling import choice, flattened
-from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Shape
-from gradviz.ops.recording.memory_layout import has_channels_last
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import mean
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+from gradviz.ops.variables.variable import Value, raw
 
 #: How many outputs: for each dimension, or for all; None for as many as inputs.
 Outputs: TypeAlias = int | Sequence[int | None] | None
 
 
 class Bins(NamedTuple):
-    """What outputs are made of.
+    """Bins of the input, one per output.
 
     Attributes:
-        lengths: Of the input's spatial dimensions.
-        outputs: How many outputs there are in each.
+        lengths: Lengths of the input's spatial dimensions.
+        outputs: Number of outputs in each.
     """
 
     lengths: Shape
@@ -43,7 +43,7 @@ class Bins(NamedTuple):
 
     @property
     def overlaps(self) -> bool:
-        """Whether an element may be in several bins."""
+        """True if an element may be in several bins."""
         return any(
             length % count
             for length, count in zip(self.lengths, self.outputs, strict=True)
@@ -85,7 +85,7 @@ def _largest(x: Array, bins: Bins) -> tuple[Array, Array]:
 
 
 def _averages(bins: Bins) -> tuple[ResamplingTable, ...]:
-    """What makes of each axis the averages of its bins."""
+    """Return tables that average the bins of each axis."""
     tables = []
     for axis, length in enumerate(bins.lengths):
         start, stop = bins.edges(axis)

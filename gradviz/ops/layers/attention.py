@@ -6,20 +6,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradviz.backends.base import Array, beside
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.algebra.products import matmul, multiplied
+from gradviz.ops.conventions.dtype_names import cpp_name
+from gradviz.ops.conventions.memory_layout import in_c_order, laid_out_like
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import add
 from gradviz.ops.elementwise.scalar_arithmetic import times
 from gradviz.ops.layers.dropout import dropout
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dtype_names import cpp_name
-from gradviz.ops.recording.memory_layout import in_c_order, laid_out_like
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
-from gradviz.ops.reductions.rows import largest, summed
+from gradviz.ops.reductions.row_sums import largest, summed
 from gradviz.ops.shapes.permutation import transpose
 from gradviz.ops.shapes.tiling import repeat_interleave
+from gradviz.ops.variables.variable import Value, raw, variable
 
 
 def _weights(scores: Array, axis: int, out: Array | None = None) -> Array:
@@ -165,7 +165,7 @@ def scaled_dot_product_attention(
 
 
 def _mask_of(query: Array, key: Array, mask: Value, is_causal: bool) -> Value:
-    """What is added to scores, None for nothing."""
+    """Return the value to add to scores, None for nothing."""
     if is_causal:
         mask = variable(
             beside(query, np.tri(query.shape[-2], key.shape[-2], dtype=bool))
@@ -179,7 +179,7 @@ def _mask_of(query: Array, key: Array, mask: Value, is_causal: bool) -> Value:
 def _can_be_fused(
     query: Value, key: Value, value: Value, mask: Value, dropout_p: float
 ) -> bool:
-    """Whether PyTorch takes its flash attention.
+    """Return whether PyTorch uses its flash attention here.
 
     Source: aten/src/ATen/native/transformers/sdp_utils_cpp.cpp,
     use_flash_attention_cpp.

@@ -12,10 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import in_one_kernel
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import in_one_kernel
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import python_number
+from gradviz.ops.dispatch.differentiable import Op, differentiable, without_gradient
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.activation import sigmoid
 from gradviz.ops.elementwise.arithmetic import add, div, mul, neg
 from gradviz.ops.elementwise.scalar_arithmetic import over, plus, times
@@ -28,18 +33,13 @@ from gradviz.ops.layers.loss_reduction import (
     reduced,
     reduced_array,
 )
-from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import python_number
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.reductions.reduction import total
 from gradviz.ops.reductions.softmax import log_softmax
 from gradviz.ops.shapes.broadcasting import expand
 from gradviz.ops.shapes.copying import contiguous
 from gradviz.ops.shapes.shape import reshape, view
+from gradviz.ops.variables.variable import Value, raw, variable
 
 # --- the negative log-likelihood ----------------------------------------------------
 
@@ -122,7 +122,9 @@ def _at(classes: Array, ndim: int) -> tuple[Any, ...]:
 def _counting(
     x: Array, target: Array, ignore_index: int, shape: Shape | None = None
 ) -> tuple[Array | None, Array]:
-    """Which targets count (None for all), and the classes: see Note [Ignored targets].
+    """Return the targets that count (None for all), and the classes.
+
+    See Note [Ignored targets].
 
     Raises:
         IndexError: A target is no class.
@@ -398,12 +400,12 @@ def binary_cross_entropy(
     *,
     reduction: Reduction = "mean",
 ) -> Value:
-    """How unlikely the right one of two classes was held to be.
+    """Return the binary cross entropy.
 
     Args:
         input: The probability of the second class.
-        target: Whether it is the right one, 0 or 1 or in between; of the same shape.
-        weight: How much each loss counts; broadcasts.
+        target: The probability that it is right, from 0 to 1; of the same shape.
+        weight: Weight of each loss; broadcasts.
         reduction: The mean, the sum, or the loss of each sample.
 
     Raises:
@@ -475,7 +477,7 @@ def _soft_cross_entropy(
 def _evenly_spread(
     logs: Value, target: Array, weight: Value, ignored: Array, reduction: str
 ) -> Value:
-    """The loss if all classes were equally right: what label smoothing adds."""
+    """Return the loss if all classes were equally right, for label smoothing."""
     shape = raw(logs).shape
     weighted = logs if weight is None else mul(logs, _by_class(weight, shape))
     losses = neg(sum_of(weighted, 0 if len(shape) == 1 else 1))

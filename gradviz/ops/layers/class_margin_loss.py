@@ -2,10 +2,15 @@
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import check_elements
 from gradviz.backends.base import Array, beside
-from gradviz.backends.wrapped_array import check_elements
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import python_number
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.activation import logsigmoid
 from gradviz.ops.elementwise.arithmetic import add, div, mul, neg
 from gradviz.ops.layers.loss_reduction import (
@@ -16,19 +21,14 @@ from gradviz.ops.layers.loss_reduction import (
     reduced_array,
     share,
 )
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import python_number
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.gathering import in_bounds
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.variable import Value, raw
 
 
 def _lacking(x: Array, target: Array, margin: float) -> tuple[Array, Array]:
-    """By how much other classes score too high, and which classes are right."""
+    """Return the excess scores of other classes, and a mask of the right ones."""
     right = beside(x, np.arange(x.shape[-1])) == target[..., None]
     score = np.sum(np.where(right, x, 0), axis=-1, keepdims=True)
     return np.where(right, 0, np.maximum(x - score + margin, 0)), right
@@ -121,14 +121,14 @@ def multi_margin_loss(
     *,
     reduction: Reduction = "mean",
 ) -> Value:
-    """By how much other classes do not score lower than the right one.
+    """Return the amount by which other classes come too close to the right one.
 
     Args:
         input: Scores, shape ``(N, C)`` or ``(C,)``.
         target: The right classes, shape ``(N,)`` or ``()``.
-        p: The exponent of what is lacking, 1 or 2.
-        margin: By how much they are to score lower.
-        weight: How much each class counts.
+        p: Exponent of the shortfall, 1 or 2.
+        margin: Required distance of the scores.
+        weight: Weight of each class.
         reduction: The mean, the sum, or the loss of each sample.
 
     Raises:
@@ -171,7 +171,7 @@ def _check_classes(classes: np.ndarray, num_classes: int) -> None:
 def multilabel_margin_loss(
     input: Value, target: Value, *, reduction: Reduction = "mean"
 ) -> Value:
-    """By how much wrong classes do not score lower than each of the right ones.
+    """Return the amount by which wrong classes come too close to the right ones.
 
     Args:
         input: Scores, shape ``(N, C)`` or ``(C,)``.

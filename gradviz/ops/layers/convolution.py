@@ -32,10 +32,16 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import in_one_kernel
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import in_one_kernel
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.layers.columns import (
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import INTEGERS, Lengths, Shape
+from gradviz.ops.conventions.dtype_names import cpp_name, scalar_type_name
+from gradviz.ops.conventions.memory_layout import as_images, in_c_order
+from gradviz.ops.conventions.refusal import check_tensors
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.layers.patch_columns import (
     Geometry,
     add_at,
     at,
@@ -43,19 +49,13 @@ from gradviz.ops.layers.columns import (
     put_at,
     sum_columns,
 )
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
-from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
-from gradviz.ops.recording.memory_layout import as_images, in_c_order
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_tensors
-from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
-from gradviz.ops.reductions.rows import summed
+from gradviz.ops.reductions.row_sums import summed
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.shape import reshape
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+from gradviz.ops.variables.variable import Value, Variable, raw
 
 #: What a device calls `_inputs`.
 _BACK_TO_INPUT: Final = "convolution_backward_input"
@@ -141,12 +141,12 @@ def _weights(x: Array, y: Array, kernel: Shape, geometry: Geometry) -> Array:
 
 
 def _takes_copies(geometry: Geometry, outputs: Shape) -> bool:
-    """Whether patches along the first dimension have to be copied for a product."""
+    """Return whether a product needs copies of patches of the first dimension."""
     return geometry.stride[0] != 1 or _is_small(outputs)
 
 
 def _is_small(outputs: Shape) -> bool:
-    """Whether a sample is too small for matrices of its own; see `_Part`."""
+    """Return whether a sample is too small for matrices of its own; see `_Part`."""
     return prod(outputs) < _MANY
 
 
@@ -191,7 +191,7 @@ def _by_position(weight: Array, groups: int) -> Array:
 
 
 def _as_matrices(x: Array, groups: int, spatial: int) -> Array:
-    """What ends in samples and places, as matrices with a column for each of these."""
+    """Return matrices with a column for each sample and place of `x`."""
     cut = x.ndim - spatial - 1
     rows, columns = prod(x.shape[1:cut]) // groups, prod(x.shape[cut:])
     return x.reshape((len(x), groups, rows, columns))
@@ -326,7 +326,7 @@ def _gradients(
     transposed: bool,
     wanted: Sequence[bool],
 ) -> tuple[Array, Array, Array]:
-    """The gradients of input, weight and bias; what is not wanted is empty.
+    """Return the gradients of input, weight and bias; empty if not wanted.
 
     Source: aten/src/ATen/native/Convolution.cpp, convolution_backward.
     """
@@ -414,10 +414,10 @@ def conv1d(
         input: Shape ``(N, C, L)`` or ``(C, L)``.
         weight: Shape ``(channels of the output, C / groups, kernel length)``.
         bias: Shape ``(channels of the output,)``.
-        stride: Steps between neighbouring outputs.
+        stride: Steps between neighboring outputs.
         padding: Zeros at both ends; ``"valid"`` is none, with ``"same"`` the output is
             as long as the input.
-        dilation: Steps between neighbouring elements of the kernel.
+        dilation: Steps between neighboring elements of the kernel.
         groups: Into how many parts the channels are divided that do not mix.
 
     Raises:
@@ -519,7 +519,7 @@ def conv_transpose3d(
 
 
 class _Settings(NamedTuple):
-    """What users give, not yet checked."""
+    """The user's settings, not yet checked."""
 
     spatial: int
     stride: Lengths
@@ -641,7 +641,7 @@ def _transposed(
 def _named_padding(
     settings: _Settings, x: Value, kernel: Shape, padding: str
 ) -> tuple[Value, Shape]:
-    """What ``"same"`` and ``"valid"`` mean, and `x`, padded if the ends differ."""
+    """Resolve ``"same"`` and ``"valid"``; pad `x` if its two ends differ."""
     none = (0,) * settings.spatial
     if padding == "valid":
         return x, none

@@ -5,20 +5,20 @@ from math import inf
 import numpy as np
 
 from gradviz.backends.base import Array, beside
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import div, mul, neg, sub
 from gradviz.ops.elementwise.scalar_arithmetic import floored, plus
 from gradviz.ops.elementwise.selection import clamp_min
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.norms import norm_along, norm_gradient, norm_of, vector_norm
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.broadcasting import expand, restored
 from gradviz.ops.shapes.gathering import select_slices, sum_slices
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.variable import Value, raw
 
 
 def pairwise_distance(

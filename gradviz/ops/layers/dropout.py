@@ -7,15 +7,15 @@ from collections.abc import Callable
 import numpy as np
 
 from gradviz.backends.base import Array, beside
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.generator import default_generator
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.in_place import in_place
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import add, mul
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.generator import default_generator
-from gradviz.ops.recording.in_place import in_place
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+from gradviz.ops.variables.variable import Value, raw, variable
 
 
 def dropout(
@@ -112,7 +112,7 @@ def feature_dropout(
 def alpha_dropout(
     input: Value, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Value:
-    """`dropout` that keeps mean and variance of what SELU returns."""
+    """Apply a `dropout` that keeps mean and variance of SELU's results."""
     _check(p)
     return _alpha_dropped(input, p, training, inplace, raw(input).shape)
 
@@ -166,7 +166,7 @@ def tensor_feature_alpha_dropout(input: Value, p: float, train: bool) -> Value:
 
 
 def kept(x: Array, shape: Shape, p: float) -> Array:
-    """Which elements are kept, at random, on the device of `x`."""
+    """Return a random mask of the elements to keep, on the device of `x`."""
     return beside(x, default_generator.random.random(shape, np.float32) >= p)
 
 

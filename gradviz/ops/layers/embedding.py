@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import check_elements, in_one_kernel
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import check_elements, in_one_kernel
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_tensors
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.refusal import check_tensors
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.gathering import in_bounds
+from gradviz.ops.variables.variable import Value, raw
 
 
 @differentiable(

@@ -8,32 +8,32 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import check_elements, in_one_kernel
 from gradviz.backends.base import Array, beside, copy_to, device_of
 from gradviz.backends.device import CPU
-from gradviz.backends.wrapped_array import check_elements, in_one_kernel
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.refusal import check_tensors
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.selection import masked_fill
 from gradviz.ops.layers.embedding import added_up, check_indices, shorten
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_tensors
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.gathering import select_slices, sum_at
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.variables.variable import Value, raw
 
 _MODES: Final = ("sum", "mean", "max")
 
 
 class _Bags(NamedTuple):
-    """Which bag each entry is in.
+    """Bag of each entry.
 
     Attributes:
-        numbers: The bag of each entry; one more than the last for what does not count.
-        counts: How many entries each bag has.
-        have_gaps: Whether there may be entries that do not count.
+        numbers: The bag of each entry; one more than the last for ignored entries.
+        counts: Number of entries in each bag.
+        have_gaps: Whether there may be ignored entries.
     """
 
     numbers: Array

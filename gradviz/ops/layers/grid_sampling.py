@@ -5,7 +5,7 @@ Note [Piecewise affine places]
 A place in the grid says, for each axis, where between -1 and 1 to look. Which element
 that is, as a fraction, is affine in it; clipping and reflection at the borders only
 choose another affine map for some places. So ``slope`` and ``offset`` are arrays
-without gradients, found from the values, and the weight of a neighbour is a polynomial
+without gradients, found from the values, and the weight of a neighbor is a polynomial
 in ``slope * place + offset``: written in ops, it has derivatives of any order.
 """
 
@@ -17,28 +17,28 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import Value, Variable, raw
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.refusal import check_kinds
+from gradviz.ops.dispatch.differentiable import Op, differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.gathering import add_where, gather_at, sum_at
 from gradviz.ops.shapes.joining import stack
 from gradviz.ops.shapes.shape import reshape
 from gradviz.ops.shapes.slicing import select
+from gradviz.ops.variables.variable import Value, Variable, raw
 
 #: The steepness of the cubic polynomials, PyTorch's.
 _A: Final = -0.75
 
-#: The weight of a neighbour, or its slope, at a fraction of the way past the middle.
+#: The weight of a neighbor, or its slope, at a fraction of the way past the middle.
 Polynomial = Callable[[Gradient], Gradient]
 
 
 class _Tap(NamedTuple):
-    """A neighbour along one axis, whatever the place.
+    """A neighbor along one axis, whatever the place.
 
     Attributes:
         shift: Its distance from the element before the place.
@@ -88,7 +88,7 @@ def _far_slope(x: Gradient) -> Gradient:
 
 
 class _Look(NamedTuple):
-    """How to look: the arguments of `grid_sample`."""
+    """Arguments of `grid_sample`."""
 
     mode: str
     padding: str
@@ -96,13 +96,13 @@ class _Look(NamedTuple):
 
 
 class _Axis(NamedTuple):
-    """Where places are along one axis; see Note [Piecewise affine places].
+    """Positions along one axis; see Note [Piecewise affine places].
 
     Attributes:
-        base: The element before the place, as a float.
-        slope: How the fraction beyond it changes with the place.
-        offset: What the fraction is beyond that.
-        length: Of the axis.
+        base: The element before the position, as a float.
+        slope: Change of the fraction beyond it with the position.
+        offset: The fraction at position 0.
+        length: Length of the axis.
     """
 
     base: Array
@@ -111,7 +111,7 @@ class _Axis(NamedTuple):
     length: int
 
     def fraction(self, places: Gradient) -> Gradient:
-        """How far places are beyond the element before them."""
+        """Return the distance of positions from the element before them."""
         return places * self.slope + self.offset
 
 
@@ -171,7 +171,7 @@ def _index(axis: _Axis, shift: int, look: _Look) -> tuple[Array, Array]:
     return nearest.astype(np.int64), exists
 
 
-# --- neighbours ---------------------------------------------------------------------
+# --- neighbors ---------------------------------------------------------------------
 
 
 def _axes(grid: Array, lengths: Shape, look: _Look) -> list[_Axis]:
@@ -204,7 +204,7 @@ _Factors = Sequence[Sequence[Gradient]]
 
 
 def _fractions(axes: Sequence[_Axis], grid: Gradient) -> list[Gradient]:
-    """How far places are beyond the elements before them, along each axis."""
+    """Return the distances of positions from the elements before, by axis."""
     return [axis.fraction(select(grid, -1, -1 - i)) for i, axis in enumerate(axes)]
 
 
@@ -227,7 +227,7 @@ def _flat(x: Gradient) -> Gradient:
 
 
 def _sampled(x: Array, grid: Array, look: _Look) -> Array:
-    """The forward: a weighted sum of neighbours."""
+    """The forward: a weighted sum of neighbors."""
     axes = _axes(grid, x.shape[2:], look)
     weights = _weights(_fractions(axes, grid), look)
     flat, places = _flat(x), grid.shape[1:-1]
@@ -240,7 +240,7 @@ def _sampled(x: Array, grid: Array, look: _Look) -> Array:
 
 
 def _spread(grad: Gradient, grid: Gradient, shape: Shape, look: _Look) -> Gradient:
-    """The gradient of the image: each neighbour gets its part."""
+    """The gradient of the image: each neighbor gets its part."""
     axes = _axes(raw(grid), shape[2:], look)
     weights = _weights(_fractions(axes, grid), look)
     flat_shape = (*shape[:2], prod(shape[2:]))

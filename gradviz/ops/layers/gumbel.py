@@ -3,11 +3,11 @@
 import numpy as np
 
 from gradviz.backends.base import beside
+from gradviz.ops.conventions.generator import default_generator
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import add, div, sub
-from gradviz.ops.recording.generator import default_generator
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.softmax import softmax
+from gradviz.ops.variables.variable import Value, raw, variable
 
 
 def gumbel_softmax(

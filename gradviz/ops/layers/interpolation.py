@@ -7,6 +7,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.ops.conventions.dimensions import INTEGERS, Shape
+from gradviz.ops.conventions.memory_layout import as_images
+from gradviz.ops.conventions.promotion import python_number
+from gradviz.ops.dispatch.differentiable import Op, differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.resampling import (
     ResamplingTable,
     apply_tables,
@@ -17,21 +22,16 @@ from gradviz.ops.layers.adaptive_pooling import (
     adaptive_avg_pool2d,
     adaptive_avg_pool3d,
 )
-from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Shape
-from gradviz.ops.recording.memory_layout import as_images
-from gradviz.ops.recording.promotion import python_number
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.variables.variable import Value, raw
 
 
 class Axis(NamedTuple):
-    """What happens along one axis.
+    """Resampling along one axis.
 
     Attributes:
         inputs: Its length.
         outputs: Its new length.
-        factor: By which it was to grow, if the user said so.
+        factor: Scale factor, if the user gave one.
     """
 
     inputs: int
@@ -39,7 +39,7 @@ class Axis(NamedTuple):
     factor: float | None
 
     def step(self, align_corners: bool = False) -> float:
-        """How far two outputs are apart, in elements of the input."""
+        """Return the distance between two outputs, in elements of the input."""
         if align_corners:
             return (self.inputs - 1) / (self.outputs - 1) if self.outputs > 1 else 0
         return 1 / self.factor if self.factor else self.inputs / self.outputs
@@ -72,13 +72,13 @@ def _nearest_op(name: str) -> Op:
 
 
 def _nearest_places(axis: Axis, offset: float) -> np.ndarray:
-    """Which element each output is; PyTorch computes this in single precision."""
+    """Return the source element of each output; PyTorch uses single precision."""
     step = np.float32(axis.step())
     places = np.floor((np.arange(axis.outputs, dtype=np.float32) + offset) * step)
     return np.minimum(places.astype(np.int64), axis.inputs - 1)
 
 
-# --- weighted neighbours ------------------------------------------------------------
+# --- weighted neighbors ------------------------------------------------------------
 
 
 def _linear_table(axis: Axis, align_corners: bool) -> ResamplingTable:
@@ -109,7 +109,7 @@ def _cubic_table(axis: Axis, align_corners: bool) -> ResamplingTable:
 
 
 def _cubic(x: np.ndarray) -> np.ndarray:
-    """The weight of a neighbour at a distance of up to 2."""
+    """The weight of a neighbor at a distance of up to 2."""
     a = -0.75
     near = ((a + 2) * x - (a + 3)) * x * x + 1
     far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a

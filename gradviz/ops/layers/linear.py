@@ -8,14 +8,14 @@ from gradviz.backends.base import Array
 from gradviz.ops.algebra.einsum import einsum
 from gradviz.ops.algebra.fused_products import addmm
 from gradviz.ops.algebra.products import matmul, mm, multiplied
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.refusal import check_tensors
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import add
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_tensors
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.permutation import t
 from gradviz.ops.shapes.shape import reshape, unsafe_view
+from gradviz.ops.variables.variable import Value, raw
 
 
 @differentiable(

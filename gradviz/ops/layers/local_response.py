@@ -1,13 +1,13 @@
-"""Local response normalisation: elements over the size of those in nearby channels."""
+"""Local response normalization: elements over the size of those in nearby channels."""
 
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import add, div, mul
 from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.layers.pooling import avg_pool2d, avg_pool3d
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.padding import pad
 from gradviz.ops.shapes.shape import view
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+from gradviz.ops.variables.variable import Value, raw
 
 
 def local_response_norm(

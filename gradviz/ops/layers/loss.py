@@ -10,8 +10,12 @@ import warnings
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.algebra.products import broadcast_batches
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import Operand, promote
+from gradviz.ops.dispatch.differentiable import Op, differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.activation import sigmoid
 from gradviz.ops.elementwise.arithmetic import add, div, mul, sub
 from gradviz.ops.elementwise.powers import pow
@@ -28,13 +32,9 @@ from gradviz.ops.layers.loss_reduction import (
     reduced_array,
     share,
 )
-from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import Operand, promote
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.broadcasting import broadcast_tensors
+from gradviz.ops.variables.variable import Value, raw
 
 # --- one node each ------------------------------------------------------------------
 
@@ -267,12 +267,12 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Value:
-    """How far one distribution is from another: the Kullback-Leibler divergence.
+    """Return the Kullback-Leibler divergence of two distributions.
 
     Args:
         input: Logarithms of probabilities.
         target: Probabilities, or their logarithms.
-        reduction: As of `mse_loss`; "batchmean", the sum divided by the size of the
+        reduction: As in `mse_loss`; "batchmean", the sum divided by the size of the
             batch, is the divergence proper.
         log_target: Whether `target` holds logarithms.
 

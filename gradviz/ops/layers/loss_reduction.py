@@ -1,4 +1,4 @@
-"""What becomes of the losses of a batch: their mean, their sum, or nothing."""
+"""Reduction of the losses of a batch: their mean, their sum, or none."""
 
 import inspect
 import warnings
@@ -7,9 +7,9 @@ from functools import wraps
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.variable import Value
 from gradviz.ops.reductions.reduction import mean, total
 from gradviz.ops.reductions.reduction import sum as sum_of
+from gradviz.ops.variables.variable import Value
 
 #: What is made of the losses of a batch.
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
@@ -41,7 +41,7 @@ def reduced_array(losses: Array, reduction: str) -> Array:
 
 
 def share(reduction: str, size: int) -> float:
-    """What part of the gradient of a loss goes to each of `size` losses."""
+    """Return the share of a loss's gradient that each of `size` losses gets."""
     return 1 / size if reduction == "mean" and size else 1
 
 
@@ -106,7 +106,7 @@ def chosen_reduction(
 def _take_by_name(
     function: str, order: Sequence[str], more: Sequence[Any], kwargs: dict[str, Any]
 ) -> None:
-    """Put what was given by position among what was given by name."""
+    """Convert positional arguments to keyword arguments."""
     if len(more) > len(order):
         raise TypeError(
             f"{function}() was given {len(more) - len(order)} positional arguments too "

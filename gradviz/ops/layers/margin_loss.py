@@ -1,10 +1,13 @@
-"""Losses with a margin: what is alike is to be nearer than what is not."""
+"""Losses with a margin between similar and dissimilar pairs."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from gradviz.ops.algebra.products import broadcast_batches
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.promotion import python_number
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import add, div, mul, neg, sub, taken_from
 from gradviz.ops.elementwise.scalar_arithmetic import minus, plus
 from gradviz.ops.elementwise.selection import clamp_min, minimum, where
@@ -16,11 +19,8 @@ from gradviz.ops.layers.loss_reduction import (
     old_names,
     reduced,
 )
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.promotion import python_number
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import sum as sum_of
+from gradviz.ops.variables.variable import Value, raw, variable
 
 
 @old_names("size_average", "reduce", "reduction")
@@ -31,7 +31,7 @@ def hinge_embedding_loss(
     *,
     reduction: Reduction = "mean",
 ) -> Value:
-    """Distances of pairs that are alike, and what distances of others lack.
+    """Return distances of similar pairs, and shortfalls of the others.
 
     Args:
         input: Distances.
@@ -61,13 +61,13 @@ def margin_ranking_loss(
     *,
     reduction: Reduction = "mean",
 ) -> Value:
-    """By how much the one that is to rank higher does not.
+    """Return the shortfall of the input that should rank higher.
 
     Args:
         input1: Scores.
-        input2: Scores of those they are compared with.
+        input2: Scores to compare them with.
         target: 1 where the first is to rank higher, -1 where the second.
-        margin: By how much it is to be higher.
+        margin: Required difference.
         reduction: The mean, the sum, or the loss of each pair.
 
     Raises:
@@ -96,13 +96,13 @@ def cosine_embedding_loss(
     *,
     reduction: Reduction = "mean",
 ) -> Value:
-    """How far vectors that are alike point apart, and others together.
+    """Return the distance of similar vectors, and the closeness of others.
 
     Args:
         input1: Vectors, shape ``(N, D)`` or ``(D,)``.
         input2: Vectors of the same shape.
-        target: 1 where a pair is alike, -1 where it is not; shape ``(N,)`` or ``()``.
-        margin: The cosine up to which vectors that are not alike may point together.
+        target: 1 where a pair is similar, -1 where it is not; shape ``(N,)`` or ``()``.
+        margin: Highest cosine of dissimilar vectors without a loss.
         reduction: The mean, the sum, or the loss of each pair.
 
     Raises:
@@ -140,16 +140,16 @@ def triplet_margin_loss(
     *,
     reduction: Reduction = "mean",
 ) -> Value:
-    """By how much what is alike is not nearer than what is not.
+    """Return the amount by which similar vectors are not nearer than others.
 
     Args:
         anchor: Vectors, shape ``(N, D)`` or ``(D,)``.
-        positive: Vectors that are like those of `anchor`.
+        positive: Vectors similar to those of `anchor`.
         negative: Vectors that are not.
-        margin: By how much they are to be farther away.
+        margin: Required difference of the distances.
         p: The exponent of the norm of a difference.
         eps: Added to differences, so that no norm is 0.
-        swap: Take the distance of `negative` from `positive` where it is smaller.
+        swap: Use the distance of `negative` from `positive` where it is smaller.
         reduction: The mean, the sum, or the loss of each triplet.
 
     Raises:

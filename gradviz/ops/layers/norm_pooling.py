@@ -2,16 +2,16 @@
 
 from math import prod
 
+from gradviz.ops.conventions.dimensions import INTEGERS, Lengths
+from gradviz.ops.dispatch.differentiable import Op
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.activation import relu
 from gradviz.ops.elementwise.arithmetic import mul
 from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.elementwise.rounding import abs as absolute
 from gradviz.ops.elementwise.rounding import sign
 from gradviz.ops.layers.pooling import avg_pool1d, avg_pool2d, avg_pool3d
-from gradviz.ops.recording.differentiable import Op
-from gradviz.ops.recording.dimensions import INTEGERS, Lengths
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value
+from gradviz.ops.variables.variable import Value
 
 
 def lp_pool1d(

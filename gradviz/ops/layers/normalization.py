@@ -1,12 +1,12 @@
-"""Normalisation: elements less their mean, over their standard deviation.
+"""Normalization: elements less their mean, over their standard deviation.
 
 Note [Normalising]
 ~~~~~~~~~~~~~~~~~~
-Layer, batch and group normalisation differ only in which elements share a mean. Each is
+Layer, batch and group normalization differ only in which elements share a mean. Each is
 one op with three results: what it returns, the means, and the inverse standard
 deviations. The gradient is written with the latter two.
 
-With ``create_graph`` all gradients of a layer or batch normalisation are one op, as in
+With ``create_graph`` all gradients of a layer or batch normalization are one op, as in
 PyTorch, whose gradients are in `gradviz.ops.layers.normalization_gradients`. Elsewhere
 the latter two results are variables in such a backward: a gradient that reaches *them*
 goes on to the input in the last lines of `_input_gradient`.
@@ -18,7 +18,17 @@ from math import prod
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import INTEGERS, Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.memory_layout import (
+    as_images,
+    has_channels_last,
+    in_c_order,
+)
+from gradviz.ops.conventions.promotion import python_number
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import mul
 from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.elementwise.scalar_arithmetic import plus
@@ -33,25 +43,19 @@ from gradviz.ops.layers.normalization_gradients import (
     batch_norm_gradients,
     layer_norm_gradients,
 )
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.memory_layout import as_images, has_channels_last, in_c_order
-from gradviz.ops.recording.promotion import python_number
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, Variable, device_of, raw
 from gradviz.ops.reductions.reduction import mean as mean_of
 from gradviz.ops.reductions.reduction import sum as sum_of
-from gradviz.ops.reductions.rows import summed, summed_products
+from gradviz.ops.reductions.row_sums import summed, summed_products
 from gradviz.ops.shapes.copying import clone, contiguous, to_copy
 from gradviz.ops.shapes.shape import reshape, view
 from gradviz.ops.shapes.tiling import repeat
+from gradviz.ops.variables.variable import Value, Variable, device_of, raw
 
 # --- what all of them do: see Note [Normalising] ------------------------------------
 
 
 def _normalized(x: Array, axes: Shape, eps: float) -> tuple[Array, Array, Array]:
-    """`x` normalised over `axes`, the means, and the inverse standard deviations.
+    """`x` normalized over `axes`, the means, and the inverse standard deviations.
 
     Half precision is computed in single precision, and stays so.
     """
@@ -180,7 +184,7 @@ def _layer_gradients(
     rstd: Gradient,
     how: Normal,
 ) -> Sequence[Gradient]:
-    """All gradients of a layer normalisation, in a graph."""
+    """All gradients of a layer normalization, in a graph."""
     grad, *others = grads
     if grad is None or any(one is not None for one in others):
         normalized = raw(x).shape[-len(how.axes) :]
@@ -209,7 +213,7 @@ def _times(grad: Gradient, centered: Gradient) -> Gradient:
 
 
 def _sum_before(grad: Gradient, normalized: Shape) -> Gradient:
-    """The sum over the dimensions that are not normalised."""
+    """The sum over the dimensions that are not normalized."""
     if grad is None or raw(grad).ndim == len(normalized):
         return grad
     return sum_of(grad, tuple(range(raw(grad).ndim - len(normalized))))
@@ -298,7 +302,7 @@ def _batch_input(
     mean: Gradient,
     rstd: Gradient,
 ) -> Gradient:
-    """The gradient of a batch that was normalised by its own statistics."""
+    """The gradient of a batch that was normalized by its own statistics."""
     return _input_gradient(
         (grads[0], _by_channel(grads[1], x), _by_channel(grads[2], x)),
         x,
@@ -317,7 +321,7 @@ def _batch_gradients(
     rstd: Gradient,
     how: Normal,
 ) -> Sequence[Gradient]:
-    """All gradients of a batch normalisation, in a graph."""
+    """All gradients of a batch normalization, in a graph."""
     grad, *others = grads
     if grad is None or any(one is not None for one in others):
         if not how.by_itself:
@@ -450,7 +454,7 @@ def layer_norm(
     bias: Value = None,
     eps: float = 1e-5,
 ) -> Value:
-    """The last dimensions normalised, then scaled and shifted.
+    """The last dimensions normalized, then scaled and shifted.
 
     Args:
         input: Floats.
@@ -516,7 +520,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Value:
-    """Each channel normalised over the batch, then scaled and shifted.
+    """Each channel normalized over the batch, then scaled and shifted.
 
     Args:
         input: Shape ``(N, C, ...)``.
@@ -568,7 +572,7 @@ def group_norm(
     bias: Value = None,
     eps: float = 1e-5,
 ) -> Value:
-    """Groups of channels normalised, then channels scaled and shifted.
+    """Groups of channels normalized, then channels scaled and shifted.
 
     Args:
         input: Shape ``(N, C, ...)``.
@@ -620,7 +624,7 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Value:
-    """Each channel of each sample normalised, then scaled and shifted.
+    """Each channel of each sample normalized, then scaled and shifted.
 
     Args:
         input: Shape ``(N, C, ...)``.
@@ -727,7 +731,7 @@ def _check_batch_dtypes(
 
 
 def _share_dtype(x: Array, *parameters: Array | None) -> bool:
-    """Whether parameters are of the dtype of `x`; beside halves, floats will do."""
+    """Return whether parameters have the dtype of `x`; floats fit halves, too."""
     allowed = {x.dtype, np.dtype(np.float32) if x.dtype == np.float16 else x.dtype}
     return all(one is None or one.dtype in allowed for one in parameters)
 

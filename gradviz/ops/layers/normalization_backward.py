@@ -19,8 +19,8 @@ from math import prod
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.reductions.rows import summed, summed_products
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.reductions.row_sums import summed, summed_products
 
 
 def layer_gradients(
@@ -32,7 +32,7 @@ def layer_gradients(
     mean: Array,
     rstd: Array,
 ) -> tuple[Array | None, ...]:
-    """Those of a layer normalisation; None for what is not wanted."""
+    """Return the gradients of a layer normalization; None if not wanted."""
     size = prod(normalized)
     grad = grad.astype(rstd.dtype, copy=False).reshape((-1, size))
     weight = np.ones_like(rstd, shape=size) if weight is None else weight
@@ -62,7 +62,7 @@ def batch_gradients(
     mean: Array,
     rstd: Array,
 ) -> tuple[Array | None, ...]:
-    """Those of a batch that was normalised by its own statistics.
+    """Those of a batch that was normalized by its own statistics.
 
     `weight`, `mean` and `rstd` broadcast to `x`.
     """
@@ -94,7 +94,7 @@ def group_gradients(
     mean: Array,
     rstd: Array,
 ) -> tuple[Array | None, ...]:
-    """Those of a normalisation of groups of channels.
+    """Those of a normalization of groups of channels.
 
     Means and deviations have shape ``(N, groups)``.
     """

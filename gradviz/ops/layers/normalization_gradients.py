@@ -1,8 +1,8 @@
-"""The gradients of layer and batch normalisation as one op, for ``create_graph``.
+"""The gradients of layer and batch normalization as one op, for ``create_graph``.
 
 Note [Gradients of a normalisation]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-Let x' be the normalised input, r the inverse standard deviation, g the gradient of the
+Let x' be the normalized input, r the inverse standard deviation, g the gradient of the
 result, w the weight and s = g w. P takes from an array its mean, and then its part
 along x':
 
@@ -30,24 +30,25 @@ from typing import NamedTuple
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.dispatch.differentiable import differentiable, without_gradient
 from gradviz.ops.elementwise.transcendental import rsqrt
-from gradviz.ops.recording.differentiable import differentiable, without_gradient
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.variable import Variable, raw
 from gradviz.ops.reductions.reduction import mean as mean_of
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.variables.variable import Variable, raw
 
 
 class Normal(NamedTuple):
-    """How an input was normalised, and which gradients are wanted.
+    """Parameters of a normalization, and its wanted gradients.
 
     Attributes:
-        axes: Over which it shares a mean.
+        axes: Axes that share a mean.
         eps: Added to variances.
-        by_itself: Whether by its own mean and variance; if not, these are constants.
-        wanted: Whether those of input, weight and bias.
+        by_itself: Whether the input's own mean and variance were used; if not, these
+            are constants.
+        wanted: Whether the gradients of input, weight and bias are wanted.
     """
 
     axes: Shape
@@ -82,7 +83,7 @@ def batch_norm_gradients(
     rstd: Array,
     how: Normal,
 ) -> tuple[Array, Array, Array]:
-    """The gradients of input, weight and bias; what is not wanted is empty."""
+    """Return the gradients of input, weight and bias; empty if not wanted."""
     scale = _by_channel(rstd, x)
     centered = (x - _by_channel(mean, x)) * scale
     scaled = grad if weight is None else grad * _by_channel(weight, x)
@@ -125,7 +126,7 @@ def layer_norm_gradients(
     bias: Array | None,
     how: Normal,
 ) -> tuple[Array, Array, Array]:
-    """The gradients of input, weight and bias; what is not wanted is empty."""
+    """Return the gradients of input, weight and bias; empty if not wanted."""
     del bias
     others = tuple(range(x.ndim - len(how.axes)))
     centered = (x - mean) * rstd
@@ -249,7 +250,7 @@ def _second_by_running(
 def _and_of_parameters(
     of_grad: Gradient, u: Gradient, centered: Gradient, t: Gradient, x: Gradient
 ) -> Gradient:
-    """`of_grad`, and what the gradients of weight and bias add to it."""
+    """Return `of_grad` plus the parts from the gradients of weight and bias."""
     of_grad = _plus(of_grad, None if u is None else u * centered)
     of_grad = _plus(of_grad, t)
     if of_grad is not None and raw(of_grad).shape != raw(x).shape:
@@ -260,7 +261,7 @@ def _and_of_parameters(
 def _as_functions_of(
     x: Gradient, mean: Gradient, rstd: Gradient, how: Normal
 ) -> tuple[Gradient, Gradient]:
-    """Mean and inverse deviation, for gradients of a third order anew, of `x`."""
+    """Return mean and inverse deviation of `x` again, for third-order gradients."""
     if not isinstance(x, Variable):
         return mean, rstd
     mean = _mean(x, how.axes)

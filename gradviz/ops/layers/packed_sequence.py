@@ -3,10 +3,10 @@
 import numpy as np
 
 from gradviz.backends.base import Array, beside
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.dispatch.differentiable import differentiable
 from gradviz.ops.shapes.gathering import sum_slices
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.variables.variable import Value, raw
 
 
 @differentiable(
@@ -20,11 +20,11 @@ def _packed(x: Array, places: Array) -> Array:
 
 
 def pack_padded(x: Value, lengths: np.ndarray, batch_first: bool) -> Value:
-    """All that is no padding, one time after the other.
+    """Return everything but padding, one time step after the other.
 
     Args:
         x: Padded sequences as columns, shape ``(T, N, *)``; or as rows.
-        lengths: How long each is, descending.
+        lengths: Length of each, descending.
         batch_first: Whether they are rows.
 
     Returns:

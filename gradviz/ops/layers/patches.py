@@ -1,15 +1,15 @@
-"""Patches of images as columns, and back: what a convolution multiplies."""
+"""Patches of images as columns, and back, for products of convolutions."""
 
 from math import prod
 
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.layers.columns import Geometry, columns_of, sum_columns
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import INTEGERS, Lengths, Shape
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.layers.patch_columns import Geometry, columns_of, sum_columns
+from gradviz.ops.variables.variable import Value, raw
 
 
 @differentiable(
@@ -50,7 +50,7 @@ def unfold(
     Args:
         input: Shape ``(N, C, H, W)`` or ``(C, H, W)``.
         kernel_size: The size of a patch.
-        dilation: Steps between neighbouring elements of a patch.
+        dilation: Steps between neighboring elements of a patch.
         padding: Zeros around the image.
         stride: Steps between patches.
 
@@ -92,7 +92,7 @@ def fold(
         input: What `unfold` returns, shape ``(N, C * kernel, patches)`` or without N.
         output_size: The size of the image.
         kernel_size: The size of a patch.
-        dilation: Steps between neighbouring elements of a patch.
+        dilation: Steps between neighboring elements of a patch.
         padding: Zeros around the image, which are cut off.
         stride: Steps between patches.
 

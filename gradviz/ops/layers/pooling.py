@@ -12,15 +12,15 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
+from gradviz.backends.arrays.wrapped_array import in_one_kernel
 from gradviz.backends.base import Array, beside
-from gradviz.backends.pinned_array import assign
-from gradviz.backends.wrapped_array import in_one_kernel
-from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
-from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
-from gradviz.ops.recording.memory_layout import as_images, in_c_order
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import INTEGERS, Lengths, Shape
+from gradviz.ops.conventions.memory_layout import as_images, in_c_order
+from gradviz.ops.dispatch.differentiable import Op, differentiable, without_gradient
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+from gradviz.ops.variables.variable import Value, raw
 
 
 class Window(NamedTuple):
@@ -28,9 +28,9 @@ class Window(NamedTuple):
 
     Attributes:
         size: How many elements are in it.
-        stride: Steps between neighbouring windows.
+        stride: Steps between neighboring windows.
         padding: How far the first window begins before the input.
-        dilation: Steps between neighbouring elements of a window.
+        dilation: Steps between neighboring elements of a window.
         outputs: How many windows there are.
     """
 
@@ -52,7 +52,7 @@ class Window(NamedTuple):
             yield (..., *place)
 
     def margins(self, lengths: Shape) -> list[tuple[int, int]]:
-        """How far windows reach over both ends of an input of these lengths."""
+        """Return the reach of windows beyond both ends of an input of these lengths."""
         return [
             (pad, max(0, (count - 1) * step + gap * (size - 1) + 1 - pad - length))
             for length, size, step, pad, gap, count in zip(lengths, *self, strict=True)
@@ -65,7 +65,7 @@ class Window(NamedTuple):
 
     @property
     def overlaps(self) -> bool:
-        """Whether an element may be in several windows."""
+        """True if an element may be in several windows."""
         return any(
             step < gap * (size - 1) + 1
             for size, step, gap in zip(
@@ -139,14 +139,14 @@ def _largest(x: Array, window: Window) -> tuple[Array, Array]:
 def _flattened_windows(
     window: Window, lengths: Shape
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where in the flattened image windows begin, and what is in them.
+    """Return the starts of windows in the flattened image, and their elements.
 
     Layers ask for the same each time.
 
     Returns:
-        The places of the first elements, as if the image went on in all directions;
-        those of the first elements that are in the image, which count as chosen where
-        all of a window is -inf; how far from the first the elements of a window are.
+        The positions of the first elements, as if the image continued in all
+        directions; those of the first elements inside the image, chosen where all of a
+        window is -inf; the distances of a window's elements from its first.
     """
     rows = [
         np.arange(count) * step - pad
@@ -178,7 +178,7 @@ def flattened(rows: Sequence[np.ndarray], lengths: Shape) -> np.ndarray:
 
 
 class Windows(Protocol):
-    """What it takes to undo the choice of one element of each window."""
+    """State that undoes the choice of one element of each window."""
 
     @property
     def spatial(self) -> int:
@@ -186,7 +186,7 @@ class Windows(Protocol):
 
     @property
     def overlaps(self) -> bool:
-        """Whether an element may be chosen twice."""
+        """True if an element may be chosen twice."""
 
 
 def choice(name: str, find: Callable[[Array, Any], tuple[Array, Array]]) -> Op:
@@ -259,7 +259,7 @@ _max_pool3d = choice("MaxPool3DWithIndices", largest)
 
 
 class Divisor(NamedTuple):
-    """What the sum over a window is divided by.
+    """Divisor of the sum over a window.
 
     Attributes:
         count_include_pad: Whether positions in the padding count.
@@ -359,7 +359,7 @@ def max_pool1d(
         kernel_size: How many elements are in a window.
         stride: Steps between windows; by default there are none in common.
         padding: How far the first window begins before the input.
-        dilation: Steps between neighbouring elements of a window.
+        dilation: Steps between neighboring elements of a window.
         ceil_mode: Whether a last window may reach beyond the end.
         return_indices: Return also where the elements were.
 

@@ -20,15 +20,15 @@ import numpy as np
 
 from gradviz.backends.base import Array, beside, copy_to
 from gradviz.backends.device import CPU
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.refusal import without_derivative
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import div
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.layers.loss_reduction import check_reduction, reduced
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import without_derivative
-from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+from gradviz.ops.variables.variable import Value, Variable, raw
 
 
 class _States(NamedTuple):
@@ -60,7 +60,7 @@ def _states(
 
 
 def _moved(paths: np.ndarray, by: int) -> np.ndarray:
-    """What is `by` states before, or after if negative; nothing beyond the ends."""
+    """Shift by `by` states, backward if negative; nothing beyond the ends."""
     result = np.full_like(paths, -np.inf)
     if by > 0:
         result[:, by:] = paths[:, :-by]
@@ -70,7 +70,7 @@ def _moved(paths: np.ndarray, by: int) -> np.ndarray:
 
 
 def _felt(log_probs: np.ndarray, states: _States) -> np.ndarray:
-    """What each state contributes at each time: shape ``(T, N, S)``."""
+    """Return the contribution of each state at each time: shape ``(T, N, S)``."""
     return np.take_along_axis(log_probs, states.labels[None], 2)
 
 
@@ -137,7 +137,7 @@ def _ctc_backward(
     alphas: Array,
     zero_infinity: bool,
 ) -> Array:
-    """The gradient of what went into the log_softmax; see Note [Paths]."""
+    """Return the gradient of the input of the log_softmax; see Note [Paths]."""
     num_times, batch, _ = log_probs.shape
     host = copy_to(log_probs, CPU)
     paths = copy_to(alphas, CPU) + _betas(_felt(host, states), states)

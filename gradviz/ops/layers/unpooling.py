@@ -5,15 +5,15 @@ from math import prod
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
+from gradviz.backends.arrays.wrapped_array import check_elements
 from gradviz.backends.base import Array, beside
-from gradviz.backends.pinned_array import assign
-from gradviz.backends.wrapped_array import check_elements
-from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Lengths, Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import INTEGERS, Lengths, Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.dispatch.differentiable import Op, differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
+from gradviz.ops.variables.variable import Value, raw
 
 
 def _unpooling(name: str) -> Op:
@@ -58,7 +58,7 @@ def max_unpool1d(
     padding: Lengths = 0,
     output_size: Sequence[int] | None = None,
 ) -> Value:
-    """A sequence from what `max_pool1d` made of it.
+    """Return a sequence from the result of `max_pool1d`.
 
     Args:
         input: The largest elements.
@@ -86,7 +86,7 @@ def max_unpool2d(
     padding: Lengths = 0,
     output_size: Sequence[int] | None = None,
 ) -> Value:
-    """An image from what `max_pool2d` made of it; see `max_unpool1d`."""
+    """Return an image from the result of `max_pool2d`; see `max_unpool1d`."""
     lengths = _lengths(2, raw(input), kernel_size, stride, padding, output_size)
     _check(raw(input), raw(indices), lengths)
     return _max_unpool2d(input, indices, lengths)
@@ -100,7 +100,7 @@ def max_unpool3d(
     padding: Lengths = 0,
     output_size: Sequence[int] | None = None,
 ) -> Value:
-    """A volume from what `max_pool3d` made of it; see `max_unpool1d`."""
+    """Return a volume from the result of `max_pool3d`; see `max_unpool1d`."""
     lengths = _lengths(3, raw(input), kernel_size, stride, padding, output_size)
     _check(raw(input), raw(indices), lengths)
     return _max_unpool3d(input, indices, lengths)

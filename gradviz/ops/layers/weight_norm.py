@@ -1,16 +1,16 @@
 """Weights made of a direction and a length."""
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.dispatch.differentiable import differentiable
 from gradviz.ops.elementwise.arithmetic import div, mul
 from gradviz.ops.elementwise.transcendental import sqrt
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.norms import norm_along, norm_of, norm_of_all
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.copying import contiguous
 from gradviz.ops.shapes.permutation import transpose
 from gradviz.ops.shapes.shape import view
+from gradviz.ops.variables.variable import Value, raw
 
 
 def _others(ndim: int, dim: int) -> tuple[int, ...]:

@@ -6,23 +6,23 @@ Differences, which undo running sums, are in `gradviz.ops.reductions.differences
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import at, wrap_dim
+from gradviz.ops.conventions.memory_layout import in_c_order
+from gradviz.ops.conventions.promotion import DTypeLike, as_floating
+from gradviz.ops.dispatch.calling import numpy_names
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.selection import where
 from gradviz.ops.elementwise.transcendental import exp, log
-from gradviz.ops.recording import return_types
-from gradviz.ops.recording.calling import numpy_names
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import at, wrap_dim
-from gradviz.ops.recording.memory_layout import in_c_order
-from gradviz.ops.recording.promotion import DTypeLike, as_floating
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.return_types import Extremes, ExtremesClass
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.gathering import sum_at
 from gradviz.ops.shapes.joining import cat
 from gradviz.ops.shapes.movement import flip
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables import return_types
+from gradviz.ops.variables.return_types import Extremes, ExtremesClass
+from gradviz.ops.variables.variable import Value, raw
 
 # --- sums -------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ def _running(kind: ExtremesClass, x: Array, dim: int, ufunc: np.ufunc) -> Extrem
 
 
 def _steps(x: Array, dim: int) -> Array:
-    """Where along `dim` each element is, on the device of `x`."""
+    """Return the position of each element along `dim`, on the device of `x`."""
     return np.cumsum(np.ones_like(x, dtype=np.int64), dim) - 1
 
 

@@ -1,4 +1,4 @@
-"""Differences of neighbours along a dimension, and areas between them."""
+"""Differences of neighbors along a dimension, and areas between them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.ops.conventions.dimensions import Dims, Shape, at, wrap_dim, wrap_dims
+from gradviz.ops.conventions.promotion import as_floating, python_number
+from gradviz.ops.dispatch.calling import numpy_names
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import mul, sub
 from gradviz.ops.elementwise.scalar_arithmetic import over, times
-from gradviz.ops.recording.calling import numpy_names
-from gradviz.ops.recording.dimensions import Dims, Shape, at, wrap_dim, wrap_dims
-from gradviz.ops.recording.promotion import as_floating, python_number
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.reductions.cumulative import cumsum
 from gradviz.ops.shapes.copying import clone
 from gradviz.ops.shapes.joining import cat
+from gradviz.ops.variables.variable import Value, Variable, raw, variable
 
 
 @numpy_names
@@ -26,7 +26,7 @@ def diff(
     prepend: Value = None,
     append: Value = None,
 ) -> Value:
-    """The differences of neighbours along `dim`.
+    """The differences of neighbors along `dim`.
 
     Args:
         input: With one dimension at least.
@@ -93,7 +93,7 @@ def trapezoid(y: Value, x: Value = None, *, dx: float = 1, dim: int = -1) -> Val
     Args:
         y: Heights.
         x: Where they are; instead of `dx`.
-        dx: The distance between neighbours.
+        dx: The distance between neighbors.
         dim: Along which dimension.
 
     Raises:
@@ -133,11 +133,11 @@ def gradient(
     dim: Dims = None,
     edge_order: int = 1,
 ) -> list[Value]:
-    """The slopes along dimensions, from the neighbours on both sides.
+    """The slopes along dimensions, from the neighbors on both sides.
 
     Args:
         input: What is differentiated.
-        spacing: The distance of neighbours, one for each dimension, or vectors with
+        spacing: The distance of neighbors, one for each dimension, or vectors with
             the place of each entry.
         dim: Along which dimensions; all by default.
         edge_order: 1 to take two entries at an edge, 2 to take three.

@@ -1,4 +1,4 @@
-"""Where equal elements end up, as PyTorch's algorithms leave them.
+"""The order of equal elements, as PyTorch's algorithms leave them.
 
 Note [Equal elements]
 ~~~~~~~~~~~~~~~~~~~~~
@@ -71,7 +71,7 @@ def rearranged(
 
 
 def _differs(ordered: np.ndarray) -> np.ndarray:
-    """Whether each element is another than the one before; NaN is like NaN."""
+    """Return where an element differs from the one before; NaN equals NaN."""
     before, after = ordered[..., :-1], ordered[..., 1:]
     if ordered.dtype.kind != "f":
         return np.asarray(before != after)
@@ -218,7 +218,7 @@ def at_rank(k: int) -> Algorithm:
 
 
 def _divide(row: _Row, low: int, high: int) -> tuple[int, int]:
-    """Put a median of three where it belongs; returns where, and what comes after."""
+    """Move a median of three to its place; return that and the next one."""
     _swap(row, low + (high - low) // 2, low + 1)
     for one, other in ((low + 1, high), (low, high), (low + 1, low)):
         if row[one][0] > row[other][0]:

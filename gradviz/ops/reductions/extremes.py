@@ -5,29 +5,29 @@ from typing import Final, overload
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
 from gradviz.backends.base import Array
-from gradviz.backends.pinned_array import assign
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.elementwise.selection import masked_fill, maximum, minimum
-from gradviz.ops.recording import return_types
-from gradviz.ops.recording.calling import numpy_names
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import (
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import (
     Dims,
     Shape,
     kept_shape,
     wrap_dim,
     wrap_dims,
 )
-from gradviz.ops.recording.memory_layout import in_c_order
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.return_types import Extremes, ExtremesClass, Range
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.conventions.memory_layout import in_c_order
+from gradviz.ops.conventions.refusal import check_kinds
+from gradviz.ops.dispatch.calling import numpy_names
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.elementwise.selection import masked_fill, maximum, minimum
 from gradviz.ops.reductions.scatter import scatter_number
 from gradviz.ops.shapes.broadcasting import restored
 from gradviz.ops.shapes.gathering import gather_at, mesh
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.variables import return_types
+from gradviz.ops.variables.return_types import Extremes, ExtremesClass, Range
+from gradviz.ops.variables.variable import Value, Variable, raw, variable
 
 #: What numpy.max and numpy.min do, without what they check first.
 _largest: Final[Callable[..., Array]] = np.maximum.reduce
@@ -246,7 +246,7 @@ def min(
 
 
 def _other(function: str, dim: Value, keepdim: bool | None, other: Value) -> Value:
-    """The second of two tensors, besides which there is nothing to say."""
+    """Return the only further argument of a call; refuse several."""
     given = [one for one in (dim, keepdim, other) if one is not None]
     if len(given) > 1:
         listed = ", ".join(type(one).__name__ for one in given)
@@ -301,7 +301,7 @@ def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> R
 
 @numpy_names
 def argmax(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    """Where the largest element is: along `dim`, or in the flattened tensor.
+    """Return the index of the largest element, along `dim` or flattened.
 
     Raises:
         IndexError: There is no such dimension, or it is empty.
@@ -311,7 +311,7 @@ def argmax(input: Value, dim: int | None = None, keepdim: bool = False) -> Value
 
 @numpy_names
 def argmin(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    """Where the smallest element is: along `dim`, or in the flattened tensor.
+    """Return the index of the smallest element, along `dim` or flattened.
 
     Raises:
         IndexError: There is no such dimension, or it is empty.

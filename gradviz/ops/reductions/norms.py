@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Dims, Shape, wrap_dims
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.memory_layout import in_c_order
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.powers import pow
 from gradviz.ops.elementwise.rounding import abs as absolute
 from gradviz.ops.elementwise.rounding import sgn
 from gradviz.ops.elementwise.selection import masked_fill, where
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Dims, Shape, wrap_dims
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.memory_layout import in_c_order
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
 from gradviz.ops.shapes.broadcasting import restored
+from gradviz.ops.variables.variable import Value, Variable, raw, variable
 
 
 def norm_of(

@@ -7,16 +7,13 @@ from typing import overload
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import in_one_kernel
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import in_one_kernel
-from gradviz.ops.recording import return_types
-from gradviz.ops.recording.calling import numpy_names
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import at, wrap_dim
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.return_types import Extremes, ExtremesClass
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import at, wrap_dim
+from gradviz.ops.conventions.refusal import check_kinds
+from gradviz.ops.dispatch.calling import numpy_names
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.reductions.equal_elements import at_rank, rearranged
 from gradviz.ops.reductions.extremes import (
     check_length,
@@ -25,6 +22,9 @@ from gradviz.ops.reductions.extremes import (
     put_back,
 )
 from gradviz.ops.reductions.sorting import order_of, unstable_order_of
+from gradviz.ops.variables import return_types
+from gradviz.ops.variables.return_types import Extremes, ExtremesClass
+from gradviz.ops.variables.variable import Value, raw
 
 # --- by rank ------------------------------------------------------------------------
 
@@ -34,7 +34,7 @@ def _is_nan(x: Array) -> Array:
 
 
 def _median_index(x: Array, dim: int, *, ignore_nan: bool) -> Array:
-    """Where the lower median along `dim` is; NaN is the largest of all."""
+    """Return the index of the lower median along `dim`; NaN is the largest."""
     return in_one_kernel("median", _median_places, x, dim, ignore_nan)
 
 
@@ -147,7 +147,7 @@ def nanmedian(input: Value, dim: None = None) -> Value: ...
 def nanmedian(input: Value, dim: int, keepdim: bool = False) -> Extremes: ...
 @numpy_names
 def nanmedian(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    """The median of what is a number; see `median`."""
+    """Return the median without NaN; see `median`."""
     check_kinds("nanmedian", "biuf", raw(input))
     if dim is None:
         return _nanmedian_all(input)

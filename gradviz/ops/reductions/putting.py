@@ -2,17 +2,16 @@
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
+from gradviz.backends.arrays.wrapped_array import in_one_kernel
 from gradviz.backends.base import Array
-from gradviz.backends.pinned_array import assign
-from gradviz.backends.wrapped_array import in_one_kernel
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import Scalar
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.selection import where
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import Scalar
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.scatter import padded
 from gradviz.ops.shapes.broadcasting import common_shape
 from gradviz.ops.shapes.gathering import (
@@ -21,6 +20,7 @@ from gradviz.ops.shapes.gathering import (
     take_at,
 )
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.variables.variable import Value, raw
 
 
 @differentiable(

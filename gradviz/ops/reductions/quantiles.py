@@ -4,20 +4,20 @@ from typing import Literal
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import check_elements
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import check_elements
+from gradviz.ops.conventions.dimensions import Shape, wrap_dim
+from gradviz.ops.conventions.promotion import Operand
+from gradviz.ops.dispatch.calling import numpy_names
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import lerp
 from gradviz.ops.elementwise.selection import where
-from gradviz.ops.recording.calling import numpy_names
-from gradviz.ops.recording.dimensions import Shape, wrap_dim
-from gradviz.ops.recording.promotion import Operand
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.sorting import sort
 from gradviz.ops.shapes.gathering import gather
 from gradviz.ops.shapes.permutation import transpose
 from gradviz.ops.shapes.shape import flatten, reshape, view
 from gradviz.ops.shapes.unit_dimensions import squeeze_in_place, unsqueeze
+from gradviz.ops.variables.variable import Value, raw, variable
 
 Interpolation = Literal["linear", "lower", "higher", "midpoint", "nearest"]
 
@@ -57,7 +57,7 @@ def nanquantile(
     *,
     interpolation: Interpolation = "linear",
 ) -> Value:
-    """The quantiles of what is a number; see `quantile`."""
+    """Return the quantiles without NaN; see `quantile`."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
 
 
@@ -105,7 +105,7 @@ def _reduced(shape: Shape, dim: int, keepdim: bool) -> Shape:
 
 
 def _ranks(ranked: Array, parts: Value, *, ignore_nan: bool) -> Value:
-    """Where along the last dimension the quantiles are, as floats."""
+    """Return the positions of the quantiles along the last dimension, as floats."""
     missing = np.isnan(ranked)
     if ignore_nan:
         numbers = (~missing).sum(axis=-1, keepdims=True)
@@ -116,7 +116,7 @@ def _ranks(ranked: Array, parts: Value, *, ignore_nan: bool) -> Value:
 
 
 def _between(ranked: Value, ranks: Value, interpolation: Interpolation) -> Value:
-    """The elements at `ranks`, or what is between two of them."""
+    """Return the elements at `ranks`, or interpolate between two of them."""
     places = raw(ranks)
     match interpolation:
         case "lower":

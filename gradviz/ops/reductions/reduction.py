@@ -10,28 +10,28 @@ import numpy as np
 from numpy import ndarray  # in one step: each sum asks
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.elementwise.transcendental import exp
-from gradviz.ops.recording.calling import numpy_names
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import (
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import (
     Dims,
     Shape,
     at,
     num_reduced,
     wrap_dims,
 )
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.memory_layout import in_c_order
-from gradviz.ops.recording.promotion import DTypeLike, as_floating
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.memory_layout import in_c_order
+from gradviz.ops.conventions.promotion import DTypeLike, as_floating
+from gradviz.ops.dispatch.calling import numpy_names
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.elementwise.transcendental import exp
 from gradviz.ops.reductions.cumulative import cumprod
 from gradviz.ops.shapes.broadcasting import broadcast_to, restored, spread
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.joining import cat
 from gradviz.ops.shapes.movement import flip
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.variables.variable import Value, Variable, raw, variable
 
 _add_up: Final[Callable[..., Any]] = np.add.reduce
 
@@ -137,7 +137,7 @@ def sum(
 def nansum(
     input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
 ) -> Value:
-    """The sum of what is a number; see `sum`.
+    """Return the sum without NaN; see `sum`.
 
     Raises:
         RuntimeError: `input` is complex.
@@ -177,7 +177,7 @@ def _check_mean(known: np.dtype[Any], dtype: DTypeLike) -> None:
 def nanmean(
     input: Value, dim: Dims = None, keepdim: bool = False, *, dtype: DTypeLike = None
 ) -> Value:
-    """The mean of what is a number; see `mean`.
+    """Return the mean without NaN; see `mean`.
 
     Raises:
         RuntimeError: `input` does not have floats.
@@ -293,13 +293,13 @@ def prod(
 
 @numpy_names
 def all(input: Value, dim: Dims = None, keepdim: bool = False) -> Value:
-    """Whether all elements are true, along `dim` or of the whole."""
+    """Return whether all elements are true, along `dim` or in the whole."""
     return _truth(np.all, input, dim, keepdim)
 
 
 @numpy_names
 def any(input: Value, dim: Dims = None, keepdim: bool = False) -> Value:
-    """Whether an element is true, along `dim` or of the whole."""
+    """Return whether any element is true, along `dim` or in the whole."""
     return _truth(np.any, input, dim, keepdim)
 
 
@@ -312,7 +312,7 @@ def _truth(function: Value, x: Value, dim: Dims, keepdim: bool) -> Value:
 
 @numpy_names
 def count_nonzero(input: Value, dim: Dims = None) -> Value:
-    """How many elements are other than 0, along `dim` or in the whole."""
+    """Return the number of nonzero elements, along `dim` or in the whole."""
     array = raw(input)
     count = np.count_nonzero(array, axis=wrap_dims(dim, array.ndim))
     return variable(np.asarray(count) if isinstance(count, int) else count)

@@ -3,15 +3,15 @@
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Shape, wrap_dim
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.selection import where
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, wrap_dim
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
 from gradviz.ops.reductions.norms import norm_gradient, norm_of, vector_norm
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.complex_parts import conj, real
+from gradviz.ops.variables.variable import Value, raw
 
 #: What PyTorch adds to a norm before it divides by it.
 _EPSILON = 1e-7
@@ -30,7 +30,7 @@ def _renorm(x: Array, p: float, dims: Shape, longest: float) -> Array:
 def _renorm_gradient(
     grad: Gradient, x: Gradient, p: float, dims: Shape, longest: float
 ) -> Gradient:
-    """Of a slice that was shortened, what goes along it counts less.
+    """Return the gradient; along a shortened slice it counts less.
 
     Source: torch/csrc/autograd/FunctionsManual.cpp, renorm_backward.
     """

@@ -10,14 +10,13 @@ from typing import Literal
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
 from gradviz.backends.base import Array
-from gradviz.backends.pinned_array import assign
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, wrap_dim
-from gradviz.ops.recording.promotion import Operand, Scalar, python_number
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Shape, wrap_dim
+from gradviz.ops.conventions.promotion import Operand, Scalar, python_number
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.reductions.scatter_reduce import Reduce, reduce_at
 from gradviz.ops.shapes.gathering import (
     add_where,
@@ -27,6 +26,7 @@ from gradviz.ops.shapes.gathering import (
     gather_at,
     mesh,
 )
+from gradviz.ops.variables.variable import Value, raw
 
 
 @differentiable(
@@ -78,7 +78,7 @@ def _beginning(source: Array, index: Array) -> Array:
 
 
 def _gathered(grad: Gradient, dim: int, index: Array, shape: Shape) -> Gradient:
-    """The gradient of what was scattered, of which the rest was not used."""
+    """Return the gradient of the scattered elements; the rest was not used."""
     taken = gather_at(grad, dim, index)
     if index.shape == shape:
         return taken

@@ -5,11 +5,11 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.dispatch.differentiable import differentiable
 from gradviz.ops.elementwise.selection import where
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.variable import raw
 from gradviz.ops.shapes.gathering import gather_at, mesh
+from gradviz.ops.variables.variable import raw
 
 Reduce: TypeAlias = Literal["sum", "prod", "mean", "amax", "amin"]
 
@@ -30,7 +30,7 @@ def _reduced(
     reduce: Reduce,
     include_self: bool,
 ) -> Array:
-    """`x`, with elements of `source` combined with what is where `index` says."""
+    """Combine elements of `source` with those of `x` at the places in `index`."""
     places = mesh(index, dim, x.ndim)
     part = source[tuple(map(slice, index.shape))] if index.ndim else source
     result = np.copy(x)
@@ -47,7 +47,7 @@ def _reduced(
 
 
 def _neutral(reduce: Reduce, dtype: np.dtype[Any]) -> complex:
-    """What changes nothing when it is combined with something."""
+    """Return the neutral element of a reduction."""
     match reduce:
         case "sum" | "mean":
             return 0
@@ -64,7 +64,7 @@ def _neutral(reduce: Reduce, dtype: np.dtype[Any]) -> complex:
 
 
 def _num_combined(x: Array, dim: int, index: Array, include_self: bool) -> Array:
-    """How many elements each one of the result is made of, at least 1."""
+    """Return the number of elements combined in each result, at least 1."""
     count = np.full_like(x, include_self, dtype=np.int64)
     np.add.at(count, mesh(index, dim, x.ndim), 1)
     return np.maximum(count, 1)

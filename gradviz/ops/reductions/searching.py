@@ -1,12 +1,12 @@
-"""Where values stand in an order, and whether they are among others."""
+"""Search for values: their place in an order, and whether they are among others."""
 
 from typing import Literal
 
 import numpy as np
 
-from gradviz.ops.recording.promotion import Operand
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.ops.conventions.promotion import Operand
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, raw, variable
 
 
 def searchsorted(
@@ -18,7 +18,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Value = None,
 ) -> Value:
-    """Where values would have to be inserted to keep a sequence in order.
+    """Return the indices at which values keep a sequence sorted.
 
     Args:
         sorted_sequence: In order along the last dimension.
@@ -70,7 +70,7 @@ def searchsorted(
 def bucketize(
     input: Operand, boundaries: Value, *, out_int32: bool = False, right: bool = False
 ) -> Value:
-    """Between which boundaries each value lies; see `searchsorted`.
+    """Return the index of the bucket of each value; see `searchsorted`.
 
     Raises:
         RuntimeError: The boundaries are no vector.

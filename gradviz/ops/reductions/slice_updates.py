@@ -2,15 +2,14 @@
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
 from gradviz.backends.base import Array
-from gradviz.backends.pinned_array import assign
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, wrap_dim
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import Operand, Scalar, python_number
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Shape, wrap_dim
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import Operand, Scalar, python_number
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.reductions.scatter_reduce import Reduce, reduce_slices
 from gradviz.ops.shapes.gathering import (
     check_bounds,
@@ -19,6 +18,7 @@ from gradviz.ops.shapes.gathering import (
     slices_at,
 )
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.variables.variable import Value, raw
 
 
 @differentiable(

@@ -5,17 +5,17 @@ import warnings
 import numpy as np
 
 from gradviz.backends.base import Array
+from gradviz.ops.conventions.memory_layout import in_c_order
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.ops.conventions.refusal import check_kinds
+from gradviz.ops.dispatch.differentiable import Op, differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.arithmetic import neg
 from gradviz.ops.elementwise.transcendental import exp
-from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.memory_layout import in_c_order
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_kinds
-from gradviz.ops.recording.variable import Value, device_of, raw
 from gradviz.ops.reductions.reduction import sum
-from gradviz.ops.reductions.rows import largest, summed, summed_products
+from gradviz.ops.reductions.row_sums import largest, summed, summed_products
 from gradviz.ops.shapes.copying import to_copy
+from gradviz.ops.variables.variable import Value, device_of, raw
 
 
 @differentiable(

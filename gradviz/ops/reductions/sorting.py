@@ -2,18 +2,18 @@
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import in_one_kernel
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import in_one_kernel
-from gradviz.ops.recording import return_types
-from gradviz.ops.recording.calling import numpy_names
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import wrap_dim
-from gradviz.ops.recording.memory_layout import in_c_order
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.return_types import Extremes, ExtremesClass
-from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.ops.conventions.dimensions import wrap_dim
+from gradviz.ops.conventions.memory_layout import in_c_order
+from gradviz.ops.dispatch.calling import numpy_names
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.reductions.equal_elements import SHORT, best, rearranged, sorting
 from gradviz.ops.reductions.extremes import put_back
+from gradviz.ops.variables import return_types
+from gradviz.ops.variables.return_types import Extremes, ExtremesClass
+from gradviz.ops.variables.variable import Value, raw, variable
 
 
 def order_of(x: Array, dim: int, *, descending: bool = False) -> Array:
@@ -30,7 +30,7 @@ def order_of(x: Array, dim: int, *, descending: bool = False) -> Array:
 
 
 def unstable_order_of(x: Array, dim: int, *, descending: bool = False) -> Array:
-    """As `order_of`, with equal elements as PyTorch's unstable sort leaves them."""
+    """Return `order_of` with equal elements ordered like PyTorch's unstable sort."""
     if not x.ndim or x.shape[dim] <= SHORT:
         return order_of(x, dim, descending=descending)
     return in_one_kernel("sort", _unstable_order, x, dim, descending)

@@ -4,18 +4,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import in_one_kernel
 from gradviz.backends.base import Array
-from gradviz.backends.wrapped_array import in_one_kernel
-from gradviz.engine.protocols import Gradient
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Dims, Shape, num_reduced, wrap_dims
+from gradviz.ops.conventions.memory_layout import in_c_order
+from gradviz.ops.dispatch.calling import numpy_names
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.elementwise.selection import masked_fill, where
-from gradviz.ops.recording.calling import numpy_names
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Dims, Shape, num_reduced, wrap_dims
-from gradviz.ops.recording.memory_layout import in_c_order
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
 from gradviz.ops.reductions.reduction import mean
 from gradviz.ops.shapes.broadcasting import restored
+from gradviz.ops.variables.variable import Value, raw, variable
 
 # --- variances --------------------------------------------------------------------
 
@@ -218,12 +218,12 @@ def _options(
 
 
 def bincount(input: Value, weights: Value = None, minlength: int = 0) -> Value:
-    """How often each non-negative integer is there.
+    """Return the count of each non-negative integer.
 
     Args:
         input: A vector of integers.
-        weights: What each counts for.
-        minlength: The least number of integers that are counted.
+        weights: Weight of each element.
+        minlength: Minimum length of the result.
 
     Raises:
         RuntimeError: `input` is no such vector, or the weights do not fit.
@@ -243,13 +243,13 @@ def bincount(input: Value, weights: Value = None, minlength: int = 0) -> Value:
 
 
 def histc(input: Value, bins: int = 100, min: float = 0, max: float = 0) -> Value:
-    """How many elements are in each of several equal parts of a range.
+    """Return the number of elements in each of several equal bins of a range.
 
     Args:
         input: Floats.
-        bins: How many parts.
-        min: Where the range begins.
-        max: Where it ends; if both are equal, it is that of the elements.
+        bins: Number of bins.
+        min: Start of the range.
+        max: End of the range; if equal to `min`, the range of the elements is used.
 
     Raises:
         RuntimeError: There is no such range.

@@ -6,20 +6,20 @@ from typing import NamedTuple
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import at, wrap_dim
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import not_implemented
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.conventions.dimensions import at, wrap_dim
+from gradviz.ops.conventions.refusal import not_implemented
+from gradviz.ops.dispatch.differentiable import Op, differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, Variable, raw, variable
 
 
 class Unique(NamedTuple):
-    """What is asked of `unique`.
+    """Results of `unique`.
 
     Attributes:
         values: The different values, or slices.
-        inverse: For each element, which of them it is.
-        counts: How often each is there.
+        inverse: For each element, the index of its value.
+        counts: Number of occurrences of each.
     """
 
     values: Value
@@ -73,7 +73,7 @@ def unique_consecutive(
 
 
 def _without_gradient(op: str) -> Callable[[Callable[..., Unique]], Op]:
-    """The op of a function whose values have a node that cannot be gone through."""
+    """Return an op whose values have a node that cannot be differentiated."""
     name = "".join(word.capitalize() for word in op.split("_"))
     return differentiable(
         f"{name}Backward0",

@@ -7,23 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import WrappedArray
 from gradviz.backends.base import Array, copy_into_pinned, copy_to
 from gradviz.backends.device import CPU, Device
-from gradviz.backends.wrapped_array import WrappedArray
-from gradviz.ops.recording.calling import by_input
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.in_place import change, check_changeable, may_overlap
-from gradviz.ops.recording.promotion import Operand
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import (
-    Value,
-    Variable,
-    device_of,
-    variable,
-    zeros_like,
-)
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import Operand
+from gradviz.ops.dispatch.calling import by_input
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.in_place import change, check_changeable, may_overlap
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.broadcasting import broadcast_to, sum_to
 from gradviz.ops.shapes.copying import to_copy
 from gradviz.ops.shapes.index_arrays import Indices
@@ -31,6 +24,13 @@ from gradviz.ops.shapes.index_put import put
 from gradviz.ops.shapes.indexing import getitem, views_and_arrays
 from gradviz.ops.shapes.shape import reshape
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.variable import (
+    Value,
+    Variable,
+    device_of,
+    variable,
+    zeros_like,
+)
 
 
 @differentiable(
@@ -57,10 +57,10 @@ def _copied(x: Array, source: Array) -> Array:
     ),
 )
 def _copied_without_waiting(x: Array, source: Array) -> Array:
-    """As `_copied`, but a device may still have to read `source`, or to write `x`.
+    """Copy like `_copied`, though a device may still use `source` or `x` later.
 
-    Source: aten/src/ATen/native/cuda/Copy.cu, copy_kernel_cuda: what is not in pinned
-    memory, or has to be cast on the host or is not in C order there, is waited for.
+    Source: aten/src/ATen/native/cuda/Copy.cu, copy_kernel_cuda: it waits for memory
+    that is not pinned, is cast on the host, or is not in C order there.
     """
     _check_broadcasts(source.shape, x.shape)
     target, here = device_of(x), device_of(source)
@@ -270,7 +270,7 @@ def _without_ones(source: Variable) -> Variable:
 
 
 def _check_expands(shape: Shape, target: Shape) -> None:
-    """Raise PyTorch's error if what has `shape` cannot be expanded to `target`."""
+    """Raise PyTorch's error if `shape` cannot be expanded to `target`."""
     if len(shape) > len(target):
         raise RuntimeError(
             f"expand(gradviz.Tensor{{{list(shape)}}}, size={list(target)}): the number "
@@ -287,7 +287,7 @@ def _check_expands(shape: Shape, target: Shape) -> None:
 
 
 def _check_broadcasts(shape: Shape, target: Shape) -> None:
-    """Raise PyTorch's error if what has `shape` does not broadcast to `target`."""
+    """Raise PyTorch's error if `shape` does not broadcast to `target`."""
     for from_end, size, wanted in _differing(shape, target):
         if 1 not in (size, wanted):
             raise RuntimeError(
@@ -304,7 +304,7 @@ def _check_broadcasts(shape: Shape, target: Shape) -> None:
 
 
 def _differing(shape: Shape, target: Shape) -> Iterator[tuple[int, int, int]]:
-    """Where two shapes differ: how far from the end, and the two lengths."""
+    """Yield the differences of two shapes: distance from the end, both lengths."""
     pairs = zip(reversed(shape), reversed(target), strict=False)
     for from_end, (size, wanted) in enumerate(pairs, 1):
         if size != wanted:

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Shape, kept_shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.memory_layout import in_c_order
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_list
-from gradviz.ops.recording.variable import Value, Variable, raw
+from gradviz.ops.conventions.dimensions import INTEGERS, Shape, kept_shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.memory_layout import in_c_order
+from gradviz.ops.conventions.refusal import check_list
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.shape import reshape, view
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.variable import Value, Variable, raw
 
 
 @differentiable(
@@ -80,7 +80,7 @@ def broadcast_tensors(*tensors: Value) -> tuple[Value, ...]:
 
 
 def broadcast_shapes(*shapes: Sequence[int] | int) -> Shape:
-    """The shape of what arrays of these shapes make together.
+    """Return the common shape of arrays of these shapes.
 
     Raises:
         RuntimeError: Two lengths differ, and neither is 1.
@@ -97,7 +97,7 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Shape:
 
 
 def common_shape(a: Shape, b: Shape) -> Shape:
-    """The shape of what two arrays of these shapes make together.
+    """Return the common shape of two arrays of these shapes.
 
     Raises:
         RuntimeError: Two lengths differ, and neither is 1.
@@ -148,7 +148,7 @@ def sum_to_size(x: Value, shape: Shape) -> Value:
 
 
 def restored(reduced: Value, shape: Shape, dims: Shape) -> Value:
-    """What a reduction of `dims` made of `shape`, with those it may have lost."""
+    """Return a reduction of `dims` of `shape`, with the dimensions it lost."""
     wanted = kept_shape(shape, dims)
     if raw(reduced).shape == wanted:
         return reduced
@@ -160,7 +160,7 @@ def restored(reduced: Value, shape: Shape, dims: Shape) -> Value:
 
 
 def spread(reduced: Value, shape: Shape, dims: Shape) -> Value:
-    """What a reduction of `dims` made of `shape`, repeated to that shape again."""
+    """Return a reduction of `dims` of `shape`, repeated to that shape again."""
     return broadcast_to(restored(reduced, shape, dims), shape)
 
 

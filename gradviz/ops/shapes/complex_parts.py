@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
 from gradviz.backends.base import Array
-from gradviz.backends.pinned_array import assign
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, raw
 
 
 def _conjugate(x: Array) -> Array:
@@ -52,13 +52,13 @@ def _padded(x: Array, index: int) -> Array:
 
 
 def is_complex(input: Value) -> bool:
-    """Whether the elements are complex numbers."""
+    """Return whether the elements are complex numbers."""
     dtype = getattr(raw(input), "dtype", None)
     return isinstance(input, complex) if dtype is None else bool(dtype.kind == "c")
 
 
 def conj(input: Value) -> Value:
-    """The complex conjugate; what is real is returned as it is."""
+    """Return the complex conjugate, or a real input itself."""
     dtype = getattr(input, "dtype", None)
     if dtype is None:
         return input.conjugate()
@@ -112,7 +112,7 @@ def view_as_complex(input: Value) -> Value:
 
 
 def real(input: Value) -> Value:
-    """The real parts; what is real is returned as it is."""
+    """Return the real parts, or a real input itself."""
     return _part(_view_as_real(input), 0) if is_complex(input) else input
 
 

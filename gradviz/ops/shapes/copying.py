@@ -5,19 +5,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from gradviz.backends.arrays.pinning import pinned
 from gradviz.backends.base import Array, copy_to, device_of
 from gradviz.backends.device import CPU, Device
-from gradviz.backends.pinning import pinned
 from gradviz.backends.protocols import Accelerator
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.memory_layout import laid_out_like
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.memory_layout import laid_out_like
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, raw
 
 
 class MemoryFormat(enum.Enum):
-    """The order in which the elements of a copy lie in memory."""
+    """The order of a copy's elements in memory."""
 
     CONTIGUOUS = "contiguous_format"  # C order
     PRESERVE = "preserve_format"  # that of the original
@@ -45,12 +45,12 @@ def _like_original(x: Array) -> Array:
 
 
 def contiguous(input: Value) -> Value:
-    """`input` itself if its elements lie in C order, else a copy in which they do."""
+    """Return `input` itself if its elements are in C order, else such a copy."""
     return input if raw(input).flags.c_contiguous else contiguous_copy(input)
 
 
 def clone(input: Value, *, memory_format: MemoryFormat = preserve_format) -> Value:
-    """A copy, whose elements lie in memory as the original's do.
+    """Return a copy with the memory order of the original.
 
     Args:
         input: What to copy.
@@ -88,7 +88,7 @@ def pinned_copy(x: Array, accelerator: Accelerator) -> Array:
 
 
 def _cast(grad: Value, dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """`dtype`, but complex if `grad` is: the engine cuts what a real input cannot have.
+    """Return `dtype`, or its complex form if `grad` is complex: the engine cuts it.
 
     NumPy would warn of it.
     """

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
 from gradviz.backends.base import Array
-from gradviz.backends.pinned_array import assign
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, wrap_dim
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import Shape, wrap_dim
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.variables.variable import Value, raw
 
 # --- diagonals ----------------------------------------------------------------------
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from gradviz.backends.wrapped_array import check_elements
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.backends.arrays.wrapped_array import check_elements
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, raw, variable
 
 
 def one_hot(input: Value, num_classes: int = -1) -> Value:

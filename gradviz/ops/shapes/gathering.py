@@ -11,16 +11,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
+from gradviz.backends.arrays.wrapped_array import check_elements
 from gradviz.backends.base import Array, beside
-from gradviz.backends.pinned_array import assign
-from gradviz.backends.wrapped_array import check_elements
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import Shape, at, wrap_dim
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.broadcasting import broadcast_to, common_shape
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.variables.variable import Value, raw
 
 _INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
 
@@ -76,14 +76,14 @@ _MANY: Final = 1024
 
 
 def _is_flattened(x: Array, index: Array) -> bool:
-    """Whether to look up elements by their places in the flattened array."""
+    """Return whether to look up elements by their positions when flattened."""
     return bool(
         index.size >= _MANY and index.ndim == x.ndim > 1 and x.flags.c_contiguous
     )
 
 
 def _places(index: Array, dim: int, shape: Shape) -> Array:
-    """Where in a flattened array are the elements that `index` means along `dim`."""
+    """Return the flattened positions of the elements that `index` selects."""
     begins = np.zeros((), np.int64)
     for axis, length in enumerate(shape):
         count = 1 if axis == dim else index.shape[axis]
@@ -98,7 +98,7 @@ def sum_at(x: Value, shape: Shape, dim: int, index: Array) -> Value:
 
 
 def mesh(index: Array, dim: int, ndim: int) -> tuple[Array, ...]:
-    """The NumPy index of what `index` along `dim` means: its own place elsewhere."""
+    """Return the NumPy index for `index` along `dim`, positions elsewhere."""
     if not ndim:
         return (Ellipsis,)
     index = index if index.ndim else index.reshape(1)
@@ -142,12 +142,12 @@ def gather(input: Value, dim: int, index: Value, *, sparse_grad: bool = False) -
 
 
 def take_along_dim(input: Value, indices: Value, dim: int | None = None) -> Value:
-    """As `gather`, but the shapes of both broadcast outside of `dim`.
+    """Gather elements like `gather`; both shapes broadcast outside of `dim`.
 
     Args:
-        input: Where elements come from.
+        input: Source of the elements.
         indices: Integers.
-        dim: Along which they count; None counts in the flattened input.
+        dim: Dimension of the indices; None means the flattened input.
 
     Raises:
         IndexError: There is no such dimension.
@@ -409,7 +409,7 @@ def _check_bounds(
 
 
 def in_bounds(index: np.ndarray, size: int, *, lowest: int = 0) -> bool:
-    """Whether all of some indices are at least `lowest` and less than `size`."""
+    """Return whether all of some indices are at least `lowest` and less than `size`."""
     greatest = np.maximum.reduce(index, axis=None)
     return bool(greatest < size and np.minimum.reduce(index, axis=None) >= lowest)
 

@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_list
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.conventions.refusal import check_list
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.broadcasting import broadcast_to
 from gradviz.ops.shapes.gathering import masked_select
 from gradviz.ops.shapes.joining import stack
 from gradviz.ops.shapes.shape import flatten, view
+from gradviz.ops.variables.variable import Value, Variable, raw, variable
 
 
 def meshgrid(

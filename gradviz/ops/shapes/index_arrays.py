@@ -1,4 +1,4 @@
-"""Arrays of integers and booleans that stand in brackets: what they may be."""
+"""Checks of arrays of integers and booleans in an index."""
 
 import warnings
 from typing import Any, Final, TypeAlias
@@ -6,8 +6,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.variables.variable import Value, raw
 
 #: Arrays of integers or booleans, and slices of all where a dimension has none.
 Indices: TypeAlias = tuple[Any, ...]
@@ -19,7 +19,7 @@ _ALL: Final = slice(None)
 
 
 def index_array(item: object) -> Array:
-    """What is no number, slice, None or ellipsis, as an array of indices."""
+    """Return an item other than number, slice, None, ellipsis as an index array."""
     array = raw(item)
     if isinstance(array, (list, range)):
         array = np.asarray(
@@ -110,5 +110,5 @@ def _check_mask(mask: Array, shape: Shape, dim: int) -> None:
 
 
 def is_mask(index: Value) -> bool:
-    """Whether `index` is an array of booleans."""
+    """Return whether `index` is an array of booleans."""
     return bool(getattr(index, "dtype", None) == np.bool_)

@@ -5,16 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
 from gradviz.backends.base import Array
-from gradviz.backends.pinned_array import assign
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.memory_layout import in_c_order
-from gradviz.ops.recording.promotion import Scalar
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.memory_layout import in_c_order
+from gradviz.ops.conventions.promotion import Scalar
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.broadcasting import sum_to
 from gradviz.ops.shapes.gathering import add_rows
 from gradviz.ops.shapes.index_arrays import (
@@ -25,6 +24,7 @@ from gradviz.ops.shapes.index_arrays import (
     prepared,
 )
 from gradviz.ops.shapes.shape import reshape
+from gradviz.ops.variables.variable import Value, raw
 
 
 @differentiable(
@@ -33,7 +33,7 @@ from gradviz.ops.shapes.shape import reshape
     x=lambda grad, x_shape, indices: _index_backward(None, grad, x_shape, indices),
 )
 def index_at(x: Array, indices: Indices) -> Array:
-    """What ``x[indices]`` takes."""
+    """Return ``x[indices]``."""
     try:
         return in_c_order(x[indices])
     except IndexError as error:
@@ -155,7 +155,7 @@ def put(input: Value, indices: Indices, values: Value, accumulate: bool) -> Valu
 
 
 def _taken_shape(shape: Shape, indices: Indices) -> Shape:
-    """The shape of what `indices` take, without taking it."""
+    """Return the shape of ``x[indices]`` without taking it."""
     stand_ins: list[Any] = []
     for one in indices:
         if isinstance(one, slice):
@@ -183,7 +183,7 @@ def _is_array(index: Array | slice) -> bool:
 
 
 def _never_twice(indices: Indices) -> bool:
-    """Whether no element can be taken twice."""
+    """Return whether no element can be taken twice."""
     return all(isinstance(one, slice) or is_mask(one) for one in indices)
 
 

@@ -1,4 +1,4 @@
-from gradviz.ops.recording.dimensions cimport wrap_dim
-from gradviz.ops.recording.variable cimport raw
+from gradviz.ops.conventions.dimensions cimport wrap_dim
+from gradviz.ops.variables.variable cimport raw
 
 cdef _selected(x, dim, index, position)

@@ -1,4 +1,4 @@
-"""What stands in brackets: a chain of views, then at most one gather.
+"""Indexing: brackets become a chain of views, then at most one gather.
 
 As in PyTorch, integers, slices, None and the ellipsis each make a view of their own,
 from left to right; arrays of integers or booleans are applied together at the end.
@@ -10,8 +10,7 @@ import warnings
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.dimensions import Shape, wrap_dim
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import Shape, wrap_dim
 from gradviz.ops.shapes.index_arrays import (
     Indices,
     Subscript,
@@ -23,6 +22,7 @@ from gradviz.ops.shapes.index_put import index_at
 from gradviz.ops.shapes.shape import alias
 from gradviz.ops.shapes.slicing import select_entry, slice_part
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.variable import Value, raw
 
 
 def getitem(x: Value, index: Subscript) -> Value:
@@ -45,7 +45,7 @@ def getitem(x: Value, index: Subscript) -> Value:
 
 
 def views_and_arrays(x: Value, index: Value) -> tuple[Value, Indices | None]:
-    """Apply what makes views of an index; what is left is a gather, or an `index_put`.
+    """Apply the views of an index; the rest is a gather, or an `index_put`.
 
     Returns:
         The view (`x` itself if there is nothing to view), and the arrays that index it,
@@ -78,7 +78,7 @@ def _as_items(index: Value) -> tuple[Value, ...]:
 
 
 def _makes_a_tuple(item: object) -> bool:
-    """Whether a list with such an item means what a tuple would."""
+    """Return whether a list with such an item means the same as a tuple."""
     return (
         item is None
         or item is Ellipsis
@@ -90,7 +90,7 @@ def _makes_a_tuple(item: object) -> bool:
 def _views(
     x: Value, items: tuple[Value, ...], ndim: int
 ) -> tuple[Value, dict[int, Array]]:
-    """Apply what makes views; return also the arrays, by the dimension they index."""
+    """Apply the views; return also the arrays, by the dimension they index."""
     gathers: dict[int, Array] = {}
     dim = 0
     for position, item in enumerate(items):
@@ -162,7 +162,7 @@ def _sliced(x: Value, dim: int, part: slice) -> Value:
 
 
 def _num_indexed(items: tuple[Value, ...]) -> int:
-    """How many dimensions the items take."""
+    """Return the number of dimensions that the items take."""
     count = 0
     for item in items:
         if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):

@@ -5,19 +5,19 @@ from functools import partial
 
 import numpy as np
 
+from gradviz.backends.arrays.mixing import MixedDevicesError
+from gradviz.backends.arrays.pinned_array import assign
 from gradviz.backends.base import Array
-from gradviz.backends.mixing import MixedDevicesError
-from gradviz.backends.pinned_array import assign
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
-from gradviz.ops.recording.memory_layout import has_channels_last, in_c_order
-from gradviz.ops.recording.promotion import result_dtype
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_list
-from gradviz.ops.recording.result import record
-from gradviz.ops.recording.variable import Value, Variable, raw
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Shape, at, wrap_dim
+from gradviz.ops.conventions.memory_layout import has_channels_last, in_c_order
+from gradviz.ops.conventions.promotion import result_dtype
+from gradviz.ops.conventions.refusal import check_list
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.dispatch.result import record
 from gradviz.ops.shapes.shape import reshape
 from gradviz.ops.shapes.unit_dimensions import atleast_1d, atleast_2d, atleast_3d
+from gradviz.ops.variables.variable import Value, Variable, raw
 
 
 def cat(tensors: Sequence[Value], dim: int = 0) -> Value:

@@ -1,16 +1,16 @@
-"""What the ops of linear algebra ask of a matrix, and what several of them use."""
+"""Matrices: checks of linear algebra, and shared parts of its ops."""
 
 from typing import Final
 
 import numpy as np
 
 from gradviz.backends.base import Array, beside
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.conventions.dtype_names import scalar_type_name
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.permutation import transpose
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.variable import Value, raw
 
 
 class LinAlgError(RuntimeError):
@@ -27,7 +27,7 @@ def adjoint(x: Value) -> Value:
 
 
 def check_matrix(name: str, x: Array, called: str | None = "A") -> None:
-    """Refuse what is no matrix.
+    """Refuse anything but matrices.
 
     Raises:
         RuntimeError: It has less than two dimensions.
@@ -40,7 +40,7 @@ def check_matrix(name: str, x: Array, called: str | None = "A") -> None:
 
 
 def check_square(name: str, x: Array) -> None:
-    """Refuse what are no square matrices.
+    """Refuse anything but square matrices.
 
     Raises:
         RuntimeError: They are not.
@@ -88,7 +88,7 @@ def not_implemented(kernel: str, x: Array) -> NotImplementedError:
 
 
 def batch_element(shape: Shape, number: int) -> str:
-    """How an error names one matrix of several."""
+    """Return an error's name for one matrix of several."""
     return f"(Batch element {number}): " if len(shape) > 2 else ""
 
 

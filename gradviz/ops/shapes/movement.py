@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Dims, Shape, several, wrap_dim
-from gradviz.ops.recording.memory_layout import in_c_order, laid_out_like
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import INTEGERS, Dims, Shape, several, wrap_dim
+from gradviz.ops.conventions.memory_layout import in_c_order, laid_out_like
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, raw
 
 
 @differentiable("FlipBackward0", x=lambda grad, dims: _flip(grad, dims))
@@ -68,7 +68,7 @@ def flipud(input: Value) -> Value:
 
 
 def roll(input: Value, shifts: int | Sequence[int], dims: Dims = None) -> Value:
-    """The elements moved along dimensions; what leaves at the end comes in again.
+    """Move the elements along dimensions; those at the end come in again.
 
     Args:
         input: What to roll.

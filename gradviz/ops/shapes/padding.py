@@ -5,15 +5,15 @@ from typing import Final
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
 from gradviz.backends.base import Array
-from gradviz.backends.pinned_array import assign
-from gradviz.ops.recording.differentiable import Op, differentiable, without_gradient
-from gradviz.ops.recording.dimensions import Shape, at
-from gradviz.ops.recording.memory_layout import as_images
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, Variable, raw, variable
+from gradviz.ops.conventions.dimensions import Shape, at
+from gradviz.ops.conventions.memory_layout import as_images
+from gradviz.ops.dispatch.differentiable import Op, differentiable, without_gradient
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.assignment import copy_
 from gradviz.ops.shapes.slicing import slice_part
+from gradviz.ops.variables.variable import Value, Variable, raw, variable
 
 #: For each dimension how many elements before and after it; negative ones cut.
 Widths = tuple[tuple[int, int], ...]
@@ -115,7 +115,7 @@ def _shown(x: Array, widths: Widths, mode: str) -> Array:
 
 
 def _folded(x: Array, widths: Widths, mode: str, shape: Shape) -> Array:
-    """The sum of what each element was shown as."""
+    """Return the sum over all copies of each element."""
     for dim, (before, after) in enumerate(widths):
         if before or after:
             size = shape[dim]

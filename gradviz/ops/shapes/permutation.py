@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Dims, Shape, several, wrap_dim
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Dims, Shape, several, wrap_dim
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.shapes.shape import alias
 from gradviz.ops.shapes.view_in_place import becoming
+from gradviz.ops.variables.variable import Value, raw
 
 
 def _swapped(x: Array, dim0: int, dim1: int) -> Array:
@@ -36,7 +36,7 @@ def _reversed(x: Array) -> Array:
 
 
 def _turned_back(grad: Gradient) -> Gradient:
-    """The transpose of a gradient; what it is a transposed view of, if there is that.
+    """Return the transpose of a gradient, or the tensor it is a transpose of.
 
     The gradient of a layer's weight is such a view, for it is computed as the weight
     lies in memory: a leaf can keep the matrix itself, but no view.

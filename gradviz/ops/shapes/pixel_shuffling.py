@@ -5,9 +5,9 @@ from math import prod
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, raw
 
 
 @differentiable(

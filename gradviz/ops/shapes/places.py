@@ -1,19 +1,19 @@
-"""Where elements are: the indices of those that are not 0, and of flat places."""
+"""Places of elements: the indices of those that are not 0, and of flat places."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from gradviz.ops.recording.dimensions import INTEGERS
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.ops.conventions.dimensions import INTEGERS
+from gradviz.ops.dispatch.public import names
+from gradviz.ops.variables.variable import Value, raw, variable
 
 
 def nonzero(input: Value, *, as_tuple: bool = False) -> Value:
-    """Where elements are other than 0.
+    """Return the indices of the nonzero elements.
 
     Args:
-        input: What to look at.
+        input: The tensor to search.
         as_tuple: Return one tensor for each dimension, which together are an index.
 
     Returns:
@@ -27,7 +27,7 @@ def nonzero(input: Value, *, as_tuple: bool = False) -> Value:
 
 
 def argwhere(input: Value) -> Value:
-    """Where elements are other than 0: `nonzero` by NumPy's name."""
+    """Return the indices of the nonzero elements: `nonzero` by NumPy's name."""
     return nonzero(input)
 
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, wrap_dim
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.ops.conventions.dimensions import Shape, wrap_dim
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.copying import contiguous_copy
+from gradviz.ops.variables.variable import Value, raw, variable
 
 
 def _reshaped(x: Array, shape: Shape) -> Array:
@@ -88,7 +88,7 @@ def view(input: Value, shape: Sequence[int]) -> Value:
 
 
 def _view_of_all(x: Value, array: Array, shape: Shape) -> Value:
-    """A view of what lies in C order, so that NumPy need not copy it."""
+    """Return a view of memory in C order, so that NumPy need not copy it."""
     for size in shape:
         if size < -1:  # NumPy takes it for -1
             raise _size_error(array, shape)
@@ -197,7 +197,7 @@ def _size_error(array: Array, shape: Shape) -> RuntimeError:
 
 
 def _fits_as_view(array: Array, shape: Shape) -> bool:
-    """Whether strides can express `shape`, which has as many elements.
+    """Return whether strides can express `shape`, which has as many elements.
 
     Source: aten/src/ATen/TensorUtils.cpp, computeStride_impl.
     """

@@ -1,2 +1,2 @@
-from gradviz.ops.recording.dimensions cimport at, wrap_dim
-from gradviz.ops.recording.variable cimport raw
+from gradviz.ops.conventions.dimensions cimport at, wrap_dim
+from gradviz.ops.variables.variable cimport raw

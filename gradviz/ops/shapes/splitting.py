@@ -7,13 +7,13 @@ from typing import TypeAlias
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import INTEGERS, Shape, at, wrap_dim
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, Variable, raw
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import INTEGERS, Shape, at, wrap_dim
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.joining import cat, stack
 from gradviz.ops.shapes.slicing import slice_part
+from gradviz.ops.variables.variable import Value, Variable, raw
 
 Parts = tuple[Array, ...]
 Splitting: TypeAlias = Callable[..., tuple[Value, ...]]
@@ -89,7 +89,7 @@ def split_with_sizes(
 
 
 def unsafe_split(input: Value, split_size: int, dim: int = 0) -> tuple[Value, ...]:
-    """`split`, whose parts may be changed in place because they count as no views."""
+    """Split into parts that may be changed in place: they count as no views."""
     dim, length = _dim_to_split("split", input, dim)
     return _unsafe_split(input, _sizes(length, split_size), dim)
 
@@ -97,7 +97,7 @@ def unsafe_split(input: Value, split_size: int, dim: int = 0) -> tuple[Value, ..
 def unsafe_split_with_sizes(
     input: Value, split_sizes: Sequence[int], dim: int = 0
 ) -> tuple[Value, ...]:
-    """`split_with_sizes`, whose parts count as no views."""
+    """Split like `split_with_sizes` into parts that count as no views."""
     dim, length = _dim_to_split("split", input, dim)
     sizes = _checked_sizes(split_sizes, length, dim)
     return _unsafe_split_with_sizes(input, sizes, dim)
@@ -114,7 +114,7 @@ def chunk(input: Value, chunks: int, dim: int = 0) -> tuple[Value, ...]:
 
 
 def unsafe_chunk(input: Value, chunks: int, dim: int = 0) -> tuple[Value, ...]:
-    """`chunk`, whose parts count as no views."""
+    """Split like `chunk` into parts that count as no views."""
     return _chunks(input, chunks, dim, is_view=False)
 
 

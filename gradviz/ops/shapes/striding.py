@@ -6,11 +6,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import Shape, at, wrap_dim
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.view_in_place import becoming
+from gradviz.ops.variables.variable import Value, raw
 
 # --- sliding windows ------------------------------------------------------------------
 
@@ -34,7 +34,7 @@ def _unfold(x: Array, dim: int, size: int, step: int) -> Array:
     x=lambda grad, dim, size, step: _unfold(grad, dim, size, step),
 )
 def _unfold_backward(x: Array, shape: Shape, dim: int, size: int, step: int) -> Array:
-    """The sum of what each element was in the windows."""
+    """Return the sum over all copies of each element in the windows."""
     result = np.zeros_like(x, shape=shape)
     if not shape:
         return result + x.sum()
@@ -99,7 +99,7 @@ def _as_strided(x: Array, size: Shape, stride: Shape, offset: int) -> Array:
 
 
 def _places(size: Shape, stride: Shape, offset: int) -> np.ndarray:
-    """Where in the flattened input each element is."""
+    """Return the position of each element in the flattened input."""
     places = np.full(size, offset)
     for dim, (length, step) in enumerate(zip(size, stride, strict=True)):
         steps = np.arange(length) * step

@@ -5,19 +5,19 @@ from math import prod
 
 import numpy as np
 
+from gradviz.backends.arrays.wrapped_array import check_elements
 from gradviz.backends.base import Array, beside
-from gradviz.backends.wrapped_array import check_elements
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Dims, Shape, several, wrap_dim
-from gradviz.ops.recording.promotion import python_number
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw, variable
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.conventions.dimensions import Dims, Shape, several, wrap_dim
+from gradviz.ops.conventions.promotion import python_number
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.broadcasting import expand
 from gradviz.ops.shapes.copying import contiguous_copy
 from gradviz.ops.shapes.gathering import index_select
 from gradviz.ops.shapes.shape import reshape, view
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
+from gradviz.ops.variables.variable import Value, raw, variable
 
 
 def _folded(grad: Gradient, repeats: Shape, shape: Shape) -> Gradient:

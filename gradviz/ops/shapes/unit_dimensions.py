@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Final, overload
 
 from gradviz.backends.base import Array
-from gradviz.ops.recording.differentiable import Op, differentiable
-from gradviz.ops.recording.dimensions import (
+from gradviz.ops.conventions.dimensions import (
     INTEGERS,
     Dims,
     Shape,
@@ -13,11 +12,12 @@ from gradviz.ops.recording.dimensions import (
     wrap_dim,
     wrap_dims,
 )
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.refusal import check_list
-from gradviz.ops.recording.variable import Value, Variable, raw
+from gradviz.ops.conventions.refusal import check_list
+from gradviz.ops.dispatch.differentiable import Op, differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.shape import reshape
 from gradviz.ops.shapes.view_in_place import becoming
+from gradviz.ops.variables.variable import Value, Variable, raw
 
 
 def _squeezed(x: Array, shape: Shape) -> Array:
@@ -54,7 +54,7 @@ _unsqueeze_in_place = differentiable(
 
 
 def with_unit_dimensions(x: Value, shape: Shape) -> Value:
-    """`x` with the dimensions of length 1 that `shape` has besides; a node for each.
+    """Return `x` with the extra dimensions of length 1 in `shape`; a node for each.
 
     A plain array gets its shape at once.
     """

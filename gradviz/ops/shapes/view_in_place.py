@@ -11,14 +11,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from gradviz.backends.pinned_array import assign
-from gradviz.ops.recording import inference
-from gradviz.ops.recording.differentiable import Op
-from gradviz.ops.recording.dimensions import Shape
-from gradviz.ops.recording.in_place import check_changeable, count_change
-from gradviz.ops.recording.node_hooks import move
-from gradviz.ops.recording.variable import Value, Variable
-from gradviz.ops.recording.view import View
+from gradviz.backends.arrays.pinned_array import assign
+from gradviz.ops.conventions.dimensions import Shape
+from gradviz.ops.dispatch.differentiable import Op
+from gradviz.ops.dispatch.in_place import check_changeable, count_change
+from gradviz.ops.variables import inference
+from gradviz.ops.variables.node_hooks import move
+from gradviz.ops.variables.variable import Value, Variable
+from gradviz.ops.variables.view import View
 
 V = TypeVar("V", bound=Variable)
 

@@ -2,14 +2,14 @@
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import assign
 from gradviz.backends.base import Array
-from gradviz.backends.pinned_array import assign
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dimensions import Shape, at, wrap_dim
-from gradviz.ops.recording.public import names
-from gradviz.ops.recording.variable import Value, raw
+from gradviz.ops.conventions.dimensions import Shape, at, wrap_dim
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.public import names
 from gradviz.ops.shapes.diagonals import diagonal
 from gradviz.ops.shapes.slicing import select_entry, slice_part
+from gradviz.ops.variables.variable import Value, raw
 
 
 @differentiable(

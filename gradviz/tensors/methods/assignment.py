@@ -7,24 +7,24 @@ import numpy as np
 
 from gradviz.backends.base import Array
 from gradviz.backends.device import CPU
-from gradviz.ops.recording.differentiable import differentiable
-from gradviz.ops.recording.dtype_names import cpp_name
-from gradviz.ops.recording.in_place import (
+from gradviz.ops.conventions.dtype_names import cpp_name
+from gradviz.ops.conventions.promotion import Operand
+from gradviz.ops.dispatch.differentiable import differentiable
+from gradviz.ops.dispatch.in_place import (
     check_changeable,
     count_change,
     rebase,
     write,
 )
-from gradviz.ops.recording.promotion import Operand
-from gradviz.ops.recording.variable import (
+from gradviz.ops.shapes import assignment
+from gradviz.ops.shapes.index_arrays import Subscript
+from gradviz.ops.variables.variable import (
     Value,
     Variable,
     device_of,
     gradient_edge,
     variable,
 )
-from gradviz.ops.shapes import assignment
-from gradviz.ops.shapes.index_arrays import Subscript
 
 
 class Assignment(Variable):
@@ -60,7 +60,7 @@ class Assignment(Variable):
         return self
 
     def apply_(self, callable: Callable[[Any], Any]) -> Self:  # noqa: A002 - PyTorch's
-        """Set each element to what `callable` makes of it; slow, and on the CPU only.
+        """Apply `callable` to each element in place; slow, and on the CPU only.
 
         Raises:
             RuntimeError: The tensor requires gradients.
@@ -69,7 +69,7 @@ class Assignment(Variable):
         return self._filled("apply_", callable)
 
     def map_(self, tensor: Variable, callable: Callable[[Any, Any], Any]) -> Self:  # noqa: A002 - PyTorch's
-        """As `apply_`, of two elements: this tensor's and that of `tensor` there."""
+        """Set each element to a function of it and of the one of `tensor`."""
         return self._filled("map_", callable, tensor)
 
     def _filled(
@@ -99,7 +99,7 @@ def _no_derivative(grad: Value) -> Value:
 
 @differentiable("NotImplemented", source=_no_derivative, x=_no_derivative)
 def _elements_of(source: Array | None, x: Array, array: Array) -> Array:
-    """What `set_` makes of `x`: `array`, which is that of `source` if there is one."""
+    """Return the memory for `set_`: `array`, which is that of `source` if given."""
     del source, x
     return array
 

@@ -6,15 +6,16 @@ from typing import Any, Self, overload
 
 import numpy as np
 
+from gradviz.backends.arrays.pinned_array import handed_out
 from gradviz.backends.base import backend_of, current_accelerator
 from gradviz.backends.device import CPU, Device
-from gradviz.backends.pinned_array import handed_out
-from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.ops.recording.dtype_names import scalar_type_name
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.variable import Value, Variable, detached
+from gradviz.engine.graph.grad_mode import GRAD_ENABLED
+from gradviz.ops.conventions.dtype_names import scalar_type_name
+from gradviz.ops.conventions.promotion import DTypeLike
 from gradviz.ops.shapes.copying import clone, to_copy
-from gradviz.tensors import dtypes
+from gradviz.ops.variables.variable import Value, Variable, detached
+from gradviz.tensors.attributes import dtypes
+from gradviz.tensors.gradient_cuts import report_cut
 
 
 class Conversion(Variable):
@@ -116,7 +117,7 @@ class Conversion(Variable):
         return self.to(dtypes.uint8)
 
     def bool(self) -> Self:
-        """Whether each element is other than 0."""
+        """Return for each element whether it is other than 0."""
         return self.to(dtypes.bool_)
 
     def astype(self, dtype: DTypeLike) -> Self:
@@ -174,10 +175,12 @@ class Conversion(Variable):
                 f"a Tensor with {self.array.size} elements cannot be converted to "
                 f"Scalar"
             )
+        report_cut(self, "item")
         return self.array.item()
 
     def tolist(self) -> Any:  # noqa: ANN401 - as deep as the dimensions
         """The elements as nested lists of Python numbers."""
+        report_cut(self, "tolist")
         return self.array.tolist()
 
     # --- Python's conversions ---------------------------------------------------------
@@ -219,7 +222,7 @@ class Conversion(Variable):
 
 
 def _check_once(args: tuple[Value, ...]) -> None:
-    """See that `Conversion.to` is given by position what it takes, and that once."""
+    """Check the positional arguments of `Conversion.to`: each kind at most once."""
     kinds = [
         "flag"
         if isinstance(arg, builtins.bool)
@@ -248,7 +251,7 @@ def _place(device: Value) -> Device:
 
 
 def _named_types() -> dict[Any, dtypes.DType]:
-    """Names such as ``gradviz.FloatTensor``, and what they stand for."""
+    """Return names such as ``gradviz.FloatTensor``, and their dtypes."""
     every = (
         dtypes.float16,
         dtypes.float32,

@@ -5,13 +5,13 @@ from typing import Any, Self, TypeVar
 
 from gradviz.backends.base import Array, backend_of, copy_to
 from gradviz.backends.device import CPU, Device
-from gradviz.ops.recording.variable import Variable, variable
+from gradviz.ops.variables.variable import Variable, variable
 
 V = TypeVar("V", bound=Variable)
 
 
 class Copies(Variable):
-    """What `copy` and `pickle` ask for."""
+    """Methods that `copy` and `pickle` call."""
 
     __slots__ = ()
 

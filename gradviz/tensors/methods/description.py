@@ -1,17 +1,17 @@
-"""Methods that say what a tensor is: its shape, its dtype, its memory."""
+"""Methods that describe a tensor: its shape, its dtype, its memory."""
 
 from typing import Any, overload
 
 from gradviz.backends.device import CPU
-from gradviz.ops.recording.dimensions import wrap_dim
-from gradviz.ops.recording.variable import Variable
-from gradviz.tensors.dtypes import DType, dtype_of
-from gradviz.tensors.layout import Layout
-from gradviz.tensors.size import Size
+from gradviz.ops.conventions.dimensions import wrap_dim
+from gradviz.ops.variables.variable import Variable
+from gradviz.tensors.attributes.dtypes import DType, dtype_of
+from gradviz.tensors.attributes.layout import Layout
+from gradviz.tensors.attributes.size import Size
 
 
 class Description(Variable):
-    """What a tensor is."""
+    """Methods that describe a tensor."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ class Description(Variable):
         return _address(self)
 
     def storage_offset(self) -> int:
-        """How many elements lie in memory before the first of this one's.
+        """Return the number of elements in memory before the tensor's first one.
 
         Counted from the tensor that this one views, if it is a view.
 
@@ -96,29 +96,29 @@ class Description(Variable):
     @overload
     def stride(self, dim: int) -> int: ...
     def stride(self, dim: int | None = None) -> tuple[int, ...] | int:
-        """How many elements one step is in memory, for each dimension or for one."""
+        """Return the step in memory, in elements, for each dimension or for one."""
         size = self.array.dtype.itemsize
         strides = tuple(step // size for step in self.array.strides)
         return strides if dim is None else strides[wrap_dim(dim, len(strides))]
 
     def is_same_size(self, other: Variable) -> bool:
-        """Whether `other` has the same shape."""
+        """Return whether `other` has the same shape."""
         return bool(self.array.shape == other.array.shape)
 
     def is_floating_point(self) -> bool:
-        """Whether the elements are floats."""
+        """Return whether the elements are floats."""
         return self.dtype.kind == "f"
 
     def is_complex(self) -> bool:
-        """Whether the elements are complex numbers."""
+        """Return whether the elements are complex numbers."""
         return self.dtype.kind == "c"
 
     def is_signed(self) -> bool:
-        """Whether the elements may be negative."""
+        """Return whether the elements may be negative."""
         return self.dtype.kind in "fci"
 
     def is_nonzero(self) -> bool:
-        """Whether the only element is other than 0.
+        """Return whether the only element is other than 0.
 
         Raises:
             RuntimeError: There are more, or none.
@@ -130,25 +130,25 @@ class Description(Variable):
         return bool(self.array.item())
 
     def is_set_to(self, tensor: Variable) -> bool:
-        """Whether `tensor` has the same memory, in the same shape and strides."""
+        """Return whether `tensor` has the same memory, shape and strides."""
         return _memory(self.array) == _memory(tensor.array)
 
     # --- what it might be in PyTorch, and never is here -------------------------------
 
     @property
     def layout(self) -> Layout:
-        """How the elements lie in memory: always at steps of a size."""
+        """Memory layout of the elements: always strided."""
         return Layout.STRIDED
 
     is_sparse = is_quantized = is_nested = is_mkldnn = False
     name = None
 
     def is_conj(self) -> bool:
-        """Whether the elements are still to be conjugated."""
+        """Return whether the elements are still to be conjugated."""
         return False
 
     def is_neg(self) -> bool:
-        """Whether the elements are still to be negated."""
+        """Return whether the elements are still to be negated."""
         return False
 
 

@@ -9,17 +9,17 @@ from typing import Any, Final, Self
 import numpy as np
 
 from gradviz.backends.base import beside
+from gradviz.ops.conventions.dtype_names import cpp_name, scalar_type_name
+from gradviz.ops.conventions.generator import Generator
+from gradviz.ops.conventions.promotion import Operand
+from gradviz.ops.dispatch.in_place import change
 from gradviz.ops.elementwise.drawing import (
     chances_of,
     check_kind,
     constant_op,
     random_of,
 )
-from gradviz.ops.recording.dtype_names import cpp_name, scalar_type_name
-from gradviz.ops.recording.generator import Generator
-from gradviz.ops.recording.in_place import change
-from gradviz.ops.recording.promotion import Operand
-from gradviz.ops.recording.variable import Variable
+from gradviz.ops.variables.variable import Variable
 
 
 class Draws(Variable):
@@ -192,7 +192,7 @@ class Draws(Variable):
     def log_normal_(
         self, mean: float = 1, std: float = 2, *, generator: Generator | None = None
     ) -> Self:
-        """Set to numbers whose logarithms are normally distributed.
+        """Fill with log-normal numbers.
 
         Raises:
             RuntimeError: `std` is not positive.
@@ -205,7 +205,7 @@ class Draws(Variable):
         return change(self, _LOG_NORMAL, lambda size: random.lognormal(mean, std, size))
 
     def geometric_(self, p: float, *, generator: Generator | None = None) -> Self:
-        """Set to how often one has to try for what succeeds with probability `p`.
+        """Fill with numbers of trials until a success of probability `p`.
 
         Raises:
             RuntimeError: `p` is not between 0 and 1.
@@ -246,7 +246,7 @@ def _check_names(left_over: dict[str, Any], method: str) -> None:
 
 
 def _num_without_gaps(dtype: np.dtype[Any]) -> int:
-    """How many integers from 0 on a dtype holds, each apart from the next."""
+    """Return how many integers from 0 on a dtype represents without gaps."""
     if dtype.kind == "f":
         return int(2 ** (np.finfo(dtype).nmant + 1)) + 1
     return 2 if dtype.kind == "b" else int(np.iinfo(dtype).max)

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any, Self
 
-from gradviz.engine.node import Node
-from gradviz.engine.tracebacks import shorten
-from gradviz.ops.recording.variable import Variable, detached, variable
-from gradviz.ops.recording.version import INFERENCE
+from gradviz.engine.graph.node import Node
+from gradviz.engine.threads.tracebacks import shorten
+from gradviz.ops.variables.variable import Variable, detached, variable
+from gradviz.ops.variables.version import INFERENCE
 from gradviz.tensors.backward import Inputs, backward
+from gradviz.tensors.gradient_cuts import report_cut
 from gradviz.tensors.hooks import (
     RemovableHandle,
     register_hook,
@@ -58,6 +59,7 @@ class GraphPlace(Variable):
 
     def detach(self) -> Self:
         """The same memory, outside the graph; changes of it are counted together."""
+        report_cut(self, "detach")
         return detached(self)
 
     def detach_(self) -> Self:
@@ -80,7 +82,7 @@ class GraphPlace(Variable):
 
     @property
     def _version(self) -> int:
-        """How often the memory was changed in place.
+        """Number of changes in place of the memory.
 
         Raises:
             RuntimeError: This is an inference tensor.
@@ -91,22 +93,22 @@ class GraphPlace(Variable):
 
     @property
     def _base(self) -> Self | None:
-        """The tensor whose memory this one views, None if it has its own."""
+        """The tensor that owns the memory of this view, None if it is no view."""
         base: Any = None if self.viewed is None else self.viewed.base
         return base
 
     def _is_view(self) -> bool:
-        """Whether this tensor is a view that ops in place keep in step."""
+        """Return whether this tensor is a view that ops in place keep in step."""
         return self.viewed is not None
 
     def is_inference(self) -> bool:
-        """Whether this tensor was made in inference mode."""
+        """Return whether this tensor was made in inference mode."""
         return self.version is INFERENCE
 
     def register_hook(
         self, hook: Callable[[Variable], Variable | None]
     ) -> RemovableHandle:
-        """Call `hook` with the gradient; what it returns takes the gradient's place."""
+        """Call `hook` with the gradient; its result replaces the gradient."""
         return register_hook(self, hook)
 
     def register_post_accumulate_grad_hook(
@@ -125,7 +127,7 @@ class GraphPlace(Variable):
 
     @property
     def _grad_fn(self) -> Node | None:
-        """As `grad_fn`, which says what to do when it is deleted."""
+        """Backward node, like `grad_fn`; deleting it raises a helpful error."""
         return self.grad_fn
 
     @_grad_fn.deleter
@@ -147,7 +149,7 @@ class GraphPlace(Variable):
 
     @property
     def data(self) -> Self:
-        """The same memory outside the graph, whose changes nobody counts.
+        """The same memory outside the graph; its changes are not counted.
 
         Setting it gives the tensor other elements, which what was saved of it has too.
 
@@ -155,6 +157,7 @@ class GraphPlace(Variable):
             TypeError: Set to something else than a tensor.
             RuntimeError: Set to other than floats, though gradients are wanted.
         """
+        report_cut(self, ".data")
         return variable(self.array)
 
     @data.setter

@@ -5,19 +5,19 @@ from typing import Self, Unpack
 
 import numpy as np
 
+from gradviz.backends.arrays.pinning import pinned
 from gradviz.backends.base import accelerator_of, copy_to, current_accelerator
 from gradviz.backends.device import Device
-from gradviz.backends.pinning import pinned
-from gradviz.ops.recording.dimensions import SizeArgs
-from gradviz.ops.recording.promotion import DTypeLike, Operand
-from gradviz.ops.recording.variable import Value, Variable, device_of, raw, variable
-from gradviz.tensors.options import (
+from gradviz.ops.conventions.dimensions import SizeArgs
+from gradviz.ops.conventions.promotion import DTypeLike, Operand
+from gradviz.ops.variables.variable import Value, Variable, device_of, raw, variable
+from gradviz.tensors.attributes.creation_options import (
     OF_DATA,
     Options,
     check_options,
     shape_of,
 )
-from gradviz.tensors.size import Size
+from gradviz.tensors.attributes.size import Size
 
 
 class Likewise(Variable):
@@ -87,13 +87,13 @@ class Likewise(Variable):
 
 
 def constructed(data: tuple[Value, ...], dtype: DTypeLike, device: Device) -> Value:
-    """What PyTorch's old constructors make of what they are given.
+    """Return the result of PyTorch's old constructors.
 
     Args:
         data: Nothing, for no elements; lengths one by one, or a `Size`; or a list, an
             array, or a tensor, whose memory is shared if nothing must change.
-        dtype: Of the elements.
-        device: Where they are.
+        dtype: Type of the elements.
+        device: Their device.
 
     Source: torch/csrc/utils/tensor_new.cpp, legacy_tensor_ctor.
     """

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from gradviz.backends.pinned_array import read_at_once
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.public import Home
-from gradviz.ops.recording.variable import Value, Variable, variable
+from gradviz.backends.arrays.pinned_array import read_at_once
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.ops.dispatch.public import Home
 from gradviz.ops.shapes.joining import cat, stack
 from gradviz.ops.table import public
+from gradviz.ops.variables.variable import Value, Variable, variable
 from gradviz.tensors.methods.conversion import Conversion
 
 #: What does the same as a ufunc: operators, and ops that say so themselves.
@@ -43,7 +43,7 @@ _UFUNCS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 class NumpyProtocol(Conversion):
-    """What NumPy asks of what it is given."""
+    """Methods by which NumPy reads a tensor."""
 
     __slots__ = ()
 
@@ -56,7 +56,7 @@ class NumpyProtocol(Conversion):
         return array.copy() if copy else array
 
     def __dlpack__(self, **options: Any) -> Any:  # noqa: ANN401 - a capsule
-        """What another library takes to share the memory.
+        """Return the capsule by which another library shares the memory.
 
         Raises:
             BufferError: The tensor requires gradients.
@@ -68,7 +68,7 @@ class NumpyProtocol(Conversion):
         return self.numpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Where the memory is, in DLPack's numbers."""
+        """Return the device of the memory, in DLPack's numbers."""
         return self.numpy().__dlpack_device__()
 
     def __array_ufunc__(

@@ -7,16 +7,16 @@ from typing import Any, Self
 import numpy as np
 
 from gradviz.ops.algebra import products
+from gradviz.ops.conventions.promotion import UnsupportedOperandError
+from gradviz.ops.dispatch.in_place import in_place
 from gradviz.ops.elementwise import arithmetic, bitwise, comparison, powers, rounding
-from gradviz.ops.recording.in_place import in_place
-from gradviz.ops.recording.promotion import UnsupportedOperandError
-from gradviz.ops.recording.variable import Value, Variable, raw
 from gradviz.ops.shapes.movement import flip
 from gradviz.ops.shapes.splitting import unbind
+from gradviz.ops.variables.variable import Value, Variable, raw
 
 
 def operator(op: Callable[..., Value]) -> Callable[..., Any]:
-    """An op as an operator: what it does not know, the other operand may."""
+    """Return an op as an operator, which leaves unknown operands to their class."""
 
     def operate(self: Variable, other: Value) -> Value:
         try:
@@ -35,7 +35,7 @@ def _reflected(op: Callable[..., Value]) -> Callable[..., Any]:
 
 
 class Operators(Variable):
-    """Arithmetic, comparisons and bits, also in place; products; what iterates.
+    """Arithmetic, comparisons and bits, also in place; products; iteration.
 
     Source: torch/_tensor.py.
     """

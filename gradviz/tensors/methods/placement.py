@@ -2,28 +2,28 @@
 
 from typing import Self
 
+from gradviz.backends.arrays.pinning import is_pinned
 from gradviz.backends.base import accelerator_of, current_accelerator
 from gradviz.backends.device import CPU, Device
 from gradviz.backends.device_type import DeviceLike, DeviceType
-from gradviz.backends.pinning import is_pinned
 from gradviz.backends.stream import Stream
 from gradviz.ops.shapes.copying import MemoryFormat, pinned_copy, preserve_format
 from gradviz.tensors.methods.conversion import Conversion
 
 
 class Placement(Conversion):
-    """Copies to the host and to devices, and what there is to know for them."""
+    """Copies to the host and to devices, and facts about the memory."""
 
     __slots__ = ()
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the tensor is in host memory."""
+        """True if the tensor is in host memory."""
         return self.device is CPU
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the tensor is on a CUDA device."""
+        """True if the tensor is on a CUDA device."""
         return self.device.type == "cuda"
 
     def get_device(self) -> int:
@@ -73,7 +73,7 @@ class Placement(Conversion):
         return copy
 
     def is_pinned(self, device: str | Device | None = None) -> bool:
-        """Whether the elements are in pinned memory, whichever device pinned it."""
+        """Return whether the elements are in memory that some device has pinned."""
         del device
         return is_pinned(self.array)
 

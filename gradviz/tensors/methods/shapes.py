@@ -1,13 +1,12 @@
-"""Methods that arrange elements anew, and indexing."""
+"""Methods that rearrange elements, and indexing."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Self, TypeAlias, overload
 
 import numpy as np
 
-from gradviz.ops.recording.dimensions import Dims, SizeArgs, varargs
-from gradviz.ops.recording.promotion import Operand
-from gradviz.ops.recording.variable import Variable
+from gradviz.ops.conventions.dimensions import Dims, SizeArgs, varargs
+from gradviz.ops.conventions.promotion import Operand
 from gradviz.ops.shapes import (
     assignment,
     broadcasting,
@@ -21,7 +20,8 @@ from gradviz.ops.shapes import (
 from gradviz.ops.shapes import shape as shapes
 from gradviz.ops.shapes.copying import MemoryFormat
 from gradviz.ops.shapes.view_in_place import resize
-from gradviz.tensors.dtypes import DType
+from gradviz.ops.variables.variable import Variable
+from gradviz.tensors.attributes.dtypes import DType
 
 C_ORDER: Final = MemoryFormat.CONTIGUOUS
 
@@ -70,7 +70,7 @@ class Shapes(Variable):
 
     @property
     def real(self) -> Self:
-        """The real parts, sharing memory; of what is real the tensor itself.
+        """The real parts, sharing memory; for a real tensor the tensor itself.
 
         They may be set, to a tensor or a number.
         """
@@ -191,11 +191,11 @@ class Shapes(Variable):
     # --- memory -----------------------------------------------------------------------
 
     def is_contiguous(self, *, memory_format: MemoryFormat = C_ORDER) -> bool:
-        """Whether the elements lie in memory in C order."""
+        """Return whether the elements are in C order in memory."""
         del memory_format
         return bool(self.array.flags.c_contiguous)
 
     def contiguous(self, *, memory_format: MemoryFormat = C_ORDER) -> Self:
-        """The tensor, or a copy if its elements do not lie in C order."""
+        """Return the tensor, or a copy if its elements are not in C order."""
         del memory_format
         return self if self.is_contiguous() else copying.contiguous_copy(self)

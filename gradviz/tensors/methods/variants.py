@@ -3,12 +3,12 @@
 from typing import Self
 
 from gradviz.ops.algebra import matrix_norms
+from gradviz.ops.conventions.dimensions import Dims
+from gradviz.ops.conventions.promotion import DTypeLike, Operand
+from gradviz.ops.dispatch.in_place import change
 from gradviz.ops.elementwise import gamma_functions, selection
-from gradviz.ops.recording.dimensions import Dims
-from gradviz.ops.recording.in_place import change
-from gradviz.ops.recording.promotion import DTypeLike, Operand
-from gradviz.ops.recording.variable import Value, Variable
 from gradviz.ops.reductions import softmax
+from gradviz.ops.variables.variable import Value, Variable
 
 
 class Variants(Variable):

@@ -1,4 +1,7 @@
-"""Data in batches: what of ``torch.utils.data`` a training loop on one machine uses."""
+"""Data in batches: the part of ``torch.utils.data`` for a loop on one machine.
+
+In: samples. Out: batches of tensors. Read `dataset`, `sampler`, `dataloader`.
+"""
 
 from gradviz.utils.data.dataloader import (
     DataLoader,

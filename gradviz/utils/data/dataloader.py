@@ -9,9 +9,9 @@ from typing import Any, Generic
 
 import numpy as np
 
-from gradviz.ops.recording.generator import Generator
+from gradviz.ops.conventions.generator import Generator
 from gradviz.ops.shapes.joining import stack
-from gradviz.tensors.creation import as_tensor, tensor
+from gradviz.tensors.creation.from_data import as_tensor, tensor
 from gradviz.tensors.tensor import Tensor
 from gradviz.utils.data.dataset import IterableDataset
 from gradviz.utils.data.sampler import (
@@ -67,7 +67,7 @@ def default_convert(data: Any) -> Any:  # noqa: ANN401 - of any type
 
 
 def get_worker_info() -> None:
-    """Which worker reads the samples: None, for there are none."""
+    """Return the worker that reads the samples: None, for there are none."""
 
 
 class DataLoader(Generic[T_co]):
@@ -169,7 +169,7 @@ class DataLoader(Generic[T_co]):
                 yield self.collate_fn(batch)
 
     def __len__(self) -> int:
-        """How many batches there are."""
+        """Return the number of batches."""
         if self.batch_sampler is not None:
             return length_of(self.batch_sampler)
         count = length_of(self.dataset if self.sampler is None else self.sampler)

@@ -10,7 +10,7 @@ from typing import Any, Generic
 
 import numpy as np
 
-from gradviz.ops.recording.generator import Generator
+from gradviz.ops.conventions.generator import Generator
 from gradviz.tensors.tensor import Tensor
 from gradviz.utils.data.sampler import T_co, permutation
 

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from gradviz.ops.recording.generator import Generator, default_generator
+from gradviz.ops.conventions.generator import Generator, default_generator
 
 __all__ = [
     "BatchSampler",
@@ -74,7 +74,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many are drawn each time."""
+        """Number of samples drawn each time."""
         given = self._num_samples
         return len(self.data_source) if given is None else given
 
@@ -199,7 +199,7 @@ def generator_of(generator: Generator | None) -> np.random.Generator:
 
 
 def length_of(sampler: Iterable[Any]) -> int:
-    """How many a sampler yields; all are drawn if it does not say."""
+    """Return the number of samples that a sampler yields; all if it does not say."""
     return len(sampler) if isinstance(sampler, Sized) else sum(1 for _ in sampler)
 
 

@@ -1,1 +1,0 @@
-"""How a computation becomes part of a graph: variables, nodes, views, changes."""

@@ -1,4 +1,0 @@
-from gradviz.engine.node cimport Node
-
-cdef class Hookable(Node):
-    pass

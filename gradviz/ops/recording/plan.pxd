@@ -1,9 +1,0 @@
-cimport cython
-from gradviz.ops.recording.variable cimport Variable
-
-cdef class Plan:
-    cdef readonly object origins, only, turns, joint, together
-    cdef readonly tuple kept, steps, names
-    cdef readonly bint has_tensors, saves_results
-    @cython.locals(kept=tuple, tensor=Variable)
-    cpdef tuple keep(self, values)

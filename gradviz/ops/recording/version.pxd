@@ -1,2 +1,0 @@
-cdef class Version:
-    cdef public Py_ssize_t value

@@ -1,0 +1,4 @@
+from gradviz.engine.graph.node cimport Node
+
+cdef class Hookable(Node):
+    pass

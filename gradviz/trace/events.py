@@ -6,18 +6,23 @@ the recorder, the JSON schema, the documentation, the tests.
 
 Note [A new kind of event]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~
-takes three edits, and what is forgotten fails when it is imported:
+A new kind takes three edits; if one is missing, the import fails:
 
-* its class here, with a code that none ever had;
-* its report, the method of `Probe` of the same name (``task_pushed`` of `TaskPushed`),
-  whose parameters are named as its fields are. The recorder keeps them as they come; a
-  report on which every node waits has a method of its own there;
+* its class here, with a code never used before;
+* its report, the method of `Probe` of the same name (``task_popped`` of `TaskPopped`),
+  with parameters named after its fields. The recorder keeps them as they come;
 * its rule, a row of the table in `rules`.
 
-``python -m tests.docs.trace_format`` then writes out the union of all kinds, below, and
-the table of docs/trace-format.md.
+An event that happens to every node is no exception. If its report must be fast, it
+belongs in `NodeReports`, from which `Probe` inherits it; then a test asks for the line
+in two ``.pxd`` files and for the method of `NodeRows` that keeps it. If it happens
+together with others, it is named in `node_reports.JOINED`: listeners, rows and files
+follow from that.
 
-A code, once released, is never reused; fields are only ever appended.
+``python -m tests.docs.trace_format`` then writes the union of all kinds, below, and the
+table of docs/trace-format.md.
+
+A released code is never reused; fields are only ever appended.
 """
 
 import enum
@@ -28,7 +33,7 @@ from typing import ClassVar, Final, Union
 
 import msgspec
 
-from gradviz.trace.probe import Hook, How, Push, Role, Skip
+from gradviz.trace.probe import Checked, Hook, How, Push, Role, Skip, Tracking
 
 #: The sequence_nr of every AccumulateGrad (PyTorch's UINT64_MAX). Columns are signed,
 #: so it is kept as -1 in a file and turned back on the way out.
@@ -48,17 +53,17 @@ class Event(
     gc=False,  # numbers and texts lead nowhere
     repr_omit_defaults=True,
 ):
-    """What all events have.
+    """Fields common to all events.
 
     Attributes:
-        code: What stands for the kind in a file.
-        seq: Place in the trace, from 0: order of time, ties by thread.
-        t_ns: When, on the recording machine's monotonic clock, in nanoseconds.
+        code: Number of the kind in a file.
+        seq: Index in the trace, from 0: order of time, ties by thread.
+        t_ns: Time on the recording machine's monotonic clock, in nanoseconds.
         thread: The trace's number for the thread on which it happened.
         task: The GraphTask it belongs to, -1 for none.
         node: The node it is about, -1 for none.
-        inferred: Nobody saw it: that it happened, and when, follows from what was seen
-            (an engine that is watched from outside tells less than ours).
+        inferred: Nobody saw it: the event and its time follow from other events
+            (an engine watched from outside reports less than ours).
     """
 
     code: ClassVar[int]
@@ -82,20 +87,32 @@ class NodeCreated(Event, frozen=True, kw_only=True):
 
 
 class TensorSaved(Event, frozen=True, kw_only=True):
-    """A node kept a tensor of this size for its backward."""
+    """A node kept a tensor of this size for its backward; null: of unknown size."""
 
     code = 2
-    size_bytes: int
+    size_bytes: int | None
 
 
 class StackTaken(Event, frozen=True, kw_only=True):
-    """What the program was inside of when it made a node: lines, the innermost first.
+    """Stack of the program when it made a node: lines, the innermost first.
 
     Between two of them stands `` < ``.
     """
 
     code = 3
     stack: str
+
+
+class SavedElsewhere(Event, frozen=True, kw_only=True):
+    """A node kept further tensors whose memory does not count for it.
+
+    Memory of parameters, other leaves and buffers of modules, which hold it anyway, and
+    tensors in memory that counts for another tensor, such as views.
+    """
+
+    code = 4
+    parameter_bytes: int
+    shared_bytes: int
 
 
 # --- task ---------------------------------------------------------------------
@@ -148,6 +165,61 @@ class CaptureTaken(Event, frozen=True, kw_only=True):
 
     code = 15
     output_index: int
+
+
+class TensorChanged(Event, frozen=True, kw_only=True):
+    """The pass fails for a change in place, and a tensor like that one is alive.
+
+    It has its shape, type and version. `operation` is the name of the node that made
+    it, or changed it last, `location` the line and `sequence_nr` the number of that.
+    Where `operation` is empty, the change itself was recorded, and `location` made it.
+    """
+
+    code = 16
+    operation: str
+    location: str
+    sequence_nr: int
+
+
+class GradientMeasured(Event, frozen=True, kw_only=True):
+    """The ``.grad`` of the leaf of `node` had this norm once the pass had added to it.
+
+    `norm` is the Euclidean one as `repr` writes a float. Reported where values are
+    checked.
+    """
+
+    code = 18
+    norm: str
+
+
+class GradientCut(Event, frozen=True, kw_only=True):
+    """An operation was given what requires a gradient, and its result requires none.
+
+    `operation` is its name and `location` the line that called it.
+    """
+
+    code = 19
+    operation: str
+    location: str
+
+
+class GraphKept(Event, frozen=True, kw_only=True):
+    """Graphs that are alike stay alive from step to step of the program.
+
+    `root` is the name of the node at which a backward through one of them would begin,
+    `location` the line that made it, and `holders` the variables that hold the first
+    one. `num_passes` counts the passes whose roots are in the graphs: 0 if no pass ran
+    them.
+    """
+
+    code = 17
+    root: str
+    location: str
+    num_graphs: int
+    num_passes: int
+    num_nodes: int
+    size_bytes: int
+    holders: str
 
 
 # --- queue --------------------------------------------------------------------
@@ -221,11 +293,20 @@ class NodeSkipped(Event, frozen=True, kw_only=True):
 
 
 class HookCalled(Event, frozen=True, kw_only=True):
-    """A hook was about to be called: the `index`-th of its kind."""
+    """A hook was about to be called: the `index`-th of its kind.
+
+    `function` is its qualified name, `defined_at` the line of its definition,
+    `registered_at` the line that registered it, `target` the module that it was
+    registered on; each is empty where it is not known.
+    """
 
     code = 34
     hook: Hook
     index: int
+    function: str = ""
+    defined_at: str = ""
+    registered_at: str = ""
+    target: str = ""
 
 
 class HookReturned(Event, frozen=True, kw_only=True):
@@ -237,14 +318,36 @@ class HookReturned(Event, frozen=True, kw_only=True):
 
 
 class Unexplained(Event, frozen=True, kw_only=True):
-    """What was seen of a pass that is watched from outside does not fit the rules.
+    """The events of a pass watched from outside do not fit the rules.
 
-    `text` says what was not as it was expected, or what could not be seen. What is
-    inferred of the pass is in doubt from here on.
+    `text` says what was unexpected, or what could not be seen. Everything inferred
+    about the pass is in doubt from here on.
     """
 
     code = 36
     text: str
+
+
+class NotFinite(Event, frozen=True, kw_only=True):
+    """A check found the first NaN, or the first infinity, of a forward or of a pass.
+
+    `node` made it, was given it, or is that of the op; `index` says which result,
+    gradient or root it is. The magnitudes are those of the finite, nonzero elements of
+    the inputs, as texts; empty where unknown. `location` is empty where the node's line
+    is it, and `call` and `module` are those of the module that ran.
+    """
+
+    code = 39
+    what: Checked
+    index: int
+    is_nan: bool
+    given_infinity: bool
+    smallest: str
+    largest: str
+    call: int
+    module: str
+    name: str
+    location: str
 
 
 # --- buffer -------------------------------------------------------------------
@@ -269,7 +372,7 @@ class GradientAccumulated(Event, frozen=True, kw_only=True):
 
 
 class BufferFreed(Event, frozen=True, kw_only=True):
-    """The gradients that a node was given were let go."""
+    """The gradients that a node received were released."""
 
     code = 42
     size_bytes: int
@@ -325,7 +428,7 @@ class StreamWaited(Event, frozen=True, kw_only=True):
 
 
 class LeafStreamSynced(Event, frozen=True, kw_only=True):
-    """As a pass ends, its caller's stream waits for one that made a gradient."""
+    """The caller's stream waited for one that made a gradient, as its pass ended."""
 
     code = 52
     stream: str
@@ -365,7 +468,7 @@ class KernelLaunched(Event, frozen=True, kw_only=True):
 
 
 class ArrayAccessed(Event, frozen=True, kw_only=True):
-    """A kernel reads, or writes, elements of an array: which is told by `layout`."""
+    """A kernel reads, or writes, the elements of an array given by `layout`."""
 
     code = 57
     kernel: int
@@ -385,7 +488,7 @@ class HostAccessed(Event, frozen=True, kw_only=True):
 
 
 class StreamNamed(Event, frozen=True, kw_only=True):
-    """What the program calls a stream, and the line that made it, or empty texts."""
+    """The program's name for a stream, and the line that made it, or empty texts."""
 
     code = 49
     stream: str
@@ -394,7 +497,7 @@ class StreamNamed(Event, frozen=True, kw_only=True):
 
 
 class KernelRan(Event, frozen=True, kw_only=True):
-    """When the device did a kernel, in nanoseconds on the clock of `t_ns`."""
+    """The device ran a kernel: start and end in nanoseconds on the clock of `t_ns`."""
 
     code = 58
     kernel: int
@@ -429,7 +532,7 @@ class ReentrantEntered(Event, frozen=True, kw_only=True):
 
 
 class ReentrantLeft(Event, frozen=True, kw_only=True):
-    """That inner backward returned or raised."""
+    """The inner backward returned or raised."""
 
     code = 63
     depth: int
@@ -480,7 +583,7 @@ class HandedOver(Event, frozen=True, kw_only=True):
 
 
 class TakenOver(Event, frozen=True, kw_only=True):
-    """The program has taken what was left there: `key` is the same."""
+    """The program took over work left there: `key` is the same, or 0 for all."""
 
     code = 75
     key: int
@@ -501,20 +604,26 @@ class StepBegun(Event, frozen=True, kw_only=True):
 
 
 class ForwardBegun(Event, frozen=True, kw_only=True):
-    """A module was called: its path in the model, the name of its class."""
+    """A module was called: its path in the model, the name of its class.
+
+    `location` is the line that called it, where its `arguments` require no gradient.
+    """
 
     code = 82
     call: int
     module: str
     name: str
+    arguments: Tracking = Tracking.UNKNOWN
+    location: str = ""
 
 
 class ForwardEnded(Event, frozen=True, kw_only=True):
-    """That call returned, or raised."""
+    """The call returned, or raised."""
 
     code = 83
     call: int
     failed: bool
+    results: Tracking = Tracking.UNKNOWN
 
 
 class OptimizerBegun(Event, frozen=True, kw_only=True):
@@ -526,11 +635,34 @@ class OptimizerBegun(Event, frozen=True, kw_only=True):
 
 
 class OptimizerEnded(Event, frozen=True, kw_only=True):
-    """That call returned, or raised."""
+    """The call returned, or raised."""
 
     code = 85
     call: int
     failed: bool
+
+
+class RequiresGradSet(Event, frozen=True, kw_only=True):
+    """A module was called of which a parameter has another ``requires_grad``.
+
+    A parameter of which there is no such event required a gradient in every call.
+    """
+
+    code = 86
+    parameter: str
+    requires_grad: bool
+
+
+class ParameterHeld(Event, frozen=True, kw_only=True):
+    """An optimizer, at its first step, holds a parameter.
+
+    `parameter` is its path, empty if it belongs to no module that is known.
+    """
+
+    code = 87
+    optimizer: str
+    parameter: str
+    shape: str
 
 
 # --- workers ------------------------------------------------------------------
@@ -553,7 +685,7 @@ class WorkerEnded(Event, frozen=True, kw_only=True):
 
 
 class ClockCompared(Event, frozen=True, kw_only=True):
-    """A worker was asked for its clock: what it said, `round_trip_ns` after the asking.
+    """A worker's clock was read, `round_trip_ns` after the request.
 
     The answer has just come.
     """
@@ -593,6 +725,47 @@ class MessageReceived(Event, frozen=True, kw_only=True):
     size_bytes: int
 
 
+# --- collectives --------------------------------------------------------------
+
+
+class CollectiveBegan(Event, frozen=True, kw_only=True):
+    """A collective operation between ranks began to run on this thread.
+
+    `node` is the node whose gradient or function launched it, -1 if unknown. `group` is
+    the name of the process group and `model` that of the data-parallel model whose
+    `bucket` it reduces; both are empty, and the numbers null, where unknown.
+    """
+
+    code = 95
+    collective: int
+    name: str
+    group: str
+    rank: int | None
+    world_size: int | None
+    size_bytes: int | None
+    model: str
+    bucket: int | None
+
+
+class CollectiveEnded(Event, frozen=True, kw_only=True):
+    """A collective has finished on this rank."""
+
+    code = 96
+    collective: int
+
+
+class GradientBucketed(Event, frozen=True, kw_only=True):
+    """The gradient that `node` accumulated went into a bucket of a data-parallel model.
+
+    The collective of the bucket sums it over the ranks. Numbers are null if unknown.
+    """
+
+    code = 97
+    model: str
+    bucket: int | None
+    size_bytes: int | None
+
+
 def _by_code() -> dict[int, type[Event]]:
     kinds: dict[int, type[Event]] = {}
     for kind in sorted(Event.__subclasses__(), key=lambda kind: kind.code):
@@ -619,12 +792,17 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     NodeCreated,
     TensorSaved,
     StackTaken,
+    SavedElsewhere,
     TaskBegun,
     DependenciesCounted,
     TaskCompleted,
     TaskFailed,
     CallbackRun,
     CaptureTaken,
+    TensorChanged,
+    GraphKept,
+    GradientMeasured,
+    GradientCut,
     TaskPushed,
     TaskPopped,
     QueueWaited,
@@ -635,6 +813,7 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     HookCalled,
     HookReturned,
     Unexplained,
+    NotFinite,
     GradientBuffered,
     GradientAccumulated,
     BufferFreed,
@@ -669,12 +848,21 @@ AnyEvent = Union[  # noqa: UP007 - mypy narrows a plain Union of many best
     ForwardEnded,
     OptimizerBegun,
     OptimizerEnded,
+    RequiresGradSet,
+    ParameterHeld,
     WorkerBegan,
     WorkerEnded,
     ClockCompared,
     MessageSent,
     MessageReceived,
+    CollectiveBegan,
+    CollectiveEnded,
+    GradientBucketed,
 ]
+
+
+#: The type of a number that may be unknown.
+_MAYBE: Final = int | None
 
 
 class EventColumn(msgspec.Struct, frozen=True):
@@ -685,11 +873,13 @@ class EventColumn(msgspec.Struct, frozen=True):
         type: What the integers stand for: ``int`` and ``bool`` themselves, ``str`` an
             index into the trace's strings, an enum its values.
         absent: What stands for it in traces of versions that did not have it.
+        may_be_unknown: Whether -1 stands for None, of which it is not known.
     """
 
     name: str
     type: type
     absent: int = 0
+    may_be_unknown: bool = False
 
 
 def kind_name(event: type[Event]) -> str:
@@ -699,14 +889,15 @@ def kind_name(event: type[Event]) -> str:
 
 @functools.cache  # evaluating annotations takes longer than using them
 def own_columns(event: type[Event]) -> tuple[EventColumn, ...]:
-    """The columns a kind has besides ``t_ns``, ``thread``, ``task`` and ``node``."""
+    """Return a kind's columns except ``t_ns``, ``thread``, ``task`` and ``node``."""
     hints = typing.get_type_hints(event)
     common = set(Event.__struct_fields__)
     return tuple(
         EventColumn(
             one.name,
-            hints[one.name],
+            int if hints[one.name] == _MAYBE else hints[one.name],
             one.default if isinstance(one.default, int) else 0,
+            may_be_unknown=hints[one.name] == _MAYBE,
         )
         for one in msgspec.structs.fields(event)
         if one.name not in common
@@ -714,5 +905,5 @@ def own_columns(event: type[Event]) -> tuple[EventColumn, ...]:
 
 
 def label(value: enum.IntEnum) -> str:
-    """How an enum member is written for people and in JSON: ``wake_up``."""
+    """Return the text of an enum member for people and JSON: ``wake_up``."""
     return value.name.lower()

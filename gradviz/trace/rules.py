@@ -16,6 +16,8 @@ from gradviz.trace.events import (
     CallbackRun,
     CaptureTaken,
     ClockCompared,
+    CollectiveBegan,
+    CollectiveEnded,
     DependenciesCounted,
     DeviceSynchronized,
     Event,
@@ -24,7 +26,11 @@ from gradviz.trace.events import (
     ForwardBegun,
     ForwardEnded,
     GradientAccumulated,
+    GradientBucketed,
     GradientBuffered,
+    GradientCut,
+    GradientMeasured,
+    GraphKept,
     HandedOver,
     HandoversHeard,
     HookCalled,
@@ -44,8 +50,10 @@ from gradviz.trace.events import (
     NodeFailed,
     NodeSkipped,
     NodeStarted,
+    NotFinite,
     OptimizerBegun,
     OptimizerEnded,
+    ParameterHeld,
     PoolThreadSpawned,
     ProgramThreadBegun,
     ProgramThreadEntered,
@@ -53,6 +61,8 @@ from gradviz.trace.events import (
     QueueWaited,
     ReentrantEntered,
     ReentrantLeft,
+    RequiresGradSet,
+    SavedElsewhere,
     StackTaken,
     StepBegun,
     StreamNamed,
@@ -64,6 +74,7 @@ from gradviz.trace.events import (
     TaskFailed,
     TaskPopped,
     TaskPushed,
+    TensorChanged,
     TensorSaved,
     ThreadExited,
     ThreadStarted,
@@ -74,7 +85,7 @@ from gradviz.trace.events import (
 
 
 class TaskState(enum.IntEnum):
-    """How far a task has come."""
+    """Progress of a task."""
 
     UNKNOWN = 0
     BEGUN = 1
@@ -85,7 +96,7 @@ class TaskState(enum.IntEnum):
 
 
 class NodeState(enum.IntEnum):
-    """How far a node has come in one task."""
+    """Progress of a node in one task."""
 
     WAITING = 0
     QUEUED = 1
@@ -95,7 +106,7 @@ class NodeState(enum.IntEnum):
 
 
 class LifeStage(enum.IntEnum):
-    """What an event is in the life of a thing on a device."""
+    """Role of an event in the life of a thing on a device."""
 
     BEGINNING = 0
     USE = 1
@@ -103,7 +114,7 @@ class LifeStage(enum.IntEnum):
 
 
 class Transition(NamedTuple):
-    """When something may happen to a task or a node, and what it does to it.
+    """Condition and effect of an event on a task or a node.
 
     Attributes:
         states: The states in which it may happen.
@@ -115,14 +126,14 @@ class Transition(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """What a kind of event asks of what it is about.
+    """Conditions that a kind of event sets.
 
     Attributes:
-        task: Of its task, None for nothing.
-        node: Of its node in that task, None for nothing.
-        things: The fields that name a thing on a device, and what becomes of it.
+        task: Transition of its task, None for none.
+        node: Transition of its node in that task, None for none.
+        things: The fields that name a thing on a device, and its stage.
         opens: Whether its thread is inside of something from then on.
-        ends: The kind that has opened what its thread is no longer inside of.
+        ends: The kind that opened what its thread now leaves.
     """
 
     task: Transition | None = None
@@ -158,6 +169,7 @@ RULES: Final[Mapping[type[Event], Rule]] = {
     NodeCreated: _ANY_TIME,
     TensorSaved: _ANY_TIME,
     StackTaken: _ANY_TIME,
+    SavedElsewhere: _ANY_TIME,
     TaskBegun: Rule(_in(_T.UNKNOWN, then=_T.BEGUN)),
     DependenciesCounted: Rule(_in(_T.BEGUN, then=_T.COUNTED)),
     TaskCompleted: Rule(_in(_T.COUNTED, then=_T.COMPLETED)),
@@ -179,6 +191,9 @@ RULES: Final[Mapping[type[Event], Rule]] = {
     HookCalled: _DURING,
     HookReturned: _DURING,
     Unexplained: _ANY_TIME,
+    # In the forward no pass goes on. In a pass that is watched from outside, the check
+    # of a node runs after the time at which the node is seen to end.
+    NotFinite: _ANY_TIME,
     GradientBuffered: Rule(_UNDER_WAY, _in(_N.WAITING)),
     GradientAccumulated: _DURING,
     BufferFreed: _DURING,
@@ -213,6 +228,12 @@ RULES: Final[Mapping[type[Event], Rule]] = {
     ForwardEnded: Rule(ends=ForwardBegun),
     OptimizerBegun: Rule(opens=True),
     OptimizerEnded: Rule(ends=OptimizerBegun),
+    RequiresGradSet: _ANY_TIME,
+    TensorChanged: _ANY_TIME,
+    GradientMeasured: _ANY_TIME,
+    GradientCut: _ANY_TIME,
+    GraphKept: _ANY_TIME,
+    ParameterHeld: _ANY_TIME,
     # A worker may end on another thread, and messages come whenever they do; what two
     # ends of a message owe each other, the history of one worker cannot tell.
     WorkerBegan: _ANY_TIME,
@@ -220,6 +241,9 @@ RULES: Final[Mapping[type[Event], Rule]] = {
     ClockCompared: _ANY_TIME,
     MessageSent: _ANY_TIME,
     MessageReceived: _ANY_TIME,
+    CollectiveBegan: Rule(things={"collective": _BEGINS}),
+    CollectiveEnded: Rule(things={"collective": _ENDS}),
+    GradientBucketed: _ANY_TIME,
 }
 
 for _kind in KINDS.values():

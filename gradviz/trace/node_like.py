@@ -1,11 +1,11 @@
-"""What a trace reads of nodes, which are the engine's, PyTorch's or anybody's."""
+"""Protocols of nodes as a trace reads them: the engine's, PyTorch's or anybody's."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 
 class MetadataLike(Protocol):
-    """What a trace records of one input of a node."""
+    """Metadata of a node's input, as a trace records it."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -17,7 +17,7 @@ class MetadataLike(Protocol):
 
     @property
     def device(self) -> object:
-        """Where it must be, of which the text is recorded."""
+        """Expected device, recorded as text."""
 
 
 class EdgeLike(Protocol):
@@ -25,15 +25,15 @@ class EdgeLike(Protocol):
 
     @property
     def node(self) -> "NodeLike | None":
-        """Which node."""
+        """The node that receives the gradient."""
 
     @property
     def input_nr(self) -> int:
-        """Which of its inputs."""
+        """Index of its input."""
 
 
 class NodeLike(Protocol):
-    """What a trace records of a node. `engine.Node` satisfies it."""
+    """A node as a trace records it. `engine.Node` satisfies it."""
 
     @property
     def id(self) -> int:
@@ -44,7 +44,7 @@ class NodeLike(Protocol):
 
     @property
     def sequence_nr(self) -> int:
-        """How many nodes its thread had made before."""
+        """Number of nodes that its thread had made before."""
 
     @property
     def topological_nr(self) -> int:
@@ -52,15 +52,15 @@ class NodeLike(Protocol):
 
     @property
     def next_edges(self) -> Sequence[EdgeLike]:
-        """Where its gradients go."""
+        """Destinations of its gradients."""
 
     @property
     def input_metadata(self) -> Sequence[MetadataLike | None]:
-        """What each input expects, None for anything."""
+        """Expected metadata of each input, None for any."""
 
     @property
     def runs_on(self) -> object:
-        """Where it runs, of which the text is recorded."""
+        """The device that it runs on, recorded as text."""
 
     @property
     def module_path(self) -> str:

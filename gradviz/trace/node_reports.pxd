@@ -1,6 +1,5 @@
 cdef class NodeReports:
     cpdef node_created(self, node)
-    cpdef tensor_saved(self, node, size_bytes)
     cpdef node_recorded(self, node, size_bytes)
     cpdef node_taken(self, task, node, queue, queue_length)
     cpdef node_readied(self, task, node, producer, input_nr, size_bytes, how, queue, reentrant_depth, sequence_nr, queue_length, outstanding)

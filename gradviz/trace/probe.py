@@ -1,4 +1,4 @@
-"""What producers call: the one class through which anything is reported.
+"""The probe: the one class through which producers report anything.
 
 A producer (engine, ops, tensors, backends) holds a :class:`Probe` or ``None`` and
 knows nothing else of traces. Every method is one thing that can happen; together they
@@ -10,10 +10,10 @@ What a producer promises:
   short strings, never tensors: a trace keeps no gradient alive.
 * A change made under a lock is reported under that lock, so that the order in the
   trace is the order in which things happened.
-* Nothing is computed, copied or synchronised merely in order to report it.
+* Nothing is computed, copied or synchronized merely in order to report it.
 
-What a listener promises: to return quickly, never to raise, and never to call back
-into the engine. The recorder of `gradviz.trace.recorder` keeps that promise; other
+What a listener promises: to return quickly, never to raise, and never to call back into
+the engine. The recorder of `gradviz.trace.recording.recorder` keeps that promise; other
 listeners are wrapped in a guard when they are installed (see `Guard`).
 
 A site in a producer is two lines, and costs about ten nanoseconds when nobody listens::
@@ -25,46 +25,32 @@ A site in a producer is two lines, and costs about ten nanoseconds when nobody l
 import contextlib
 import enum
 import functools
+import inspect
+import operator
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from gradviz.trace.node_like import NodeLike
-from gradviz.trace.node_reports import NodeReports
+from gradviz.trace.node_reports import JOINED, JoinedEvent, NodeReports
+from gradviz.trace.node_reports import How as How  # noqa: PLC0414 - re-exported
+from gradviz.trace.node_reports import Push as Push  # noqa: PLC0414 - re-exported
 
-# Values of enums are for ever, as codes of events are. No trace holds these, which were
+if TYPE_CHECKING:  # what reads a trace needs the enums here, and no protocol of nodes
+    from gradviz.trace.node_like import NodeLike
+
+# Values of enums are forever, as codes of events are. No trace holds these, which were
 # kept for what no engine ever did, and none may get another meaning: 3 of Push, 1 and 2
 # of Skip, 5 of Hook.
 
 
-class Push(enum.IntEnum):
-    """What kind of task was pushed to a ready queue."""
-
-    NODE = 0
-    ROOT = 1
-    WAKE_UP = 2
-
-
-class How(enum.IntEnum):
-    """How a gradient reached its place."""
-
-    FIRST = 0
-    IN_PLACE = 1
-    OUT_OF_PLACE = 2
-    STOLEN = 3
-    COPIED = 4
-    UNDEFINED = 5
-    UNKNOWN = 6
-
-
 class Skip(enum.IntEnum):
-    """Why a node was popped and not executed."""
+    """Reason why a node was popped and not executed."""
 
     ERROR = 0
 
 
 class Role(enum.IntEnum):
-    """What a thread does for the engine."""
+    """Role of a thread in the engine."""
 
     CALLER = 0
     DEVICE = 1
@@ -72,10 +58,11 @@ class Role(enum.IntEnum):
 
 
 class Hook(enum.IntEnum):
-    """Which of a node's hooks was called.
+    """Kind of a node's hook.
 
-    The first two kinds, which are those of its tensors, are called for a gradient that
-    is captured, too, where the node itself does not run.
+    The first two kinds, those of its tensors, are also called for a captured gradient
+    if the node itself does not run. Those of a module are called for the node through
+    which the module's arguments, or its results, pass.
     """
 
     TENSOR_PRE = 0
@@ -83,38 +70,127 @@ class Hook(enum.IntEnum):
     PRE = 2
     POST = 3
     POST_ACCUMULATE_GRAD = 4
+    MODULE_PRE = 6
+    MODULE = 7
 
+
+class Checked(enum.IntEnum):
+    """Kind of value that a check for NaN and infinity looks at.
+
+    A result is that of an op or a module of the forward, a gradient one that a node
+    made, a sum one that a node was given, a loss a root of a pass, and a parameter one
+    that a step of an optimizer has changed.
+    """
+
+    RESULT = 0
+    GRADIENT = 1
+    SUM = 2
+    LOSS = 3
+    PARAMETER = 4
+
+
+class Tracking(enum.IntEnum):
+    """Part that the tensors which a module takes, or returns, have in a graph."""
+
+    UNKNOWN = 0
+    NO_TENSORS = 1
+    TRACKED = 2
+    """One of them requires a gradient."""
+    DISABLED = 3
+    """Gradients are disabled (``no_grad``); of results, none requires one besides."""
+    INTEGERS = 4
+    """None does, and none has a dtype that could."""
+    UNTRACKED = 5
+    """None does, though gradients are enabled."""
+
+
+#: No more parameters of a model are described.
+MAX_PARAMETERS: Final = 10_000
 
 #: Of no node it is told which line made it.
 NO_LINES: Final[Mapping[int, str]] = {}
 
 
-class Probe:
+class ModelParameter(NamedTuple):
+    """A parameter of a model; holds no tensor.
+
+    Attributes:
+        names: Its paths in the model, which begin with the model's name: several if
+            modules share it.
+        shape: Its shape, None if it has none yet.
+        dtype: Its dtype, as text.
+        device: The device it is on, as text.
+        requires_grad: Whether it requires a gradient.
+    """
+
+    names: tuple[str, ...]
+    shape: tuple[int, ...] | None
+    dtype: str
+    device: str
+    requires_grad: bool
+
+
+class Model(NamedTuple):
+    """A model, as far as its parameters go.
+
+    Attributes:
+        name: The first part of the paths of its modules.
+        parameters: Its parameters; of more than `MAX_PARAMETERS` the first.
+        num_parameters: How many it has.
+    """
+
+    name: str
+    parameters: tuple[ModelParameter, ...]
+    num_parameters: int
+
+
+class Probe(NodeReports):
     """Everything that can happen, one method each; does nothing.
+
+    The reports on which every node waits are those of `NodeReports`.
 
     Every method is called by the thread on which the thing happened. `task` is the id
     of a GraphTask, `node` that of a Node, `queue` that of a ReadyQueue; -1 is none.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     # --- graph ----------------------------------------------------------------
 
-    def node_created(self, node: NodeLike) -> None:
-        """The forward pass made a node; its edges may still be missing."""
-
     def nodes_defined(
-        self, nodes: Iterable[NodeLike], made_at: Mapping[int, str] = NO_LINES
+        self, nodes: "Iterable[NodeLike]", made_at: Mapping[int, str] = NO_LINES
     ) -> None:
         """These nodes are about to take part in a backward pass.
 
         Called once a GraphTask, after `task_begun`, with every node of its graph.
         `made_at` has the lines that made them, by id, as far as these are known of
-        nodes that nobody reported with `node_created`.
+        nodes that nobody reported with `node_created`. Nobody changes it later.
+        """
+
+    def nodes_placed(
+        self, nodes: "Sequence[NodeLike]", made_at: Mapping[int, str] = NO_LINES
+    ) -> None:
+        """These nodes were made at other places than their definitions say.
+
+        Called by a producer that learns only from a pass where its nodes were made:
+        after the pass has run and before it is told how it ended. The module and the
+        line that a node has now replace those it had, also by none.
         """
 
     def tensor_saved(self, node: int, size_bytes: int) -> None:
-        """A node kept a tensor for its backward."""
+        """A node kept a tensor for its backward; `UNKNOWN_BYTES` if unknown."""
+
+    def saved_elsewhere(
+        self, node: int, parameter_bytes: int, shared_bytes: int
+    ) -> None:
+        """A node kept further tensors whose memory does not count for it.
+
+        Args:
+            node: The node.
+            parameter_bytes: Memory of parameters, leaves and buffers, which hold it
+                anyway; told for the first of several nodes that keep the same.
+            shared_bytes: Tensors in memory that counts for another tensor.
+        """
 
     def stack_taken(self, node: int, stack: str) -> None:
         """The lines that the program was inside of when it made a node.
@@ -155,33 +231,6 @@ class Probe:
 
     # --- queue ----------------------------------------------------------------
 
-    def task_pushed(  # noqa: PLR0913, PLR0917 - an event has the fields it has
-        self,
-        task: int,
-        node: int,
-        queue: int,
-        reentrant_depth: int,
-        sequence_nr: int,
-        queue_length: int,
-        outstanding: int,
-        pushed_by: int,
-        what: Push,
-    ) -> None:
-        """A task entered a queue.
-
-        Args:
-            task: The GraphTask it belongs to.
-            node: The node to run, -1 for a wake-up.
-            queue: The queue's id.
-            reentrant_depth: Depth of the GraphTask, the first part of the priority.
-            sequence_nr: The second part of the priority.
-            queue_length: Tasks in the queue, this one included; approximate where
-                another thread pops at the same time.
-            outstanding: Tasks of the GraphTask queued or running, this one included.
-            pushed_by: The node whose evaluation made it ready, -1 for none.
-            what: What kind of task.
-        """
-
     def task_popped(self, task: int, node: int, queue: int, queue_length: int) -> None:
         """A task left a queue, which then held `queue_length` others."""
 
@@ -193,49 +242,69 @@ class Probe:
     def node_started(self, task: int, node: int) -> None:
         """A thread begins to evaluate a node."""
 
-    def node_completed(self, task: int, node: int) -> None:
-        """The node ran and its gradients were handed on."""
-
     def node_failed(self, task: int, node: int, error: str) -> None:
         """The node, or one of its hooks or checks, raised."""
 
     def node_skipped(self, task: int, node: int, reason: Skip) -> None:
         """A popped node was not executed."""
 
-    def hook_called(self, task: int, node: int, hook: Hook, index: int) -> None:
-        """A hook is about to be called: the `index`-th of its kind."""
-
-    def hook_returned(self, task: int, node: int, hook: Hook, index: int) -> None:
-        """That hook has returned; not reported of one that raised."""
-
-    def unexplained(self, task: int, node: int, text: str) -> None:
-        """What was seen of a pass that is watched from outside does not fit the rules.
-
-        Or something of it could not be seen, which `text` says.
-        """
-
-    # --- buffer ---------------------------------------------------------------
-
-    def gradient_buffered(
+    def hook_called(
         self,
         task: int,
         node: int,
-        producer: int,
-        input_nr: int,
-        remaining: int,
-        size_bytes: int,
-        how: How,
+        hook: Hook,
+        index: int,
+        function: str,
+        defined_at: str,
+        registered_at: str,
+        target: str,
     ) -> None:
-        """A gradient from `producer` reached input `input_nr` of `node`.
+        """A hook is about to be called: the `index`-th of its kind.
 
-        `remaining` counts the incoming edges that `node` still waits for.
+        The texts are those of `hook_names.HookName`.
         """
 
-    def gradient_accumulated(self, task: int, node: int, how: How) -> None:
-        """AccumulateGrad `node` put a gradient into its leaf's ``.grad``."""
+    def hook_returned(self, task: int, node: int, hook: Hook, index: int) -> None:
+        """The hook has returned; not reported for one that raised."""
 
-    def buffer_freed(self, task: int, node: int, size_bytes: int) -> None:
-        """The gradients that `node` was given were let go."""
+    def unexplained(self, task: int, node: int, text: str) -> None:
+        """The events of a pass watched from outside do not fit the rules.
+
+        Or a part of it could not be seen, as `text` says.
+        """
+
+    def not_finite(  # noqa: PLR0913, PLR0917 - an event has the fields it has
+        self,
+        task: int,
+        node: int,
+        what: Checked,
+        index: int,
+        is_nan: bool,
+        given_infinity: bool,
+        smallest: str,
+        largest: str,
+        call: int,
+        module: str,
+        name: str,
+        location: str,
+    ) -> None:
+        """A check found the first NaN, or the first infinity, of a forward or a pass.
+
+        Args:
+            task: The pass; -1 in the forward.
+            node: The node that made it, was given it, or belongs to the op.
+            what: Kind of value.
+            index: Which result, gradient or root.
+            is_nan: Tells a NaN from an infinity.
+            given_infinity: True if the inputs had an infinity.
+            smallest: The least magnitude among the finite, nonzero elements of the
+                inputs, as `repr` writes a float; empty if unknown.
+            largest: The greatest one, likewise.
+            call: The module call that it happened in, -1 if unknown.
+            module: The path of that module.
+            name: Of the op, the node or the parameter.
+            location: The line that called the op, empty if the node's own line is it.
+        """
 
     # --- stream ---------------------------------------------------------------
     #
@@ -255,7 +324,7 @@ class Probe:
     def leaf_stream_synced(
         self, task: int, stream: str, caller_stream: str, event: int
     ) -> None:
-        """As a pass ends: its caller's stream waits for one that made a gradient."""
+        """The caller's stream waits, as its pass ends, for one that made a gradient."""
 
     def event_synchronized(self, event: int) -> None:
         """The host knows that an event has happened: it has waited for it, or asked."""
@@ -295,13 +364,13 @@ class Probe:
         """
 
     def stream_named(self, stream: str, name: str, location: str) -> None:
-        """What the program calls a stream, and the line that made it; empty: unknown.
+        """The program's name for a stream, and the line that made it; empty: unknown.
 
-        Found out by who records, when the stream is used.
+        The recorder finds it out when the stream is used.
         """
 
     def kernel_ran(self, kernel: int, began_ns: int, ended_ns: int) -> None:
-        """When the device did it, on the recording's clock; reported afterwards."""
+        """The device ran the kernel: times of the recording's clock, reported later."""
 
     def memory_allocated(self, memory: int, stream: str, size_bytes: int) -> None:
         """Memory was taken for an array, for work of that stream."""
@@ -324,15 +393,15 @@ class Probe:
         """A backward began inside a backward, on this thread."""
 
     def reentrant_left(self, task: int, depth: int) -> None:
-        """That inner backward returned or raised."""
+        """The inner backward returned or raised."""
 
     def pool_thread_spawned(self, num_threads: int) -> None:
         """The reentrancy pool grew to `num_threads`."""
 
-    def told(
+    def rows_reported(
         self, thread: int, name: str, rows: Mapping[Hashable, Sequence[int | str]]
     ) -> None:
-        """What somebody who watches another engine has to tell, all of it at once.
+        """Rows of events of another engine, watched from outside, all at once.
 
         Args:
             thread: The operating system's number of the thread on which it happened.
@@ -341,8 +410,21 @@ class Probe:
                 clock of events, ``task``, ``node``, and the columns of the kind.
         """
 
+    def call_returned(self) -> None:
+        """A call of another engine returns to the program, on this thread.
+
+        All that will be known of it has been reported; no lock is held.
+        """
+
     def queue_defined(self, queue: int, name: str, device: int) -> None:
         """A ready queue exists, for the device of this index (-1: a caller's)."""
+
+    def model_defined(self, model: "Model") -> None:
+        """A model has these parameters, which backward passes may reach.
+
+        Called whenever the model runs, or whenever a pass begins, with the same object
+        until the model has changed.
+        """
 
     # --- the program's threads ---------------------------------------------------
     #
@@ -365,20 +447,22 @@ class Probe:
         """The calling thread is about to leave something there."""
 
     def taken_over(self, key: int) -> None:
-        """The calling thread has taken what was left there, a thread's end too."""
+        """The calling thread took over work left there, or a thread's end."""
 
-    # --- what is reported of every node ------------------------------------------
-    #
-    # Some of the above goes this way, and what happens to most nodes in three calls
-    # instead of eight. A listener that does not override this hears the eight.
+    # --- reports of every node ---------------------------------------------------
 
     def for_this_thread(self) -> NodeReports:
-        """To whom the calling thread alone reports the nodes that it makes and runs.
+        """Return the listener to the nodes that the calling thread makes and runs.
 
         Who runs a pass that it called for asks once, who makes a node asks each time.
         A listener that has to know the thread can find out here, and not at each event.
         """
-        return OneByOne(self)
+        return self
+
+    def node_recorded(self, node: "NodeLike", size_bytes: int) -> None:
+        """See `NodeReports`; by hand, since `node_created` takes the node itself."""
+        self.node_created(node)
+        self.tensor_saved(node.id, size_bytes)
 
     # --- user -----------------------------------------------------------------
 
@@ -388,23 +472,117 @@ class Probe:
     def step_begun(self, step: int) -> None:
         """A training step of the user's program begins."""
 
-    def forward_begun(self, call: int, module: str, name: str) -> None:
+    def forward_begun(
+        self,
+        call: int,
+        module: str,
+        name: str,
+        arguments: Tracking = Tracking.UNKNOWN,
+        location: str = "",
+    ) -> None:
         """A module was called, its hooks included.
 
         Args:
             call: Unique in the process.
             module: Its path in the model that runs, such as ``Net.layers.0``.
             name: Of its class.
+            arguments: Whether a gradient can leave it through its arguments.
+            location: The line that called it; empty where `arguments` require a
+                gradient, or it is not known.
         """
 
-    def forward_ended(self, call: int, failed: bool) -> None:
-        """That call returns, or raises if it `failed`."""
+    def forward_ended(
+        self, call: int, failed: bool, results: Tracking = Tracking.UNKNOWN
+    ) -> None:
+        """The call returns, or raises if it `failed`.
+
+        Args:
+            call: The number of the call.
+            failed: Whether it raises.
+            results: Whether a gradient can come into it through its results.
+        """
+
+    def tensor_changed(
+        self, task: int, operation: str, location: str, sequence_nr: int
+    ) -> None:
+        """A pass fails for a change in place, and such a tensor is alive.
+
+        It has the shape, the type and the version of the one that was changed.
+
+        Args:
+            task: The pass.
+            operation: The name of the node that made the tensor, or changed it last;
+                empty if it is known that the line changed it.
+            location: The line that made that node.
+            sequence_nr: The node's.
+        """
+
+    def gradient_measured(self, task: int, node: int, norm: str) -> None:
+        """A check of values has read the ``.grad`` of a leaf.
+
+        Args:
+            task: The pass that has added to it.
+            node: The AccumulateGrad of the leaf.
+            norm: Its Euclidean norm, as `repr` writes a float.
+        """
+
+    def gradient_cut(self, operation: str, location: str) -> None:
+        """An operation was given what requires a gradient, and its result needs none.
+
+        Args:
+            operation: Its name, such as ``detach``.
+            location: The line that called it; empty if unknown.
+        """
+
+    def graph_kept(
+        self,
+        node: int,
+        root: str,
+        location: str,
+        num_graphs: int,
+        num_passes: int,
+        num_nodes: int,
+        size_bytes: int,
+        holders: str,
+    ) -> None:
+        """Graphs that are alike stay alive from step to step of the program.
+
+        Args:
+            node: The node at which a backward through one of them would begin.
+            root: The name of that node.
+            location: The line that made it; empty if unknown, or told already.
+            num_graphs: How many graphs there are.
+            num_passes: How many passes began at a node of them.
+            num_nodes: Their nodes, those that they share counted once.
+            size_bytes: The memory that they save for a backward.
+            holders: The variables that hold the first one, as text; empty if unknown.
+        """
+
+    def requires_grad_set(self, parameter: str, requires_grad: bool) -> None:
+        """A module was called of which a parameter has another ``requires_grad``.
+
+        All required a gradient until this is reported.
+
+        Args:
+            parameter: Its path in the model.
+            requires_grad: Whether it requires one from now on.
+        """
+
+    def parameter_held(self, optimizer: str, parameter: str, shape: str) -> None:
+        """An optimizer, at its first step, holds a parameter.
+
+        Args:
+            optimizer: The name of its class, numbered where there are several.
+            parameter: The path of the parameter; empty if it belongs to no module that
+                is known.
+            shape: Its shape, as text.
+        """
 
     def optimizer_begun(self, call: int, name: str) -> None:
         """``step`` of an optimizer of a class of this name was called."""
 
     def optimizer_ended(self, call: int, failed: bool) -> None:
-        """That call returns, or raises if it `failed`."""
+        """The call returns, or raises if it `failed`."""
 
     # --- workers --------------------------------------------------------------
 
@@ -423,7 +601,7 @@ class Probe:
     def clock_compared(
         self, worker: int, peer: int, peer_ns: int, round_trip_ns: int
     ) -> None:
-        """A worker has just heard what another one's clock says.
+        """A worker has received a reading of another one's clock.
 
         Args:
             worker: Which one asked.
@@ -469,102 +647,94 @@ class Probe:
     ) -> None:
         """It has come to `worker` from `peer`; other arguments as of `message_sent`."""
 
+    # --- collectives ----------------------------------------------------------
 
-class OneByOne(NodeReports):
-    """Reports of nodes for a listener that hears each event by itself."""
-
-    __slots__ = ("_probe",)
-
-    def __init__(self, probe: Probe) -> None:
-        self._probe = probe
-
-    def node_recorded(self, node: NodeLike, size_bytes: int) -> None:
-        """See `NodeReports`."""
-        self._probe.node_created(node)
-        self._probe.tensor_saved(node.id, size_bytes)
-
-    def node_taken(self, task: int, node: int, queue: int, queue_length: int) -> None:
-        """See `NodeReports`."""
-        self._probe.task_popped(task, node, queue, queue_length)
-        self._probe.node_started(task, node)
-
-    def node_readied(  # noqa: PLR0913, PLR0917 - it is two events
+    def collective_began(  # noqa: PLR0913, PLR0917 - an event has the fields it has
         self,
         task: int,
         node: int,
-        producer: int,
-        input_nr: int,
+        collective: int,
+        name: str,
+        group: str,
+        rank: int,
+        world_size: int,
         size_bytes: int,
-        how: int,
-        queue: int,
-        reentrant_depth: int,
-        sequence_nr: int,
-        queue_length: int,
-        outstanding: int,
+        model: str,
+        bucket: int,
     ) -> None:
-        """See `NodeReports`."""
-        self.gradient_buffered(task, node, producer, input_nr, 0, size_bytes, how)
-        self.task_pushed(
-            task,
-            node,
-            queue,
-            reentrant_depth,
-            sequence_nr,
-            queue_length,
-            outstanding,
-            producer,
-            Push.NODE,
-        )
+        """A collective operation between ranks began to run.
 
-    def node_passed_on(  # noqa: PLR0913, PLR0917 - it is four events
-        self,
-        task: int,
-        node: int,
-        freed_bytes: int,
-        receiver: int,
-        input_nr: int,
-        size_bytes: int,
-        queue: int,
-        reentrant_depth: int,
-        sequence_nr: int,
-        queue_length: int,
-        outstanding: int,
+        Args:
+            task: The pass that launched it, -1 if unknown.
+            node: The node that launched it, -1 if unknown.
+            collective: Unique in the process.
+            name: Of the backend and the operation, such as ``gloo:all_reduce``.
+            group: Name of its process group, empty if unknown.
+            rank: This process in the group, -1 if unknown.
+            world_size: Number of ranks in the group, -1 if unknown.
+            size_bytes: Of the tensors it moves, -1 if unknown.
+            model: The data-parallel model whose bucket it reduces, empty if unknown.
+            bucket: Index of that bucket, -1 if unknown.
+        """
+
+    def collective_ended(self, task: int, node: int, collective: int) -> None:
+        """A collective has finished on this rank."""
+
+    def gradient_bucketed(
+        self, task: int, node: int, model: str, bucket: int, size_bytes: int
     ) -> None:
-        """See `NodeReports`."""
-        self.buffer_freed(task, node, freed_bytes)
-        self.node_readied(
-            task,
-            receiver,
-            node,
-            input_nr,
-            size_bytes,
-            How.FIRST,
-            queue,
-            reentrant_depth,
-            sequence_nr,
-            queue_length,
-            outstanding,
-        )
-        self.node_completed(task, node)
+        """The gradient that `node` accumulated went into a bucket of `model`."""
 
 
-def _told_to_probe(name: str) -> Callable[..., None]:
-    """A method of `OneByOne` that calls the probe's of the same name."""
+def _one_by_one(report: str) -> Callable[..., None]:
+    """Return a method that reports each event of a joined report by itself.
 
-    @functools.wraps(getattr(Probe, name))
-    def report(self: OneByOne, *fields: object, **named: object) -> None:
-        getattr(self._probe, name)(*fields, **named)
+    Raises:
+        TypeError: The report does not say all that one of its events tells.
+    """
+    joined = getattr(NodeReports, report)
+    parameters = tuple(inspect.signature(joined).parameters)[1:]
+    calls = [
+        (event.name, _arguments(report, parameters, event)) for event in JOINED[report]
+    ]
 
-    return report
+    @functools.wraps(joined)
+    def tell(self: Probe, *fields: object, **named: object) -> None:
+        given = (*fields, *(named[one] for one in parameters[len(fields) :]))
+        for name, arguments in calls:
+            getattr(self, name)(*[argument(given) for argument in arguments])
+
+    return tell
 
 
-#: What `NodeReports` has from `Probe`; the rest are several such reports in one.
-NODE_REPORTS: Final = tuple(
-    name for name in vars(NodeReports) if name in vars(Probe) and name[0] != "_"
-)
+def _arguments(
+    report: str, parameters: tuple[str, ...], event: JoinedEvent
+) -> list[Callable[[tuple[object, ...]], object]]:
+    """Return how to get each argument of an event from those of a joined report."""
+    arguments: list[Callable[[tuple[object, ...]], object]] = []
+    for name in tuple(inspect.signature(getattr(Probe, event.name)).parameters)[1:]:
+        source = event.source(name)
+        if isinstance(source, int):
+            arguments.append(functools.partial(_constant, source))
+        elif source in parameters:
+            arguments.append(operator.itemgetter(parameters.index(source)))
+        else:
+            raise TypeError(
+                f"{report} tells {event.name} no {name}: give it a parameter {source}, "
+                f"or {event.name} another source of it in JOINED of "
+                f"gradviz.trace.node_reports"
+            )
+    return arguments
 
-for _name in NODE_REPORTS:
-    setattr(OneByOne, _name, _told_to_probe(_name))
+
+def _constant(value: int, given: tuple[object, ...]) -> int:
+    del given
+    return value
+
+
+for _report in JOINED:
+    if _report not in vars(Probe):
+        setattr(Probe, _report, _one_by_one(_report))
 
 
 class Guard(Probe):
@@ -626,11 +796,14 @@ class Tee(Probe):
         return call
 
 
+#: The size of what somebody keeps and nobody can measure.
+UNKNOWN_BYTES: Final = -1
+
 #: One method for each thing that can happen.
 METHODS: Final = tuple(
     name
-    for name, value in vars(Probe).items()
-    if callable(value) and not name.startswith("_") and name != "for_this_thread"
+    for name in dir(Probe)
+    if name not in JOINED and name != "for_this_thread" and not name.startswith("_")
 )
 
 #: Whom a new GraphTask reports to; None when nobody listens. Replaced as a whole by
@@ -675,11 +848,11 @@ def _publish() -> None:
 
     Note [Publishing]
     ~~~~~~~~~~~~~~~~~
-    Recordings begin and end on any thread, in signal handlers, and in the child of a
-    fork, where a lock might be held by a thread that is gone. So there is none: whoever
-    changes the list sets `current` from a copy of it, and does so again if the list is
-    another one by then. The last to set it has seen, afterwards, that its copy is the
-    list, and whoever changes the list later sets `current` later.
+    Recordings start and end on any thread, in signal handlers, and in the child of a
+    fork, where a thread that no longer exists might hold a lock. So there is no lock: a
+    thread that changes the list sets `current` from a copy of it, and does so again if
+    the list has changed meanwhile. The last thread to set it has seen, afterwards, that
+    its copy equals the list, and any later change of the list sets `current` later.
     """
     global current
     seen = None

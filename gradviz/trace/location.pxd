@@ -1,1 +1,0 @@
-cdef _users_frame(frame, dict is_users)

@@ -1,4 +1,8 @@
-"""Answers to what users ask when something is wrong: with gradients, NaNs, memory."""
+"""Diagnoses of problems with gradients, NaNs and memory.
+
+In: tensors and models. Out: answers as values that print as sentences. Read
+`graph_walk`, then a question: `missing_gradient`, `not_finite`, `live_graphs`, `size`.
+"""
 
 from gradviz.diagnostics.live_graphs import LiveGraph, live_graphs
 from gradviz.diagnostics.missing_gradient import Answer, Reason, why_none

@@ -1,20 +1,21 @@
-"""Why the ``.grad`` of a tensor is None."""
+"""Reasons why the ``.grad`` of a tensor is None."""
 
 import enum
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from gradviz.autograd.gradient import grad
-from gradviz.diagnostics.graph import describe, made_at, nodes_from
+from gradviz.diagnostics.graph_walk import describe, made_at, nodes_from
 from gradviz.diagnostics.origins import origin_of
-from gradviz.engine.node import Node, PostHook
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording.saved_variable import SECOND_BACKWARD
+from gradviz.diagnostics.own_tensors import check_own_tensor
+from gradviz.engine.graph.node import Node, PostHook
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.variables.saved_variable import SECOND_BACKWARD
 from gradviz.tensors.tensor import Tensor
 
 
 class Reason(enum.Enum):
-    """Why there is no gradient."""
+    """A reason for a missing gradient."""
 
     THERE_IS_ONE = "there is one"
     NOT_REQUIRED = "not required"
@@ -58,7 +59,12 @@ def why_none(tensor: Tensor, loss: Tensor | None = None) -> Answer:
 
     Returns:
         The reason, and a text that says what to do.
+
+    Raises:
+        TypeError: It is no tensor of gradviz's, or `loss` is none.
     """
+    for one in (tensor,) if loss is None else (tensor, loss):
+        check_own_tensor(one, "why_none")
     if tensor._grad is not None:
         return Answer(Reason.THERE_IS_ONE, "its .grad is not None")
     if not tensor.needs_grad:
@@ -122,7 +128,7 @@ def _unreached(target: Node) -> Answer:
 
 
 def _on_the_way(tensor: Tensor, target: Node, loss: Tensor) -> Answer:
-    """Whether, and how far, a gradient comes on its way from `loss`."""
+    """Trace a gradient on its way from `loss`: return how far it comes."""
     nodes = nodes_from([loss.grad_fn])
     if target not in nodes:
         return Answer(
@@ -158,7 +164,7 @@ def _on_the_way(tensor: Tensor, target: Node, loss: Tensor) -> Answer:
 
 
 def _what_there_is(nodes: Sequence[Node]) -> str:
-    """Of a graph that does not have what one looked for."""
+    """Describe a graph that does not have the wanted leaf."""
     if not nodes:
         return "the loss has no graph at all"
     num_leaves = sum(not node.next_edges for node in nodes)

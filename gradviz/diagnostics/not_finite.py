@@ -1,10 +1,10 @@
-"""Where a NaN or an infinity comes from: the first op, and the first gradient."""
+"""The origin of a NaN or an infinity: the first op, and the first gradient."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gradviz.autograd.gradient import grad
-from gradviz.diagnostics.graph import (
+from gradviz.diagnostics.graph_walk import (
     describe,
     nodes_from,
     not_finite,
@@ -12,22 +12,23 @@ from gradviz.diagnostics.graph import (
     stack_of,
 )
 from gradviz.diagnostics.origins import remember_origins
-from gradviz.engine.basic_nodes import AccumulateGrad
-from gradviz.engine.node import Node, PostHook
-from gradviz.engine.protocols import Gradient
-from gradviz.ops.recording import creation_hooks
-from gradviz.ops.recording.saved_variable import SECOND_BACKWARD
-from gradviz.ops.recording.variable import Variable
+from gradviz.diagnostics.own_tensors import check_own_tensor, is_pytorchs
+from gradviz.engine.graph.basic_nodes import AccumulateGrad
+from gradviz.engine.graph.node import Node, PostHook
+from gradviz.engine.graph.protocols import Gradient
+from gradviz.ops.dispatch import creation_hooks
+from gradviz.ops.variables.saved_variable import SECOND_BACKWARD
+from gradviz.ops.variables.variable import Variable
 from gradviz.tensors.tensor import Tensor
 
 
 class Culprit(NamedTuple):
-    """Who made the first NaN or infinity; prints as text.
+    """The node that made the first NaN or infinity; prints as text.
 
     Attributes:
         node: The node, as ``LogBackward0 #12 in encoder.0``.
         what: ``NaN`` or ``infinity``.
-        where: Of what: the op's result, or which gradient.
+        where: The op's result, or the number of the gradient.
         stack: The lines of the program that made the node; empty if not known.
     """
 
@@ -45,13 +46,13 @@ class Culprit(NamedTuple):
 
 
 class NanReport(NamedTuple):
-    """What `find_nan` found; prints as text.
+    """Result of `find_nan`; prints as text.
 
     Attributes:
         forward: The first op whose result is not finite; None if all are.
-        backward: The first node whose gradients are not, among those that got finite
-            ones; None if there is none.
-        notes: What could not be looked at, and why.
+        backward: The first node with finite inputs whose gradients are not finite;
+            None if there is none.
+        notes: Parts that could not be checked, with the reason.
     """
 
     forward: Culprit | None
@@ -82,13 +83,17 @@ def find_nan(loss: Tensor | Callable[..., Any], *args: Any) -> NanReport:  # noq
         *args: What the function takes.
 
     Raises:
+        TypeError: There is no loss that is a tensor of gradviz's.
         Exception: Whatever the function, or the backward, raises.
     """
     if isinstance(loss, Variable):
         return _report(loss, _first_saved(nodes_from([loss.grad_fn])), ())
+    if is_pytorchs(loss):
+        check_own_tensor(loss, "find_nan")
     first: list[Culprit] = []
 
-    def look(node: Node, results: Sequence[Any]) -> None:
+    def look(node: Node, results: Sequence[Any], values: Sequence[Any]) -> None:
+        del values
         for index, result in enumerate(results):
             if not first and (what := not_finite(result)):
                 where = "the result" if len(results) == 1 else f"result {index}"
@@ -96,6 +101,8 @@ def find_nan(loss: Tensor | Callable[..., Any], *args: Any) -> NanReport:  # noq
 
     with creation_hooks.observing(look), remember_origins():
         result = loss(*args)
+    if is_pytorchs(result):
+        check_own_tensor(result, "find_nan")
     if not isinstance(result, Tensor):
         raise TypeError(
             f"find_nan: the function returned {type(result).__name__}, expected the "
@@ -120,7 +127,7 @@ def _report(loss: Tensor, forward: Culprit | None, notes: tuple[str, ...]) -> Na
 
 
 def _first_saved(nodes: Sequence[Node]) -> Culprit | None:
-    """The first op whose result is not finite, as far as results were saved."""
+    """Return the first op with a result that is not finite, if it was saved."""
     makers: dict[Node, str] = {}
     for node in nodes:
         for array, maker, _ in saved_by(node):

@@ -1,4 +1,4 @@
-"""Where tensors come from: remembered while somebody wants to know, for its price."""
+"""Origins of tensors: recorded, at a price, while a user wants them."""
 
 import contextlib
 import linecache
@@ -9,14 +9,14 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from gradviz.engine import anomaly
-from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.ops.recording.variable import result_class, variable
+from gradviz.engine.graph import anomaly
+from gradviz.engine.graph.grad_mode import GRAD_ENABLED
+from gradviz.ops.variables.variable import result_class, variable
 from gradviz.tensors.tensor import Tensor
 
 
 class Origin(NamedTuple):
-    """How a tensor came to be; prints as the line that made it.
+    """Origin of a tensor; prints as the line that made it.
 
     Attributes:
         path: The file of the program.

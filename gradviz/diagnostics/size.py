@@ -1,19 +1,20 @@
-"""How large a graph is: nodes, edges, and what is kept for the backward."""
+"""The size of a graph: nodes, edges, and bytes kept for the backward."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from gradviz.diagnostics.graph import nodes_from, saved_by
-from gradviz.engine.node import Node
-from gradviz.ops.recording.variable import Variable
+from gradviz.diagnostics.graph_walk import nodes_from, saved_by
+from gradviz.diagnostics.own_tensors import check_own_tensor, is_pytorchs
+from gradviz.engine.graph.node import Node
+from gradviz.ops.variables.variable import Variable
 
 
 class Share(NamedTuple):
-    """What some of the nodes of a graph have.
+    """Share of some of a graph's nodes.
 
     Attributes:
-        nodes: How many there are.
-        saved_bytes: What they keep that no earlier node keeps as well.
+        nodes: Number of nodes.
+        saved_bytes: Bytes that they keep and no earlier node does.
     """
 
     nodes: int = 0
@@ -56,12 +57,23 @@ class GraphSize(NamedTuple):
 
 
 def graph_size(tensors: Variable | Iterable[Variable]) -> GraphSize:
-    """How large the graph is that a backward from these tensors would run through.
+    """Return the size of the graph that a backward from these tensors runs through.
 
     Args:
         tensors: A loss, or several; one without a graph has none.
+
+    Raises:
+        TypeError: One is no tensor of gradviz's.
     """
-    roots = [tensors] if isinstance(tensors, Variable) else tensors
+    if isinstance(tensors, Variable):
+        roots = [tensors]
+    elif isinstance(tensors, Iterable) and not is_pytorchs(tensors):
+        roots = list(tensors)
+    else:
+        check_own_tensor(tensors, "graph_size")
+        roots = []
+    for one in roots:
+        check_own_tensor(one, "graph_size")
     return size_of(nodes_from(one.grad_fn for one in roots))
 
 
@@ -89,7 +101,7 @@ def size_of(nodes: Iterable[Node]) -> GraphSize:
 
 
 def _new_bytes(node: Node, seen: set[int]) -> int:
-    """What `node` keeps of memory that is not `seen` yet; then it is."""
+    """Return the bytes that `node` keeps and `seen` lacks; add them to it."""
     total = 0
     for array, *_ in saved_by(node):
         owner = array

@@ -56,6 +56,16 @@ def test_a_gradient_can_be_infinite_where_all_values_are_finite(x):
     assert "x.sqrt()" in report.backward.stack
 
 
+@pytest.mark.parametrize("device", ["cpu", "sim:0"])
+def test_scalars_are_looked_at(device):
+    x = gv.tensor(0.0, device=device, requires_grad=True)
+
+    assert not find_nan((x * 2).exp)
+    assert not find_nan(x * 2)
+    assert find_nan(lambda: x.log() * 2).forward.node.startswith("LogBackward0")
+    assert find_nan(lambda: x.sqrt() * 2).backward.node.startswith("SqrtBackward0")
+
+
 def test_of_a_loss_what_was_saved_is_looked_at(x):
     y = x.log()
     loss = (y * y).sum()

@@ -1,17 +1,17 @@
-"""Walking a graph of nodes, and what a node holds: what all diagnostics begin with."""
+"""Walks over a graph of nodes, and the tensors that nodes hold."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradviz.backends.base import Array, backend_of
-from gradviz.engine import anomaly
-from gradviz.engine.node import Node
-from gradviz.ops.recording.op_node import OpNode
-from gradviz.ops.recording.plan import CONSTANT, RESULT
-from gradviz.ops.recording.shown_saved import shown_name
-from gradviz.ops.recording.variable import device_of, raw
+from gradviz.backends.base import Array, backend_of, device_of
+from gradviz.engine.graph import anomaly
+from gradviz.engine.graph.node import Node
+from gradviz.ops.dispatch.op_node import OpNode
+from gradviz.ops.dispatch.plan import CONSTANT, RESULT
+from gradviz.ops.dispatch.shown_saved import shown_name
+from gradviz.ops.variables.variable import raw
 
 
 def nodes_from(roots: Iterable[Node | None]) -> list[Node]:
@@ -44,9 +44,9 @@ class Saved(NamedTuple):
 
 
 def saved_by(node: Node) -> Iterator[Saved]:
-    """What a node keeps for its backward; nothing once it is freed.
+    """Yield the values that a node keeps for its backward; none once freed.
 
-    What hooks on saving have packed is theirs.
+    Values packed by saved-tensor hooks belong to those hooks.
     """
     for name, value, origin in _kept(node):
         kept = getattr(value, "_data", value)
@@ -57,14 +57,14 @@ def saved_by(node: Node) -> Iterator[Saved]:
 
 
 def is_freed(node: Node) -> bool:
-    """Whether a node has saved tensors and let go of them."""
+    """Return whether a node had saved tensors and has released them."""
     if isinstance(node, OpNode):
         return node.saved is None
     return getattr(node, "_saved", ()) is None
 
 
 def _kept(node: Node) -> Iterator[tuple[str, Any, int]]:
-    """All that a node keeps, tensors or not: name, value, and origin as of a `Plan`."""
+    """Yield name, value and origin (as in a `Plan`) of all that a node keeps."""
     if isinstance(node, OpNode):
         if node.saved is not None:
             cls = type(node).name(node)
@@ -87,9 +87,10 @@ def not_finite(value: object) -> str:
     """``NaN`` or ``infinity`` if there is one in an array or tensor, else empty."""
     array = raw(value)
     dtype = getattr(array, "dtype", None)
-    if dtype is None or dtype.kind not in "fc":
+    device = device_of(array)  # also of the scalars that NumPy makes of 0-d arrays
+    if dtype is None or device is None or dtype.kind not in "fc":
         return ""
-    host = backend_of(device_of(array)).to_host(array)
+    host = backend_of(device).to_host(array)
     if np.isfinite(host).all():
         return ""
     return "NaN" if np.isnan(host).any() else "infinity"

@@ -5,15 +5,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
-from gradviz.pytorch.session import SeenRun
-from gradviz.pytorch.watched_pass import WatchedPass
+from gradviz.pytorch.reconstruction.session import SeenRun
+from gradviz.pytorch.reconstruction.watched_pass import WatchedPass
 
 #: The clocks are read so often, and the closest two readings count.
 _READINGS: Final = 4
 
 
 def offset_ns() -> int:
-    """What lies between the clock of events and the one since 1970."""
+    """Return the offset from the clock of events to the one since 1970."""
     offsets = []
     for _ in range(_READINGS):
         before, wall, after = (
@@ -28,12 +28,12 @@ def offset_ns() -> int:
 def fitted_offset(
     offset_ns: int, passes: Sequence[WatchedPass], runs: Sequence[SeenRun]
 ) -> int:
-    """What lies between two clocks, so that no run lies outside of all passes.
+    """Return the offset of two clocks for which no run is outside of all passes.
 
     The profiler's clock is off by some microseconds.
 
     Args:
-        offset_ns: The same, about.
+        offset_ns: The approximate offset.
         passes: On the clock of events.
         runs: On the profiler's clock, in the order in which they began.
     """
@@ -47,16 +47,16 @@ def fitted_offset(
 def within_its_node(
     one: WatchedPass, runs: Sequence[SeenRun], offset_ns: int
 ) -> tuple[int, int]:
-    """When a pass was called and returned, as the clock of the runs has it.
+    """Return the call and return of a pass, on the clock of the runs.
 
-    The two clocks may differ by more than what lies between the begin of a node and
-    that of a pass inside of it.
+    The two clocks may differ by more than the time between the start of a node and that
+    of a pass inside of it.
     """
     called_ns, returned_ns = one.called_ns, one.returned_ns
     if one.depth:
         middle = (called_ns + returned_ns) // 2 - offset_ns
         for index in reversed(range(bisect_right(runs, middle, key=_begin_of))):
-            begin_ns, end_ns, _, _, thread = runs[index]
+            begin_ns, end_ns, _, _, thread, _ = runs[index]
             is_around = end_ns - begin_ns >= returned_ns - called_ns
             if is_around and end_ns >= middle and thread == one.thread:
                 begin_ns, end_ns = begin_ns + offset_ns, end_ns + offset_ns

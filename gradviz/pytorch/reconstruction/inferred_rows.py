@@ -1,9 +1,10 @@
-"""What there is to tell of one pass on one thread."""
+"""Rows of events of one pass on one thread."""
 
 from collections.abc import Hashable, Iterator
 from typing import Final, TypeAlias
 
 from gradviz.trace.events import (
+    BufferFreed,
     Event,
     GradientAccumulated,
     GradientBuffered,
@@ -12,14 +13,16 @@ from gradviz.trace.events import (
     TaskPopped,
     TaskPushed,
 )
-from gradviz.trace.joined import Inferred
+from gradviz.trace.format.row_layouts import Inferred
 
-#: Numbers and texts of rows, one after the other, as `Probe.told` takes them.
+#: Numbers and texts of rows, one after the other, as `Probe.rows_reported` takes them.
 FlatRows: TypeAlias = list[int | str]
 
 
-class Sheet:
-    """Rows as they come; of what happens to every node there is a list by name.
+class PassRows:
+    """Rows of one pass on one thread, as they come.
+
+    The kinds that happen at every node have a list by name.
 
     Attributes:
         popped, buffered, pushed, accumulated: Inferred.
@@ -31,6 +34,7 @@ class Sheet:
         "accumulated",
         "buffered",
         "completed",
+        "freed",
         "popped",
         "pushed",
         "started",
@@ -42,19 +46,20 @@ class Sheet:
         self.accumulated: FlatRows = []
         self.buffered: FlatRows = []
         self.pushed: FlatRows = []
+        self.freed: FlatRows = []
         self.completed: FlatRows = []
         self._others: dict[Hashable, FlatRows] = {}
 
     def seen(self, kind: type[Event]) -> FlatRows:
-        """The rows of a kind that happens rarely."""
+        """Return the list for rows of a kind that happens rarely."""
         return self._others.setdefault(kind, [])
 
     def inferred(self, kind: type[Event]) -> FlatRows:
-        """The same, of what nobody saw."""
+        """Return the list for rows of an inferred kind."""
         return self._others.setdefault(Inferred(kind), [])
 
-    def rows(self) -> Iterator[tuple[Hashable, FlatRows]]:
-        """All there are, by their key."""
+    def by_kind(self) -> Iterator[tuple[Hashable, FlatRows]]:
+        """Yield all lists, by their key."""
         for key, name in _NAMED:
             yield key, getattr(self, name)
         yield from self._others.items()
@@ -66,5 +71,6 @@ _NAMED: Final[tuple[tuple[Hashable, str], ...]] = (
     (Inferred(GradientAccumulated), "accumulated"),
     (Inferred(GradientBuffered), "buffered"),
     (Inferred(TaskPushed), "pushed"),
+    (Inferred(BufferFreed), "freed"),
     (NodeCompleted, "completed"),
 )

@@ -1,10 +1,10 @@
-"""A backward pass of PyTorch's that is watched: what was known of it as it ran."""
+"""A watched backward pass of PyTorch's: the facts known while it ran."""
 
 from typing import Final
 
-from gradviz.pytorch.needs import nodes_needed
-from gradviz.pytorch.seen_node import SeenGraph, SeenNode
-from gradviz.trace.probe import Probe
+from gradviz.pytorch.nodes.places import ForwardPlace
+from gradviz.pytorch.nodes.seen_node import PlannedHooks, SeenGraph, SeenNode
+from gradviz.trace.probe import How, Probe
 
 
 class WatchedPass:
@@ -13,13 +13,18 @@ class WatchedPass:
     Attributes:
         task: Its id.
         parent: The pass inside of which it began, None for none.
+        inside: The id of the node of `parent` that was being evaluated when it began:
+            the node itself ran, or one of its hooks. -1 if there is none.
         listener: Whom it reports to, to its end.
         thread: The operating system's number of the thread that called it.
         thread_name: What that is called.
         graph: What it may run, None if that could not be read.
-        needed: Of that, what has to run, None for all; see `nodes_needed`.
+        needed: Of that, what has to run, None for all; see `needs.needed_nodes`.
         captures: Node -> which outputs are its gradients.
         accumulates: Whether gradients go into ``.grad``.
+        had_grad: The leaves' nodes whose ``.grad`` was there when it began.
+        adds: How it adds to those.
+        hooks: The hooks of its nodes, as far as they are known.
         called_ns: When PyTorch was called, on the clock of events.
         returned_ns: When PyTorch had returned; 0 before.
         error: What it raised, empty if nothing.
@@ -28,7 +33,10 @@ class WatchedPass:
             nodes, empty if it can; None if it was not counted.
         is_begun: Whether its begin has been told of.
         is_told: Whether its end has been told of, if its nodes were not seen.
-        doubt: What went wrong with watching it, empty if nothing.
+        problem: What went wrong with watching it, empty if nothing.
+        not_finite: Values that checks found not to be finite, rows of `NotFinite`. Any
+            thread of the engine appends.
+        place_before: With `create_graph`, the place of the thread before it made nodes.
     """
 
     def __init__(
@@ -44,35 +52,41 @@ class WatchedPass:
         self.listener: Final = listener
         self.thread: Final = thread
         self.thread_name: Final = thread_name
+        self.inside = -1
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.graph: SeenGraph | None = None
         self.needed: set[SeenNode] | None = None
         self.captures: dict[SeenNode, list[int]] = {}
         self.accumulates = False
+        self.had_grad: set[SeenNode] = set()
+        self.adds = How.IN_PLACE
+        self.hooks: dict[SeenNode, PlannedHooks] = {}
         self.called_ns = self.returned_ns = 0
         self.error = ""
         self.fails_in_node = False
         self.unseen: str | None = None
         self.is_begun = self.is_told = False
-        self.doubt = ""
+        self.problem = ""
+        self.not_finite: list[list[int | str]] = []
+        self.place_before: ForwardPlace | None = None
 
     def take(self, graph: SeenGraph, *, accumulates: bool) -> None:
-        """Note what it may run, and find out what it has to."""
+        """Note the nodes that it may run."""
         self.graph = graph
         self.accumulates = accumulates
-        self.needed = nodes_needed(graph, accumulate=accumulates)
+        self.needed = graph.needed
         if not accumulates:
             for index, output in enumerate(graph.outputs):
                 if output.node is not None:
                     self.captures.setdefault(output.node, []).append(index)
-        for node in graph.nodes:
-            node.waiting = node.num_edges
 
     def unheard(self) -> "WatchedPass":
-        """The same without a graph and with nobody who listens.
+        """Return a copy without a graph and without listeners.
 
         It stands for what the profiler may have seen of a pass that it was not to see.
         """
-        one = WatchedPass(self.task, None, Probe(), self.thread, self.thread_name)
+        parent, nobody = self.parent, Probe()
+        one = WatchedPass(self.task, parent, nobody, self.thread, self.thread_name)
+        one.inside = self.inside
         one.called_ns, one.returned_ns = self.called_ns, self.returned_ns
         return one

@@ -1,18 +1,20 @@
-"""Threads and ready queues of PyTorch's engine, with what is known to lie there."""
+"""Threads and ready queues of PyTorch's engine, with their known tasks."""
 
+import enum
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
 
-from gradviz.ids import next_queue_id
-from gradviz.pytorch.seen_node import GRAPH_ROOT, SeenNode
-from gradviz.pytorch.sheet import Sheet
-from gradviz.pytorch.watched_pass import WatchedPass
+from gradviz.pytorch.nodes.seen_node import GRAPH_ROOT, SeenNode
+from gradviz.pytorch.reconstruction.inferred_rows import FlatRows, PassRows
+from gradviz.pytorch.reconstruction.watched_pass import WatchedPass
 from gradviz.ready_order import DEPTH_SHIFT, PyTorchSchedule
+from gradviz.trace.reporting.ids import next_queue_id
 
 
 class SeenThread:
-    """A thread that runs nodes, and what it has told so far.
+    """A thread that runs nodes, and its reports so far.
 
     Attributes:
         number: The operating system's.
@@ -21,6 +23,8 @@ class SeenThread:
         running: What it has begun and not ended, the innermost last.
         passes: Those that it has called and that have not returned, likewise.
         last_ns: The time of its last event.
+        returned: The rows of which the last says that hooks after a function returned.
+        returned_ns: When that was, -1 if there is none.
     """
 
     def __init__(self, number: int, name: str) -> None:
@@ -30,6 +34,8 @@ class SeenThread:
         self.running: list[RunningNode] = []
         self.passes: list[ReplayedPass] = []
         self.last_ns = 0
+        self.returned: FlatRows = []
+        self.returned_ns = -1
 
     def tick(self, t_ns: int) -> int:
         """This time, or just after the thread's last event if that was later."""
@@ -47,8 +53,11 @@ class ReplayedPass:
         depth_part: What its depth adds to the priority of a task.
         outstanding: Its tasks that are queued or running.
         ran: Its nodes that ran.
+        given: Of nodes with several inputs, the bytes at each that got a gradient.
+        misplaced: Its nodes that another thread made than was supposed.
         failed: The node that failed, if one did.
         queues: The ids of queues of which its listener has heard.
+        is_doubted: Whether it has been said that its order is not certain.
         is_over: Whether it returns with nothing between that and what is looked at.
         is_closed: Whether it has returned.
     """
@@ -59,35 +68,46 @@ class ReplayedPass:
         self.depth_part = about.depth << DEPTH_SHIFT
         self.outstanding = 0
         self.ran: set[SeenNode] = set()
+        self.given: dict[SeenNode, dict[int, int]] = {}
+        self.misplaced: list[SeenNode] = []
         self.failed: SeenNode | None = None
         self.queues: set[int] = set()
-        self.is_over = self.is_closed = False
-        self.sheets: dict[SeenThread, Sheet] = {}
+        self.is_doubted = self.is_over = self.is_closed = False
+        self.rows: dict[SeenThread, PassRows] = {}
 
-    def sheet(self, thread: SeenThread) -> Sheet:
-        """Where it is written down what happens on a thread."""
-        sheet = self.sheets.get(thread)
-        if sheet is None:
-            sheet = self.sheets[thread] = Sheet()
-        return sheet
+    def rows_of(self, thread: SeenThread) -> PassRows:
+        """Return the rows for the events of a thread."""
+        rows = self.rows.get(thread)
+        if rows is None:
+            rows = self.rows[thread] = PassRows()
+        return rows
+
+    def forget_tasks(self) -> None:
+        """Withdraw what was inferred about its tasks: none of them was ever queued."""
+        for task in self.queue.tasks():
+            if task.of is self:
+                self.queue.remove(task)
+        for rows in self.rows.values():
+            rows.pushed.clear()
 
     def runs_nothing(self, node: SeenNode) -> bool:
-        """Whether a node is taken from its queue for its gradient alone."""
+        """Return whether a node is popped for its gradient alone."""
         needed = self.about.needed
         return needed is not None and node not in needed
 
 
 class ReadyNode(msgspec.Struct, eq=False, gc=False):
-    """A task in a queue; see `ready_order.Prioritised`."""
+    """A task in a queue since a time; see `ready_order.Prioritised`."""
 
     node: SeenNode
     of: ReplayedPass
     queue: "SeenQueue"
     priority: int
+    pushed_ns: int = 0
 
 
 def is_called(node: SeenNode, name: str, seen_nr: int) -> bool:
-    """Whether this is the node that was seen, as far as that can be told.
+    """Return whether this is the node that was seen, as far as can be told.
 
     A GraphRoot gets its number inside of PyTorch.
     """
@@ -103,15 +123,17 @@ class SeenQueue:
         id: Unique in the process.
         device: As PyTorch calls it, empty for a caller's.
         schedule: Its tasks.
+        is_certain: Whether these are all that lie there, and nothing else.
     """
 
     def __init__(self, device: str = "") -> None:
+        self.is_certain = True
         self.id = next_queue_id()
         self.device = device
         self.schedule = PyTorchSchedule()
 
     def first(self) -> ReadyNode | None:
-        """What would be taken out next."""
+        """Return the next node to be popped."""
         if not len(self.schedule):
             return None
         task = self.schedule.peek()
@@ -119,11 +141,11 @@ class SeenQueue:
         return task
 
     def take_if_first(self, name: str, seen_nr: int) -> ReadyNode | None:
-        """Take out what was seen to begin, if its turn it is."""
+        """Pop the node that was seen to start, if it is its turn."""
         schedule = self.schedule
-        if not len(schedule):
+        if not schedule.heap:
             return None
-        task: ReadyNode = schedule.peek()  # type: ignore[assignment]
+        task: ReadyNode = schedule.heap[0]  # type: ignore[assignment]
         node, replay = task.node, task.of
         # As `is_called` and `runs_nothing` say it: this is asked of every node.
         if node.raw_name != name or (node.seen_nr != seen_nr and name != GRAPH_ROOT):
@@ -134,8 +156,33 @@ class SeenQueue:
         schedule.pop()
         return task
 
+    def is_tied(self, task: ReadyNode) -> bool:
+        """Return whether another of the waiting tasks may have been popped instead.
+
+        Note [Hooks that fail]
+        ~~~~~~~~~~~~~~~~~~~~~~
+        Of a hook that raised nobody knows whether it came after the last node, which
+        has then handed on nothing, or before the next one, which was popped then. What
+        the pass leaves in the queue takes part in the order of equal tasks. Leaves are
+        equal and have one name, and so may nodes be that several threads made; of these
+        it cannot be told which one ran.
+        """
+        return any(
+            one.priority == task.priority
+            and one.node.raw_name == task.node.raw_name
+            and not one.of.is_closed
+            for one in self.tasks()
+        )
+
+    def take(self, task: ReadyNode) -> None:
+        """Take out a task, also one that is not the first."""
+        if task is self.first():
+            self.schedule.pop()
+        else:
+            self.remove(task)
+
     def tasks(self) -> Iterable[ReadyNode]:
-        """All that lie there, in no order."""
+        """Return all waiting nodes, in no order."""
         return [one for one in self.schedule if isinstance(one, ReadyNode)]
 
     def remove(self, task: ReadyNode) -> None:
@@ -144,6 +191,14 @@ class SeenQueue:
         self.schedule = PyTorchSchedule()
         for one in rest:
             self.schedule.push(one)
+
+
+class RunState(enum.IntEnum):
+    """Progress of the evaluation of a node."""
+
+    HOOKS_BEFORE = 0
+    RUNS = 1
+    HOOKS_AFTER = 2
 
 
 class RunningNode(msgspec.Struct, eq=False, gc=False):
@@ -155,6 +210,8 @@ class RunningNode(msgspec.Struct, eq=False, gc=False):
         queue: From which it came.
         end_ns: When it ended.
         num_passes: How many passes its thread had called that had not returned.
+        state: Whether the function itself runs, or hooks before or after it.
+        has_hooks: Whether hooks before it were reported, and that it began with these.
     """
 
     thread: SeenThread
@@ -162,18 +219,58 @@ class RunningNode(msgspec.Struct, eq=False, gc=False):
     queue: SeenQueue
     end_ns: int
     num_passes: int
+    state: RunState = RunState.RUNS
+    has_hooks: bool = False
+
+    def is_of(self, replay: ReplayedPass, node: int) -> bool:
+        """Return whether it is the node with this id, of this pass."""
+        task = self.task
+        return task is not None and task.of is replay and task.node.id == node
+
+
+class PassesInNodes:
+    """Numbers of passes yet to begin inside of each node, hooks included."""
+
+    def __init__(self, passes: Iterable[WatchedPass] = ()) -> None:
+        places = [_place_of(one) for one in passes if one.inside >= 0]
+        # Without one, which is most often so, no `Counter` is made: it takes 3 µs.
+        self._to_come: dict[tuple[int, int], int] = Counter(places) if places else {}
+
+    @property
+    def are_any_to_come(self) -> bool:
+        """True if there is one left, inside of whatever node."""
+        return bool(self._to_come)
+
+    def has_begun(self, one: WatchedPass) -> None:
+        """Count a pass out."""
+        if one.inside >= 0:
+            place = _place_of(one)
+            self._to_come[place] -= 1
+            if not self._to_come[place]:
+                del self._to_come[place]
+
+    def are_to_come(self, task: ReadyNode) -> bool:
+        """Return whether there is one left inside of this node."""
+        to_come = self._to_come
+        return bool(to_come) and (task.of.about.task, task.node.id) in to_come
+
+
+def _place_of(one: WatchedPass) -> tuple[int, int]:
+    return -1 if one.parent is None else one.parent.task, one.inside
 
 
 class SeenEngine:
     """The threads and queues of PyTorch's engine, as far as they are known.
 
     Attributes:
+        inner: The passes that are yet to begin inside of nodes.
         threads: By the operating system's number.
         open: Passes that have begun and not returned.
     """
 
     def __init__(self) -> None:
         self.threads: dict[int, SeenThread] = {}
+        self.inner = PassesInNodes()
         self.open: list[ReplayedPass] = []
         self._devices: dict[str, SeenQueue] = {}
 
@@ -191,6 +288,10 @@ class SeenEngine:
         if queue is None:
             queue = self._devices[device] = SeenQueue(device)
         return queue
+
+    def is_around_others(self, replay: ReplayedPass) -> bool:
+        """Return whether a pass that began inside of this one is still running."""
+        return any(one.about.parent is replay.about for one in self.open)
 
     def queue_with(self, name: str, seen_nr: int) -> SeenQueue:
         """The queue that would give this out: of a thread that nobody knows."""

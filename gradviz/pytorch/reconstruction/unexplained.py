@@ -1,30 +1,30 @@
-"""What of a pass is not explained, in words."""
+"""Descriptions of the inexplicable parts of a pass."""
 
 from collections.abc import Iterable
 from typing import Final
 
-from gradviz.pytorch.queues import ReplayedPass, SeenThread
-from gradviz.pytorch.seen_node import SeenNode
+from gradviz.pytorch.nodes.seen_node import SeenNode
+from gradviz.pytorch.reconstruction.seen_queues import ReplayedPass, SeenThread
 from gradviz.trace.events import Unexplained
 
 #: So many names are told of nodes that did not run.
 _MAX_NAMED: Final = 3
 
 
-def doubt(
+def report_unexplained(
     replay: ReplayedPass, thread: SeenThread, node: SeenNode | None, t_ns: int, why: str
 ) -> None:
-    """Say of a pass, or of a node of it, that it is not what was expected."""
+    """Report that a pass, or a node of it, is not as expected."""
     number = -1 if node is None else node.id
     row = thread.tick(t_ns - 1), replay.about.task, number, why
-    replay.sheet(thread).seen(Unexplained).extend(row)
+    replay.rows_of(thread).seen(Unexplained).extend(row)
 
 
 def missing(replay: ReplayedPass) -> str:
-    """Which nodes had to run and were not seen to; empty if all were."""
+    """Return names of nodes that should have run and were not seen; empty if none."""
     about, ran = replay.about, replay.ran
     if about.graph is None:
-        return about.doubt or "its graph could not be read, so no node is known"
+        return about.problem or "its graph could not be read, so no node is known"
     if about.needed is None and len(ran) == len(about.graph.nodes):
         return ""
     nodes: Iterable[SeenNode] = about.graph.nodes
@@ -33,6 +33,8 @@ def missing(replay: ReplayedPass) -> str:
     ]
     if not absent:
         return ""
+    if not ran:
+        return "none of its nodes was seen to run, as where compiled autograd runs them"
     names = ", ".join(node.text for node in absent[:_MAX_NAMED])
     more = len(absent) - _MAX_NAMED
     return f"not seen to run: {names}" + (f" and {more:,} more" if more > 0 else "")

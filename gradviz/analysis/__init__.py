@@ -1,4 +1,7 @@
-"""What a trace says, as plain values: order, timeline, graph, summary.
+"""Answers of a trace, as plain values.
 
-Nothing here draws, prints, or knows how a trace was recorded.
+In: a `Trace`. Out: frozen values and NumPy columns, which `render` draws and `export`
+writes. No engine, no device, no color is known here. Read the rooms in this order:
+`tables`, `training`, `nodes`, `moments`, `queues`, `causes`, `graphs`, `changes`,
+`memory`, `races`, `timelines`, `findings`.
 """

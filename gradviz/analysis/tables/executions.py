@@ -1,0 +1,373 @@
+"""Runs of nodes: events of single nodes joined into rows, with their threads.
+
+Order, timeline, graph and summary all start from here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from gradviz.analysis.tables.worker_parts import whole_of, wholes_of, with_parts
+from gradviz.trace.format.model import NodeDefinition, Trace
+from gradviz.trace.format.strings import shortened
+from gradviz.trace.format.table import Column, Narrow, Table, different
+
+#: A timeline shows no more nodes than this, and no more kernels; the rest is counted.
+MAX_SHOWN: Final = 50_000
+
+#: Longer names and places are cut in all views: a trace may repeat one very often.
+MAX_TEXT: Final = 300
+
+#: A parameter that is shared by more modules has so many names in views.
+MAX_NAMES: Final = 8
+
+_Truths: TypeAlias = npt.NDArray[np.bool_]
+
+#: How the evaluation of a node ended. One that was reached only for its gradient to be
+#: captured did not run; one whose end the trace does not have is unfinished.
+NodeStatus: TypeAlias = Literal["completed", "captured", "failed", "unfinished"]
+
+
+#: Each status, in the order in which `Executions` counts them.
+STATUSES: Final[tuple[NodeStatus, ...]] = get_args(NodeStatus)
+
+
+class Execution(msgspec.Struct, frozen=True, gc=False):
+    """One node that a thread began to evaluate in one pass.
+
+    Attributes:
+        task: The pass.
+        node: The node.
+        thread: Where it ran.
+        start_ns: When, on the trace's clock.
+        end_ns: When its gradients had been handed on, or when it raised; None if the
+            trace has neither.
+        waited_ns: From its push to its pop; None if the trace lacks one of them.
+        status: How its evaluation ended.
+        error: What it raised, empty if it did not.
+        thread_time_ns: For how long of it its thread was running; None if unknown.
+    """
+
+    task: int
+    node: int
+    thread: int
+    start_ns: int
+    end_ns: int | None
+    waited_ns: int | None
+    status: NodeStatus
+    error: str
+    thread_time_ns: int | None = None
+
+    @property
+    def took_ns(self) -> int | None:
+        """From its start to its end, however it ended; None if the trace lacks it."""
+        return None if self.end_ns is None else self.end_ns - self.start_ns
+
+
+class Executions(NamedTuple):
+    """Nodes that were started, in order of start, as columns.
+
+    Attributes:
+        task: The pass of each.
+        node: The node.
+        thread: Where it ran.
+        start_ns: When, on the trace's clock.
+        end_ns: When its gradients had been handed on, or when it raised; where the
+            trace has neither, when it started.
+        has_ended: Whether the trace has either.
+        waited_ns: From its push to its pop; -1 if the trace lacks one of them.
+        status: How its evaluation ended: a place in `STATUSES`.
+        error: What it raised: a place in the trace's strings, -1 if it did not.
+        thread_time_ns: For how long of it its thread was running; -1 if unknown.
+        queue: Which it was pushed to; -1 if the trace lacks its push.
+        pushed_ns: When; 0 if the trace lacks it.
+        popped_ns: When it left that queue; 0 if the trace lacks it.
+        was_popped: Whether the trace has that.
+        seq: The event that it was started with, or captured.
+    """
+
+    task: Column
+    node: Column
+    thread: Column
+    start_ns: Column
+    end_ns: Column
+    has_ended: _Truths
+    waited_ns: Column
+    status: Column
+    error: Column
+    thread_time_ns: Column
+    queue: Column
+    pushed_ns: Column
+    popped_ns: Column
+    was_popped: _Truths
+    seq: Column
+
+    @property
+    def took_ns(self) -> Column:
+        """From each start to its end, however it ended; 0 if that is not known."""
+        return self.end_ns - self.start_ns
+
+    def at(self, places: "slice | Column") -> "Executions":
+        """Some of them."""
+        return Executions(*(column[places] for column in self))  # type: ignore[arg-type]
+
+
+def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Executions:
+    """Every node that was started, in order of start.
+
+    A node of which only the capture is known counts as started and ended with it.
+
+    Args:
+        trace: The trace.
+        tasks: The passes wanted, None for all.
+    """
+    starts = _rows(trace, "node_started", tasks)
+    captures = _rows(trace, "capture_taken", tasks)
+    number = _Numbers(starts, captures)
+    start_keys, capture_keys = number(starts), number(captures)
+    _, first = np.unique(capture_keys, return_index=True)
+    only = first[_places(np.sort(start_keys), capture_keys[first]) < 0]
+    key = np.concatenate((start_keys, capture_keys[only]))
+    order = np.argsort(np.concatenate((starts.seq, captures.seq[only])), kind="stable")
+
+    def joined(name: str) -> Column:
+        one, other = getattr(starts, name), getattr(captures, name)[only]
+        return np.concatenate((one, other))[order].astype(np.int64)
+
+    key = key[order]
+    (end_ns, completed_ns), has_ended = _last(
+        trace, "node_completed", tasks, number, key, ("t_ns", "thread_time_ns")
+    )
+    (failed_ns, until_ns, errors), has_failed = _last(
+        trace, "node_failed", tasks, number, key, ("t_ns", "thread_time_ns", "error")
+    )
+    _, was_captured = _last(trace, "capture_taken", tasks, number, key)
+    # What ran has let go of the gradients that it was given.
+    _, has_freed = _last(trace, "buffer_freed", tasks, number, key)
+    (pushed, queue), was_pushed = _last(
+        trace, "task_pushed", tasks, number, key, ("t_ns", "queue")
+    )
+    (popped,), was_popped = _last(trace, "task_popped", tasks, number, key)
+    thread_time_ns = np.where(
+        has_failed, until_ns, np.where(has_ended, completed_ns, -1)
+    )
+    start_ns = joined("t_ns")
+    is_capture = order >= len(start_keys)
+    has_ended |= is_capture
+    end_ns = np.where(is_capture, start_ns, end_ns)
+    end_ns = np.where(has_failed, failed_ns, np.where(has_ended, end_ns, start_ns))
+    return Executions(
+        task=joined("task"),
+        node=joined("node"),
+        thread=joined("thread"),
+        start_ns=start_ns,
+        end_ns=end_ns,
+        has_ended=has_ended | has_failed,
+        waited_ns=np.where(was_pushed & was_popped, np.maximum(popped - pushed, 0), -1),
+        status=np.select(
+            [has_failed, ~has_ended, was_captured & ~has_freed],
+            [_status("failed"), _status("unfinished"), _status("captured")],
+            _status("completed"),
+        ),
+        error=np.where(has_failed, errors, -1),
+        # The two clocks may differ by what their readings take.
+        thread_time_ns=np.minimum(thread_time_ns, end_ns - start_ns),
+        queue=np.where(was_pushed, queue, -1),
+        pushed_ns=pushed,
+        popped_ns=popped,
+        was_popped=was_popped,
+        seq=joined("seq"),
+    )
+
+
+def failed_places(columns: Executions) -> Column:
+    """Return the places of the nodes that raised."""
+    return np.flatnonzero(columns.status == _status("failed"))
+
+
+def as_list(trace: Trace, columns: Executions) -> list[Execution]:
+    """Each of the rows."""
+    texts = {
+        place: shortened(trace.strings[place], MAX_TEXT) if place >= 0 else ""
+        for place in set(columns.error.tolist())
+    }
+    return [
+        Execution(
+            task,
+            node,
+            thread,
+            start_ns,
+            end_ns if has_ended else None,
+            None if waited_ns < 0 else waited_ns,
+            STATUSES[status],
+            texts[error],
+            None if thread_time_ns < 0 else thread_time_ns,
+        )
+        for (
+            task,
+            node,
+            thread,
+            start_ns,
+            end_ns,
+            has_ended,
+            waited_ns,
+            status,
+            error,
+            thread_time_ns,
+        ) in zip(*(column.tolist() for column in columns[:10]), strict=True)
+    ]
+
+
+def definition(trace: Trace, node: int) -> NodeDefinition:
+    """Return the definition of a node, with long texts cut.
+
+    If its definition is lost, a stand-in named ``?``.
+    """
+    known = trace.nodes.get(node)
+    if known is None:
+        return NodeDefinition(
+            id=node,
+            name="?",
+            sequence_nr=0,
+            topological_nr=0,
+            device="?",
+            edges=(),
+            inputs=(),
+        )
+    names = known.parameters
+    if names:
+        cut = [shortened(text, MAX_TEXT) for text in names[:MAX_NAMES]]
+        names = tuple(cut)
+    texts = known.name, known.device, known.location, known.module
+    if max(map(len, texts)) <= MAX_TEXT and names == known.parameters:
+        return known
+    return msgspec.structs.replace(
+        known,
+        name=shortened(known.name, MAX_TEXT),
+        device=shortened(known.device, MAX_TEXT),
+        location=shortened(known.location, MAX_TEXT),
+        module=shortened(known.module, MAX_TEXT),
+        parameters=names,
+    )
+
+
+def places_in_order(trace: Trace, runs: Executions) -> Column:
+    """Return the place of each node in the execution order of its pass, on all workers.
+
+    Args:
+        trace: The trace.
+        runs: Nodes of some passes, all of each, in order of start.
+    """
+    whole = wholes_of(trace, runs.task)
+    order = np.argsort(whole, kind="stable")
+    ordered = whole[order]
+    found = np.empty(len(order), np.int64)
+    found[order] = np.arange(len(order)) - np.searchsorted(ordered, ordered)
+    return found
+
+
+class NodeNumbers:
+    """Numbers of the nodes that ran: their places in the order of their pass.
+
+    Args:
+        trace: The trace.
+        tasks: Only nodes of these passes have one, of all workers; None for all.
+    """
+
+    def __init__(self, trace: Trace, tasks: Sequence[int] | None = None) -> None:
+        self._trace = trace
+        if tasks is not None:
+            tasks = sorted(with_parts(trace, tasks))
+        runs = execution_columns(trace, tasks)
+        whole = wholes_of(trace, runs.task)
+        order = np.argsort(whole, kind="stable")
+        self._whole, self._node = whole[order], runs.node[order]
+        self._places = places_in_order(trace, runs)[order]
+        self._known: dict[int, Mapping[int, int]] = {}
+
+    def of_pass(self, task: int) -> Mapping[int, int]:
+        """Return the numbers in a pass, or in the one that `task` is a part of."""
+        whole = whole_of(self._trace, task)
+        if whole not in self._known:
+            begin, end = np.searchsorted(self._whole, (whole, whole + 1))
+            nodes, places = self._node[begin:end], self._places[begin:end]
+            self._known[whole] = dict(zip(nodes.tolist(), places.tolist(), strict=True))
+        return self._known[whole]
+
+    def of(self, task: int, node: int) -> int | None:
+        """Return the number of a node in a pass; None if it did not run there."""
+        return self.of_pass(task).get(node)
+
+
+class _PassRows(NamedTuple):
+    """The rows of one kind of event that belong to some passes, in order of seq."""
+
+    task: Narrow
+    node: Narrow
+    seq: Narrow
+    thread: Narrow
+    t_ns: Narrow
+
+
+def _rows(trace: Trace, kind: str, tasks: Sequence[int] | None) -> _PassRows:
+    return _PassRows(*map(_of_passes(trace, kind, tasks).narrow, _PassRows._fields))
+
+
+def _of_passes(trace: Trace, kind: str, tasks: Sequence[int] | None) -> Table:
+    table = trace.columns[kind]
+    if tasks is None:
+        return table
+    return table.having("task", tasks)
+
+
+class _Numbers:
+    """Gives each pair of task and node that occurs in some rows a number of its own."""
+
+    def __init__(self, *some: _PassRows) -> None:
+        self._tasks = different(np.concatenate([rows.task for rows in some]))
+        self._nodes = different(np.concatenate([rows.node for rows in some]))
+
+    def __call__(self, rows: _PassRows) -> Column:
+        """The number of each row; -1 where it has none."""
+        task, node = _places(self._tasks, rows.task), _places(self._nodes, rows.node)
+        number = task * len(self._nodes) + node
+        return np.where((task < 0) | (node < 0), -1, number)
+
+
+def _places(different: Narrow, numbers: Narrow) -> Column:
+    """Return the place of each number among sorted ones, -1 where there is none."""
+    if not len(different):
+        return np.full(len(numbers), -1)
+    place = np.searchsorted(different, numbers)
+    place[place == len(different)] = 0
+    return np.where(different[place] == numbers, place, -1)
+
+
+def _last(
+    trace: Trace,
+    kind: str,
+    tasks: Sequence[int] | None,
+    number: _Numbers,
+    keys: Column,
+    names: Sequence[str] = ("t_ns",),
+) -> tuple[list[Column], _Truths]:
+    """Numbers of the last event of a kind of each node, and if there is one."""
+    table = _of_passes(trace, kind, tasks)
+    numbers = number(_PassRows(*map(table.narrow, _PassRows._fields)))
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    place = np.searchsorted(ordered, keys, side="right") - 1
+    if not len(ordered):
+        nothing = np.zeros(len(keys), np.int64)
+        return [nothing for _ in names], np.zeros(len(keys), np.bool_)
+    found = (place >= 0) & (ordered[place] == keys)
+    rows = order[place]
+    many = (table.narrow(name)[rows].astype(np.int64) for name in names)
+    return [np.where(found, one, 0) for one in many], found
+
+
+def _status(status: NodeStatus) -> int:
+    return STATUSES.index(status)

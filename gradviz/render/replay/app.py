@@ -34,7 +34,7 @@ _ROWS: Final = 5
 
 
 def play(player: Player) -> None:
-    """Play on the terminal until somebody quits; it is left as it was."""
+    """Play on the terminal until the user quits; restore the terminal."""
     ReplayApp(player).run()
 
 
@@ -137,17 +137,17 @@ class ReplayApp(App[None]):
         self._board.show()
 
     def action_walk(self, by: int) -> None:
-        """Look at a neighbour."""
+        """Look at a neighbor."""
         self.player.walk(by)
         self._board.show()
 
     def action_point(self, by: int) -> None:
-        """Point at another neighbour."""
+        """Point at another neighbor."""
         self.player.point(by)
         self._board.show()
 
     def action_enter(self) -> None:
-        """Look at the neighbour that is pointed at."""
+        """Look at the neighbor that is pointed at."""
         self.player.enter()
         self._board.show()
 
@@ -167,7 +167,7 @@ class ReplayApp(App[None]):
         self._board.show()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Whether a key means that now: letters of an answer ask nothing."""
+        """Return whether a key means that now: letters of an answer ask nothing."""
         del parameters
         return action != "ask" or not isinstance(self.screen, ModalScreen)
 
@@ -186,7 +186,7 @@ class ReplayApp(App[None]):
         prompt.set_focus(prompt.query_one(Input))
 
     def action_help(self) -> None:
-        """Tell the keys."""
+        """Show the keys."""
         self.player.is_playing = False
         self.push_screen(Help(ReplayWords(self.player.replay)))
 
@@ -205,7 +205,7 @@ class Board(Static):
         self._drawn: tuple[object, ...] = ()
 
     def show(self) -> None:
-        """Draw what the player shows, if that is not what is drawn."""
+        """Draw the player's state, unless it is already drawn."""
         player = self._player
         state = (
             *(player.place, player.selected, player.is_chosen, player.is_followed),
@@ -259,7 +259,7 @@ class Prompt(ModalScreen[str | None]):
 
 
 class Help(ModalScreen[None]):
-    """The keys, and what the trace lacks, until a key is pressed.
+    """The keys, and the losses of the trace, until a key is pressed.
 
     Args:
         words: Of the replay.
@@ -274,13 +274,13 @@ class Help(ModalScreen[None]):
         self._words = words
 
     def compose(self) -> ComposeResult:
-        """All that there is to know."""
+        """Yield all widgets."""
         text = "\n\n".join((HELP, *self._words.missing()))
         with VerticalScroll():
             yield Static(text, markup=False)
 
 
 _QUESTIONS: Final = {
-    "find": "a node: 27, Mul:3, model.py:12, encoder.0, encoder.0.weight",
+    "find": "a node: 27, #5, Mul:3, model.py:12, encoder.0, encoder.0.weight",
     "jump": "a time (1.5ms), an event (120), or a part (50%)",
 }

@@ -1,23 +1,19 @@
-"""A film of a replay: an SVG in which one screen follows the other, again and again.
-
-A line that stays the same is written once, with the time for which it stands there.
-Where nothing moves, in print for example, the first screen is seen.
-"""
+"""A replay's screens as an SVG in which one follows the other, again and again."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import Final
 
 from rich.segment import Segment
 from rich.text import Text
 
-from gradviz.analysis.replay import Replay
+from gradviz.analysis.moments.event_replay import Replay
 from gradviz.render import style
+from gradviz.render.animation import animated
 from gradviz.render.markup import document, element
 from gradviz.render.replay.player import Player
 from gradviz.render.replay.screen import screen
 from gradviz.render.replay.words import ReplayWords
-from gradviz.render.terminal.tables import make_console
+from gradviz.render.terminal.cells import make_console
 
 #: A cell of the terminal, in pixels.
 _WIDE: Final = 8.0
@@ -61,38 +57,13 @@ def film(
         screens.append(screen(player, words, width, height))
     parts = []
     for line in range(height):
-        shown = [_line(one[line], line) for one in screens]
-        first = 0
-        for text, same in groupby(shown):
-            end = first + len(list(same))
-            moves = _moves(first, end, len(places), seconds)
-            # What stands there first is seen where nothing moves.
-            hidden = ' display="none"' if first else ""
-            parts.append(f"<g{hidden}>{text}{moves}</g>")
-            first = end
+        parts += animated([_line(one[line], line) for one in screens], seconds)
     return document(
         "Replay of a backward pass",
         width * _WIDE + 2 * _MARGIN,
         height * _HIGH + 2 * _MARGIN,
         parts,
         _STYLE,
-    )
-
-
-def _moves(first: int, end: int, total: int, seconds: float) -> str:
-    """When something comes and goes, in the course of all screens."""
-    if end - first == total:
-        return ""
-    times = {0.0: "none", first / total: "inline", end / total: "none"}
-    steps = [(at, what) for at, what in times.items() if at < 1]
-    return element(
-        "animate",
-        attributeName="display",
-        values=";".join(what for _, what in steps),
-        keyTimes=";".join(f"{at:.6g}" for at, _ in steps),
-        calcMode="discrete",
-        dur=f"{total * seconds:g}s",
-        repeatCount="indefinite",
     )
 
 

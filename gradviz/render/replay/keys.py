@@ -27,7 +27,7 @@ KEYS: Final = (
     ("> <", "the next node that is done, the one before"),
     ("+ -", "play faster, slower"),
     ("g", "go to a time (1.5ms), an event (120), a part (50%)"),
-    ("/", "find a node: by id, name, line, module or parameter"),
+    ("/", "find a node: by id, name, line, module or parameter (again: the next)"),
     ("f", "follow the node: step on its events only"),
     ("↑ ↓  or k j", "look at the first that gives to it, that gets from it"),
     ("tab, enter", "point at any neighbour (shift: backwards), look at it"),

@@ -1,15 +1,16 @@
-"""The node that is looked at, with its neighbours, and the events around now."""
+"""The node that is looked at, with its neighbors, and the events around now."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from rich.text import Text
 
-from gradviz.analysis.executions import definition
-from gradviz.analysis.node_stages import NodeAt, NodeStage
+from gradviz.analysis.moments.node_stages import NodeAt, NodeStage
+from gradviz.analysis.tables.executions import definition
+from gradviz.render.replay.panel_lines import DIM, cut, headed, row
 from gradviz.render.replay.panels import FAILED, RUNS, Shown, style_of
-from gradviz.render.replay.rows import DIM, cut, headed, row
-from gradviz.render.text import clean, duration, place
+from gradviz.render.words.moment_text import stage_text
+from gradviz.render.words.text import clean, duration, place
 
 _STAGE_STYLES: Final[dict[NodeStage, str]] = {
     "not reached": DIM,
@@ -26,7 +27,7 @@ _STAGE_STYLES: Final[dict[NodeStage, str]] = {
 
 
 def node(shown: Shown, width: int, height: int) -> list[Text]:
-    """The node that is looked at, and its neighbours."""
+    """The node that is looked at, and its neighbors."""
     around = shown.around
     if around is None:
         return headed("Node", [], width, height)
@@ -51,7 +52,9 @@ def node(shown: Shown, width: int, height: int) -> list[Text]:
     )
     beside = [Text.assemble(a, " ", b) for a, b in zip(left, right, strict=True)]
     lines = [row(width, state), *beside]
-    title = f"{shown.words.node(one.node)} of pass {one.task}{shown.note}"
+    words = shown.words
+    name = words.node(one.node, one.task)
+    title = f"{name} of pass {words.pass_of(one.task)}{shown.note}"
     return headed(title, lines[: height - 1], width, height)
 
 
@@ -64,7 +67,7 @@ def _side(
     room: int,
     pointed: int,
 ) -> list[Text]:
-    """Neighbours of one side, the one that is pointed at among them; empty lines."""
+    """Neighbors of one side, the one that is pointed at among them; empty lines."""
     lines = [] if some else [row(width, Text(f"{word} nobody", style=DIM))]
     is_here = 0 <= pointed < len(some)
     last = pointed if is_here else 0
@@ -72,8 +75,11 @@ def _side(
     for number, one in enumerate(some[first:], first):
         begin = " " * len(word) if lines else word
         mark = "▸" if number == pointed else " "
-        stage = (f"  {shown.words.stage(one)}", _STAGE_STYLES[one.stage])
-        name = (shown.name(one.node, width), "reverse" if number == pointed else "")
+        stage = (f"  {stage_text(one)}", _STAGE_STYLES[one.stage])
+        name = (
+            shown.name(one.node, one.task, width),
+            "reverse" if number == pointed else "",
+        )
         line = Text.assemble((f"{begin}{mark}", DIM), name, stage)
         which = f"{number + 1} of {total}" if number == pointed else ""
         if room == 1 and total > 1:  # no line is left for how many more there are
@@ -85,7 +91,7 @@ def _side(
 
 def _stage(shown: Shown, one: NodeAt) -> str:
     now = shown.now.moment
-    said = shown.words.stage(one)
+    said = stage_text(one)
     if one.stage == "queued":
         for queue, tasks in now.queues.items():
             for number, task in enumerate(tasks):
@@ -98,7 +104,7 @@ def _stage(shown: Shown, one: NodeAt) -> str:
 
 
 def events(shown: Shown, width: int, height: int) -> list[Text]:
-    """What happened before, what happens now, what comes."""
+    """Return the previous events, the current one, and the next ones."""
     here, total = shown.now.place, len(shown.replay)
     room = height - 1
     first = max(min(here - room // 2, total - room), 0)

@@ -1,4 +1,4 @@
-"""The parts of the screen of a replay: each some lines, as wide and high as it is told.
+"""The parts of a replay's screen: lines of a given width and height.
 
 None makes more lines than it has room for, however long a queue is: it says how much
 more there would be.
@@ -9,12 +9,13 @@ from typing import Final, NamedTuple
 
 from rich.text import Text
 
-from gradviz.analysis.moment import Countdown, QueuedTask, WorkingThread
-from gradviz.analysis.node_stages import Neighbourhood
-from gradviz.analysis.replay import Replay, ReplayedEvent
-from gradviz.render.replay.rows import DIM, cut, headed, row, shares
-from gradviz.render.replay.words import MAX_NESTED, ReplayWords, clean_name, sequence_nr
-from gradviz.render.text import count, duration, size
+from gradviz.analysis.moments.event_replay import Replay, ReplayedEvent
+from gradviz.analysis.moments.moment import Countdown, QueuedTask, WorkingThread
+from gradviz.analysis.moments.node_stages import Neighbourhood
+from gradviz.render.replay.panel_lines import DIM, cut, headed, row, shares
+from gradviz.render.replay.words import MAX_NESTED, ReplayWords, clean_name
+from gradviz.render.words.moment_text import idle_text, sequence_nr_text
+from gradviz.render.words.text import count, duration, size
 from gradviz.trace.events import (
     AnyEvent,
     GradientBuffered,
@@ -52,16 +53,16 @@ _NARROW: Final = 50
 
 
 class Shown(NamedTuple):
-    """What the screen shows.
+    """Contents of the screen.
 
     Attributes:
-        replay: Of which replay.
-        words: What puts it into words.
+        replay: The replay.
+        words: Words for its contents.
         now: The event, and the state after it.
-        around: The node that is looked at, if there is one.
-        note: What stands behind its name, such as that it is followed.
-        pointed: Which of its neighbours is pointed at, -1 for none.
-        scrolled: So many rows of long lists are scrolled by.
+        around: The selected node, if there is one.
+        note: Text behind its name, such as that it is followed.
+        pointed: Index of the selected one of its neighbors, -1 for none.
+        scrolled: Number of rows by which long lists are scrolled.
     """
 
     replay: Replay
@@ -72,18 +73,19 @@ class Shown(NamedTuple):
     pointed: int = -1
     scrolled: int = 0
 
-    def name(self, node: int, width: int) -> str:
-        """What a node is called in a panel of some width."""
-        return self.words.short(node) if width < _NARROW else self.words.node(node)
+    def name(self, node: int, task: int, width: int) -> str:
+        """Name of a node of a pass in a panel of some width."""
+        told = self.words.short if width < _NARROW else self.words.node
+        return told(node, task)
 
 
 def style_of(event: AnyEvent) -> str:
-    """The colour of a kind of event: the same for what it did to a task or node."""
+    """Return the color of a kind of event: the same for its effect."""
     return _STYLES.get(type(event), "")
 
 
 def queues(shown: Shown, width: int, height: int) -> list[Text]:
-    """Every queue that has tasks, what would be popped first on top."""
+    """Return every queue with tasks, the next pop on top."""
     moment = shown.now.moment
     total = sum(moment.num_queued.values())
     title = f"Queues: {count(total, 'task')}"
@@ -129,15 +131,17 @@ def _task(shown: Shown, number: int, task: QueuedTask, width: int) -> Text:
     )
     depth = f"depth {task.reentrant_depth} " if task.reentrant_depth else ""
     word = "" if width < _NARROW else "seq "
-    seq = f"{word}{sequence_nr(task)}" if task.node >= 0 else ""
+    seq = f"{word}{sequence_nr_text(task)}" if task.node >= 0 else ""
     waited = duration(shown.now.moment.t_ns - task.pushed_ns)
     style = _PUSHED if is_new else "bold" if number == 0 else ""
-    left = Text.assemble((f"{number:>3}  ", DIM), (shown.name(task.node, width), style))
+    left = Text.assemble(
+        (f"{number:>3}  ", DIM), (shown.name(task.node, task.task, width), style)
+    )
     return row(width, left, f"{depth}{seq} {waited:>8}")
 
 
 def workers(shown: Shown, width: int, height: int) -> list[Text]:
-    """Each thread, and what it runs, the innermost last."""
+    """Return each thread with its nodes, the innermost last."""
     lines: list[Text] = []
     every = shown.now.moment.workers
     for worker in every:
@@ -151,24 +155,21 @@ def _worker(shown: Shown, worker: WorkingThread, width: int) -> list[Text]:
     words, now = shown.words, shown.now.moment.t_ns
     name = f"{words.thread(worker.thread)}: "
     if not worker.running:
-        if worker.asleep_on is None:
-            idle = "idle"
-        else:
-            which = worker.asleep_on
-            named = words.queue(which) if width >= _NARROW else str(which)
-            idle = f"sleeps on queue {named}"
-        return [row(width, Text.assemble(name, (idle, DIM)))]
+        which, queue = worker.asleep_on, None
+        if which is not None:
+            queue = words.queue(which) if width >= _NARROW else str(which)
+        return [row(width, Text.assemble(name, (idle_text(queue), DIM)))]
     told = worker.running[-MAX_NESTED:]
     lines = []
     if more := len(worker.running) - len(told):
         lines = [row(width, Text(f"{name}{count(more, 'node')}, and inside:"))]
     for depth, one in enumerate(told):
         begin = "  " * depth + "└ " if lines else name
-        node = (shown.name(one.node, width), RUNS)
+        node = (shown.name(one.node, one.task, width), RUNS)
         text = Text.assemble(begin, node)
         lines.append(row(width, text, duration(now - one.started_ns)))
     if worker.asleep_on is not None:
-        asleep = f"  sleeps on queue {words.queue(worker.asleep_on)}"
+        asleep = f"  {idle_text(words.queue(worker.asleep_on))}"
         lines.append(row(width, Text(asleep, style=DIM)))
     return lines
 
@@ -200,7 +201,8 @@ def _countdown(shown: Shown, one: Countdown, width: int) -> Text:
     style = _GIVEN if is_new else "" if one.remaining else DIM
     num_bytes = size(sum(gradient.size_bytes for gradient in one.gradients))
     left = Text.assemble(
-        (f"{dots:<{_MAX_DOTS}} ", "magenta"), (shown.name(one.node, width), style)
+        (f"{dots:<{_MAX_DOTS}} ", "magenta"),
+        (shown.name(one.node, one.task, width), style),
     )
     more = f"{one.remaining:,} more" if one.remaining else "ready"
     waits = f"waits for {more}" if one.remaining and width >= _NARROW else more

@@ -5,11 +5,11 @@ from typing import Final
 
 from rich.console import Console
 
-from gradviz.analysis.moment import Moment
-from gradviz.analysis.replay import Replay, ReplayedEvent
+from gradviz.analysis.moments.event_replay import Replay, ReplayedEvent
+from gradviz.analysis.moments.moment import Moment
 from gradviz.render.replay.words import ReplayWords, clean_name
-from gradviz.render.terminal.tables import make_console
-from gradviz.render.text import count, duration
+from gradviz.render.terminal.cells import make_console
+from gradviz.render.words.text import count, duration
 
 #: So many tasks of a queue, waiting nodes, threads and passes are told.
 MOST: Final = 10
@@ -39,8 +39,8 @@ def print_replay(
 
 
 def _head(replay: Replay, words: ReplayWords) -> Iterator[str]:
-    tasks = replay.tasks
-    which = f"pass {tasks[0]}" if len(tasks) == 1 else count(len(tasks), "pass")
+    of = replay.passes
+    which = f"pass {of[0]}" if len(of) == 1 else count(len(of), "pass")
     yield (
         f"Replay of {which}: {count(len(replay), 'event')}, "
         f"{duration(replay.duration_ns)}"
@@ -52,7 +52,7 @@ def _lines(replay: Replay, words: ReplayWords, shown: ReplayedEvent) -> Iterator
     event, moment = shown.event, shown.moment
     yield (
         f"Event {shown.place + 1:,} of {len(replay):,}, {words.time(event.t_ns)}, pass "
-        f"{event.task}, thread {words.thread(event.thread)}"
+        f"{words.pass_of(event.task)}, thread {words.thread(event.thread)}"
     )
     yield f"  {words.sentence(event)}"
     if shown.choice is not None:

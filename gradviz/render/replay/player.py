@@ -9,17 +9,20 @@ from typing import Final
 
 import numpy as np
 
-from gradviz.analysis.addresses import NoSuchNodeError
-from gradviz.analysis.node_stages import NodeAt
-from gradviz.analysis.replay import Replay
-from gradviz.render.text import clean, nanoseconds
-from gradviz.trace.table import Column
+from gradviz.analysis.moments.event_replay import Replay
+from gradviz.analysis.moments.node_stages import NodeAt
+from gradviz.analysis.nodes.addresses import NoSuchNodeError, SeveralNodesError
+from gradviz.render.words.text import clean, nanoseconds
+from gradviz.trace.format.table import Column
 
 #: Events in a second.
 SPEEDS: Final = (
     *(1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000),
     *(50_000, 100_000, 200_000, 500_000, 1_000_000),
 )
+
+#: Of more nodes of one name it is not looked for the first that is still to come.
+_MAX_LOOKED_AT: Final = 100
 
 _EVENT: Final = re.compile(r"#? ?([0-9]{1,12})")
 _PERCENT: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?) ?%")
@@ -41,7 +44,7 @@ class Player:
         is_followed: Whether only events that tell of that node are stepped on.
         is_playing: Whether time moves it.
         message: What there is to say of the last call, empty for nothing.
-        pointed: Which of its neighbours is pointed at, those that give to it counted
+        pointed: Which of its neighbors is pointed at, those that give to it counted
             first; -1 for none.
         scrolled: So many rows of long lists are scrolled by, as far as they have them.
     """
@@ -102,7 +105,7 @@ class Player:
         self.go(int(places[0 if by > 0 else -1]))
 
     def toggle(self) -> None:
-        """Play, from the begin if it is at the end; or pause."""
+        """Play, from the start if it is at the end; or pause."""
         self.is_playing = not self.is_playing
         self._due = 0.0
         if self.is_playing and self.place == len(self.replay) - 1:
@@ -142,21 +145,44 @@ class Player:
     def find(self, address: str) -> None:
         """Choose the node that an address means, and go to its next event.
 
-        What is no node is said in the message, with what may have been meant.
+        Of several it is the first that has events here or later; asked again, the next
+        one. What is no node is said in the message, with what may have been meant.
         """
         task = self.replay.event(self.place).task
+        told = ""
         try:
-            self.choose(*self.replay.find(address, task))
+            found = self.replay.find(address, task)
+        except SeveralNodesError as error:
+            if not error.nodes:
+                self.message = clean(str(error))
+                return
+            number = self._next_of(error.task, error.nodes)
+            found = error.task, error.nodes[number]
+            told = (
+                f"{clean(address.strip())[:40]} means {len(error.nodes):,} nodes, of "
+                f"which this is number {number + 1:,}: find it again for the next"
+            )
         except NoSuchNodeError as error:
             self.message = clean(str(error))
             return
+        self.choose(*found)
         assert self.selected is not None
         about = self.replay.about(*self.selected)
         if len(about):
             at = int(np.searchsorted(about, self.place))
             self.go(int(about[min(at, len(about) - 1)]))
         else:
-            self.message = "no event tells of this node"
+            told = "no event tells of this node"
+        self.message = told
+
+    def _next_of(self, task: int, nodes: Sequence[int]) -> int:
+        """Return the ones of some nodes of a pass to look at now."""
+        if self.is_chosen and self.selected in {(task, node) for node in nodes}:
+            return (nodes.index(self.selected[1]) + 1) % len(nodes)
+        for number, node in enumerate(nodes[:_MAX_LOOKED_AT]):
+            if (self.replay.about(task, node) >= self.place).any():
+                return number
+        return 0
 
     def choose(self, task: int, node: int) -> None:
         """Look at this node, whatever happens."""
@@ -185,7 +211,7 @@ class Player:
         self.choose(*self.selected)
 
     def walk(self, by: int) -> None:
-        """Choose the first neighbour of those that give gradients, or that get some."""
+        """Choose the first neighbor of those that give gradients, or that get some."""
         givers, receivers = self._neighbours()
         if there := givers if by < 0 else receivers:
             self.choose(there[0].task, there[0].node)
@@ -193,7 +219,7 @@ class Player:
             self.message = f"nobody {'gives to' if by < 0 else 'gets from'} this node"
 
     def point(self, by: int) -> None:
-        """Point at the next neighbour of either side, or at the one before."""
+        """Point at the next neighbor of either side, or at the one before."""
         givers, receivers = self._neighbours()
         if total := len(givers) + len(receivers):
             first = 0 if by > 0 else total - 1
@@ -202,7 +228,7 @@ class Player:
             self.message = "this node has no neighbour"
 
     def enter(self) -> None:
-        """Choose the neighbour that is pointed at."""
+        """Choose the neighbor that is pointed at."""
         givers, receivers = self._neighbours()
         some = (*givers, *receivers)
         if 0 <= self.pointed < len(some):

@@ -1,4 +1,4 @@
-"""The screen of a replay: how its panels lie on a terminal of any size.
+"""The screen of a replay: its panels on a terminal of any size.
 
 Note [Sizes]
 ~~~~~~~~~~~~
@@ -15,11 +15,11 @@ from rich.text import Text
 
 from gradviz.render.replay import node_panel, panels
 from gradviz.render.replay.keys import SHORT
+from gradviz.render.replay.panel_lines import row, shares
 from gradviz.render.replay.panels import Shown
 from gradviz.render.replay.player import Player
-from gradviz.render.replay.rows import row, shares
 from gradviz.render.replay.words import ReplayWords
-from gradviz.render.text import clean, count, duration, shorten
+from gradviz.render.words.text import clean, count, duration, shorten
 
 LEAST_WIDTH: Final = 40
 LEAST_HEIGHT: Final = 10
@@ -51,7 +51,7 @@ def screen(player: Player, words: ReplayWords, width: int, height: int) -> list[
 
 
 def _head(player: Player, shown: Shown, width: int, height: int) -> list[Text]:
-    """Which trace, where in it, what happened, and why."""
+    """Return the trace, the place in it, the event, and its reason."""
     space = 4 if height >= 24 else 3 if height >= 18 else 2
     event, words = shown.now.event, shown.words
     said = f"thread {words.thread(event.thread)}: {words.sentence(event)}"
@@ -72,8 +72,8 @@ def _title(player: Player, width: int) -> Text:
     replay = player.replay
     path = replay.trace.path
     name = shorten(clean(path.name), 40) if path else "in memory"
-    tasks = replay.tasks
-    which = f"pass {tasks[0]}" if len(tasks) == 1 else count(len(tasks), "pass")
+    of = replay.passes
+    which = f"pass {of[0]}" if len(of) == 1 else count(len(of), "pass")
     left = Text(f" gradviz replay  {name}  {which}", style="bold")
     state = "playing" if player.is_playing else "paused"
     line = row(width, left, f"{state}, {player.speed:,} events/s ")
@@ -97,7 +97,7 @@ def _position(player: Player, shown: Shown, width: int) -> Text:
 
 
 def _missing(words: ReplayWords, width: int) -> list[Text]:
-    """What the trace lacks, in a line; ``?`` tells all."""
+    """Return the losses of the trace, in a line; ``?`` shows all."""
     missing = list(words.missing())
     if not missing:
         return []
@@ -195,7 +195,7 @@ def _beside(left: list[Text], right: list[Text]) -> list[Text]:
 
 
 def _foot(player: Player, width: int) -> Text:
-    """The keys, or what there is to say."""
+    """Return the keys, or a message."""
     if player.message:
         return Text(f" {player.message}", style="bold reverse")
     line = Text()
@@ -207,7 +207,7 @@ def _foot(player: Player, width: int) -> Text:
 
 
 def _tiny(player: Player, shown: Shown, width: int, height: int) -> list[Text]:
-    """What happened, in words alone."""
+    """Return the event, in words alone."""
     words, event = shown.words, shown.now.event
     said = [
         player.message,

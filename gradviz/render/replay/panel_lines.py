@@ -33,7 +33,7 @@ def headed(title: str, lines: Sequence[Text], width: int, height: int) -> list[T
 def cut(
     lines: Sequence[Text], width: int, room: int, total: int | None = None
 ) -> list[Text]:
-    """As many lines as there is room for; the last one tells how many more."""
+    """Return the lines that fit; the last one counts the others."""
     total = len(lines) if total is None else total
     if total <= room:
         return list(lines)
@@ -43,7 +43,7 @@ def cut(
 
 
 def shares(wanted: Sequence[int], room: int) -> list[int]:
-    """How `room` is parted, so that the smallest gets all it wants first."""
+    """Divide `room` so that the smallest gets all it wants first."""
     given = [0] * len(wanted)
     left = room
     order = sorted(range(len(wanted)), key=wanted.__getitem__)

@@ -1,26 +1,32 @@
-"""Advice, in sentences: what was found, what it costs, what to do."""
+"""Advice, in sentences: finding, cost, and recommendation."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from rich.console import Console
 
-from gradviz.analysis.advice import Advice
-from gradviz.analysis.finding import AdviceRule, CostlyFinding
-from gradviz.analysis.lost_time import MAX_DEPTH
-from gradviz.render.terminal.explanation import print_wrapped
-from gradviz.render.terminal.tables import heading, make_console, name_text
-from gradviz.render.text import clean, count, duration, place, size
+from gradviz.analysis.findings.advice import Advice
+from gradviz.analysis.findings.time_findings import MAX_DEPTH
+from gradviz.analysis.memory.finding import AdviceRule, CostlyFinding
+from gradviz.render.terminal.cells import (
+    make_console,
+    name_text,
+    node_text,
+    print_heading,
+    print_wrapped,
+)
+from gradviz.render.words.text import clean, count, duration, place, size
 
 
 def print_advice(advice: Advice, console: Console | None = None) -> None:
-    """Print what would save time or memory, what saves most first."""
+    """Print savings of time or memory, the largest first."""
     console = console or make_console()
     total = len(advice.findings) + advice.num_omitted
     if not total:
-        console.print(heading("Advice: nothing found that would save time or memory"))
+        nothing = "Advice: nothing found that would save time or memory"
+        print_heading(console, nothing)
     else:
-        console.print(heading("Advice", len(advice.findings), total))
+        print_heading(console, "Advice", len(advice.findings), total)
     for one in advice.findings:
         print_wrapped(console, finding_text(one), "", "  ")
     if rules := advice.not_looked_for:
@@ -30,7 +36,7 @@ def print_advice(advice: Advice, console: Console | None = None) -> None:
 
 
 def finding_text(one: CostlyFinding) -> str:
-    """Where it is, what was found and what to do, what it costs, and how sure it is."""
+    """Return a finding's place, advice, cost, and certainty."""
     where = clean(place(one.location)) or "somewhere"
     costs = []
     if one.cost_ns:
@@ -80,6 +86,30 @@ def _needless_wait(one: CostlyFinding) -> str:
     return f"nothing came of the wait of {clean(one.detail)}. Drop it, or move it later"
 
 
+def _accumulate_stream_mismatch(one: CostlyFinding) -> str:
+    cause = (
+        "It is alive since an earlier pass: let go of that pass's loss"
+        if one.count
+        else "It was made before, under another stream: let go of earlier graphs"
+    )
+    waiting, _, awaited = clean(one.detail).partition(" for ")
+    return (
+        f"{_node(one)} accumulates on {waiting} what was made on {awaited}, and waits "
+        f"for it. {cause}, or build DDP and run each forward under one stream"
+    )
+
+
+def _host_wait(one: CostlyFinding) -> str:
+    within = (
+        f"within {_node(one)}" if one.node >= 0 else "in a pass, between its nodes,"
+    )
+    return (
+        f"{within} the host waited for {clean(one.detail)}, "
+        f"{count(one.count, 'time')}, and launched nothing meanwhile. Keep the value "
+        f"on the device: item(), tolist(), cpu() and tests of values wait"
+    )
+
+
 def _graph_never_run(one: CostlyFinding) -> str:
     return (
         f"{count(one.count, 'node')} of a graph that no pass ran, most here, saved "
@@ -99,6 +129,25 @@ def _graph_grows(one: CostlyFinding) -> str:
     return (
         f"each pass runs again what passes before it ran, and more, at last "
         f"{count(one.count, 'node')}. Detach what one step takes from the step before"
+    )
+
+
+def _graphs_pile_up(one: CostlyFinding) -> str:
+    held = f", held by {clean(one.detail)}" if one.detail else ""
+    if one.detail.endswith(_GRADIENT) or f"{_GRADIENT} " in one.detail:
+        return (
+            f"{count(one.count, 'node')} of the graphs of gradients stay alive{held}. "
+            f"create_graph makes a cycle of a parameter and its .grad: use "
+            f"autograd.grad, or set .grad to None after use"
+        )
+    if not one.times:
+        return (
+            f"{count(one.count, 'node')} of graphs that no pass ran stay alive{held}. "
+            f"Compute that under no_grad(), or keep detach() or item() of it"
+        )
+    return (
+        f"{count(one.count, 'node')} of the graphs of {count(one.times, 'pass')} stay "
+        f"alive{held}. Keep detach() or item() of the result in place of the result"
     )
 
 
@@ -123,17 +172,27 @@ _SAID: Final[Mapping[AdviceRule, Callable[[CostlyFinding], str]]] = {
     "one_leaf": _one_leaf,
     "slow_hooks": _slow_hooks,
     "needless_wait": _needless_wait,
+    "accumulate_stream_mismatch": _accumulate_stream_mismatch,
+    "host_wait": _host_wait,
     "graph_never_run": _graph_never_run,
     "graph_held_over": _graph_held_over,
     "graph_grows": _graph_grows,
+    "graphs_pile_up": _graphs_pile_up,
     "needless_retain_graph": _needless_retain_graph,
     "needless_create_graph": _needless_create_graph,
 }
 
+#: A holder of a graph that ends so holds the gradient of a leaf.
+_GRADIENT: Final = ".grad"
+
 #: Rules of which `times` counts passes.
-_IN_PASSES: Final = frozenset(_SAID) - {"needless_wait", "graph_held_over"}
+_IN_PASSES: Final = frozenset(_SAID) - {
+    "needless_wait",
+    "graph_held_over",
+    "graphs_pile_up",
+}
 
 
 def _node(one: CostlyFinding) -> str:
     module = f" of {name_text(one.module)}" if one.module else ""
-    return f"{name_text(one.name)} ({one.node}){module}"
+    return f"{node_text(one.name, one.node, one.index)}{module}"

@@ -1,4 +1,4 @@
-"""Two passes compared: what appeared, vanished, changed, moved, took longer."""
+"""Comparison of two passes: changes, and verdicts."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,8 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from gradviz.analysis.comparison import (
+from gradviz.analysis.changes.conditions import ConditionState, Verdict
+from gradviz.analysis.changes.pass_comparison import (
     UNCOUNTED,
     ChangedNode,
     ComparedPass,
@@ -16,15 +17,19 @@ from gradviz.analysis.comparison import (
     PlacedNode,
     TimeDifference,
 )
-from gradviz.analysis.usual_times import UsualTime
-from gradviz.render.terminal.rows import print_rows
-from gradviz.render.terminal.tables import (
+from gradviz.analysis.training.usual_times import UsualTime
+from gradviz.render.terminal.cells import (
     NOTHING,
-    heading,
+    address_text,
+    index_text,
     make_console,
     name_text,
+    print_heading,
+    print_wrapped,
 )
-from gradviz.render.text import clean, count, duration, place, shorten
+from gradviz.render.terminal.row_printer import print_rows
+from gradviz.render.words.text import clean, count, duration, place, shorten
+from gradviz.render.words.verdict_text import verdict_text
 
 #: So many of each kind of difference are printed, and so many of durations.
 SHOWN: Final = 50
@@ -32,9 +37,13 @@ TIMES_SHOWN: Final = 8
 
 _MAX_VALUE: Final = 60
 
+#: Verdicts of a gate are printed in this order.
+_ORDER: Final[tuple[ConditionState, ...]] = ("failed", "unknown", "undecided", "passed")
+_STYLES: Final = {"failed": "bold red", "passed": "green"}
+
 
 def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
-    """Print what differs; of nothing that is the same more than a line."""
+    """Print the differences, or a line if there are none."""
     console = console or make_console()
     one, other = comparison.before, comparison.after
     console.print(Text(f"A  {_pass(one)}"), soft_wrap=True)
@@ -47,22 +56,40 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
         ("Only in B", comparison.appeared, comparison.num_appeared),
     ):
         if nodes:
-            console.print(heading(title, min(len(nodes), SHOWN), total))
-            columns = ("name", "node", "device", "created at", "module")
+            print_heading(console, title, min(len(nodes), SHOWN), total)
+            columns = ("#", "name", "node", "device", "created at", "module")
             print_rows(console, columns, map(_node_cells, nodes[:SHOWN]))
     _print_changed(console, comparison.changed)
     if moved := comparison.moved[:SHOWN]:
         title = "Moved in the order of its device"
-        console.print(heading(title, len(moved), comparison.num_moved))
+        print_heading(console, title, len(moved), comparison.num_moved)
         names = ("name", "A", "B", "device", "turn in A", "turn in B")
         print_rows(console, names, map(_moved_cells, moved))
     _print_times(console, comparison)
 
 
+def print_verdicts(
+    verdicts: Sequence[Verdict], after: ComparedPass, console: Console | None = None
+) -> None:
+    """Print a line for each verdict of a gate, those that failed first.
+
+    Args:
+        verdicts: The verdicts.
+        after: The second of both passes.
+        console: The console to print to.
+    """
+    console = console or make_console()
+    console.print()
+    for one in sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.state)):
+        line = Text(f"{one.state:<9}  ", style=_STYLES.get(one.state, "yellow"))
+        line.append(verdict_text(one, after), style="default")
+        console.print(line, soft_wrap=True)
+
+
 def _print_changed(console: Console, changed: Sequence[ChangedNode]) -> None:
     rows = [row for one in changed for row in _changed_rows(one)]
     if rows:
-        console.print(heading("Changed", min(len(rows), SHOWN), len(rows)))
+        print_heading(console, "Changed", min(len(rows), SHOWN), len(rows))
         names = ("name", "A", "B", "what", "in A", "in B")
         print_rows(console, names, rows[:SHOWN])
     told = Counter(part.field for one in changed for part in one.differences)
@@ -71,7 +98,9 @@ def _print_changed(console: Console, changed: Sequence[ChangedNode]) -> None:
         for field in sorted(UNCOUNTED & told.keys())
     ]
     if parts:
-        console.print(Text(f"\nOther, too, but not counted: {', '.join(parts)}"))
+        console.print()
+        told_too = f"Other, too, but not counted: {', '.join(parts)}"
+        print_wrapped(console, told_too, "", "")
 
 
 def _print_times(console: Console, comparison: Comparison) -> None:
@@ -83,10 +112,10 @@ def _print_times(console: Console, comparison: Comparison) -> None:
     passes = f"medians of {before.passes:,} and {count(after.passes, 'pass')} alike"
     many = before.passes > 1 or after.passes > 1
     of = f", {passes} ± median deviation; ! is significant" if many else ""
-    console.print(heading(f"Durations{of}"))
+    print_heading(console, f"Durations{of}")
     print_rows(
         console,
-        ("name", "A", "B", "in A", "in B", "change", ""),
+        ("name", "A", "B", "took in A", "took in B", "change", ""),
         map(_time_cells, rows),
     )
 
@@ -121,11 +150,12 @@ def _verdict(comparison: Comparison) -> str:
 
 def _node_cells(one: PlacedNode) -> list[str]:
     return [
+        index_text(one.index),
         name_text(one.name),
         str(one.node),
         clean(one.device),
         clean(one.line),
-        name_text(one.module),
+        clean(one.module),
     ]
 
 
@@ -135,8 +165,8 @@ def _changed_rows(one: ChangedNode) -> Iterator[list[str]]:
             continue
         yield [
             name_text(one.before.name),
-            str(one.before.node),
-            str(one.after.node),
+            _address(one.before),
+            _address(one.after),
             part.field,
             shorten(clean(part.before), _MAX_VALUE) or NOTHING,
             shorten(clean(part.after), _MAX_VALUE) or NOTHING,
@@ -146,8 +176,8 @@ def _changed_rows(one: ChangedNode) -> Iterator[list[str]]:
 def _moved_cells(one: MovedNode) -> list[str]:
     return [
         name_text(one.before.name),
-        str(one.before.node),
-        str(one.after.node),
+        _address(one.before),
+        _address(one.after),
         clean(one.after.device),
         str(one.before.place),
         str(one.after.place),
@@ -158,13 +188,17 @@ def _time_cells(one: TimeDifference) -> list[str]:
     before, after = one.usual_before.median_ns, one.usual_after.median_ns
     return [
         name_text(one.before.name) if one.before else "the pass",
-        str(one.before.node) if one.before else NOTHING,
-        str(one.after.node) if one.after else NOTHING,
+        _address(one.before) if one.before else NOTHING,
+        _address(one.after) if one.after else NOTHING,
         _usual(one.usual_before),
         _usual(one.usual_after),
         f"{(after - before) / before:+.0%}" if before else NOTHING,
         "!" if one.is_significant else "",
     ]
+
+
+def _address(one: PlacedNode) -> str:
+    return address_text(one.node, one.index)
 
 
 def _usual(one: UsualTime) -> str:

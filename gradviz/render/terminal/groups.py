@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from rich.console import Console
-from rich.text import Text
 
-from gradviz.analysis.groups import Groups, NodeGroup
-from gradviz.analysis.labels import Label
-from gradviz.render.terminal.rows import print_rows
-from gradviz.render.terminal.tables import (
+from gradviz.analysis.nodes.groups import Groups, NodeGroup
+from gradviz.analysis.nodes.labels import Label
+from gradviz.render.terminal.cells import (
     NOTHING,
     duration_text,
     make_console,
     name_text,
+    print_wrapped,
 )
-from gradviz.render.text import clean, count, duration, place
+from gradviz.render.terminal.row_printer import print_rows
+from gradviz.render.words.text import clean, count, duration, place
 
 #: What a column of labels is called where not as they are.
 HEADS: Final[Mapping[Label, str]] = {"source": "line"}
@@ -24,20 +24,20 @@ HEADS: Final[Mapping[Label, str]] = {"source": "line"}
 def print_groups(groups: Groups, console: Console | None = None) -> None:
     """Print the figures of groups, as wide as the console is."""
     console = console or make_console()
-    nodes = f"{count(groups.num_nodes, 'node')}, {duration(groups.total_ns)} together"
-    head = f"By {groups.by}: {nodes}"
+    runs = f"{count(groups.num_runs, 'run')}, {duration(groups.total_ns)} together"
+    head = f"By {groups.by}: {runs}"
     if groups.omitted:
         every = len(groups.groups) + groups.omitted
         head += f" ({len(groups.groups):,} of {every:,} groups)"
-    console.print(Text(head, style="bold"))
-    names = ["nodes", "total", "share", "mean", "median", "p90", "longest"]
+    print_wrapped(console, head, "bold", "")
+    names = ["runs", "total", "share", "mean", "median", "p90", "longest"]
     has_running = any(one.running_ns is not None for one in groups.groups)
     if has_running:
         names.append("running")
     rows = (
         [
             _label(groups, one),
-            f"{one.nodes:,}",
+            f"{one.runs:,}",
             duration(one.total_ns),
             f"{one.total_ns / max(groups.total_ns, 1):4.0%}",
             duration(one.mean_ns),
@@ -50,11 +50,11 @@ def print_groups(groups: Groups, console: Console | None = None) -> None:
     )
     print_rows(console, [HEADS.get(groups.by, groups.by), *names], rows)
     if groups.num_unfinished:
-        told = f"{count(groups.num_unfinished, 'node')} without an end not counted"
-        console.print(Text(told, style="bold red"))
+        told = f"{count(groups.num_unfinished, 'run')} without an end not counted"
+        print_wrapped(console, told, "bold red", "")
     if not groups.is_complete:
         told = "events are missing from the trace: there may have been more nodes"
-        console.print(Text(told, style="bold red"))
+        print_wrapped(console, told, "bold red", "")
 
 
 def _label(groups: Groups, one: NodeGroup) -> str:

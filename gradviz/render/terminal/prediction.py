@@ -1,16 +1,24 @@
 """The predicted order as a table, and in sentences where and why it was left."""
 
-import textwrap
 from collections.abc import Iterator
 from typing import Final
 
 from rich.console import Console
-from rich.text import Text
 
-from gradviz.analysis.prediction import Divergence, PredictedOrder, PredictedRow
-from gradviz.render.terminal.rows import print_rows
-from gradviz.render.terminal.tables import NOTHING, make_console, name_text
-from gradviz.render.text import clean, count, duration, shorten
+from gradviz.analysis.nodes.predicted_order import (
+    Divergence,
+    PredictedOrder,
+    PredictedRow,
+)
+from gradviz.render.terminal.cells import (
+    index_text,
+    make_console,
+    name_text,
+    node_text,
+    print_wrapped,
+)
+from gradviz.render.terminal.row_printer import print_rows
+from gradviz.render.words.text import clean, count, duration, shorten
 
 _MAX_ERROR: Final = 200
 
@@ -21,23 +29,23 @@ def print_prediction(order: PredictedOrder, console: Console | None = None) -> N
     rows = order.rows
     of = f" of {order.num_predicted:,}" if len(rows) < order.num_predicted else ""
     num_nodes = count(len(rows), "node")
-    head = f"Backward pass {order.task}: {num_nodes}{of} in the predicted order"
-    console.print(Text(head, style="bold"))
+    on = "" if order.worker is None else f" on worker {order.worker}"
+    head = f"Backward pass {order.task}{on}: {num_nodes}{of} in the predicted order"
+    print_wrapped(console, head, "bold", "")
     left = {one.predicted for one in order.divergences}
     print_rows(
         console,
-        ("#", "node", "name", "device", "ran", "because"),
+        ("turn", "#", "node", "name", "device", "because"),
         map(_cells, rows),
         alarming={row.index for row in rows if row.node in left},
-        widest={"#": len(str(len(rows)))},
+        widest={"turn": len(str(len(rows))), "#": len(str(order.num_ran))},
     )
     for sentence in prediction_sentences(order):
-        lines = textwrap.wrap(sentence, console.width, subsequent_indent="  ")
-        console.print(Text("\n".join(lines)), soft_wrap=True)
+        print_wrapped(console, sentence, "", "")
 
 
 def prediction_sentences(order: PredictedOrder) -> Iterator[str]:
-    """Whether it ran as predicted; if not, of each queue where it first did not."""
+    """Yield whether the pass ran as predicted, or each queue's first difference."""
     if order.num_lost:
         yield (
             f"The definitions of {count(order.num_lost, 'node')} are lost: what they "
@@ -61,18 +69,18 @@ def _cells(row: PredictedRow) -> list[str]:
             because = f"made last of {row.num_ready:,} ready"
     return [
         str(row.index),
+        index_text(row.ran),
         str(row.node),
         name_text(row.name),
         clean(row.device),
-        NOTHING if row.ran is None else str(row.ran),
         because,
     ]
 
 
 def _where(one: Divergence) -> str:
     queue = f"The queue of {name_text(one.queue_name)}"
-    predicted = _named(one.predicted_name, one.predicted)
-    actual = _named(one.actual_name, one.actual)
+    predicted = _named(one.predicted_name, one.predicted, one.predicted_ran)
+    actual = _named(one.actual_name, one.actual, one.actual_ran)
     if one.predicted < 0:
         return f"{queue} ran {actual} behind its {one.index:,} predicted nodes:"
     if one.actual < 0:
@@ -83,7 +91,7 @@ def _where(one: Divergence) -> str:
 
 def _why(one: Divergence) -> str:  # noqa: C901 - a case for each reason
     predicted = name_text(one.predicted_name)
-    by = f"{_named(one.by_name, one.by)} on thread {one.thread}"
+    by = f"{_named(one.by_name, one.by, one.by_ran)} on thread {one.thread}"
     off = duration(one.off_ns or 0)
     match one.why:
         case "late":
@@ -119,5 +127,5 @@ def _why(one: Divergence) -> str:  # noqa: C901 - a case for each reason
             return "The trace lacks the events that would say why"
 
 
-def _named(name: str, node: int) -> str:
-    return f"{name_text(name)} ({node})" if node >= 0 else "the caller"
+def _named(name: str, node: int, index: int | None) -> str:
+    return node_text(name, node, index) if node >= 0 else "the caller"

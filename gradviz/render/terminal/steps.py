@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from rich.console import Console
-from rich.text import Text
 
-from gradviz.analysis.steps import StepParts, Steps
-from gradviz.render.terminal.tables import heading, indented, make_table
-from gradviz.render.text import count, duration
+from gradviz.analysis.training.steps import StepParts, Steps
+from gradviz.render.terminal.cells import INDENT, print_heading, print_wrapped
+from gradviz.render.terminal.row_printer import print_rows
+from gradviz.render.words.text import count, duration
 
 MAX_ODD: Final = 5
+_BAD: Final = frozenset({"failed", "unfinished"})
 
 
 def print_steps(steps: Steps, console: Console) -> None:
@@ -19,38 +20,48 @@ def print_steps(steps: Steps, console: Console) -> None:
         "step_begun": "as the program counts them",
         "shape": "found by the shapes of passes",
     }
-    console.print(heading(f"{count(len(steps.steps), 'step')}, {by[steps.found_by]}"))
-    rows = list(_rows(steps))
+    title = f"{count(len(steps.steps), 'step')}, {by[steps.found_by]}"
+    print_heading(console, title)
     has_calls = any(
         one.parts.forward_ns or one.parts.optimizer_ns for one in steps.steps
     )
     parts = ["forward", "backward", "optimizer", "other"]
     if not has_calls:
         parts = ["backward", "other"]
-    table = make_table("step", "what", "took", *parts)
-    for number, what, figures, style in rows:
-        cells = [duration(getattr(figures, f"{part}_ns")) for part in parts]
-        texts = [number, what, duration(figures.duration_ns), *cells]
-        table.add_row(*(Text(text, style=style) for text in texts))
-    console.print(indented(table))
+    told = list(_rows(steps))
+    rows = (
+        [
+            number,
+            what,
+            duration(figures.duration_ns),
+            *(duration(getattr(figures, f"{part}_ns")) for part in parts),
+        ]
+        for number, what, figures in told
+    )
+    bad = {i for i, (_, what, _) in enumerate(told) if what in _BAD}
+    columns = ("step", "what", "took", *parts)
+    print_rows(console, columns, rows, alarming=bad, indent=2)
     shown = min(len(_odd(steps)), MAX_ODD)
     if more := len(_odd(steps)) - shown:
-        console.print(Text(f"  and {more:,} more that are slow, fast or failed"))
+        told_too = f"and {more:,} more that are slow, fast or failed"
+        print_wrapped(console, told_too, "", INDENT)
     if steps.num_outside:
-        told = f"  {count(steps.num_outside, 'pass')} outside of any step"
-        console.print(Text(told, style="dim"))
+        outside = f"{count(steps.num_outside, 'pass')} outside of any step"
+        print_wrapped(console, outside, "dim", INDENT)
+    if steps.num_unseen:
+        unseen = f"{count(steps.num_unseen, 'pass')} after these not looked at"
+        print_wrapped(console, unseen, "", INDENT)
 
 
-def _rows(steps: Steps) -> Iterator[tuple[str, str, StepParts, str]]:
-    """What stands in each row: number, what it is, figures, style."""
+def _rows(steps: Steps) -> Iterator[tuple[str, str, StepParts]]:
+    """Return the cells of each row: number, kind, figures."""
     if steps.median is not None:
-        yield "", "median", steps.median, ""
+        yield "", "median", steps.median
         slowest = steps.steps[steps.slowest]
-        yield str(slowest.number), "slowest", slowest.parts, ""
+        yield str(slowest.number), "slowest", slowest.parts
     for place, why in _odd(steps)[:MAX_ODD]:
-        is_bad = why in {"failed", "unfinished"}
         one = steps.steps[place]
-        yield str(one.number), why, one.parts, "bold red" if is_bad else ""
+        yield str(one.number), why, one.parts
 
 
 def _odd(steps: Steps) -> list[tuple[int, str]]:

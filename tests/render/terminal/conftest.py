@@ -6,12 +6,12 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console
 
-from gradviz.render.terminal import make_console
+from gradviz.render.terminal.cells import make_console
 
 
 @pytest.fixture
 def shown() -> Callable[..., list[str]]:
-    """What a view prints, line by line, on a console of some width."""
+    """Return a function that prints a view, line by line, at some width."""
 
     def show(view: Callable[[Console], None], width: int = 80) -> list[str]:
         file = io.StringIO()

@@ -1,9 +1,8 @@
 import pytest
 
-from gradviz.analysis.advice import Advice
-from gradviz.analysis.finding import CostlyFinding
-from gradviz.render.terminal import print_advice
-from gradviz.render.terminal.advice import finding_text
+from gradviz.analysis.findings.advice import Advice
+from gradviz.analysis.memory.finding import CostlyFinding
+from gradviz.render.terminal.advice import finding_text, print_advice
 
 
 def finding(rule, **changes):
@@ -30,6 +29,18 @@ def finding(rule, **changes):
         (
             finding("needless_wait", detail="a for b", certainty="likely"),
             "nothing came of the wait of a for b",
+        ),
+        (
+            finding("accumulate_stream_mismatch", detail="a for b"),
+            "accumulates on a what was made on b, and waits for it. It is alive since",
+        ),
+        (
+            finding("accumulate_stream_mismatch", detail="a for b", count=0),
+            "It was made before, under another stream",
+        ),
+        (
+            finding("host_wait", detail="cuda:0/7"),
+            "within MulBackward0 (7) the host waited for cuda:0/7, 46 times",
         ),
         (finding("graph_never_run"), "46 nodes of a graph that no pass ran"),
         (finding("graph_held_over", times=13), "over 13 passes that did not use it"),

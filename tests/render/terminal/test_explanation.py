@@ -1,14 +1,26 @@
 import pytest
 
-from gradviz.analysis.crossings import Crossing
-from gradviz.analysis.explanation import Ahead, Explanation, GivenGradient, Mention
-from gradviz.render.terminal import print_explanation
+from gradviz.analysis.moments.explanation import (
+    Ahead,
+    Explanation,
+    GivenGradient,
+    Mention,
+    OfLine,
+)
+from gradviz.analysis.nodes.rpc_edges import RpcEdge
+from gradviz.analysis.tables.hook_calls import HookCall
+from gradviz.render.terminal.explanation import print_explanation
+
+
+def ahead(node, name, why, *, index):
+    return Ahead(node=node, name=name, task=4, why=why, sequence_nr=0, index=index)
 
 
 def make(**changes):
     fields = {
         "task": 4,
         "node": 9,
+        "index": 5,
         "name": "MulBackward0",
         "device": "cpu",
         "location": "/home/u/main.py:7",
@@ -21,8 +33,8 @@ def make(**changes):
         "absence": None,
         "is_root": False,
         "arrivals": (
-            GivenGradient(Mention(5, "SinBackward0"), 1_000, 1),
-            GivenGradient(Mention(6, "CosBackward0"), 3_500, 0),
+            GivenGradient(Mention(5, "SinBackward0", 2), 1_000, 1),
+            GivenGradient(Mention(6, "CosBackward0", 4), 3_500, 0),
         ),
         "num_arrivals": 2,
         "queue": "device 0",
@@ -33,9 +45,9 @@ def make(**changes):
         "busy_ns": 2_000,
         "slept_ns": 0,
         "ahead": (
-            Ahead(node=7, name="Exp", task=4, why="made later", sequence_nr=8),
-            Ahead(node=8, name="Log", task=4, why="made later", sequence_nr=7),
-            Ahead(node=-1, name="wake-up", task=4, why="wake-up", sequence_nr=0),
+            ahead(7, "Exp", "made later", index=0),
+            ahead(8, "Log", "made later", index=1),
+            ahead(-1, "wake-up", "wake-up", index=-1),
         ),
         "num_ahead": 5,
         "started_ns": 9_700,
@@ -48,8 +60,8 @@ def make(**changes):
         "calls": (),
         "num_calls": 0,
         "calls_ns": 0,
-        "stream_waits": (Mention(6, "CosBackward0"),),
-        "let_start": (Mention(1, "AccumulateGrad"), Mention(2, "TBackward0")),
+        "stream_waits": (Mention(6, "CosBackward0", 4),),
+        "let_start": (Mention(1, "AccumulateGrad", 6), Mention(2, "TBackward0")),
         "num_let_start": 2,
     }
     return Explanation(**(fields | changes))
@@ -60,18 +72,24 @@ def lines(shown, width=200, **changes):
     return shown(lambda console: print_explanation(explanation, console), width=width)
 
 
+def test_a_node_of_a_line_that_made_several_is_told_by_its_number(shown):
+    (head, *_) = lines(shown, of_line=OfLine(4, 1_200))
+    assert "made at main.py:7 (4 of 1,200 there), in Net.layers.0" in head
+
+
 def test_a_node_is_told_in_the_order_in_which_things_happened_to_it(shown):
     assert "\n".join(lines(shown)) == (
-        "MulBackward0, node 9 of pass 4, on cpu, made at main.py:7, in Net.layers.0\n"
-        "  It was given 2 gradients; the last one came from CosBackward0 (6), 3.5 µs "
-        "after the pass began, 2.5 µs after that of SinBackward0 (5).\n"
+        "#5 MulBackward0, node 9 of pass 4, on cpu, made at main.py:7, "
+        "in Net.layers.0\n"
+        "  It was given 2 gradients; the last one came from #4 CosBackward0 (6), "
+        "3.5 µs after the pass began, 2.5 µs after that of #2 SinBackward0 (5).\n"
         "  It was pushed to the queue of device 0 and lay there for 6 µs; thread 2 ran "
         "other nodes for 2 µs.\n"
-        "  Before it left: Exp (7) and Log (8) (made later by the forward); wake-up "
-        "(a wake-up goes first); and 2 more.\n"
-        "  Its stream had to wait for the work of CosBackward0 (6).\n"
+        "  Before it left: #0 Exp (7) and #1 Log (8) (made later by the forward); "
+        "wake-up (a wake-up goes first); and 2 more.\n"
+        "  Its stream had to wait for the work of #4 CosBackward0 (6).\n"
         "  It ran on thread 2 gradviz-sim:0 for 1 µs.\n"
-        "  It gave the last gradient to AccumulateGrad (1) and TBackward0 (2)."
+        "  It gave the last gradient to #6 AccumulateGrad (1) and TBackward0 (2)."
     )
 
 
@@ -134,7 +152,7 @@ def test_what_is_particular_is_said(shown, changes, words):
 
 
 def test_what_a_message_began_is_told_with_it_and_not_as_the_begin_of_its_pass(shown):
-    message = Crossing(
+    message = RpcEdge(
         end="send", worker=1, peer=2, message=9, node=-1, name="", received_ns=5
     )
     told = lines(shown, is_root=True, crossing=message)
@@ -156,3 +174,36 @@ def test_what_a_program_wrote_cannot_command_the_terminal(shown):
     told = lines(shown, name="a\x1b[31m", status="failed", error="b\x1b]0;x\x07")
 
     assert "\x1b" not in "".join(told)
+
+
+def hook(**changes):
+    fields = {
+        "kind": "tensor_pre",
+        "index": 0,
+        "function": "scale",
+        "defined_at": "/home/u/main.py:3",
+        "registered_at": "/home/u/main.py:9",
+        "target": "",
+        "task": 4,
+        "node": 9,
+        "thread": 2,
+        "began_ns": 9_800,
+        "took_ns": 1_500,
+    }
+    return HookCall(**(fields | changes))
+
+
+def test_hooks_are_told_with_their_lines_and_times(shown):
+    unknown = {"registered_at": "", "took_ns": None, "inferred": True}
+    hooks = (
+        hook(),
+        hook(kind="module", target="Net.layers.0", **unknown),
+        hook(function="", defined_at="", **unknown | {"together_ns": 2_000}),
+    )
+    said = lines(shown, width=1_000, hooks=hooks, num_hooks=4)
+    assert (
+        "Its hooks, in the order in which they ran: scale (main.py:3, registered at "
+        "main.py:9), tensor hook, 1.5 µs; scale (main.py:3), backward hook of "
+        "Net.layers.0, time unknown; a function without a known name, tensor hook, "
+        "together with others 2 µs (inferred); and 1 more."
+    ) in "\n".join(said)

@@ -1,7 +1,7 @@
 import pytest
 
-from gradviz.analysis.groups import Groups, NodeGroup
-from gradviz.render.terminal import print_groups
+from gradviz.analysis.nodes.groups import Groups, NodeGroup
+from gradviz.render.terminal.groups import print_groups
 
 
 def groups(*labels, **changes):
@@ -9,7 +9,7 @@ def groups(*labels, **changes):
         "by": "module",
         "sort": "total",
         "tasks": None,
-        "num_nodes": 12,
+        "num_runs": 12,
         "total_ns": 8_000,
         "omitted": 0,
         "num_unfinished": 0,
@@ -17,7 +17,7 @@ def groups(*labels, **changes):
         "groups": tuple(
             NodeGroup(
                 label=label,
-                nodes=3,
+                runs=3,
                 total_ns=2_000,
                 mean_ns=666.6,
                 median_ns=500,
@@ -33,9 +33,9 @@ def groups(*labels, **changes):
 def test_a_group_is_a_row_with_its_share(shown):
     lines = shown(lambda console: print_groups(groups("Net.a", ""), console))
 
-    assert lines[0] == "By module: 12 nodes, 8 µs together"
+    assert lines[0] == "By module: 12 runs, 8 µs together"
     assert lines[1].split() == [
-        *("module", "nodes", "total", "share", "mean", "median", "p90", "longest")
+        *("module", "runs", "total", "share", "mean", "median", "p90", "longest")
     ]
     assert lines[2].split() == [
         *("Net.a", "3", "2", "µs", "25%", "667", "ns"),
@@ -49,7 +49,7 @@ def test_what_is_not_told_is_counted(shown):
     lines = shown(lambda console: print_groups(some, console))
 
     assert lines[0].endswith("(1 of 5 groups)")
-    assert lines[-2] == "2 nodes without an end not counted"
+    assert lines[-2] == "2 runs without an end not counted"
     assert lines[-1].startswith("events are missing")
 
 

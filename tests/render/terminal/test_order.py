@@ -1,7 +1,7 @@
 import pytest
 
-from gradviz.analysis.order import Order, OrderRow
-from gradviz.render.terminal import print_order
+from gradviz.analysis.nodes.execution_order import Order, OrderRow
+from gradviz.render.terminal.order import print_order
 from gradviz.trace.events import MAX_SEQUENCE_NR
 
 
@@ -22,8 +22,8 @@ def row(index=0, **changes):
 
 
 def order(*rows, **changes):
-    fields = {"task": 4, "num_nodes": len(rows), "rows": rows, "omitted": 0}
-    return Order(**(fields | changes))
+    fields = {"task": 4, "begin_ns": 1_000, "rows": rows, "omitted": 0}
+    return Order(**({"num_nodes": len(rows)} | fields | changes))
 
 
 def words(line):
@@ -43,13 +43,60 @@ def test_a_narrow_console_shows_what_matters(shown):
 
     assert lines[0] == "Backward pass 4: 1 node in the order they ran"
     assert lines[1].split() == [
-        *("#", "node", "name", "module"),
-        *("seq", "device", "thread", "took", "queued"),
+        *("#", "node", "name", "module", "line"),
+        *("seq", "start", "took", "queued"),
     ]
     assert lines[2].split() == [
-        *("0", "40", "MulBackward0", "Net.encoder.layers.0"),
-        *("9", "cpu", "0", "1.5", "µs", "20", "ns"),
+        *("0", "40", "MulBackward0", "…ncoder.layers.0", "train.py:12"),
+        *("9", "0", "ns", "1.5", "µs", "20", "ns"),
     ]
+
+
+#: Rows of which the parameter and the line are long.
+LONG = {
+    **KNOWN,
+    "name": "ScaledDotProductFlashAttentionForCpuBackward0",
+    "location": "/home/me/transformer_of_mine.py:1234",
+    "parameters": ("Net.encoder.layers.11.self_attn.in_proj_weight",),
+    "node": 12345,
+    "waited_ns": 123_456,
+}
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"processor_wait_ns": 123_456, "thread_time_ns": 1_234},
+        {"worker": 3, "processor_wait_ns": 123_456},
+        {"status": "failed", "error": "RuntimeError: " + "too long " * 10},
+    ],
+)
+def test_the_parameter_and_the_line_are_shown_from_80_columns_on(shown, width, changes):
+    some = order(row(**(LONG | changes)), row(1, **LONG))
+
+    lines = shown(lambda console: print_order(some, console), width=width)
+
+    assert {"name", "parameter", "line", "took"} <= set(lines[1].split())
+    assert "weight" in lines[2]
+    assert ":1234" in lines[2]
+    assert max(map(len, lines)) <= width
+
+
+def test_a_very_narrow_console_has_the_columns_that_are_always_shown(shown):
+    lines = shown(lambda console: print_order(order(row(**LONG)), console), width=40)
+
+    assert lines[2].split() == ["#", "node", "name", "took", "queued"]
+
+
+def test_starts_count_from_the_begin_of_the_pass_whatever_is_shown(shown):
+    some = order(row(7, start_ns=9_000), begin_ns=500, num_nodes=8)
+
+    lines = shown(lambda console: print_order(some, console), width=200)
+
+    start = lines[1].split().index("start")
+    assert lines[2].split()[start : start + 2] == ["8.5", "µs"]
 
 
 def test_a_wide_console_shows_everything(shown):

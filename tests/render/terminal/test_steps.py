@@ -1,4 +1,4 @@
-from gradviz.analysis.steps import OddStep, StepParts, Steps, TrainingStep
+from gradviz.analysis.training.steps import OddStep, StepParts, Steps, TrainingStep
 from gradviz.render.terminal.steps import MAX_ODD, print_steps
 
 

@@ -1,16 +1,16 @@
 import msgspec
 import pytest
 
-from gradviz.analysis.steps import StepParts, Steps, TrainingStep
-from gradviz.analysis.summary import (
+from gradviz.analysis.training.steps import StepParts, Steps, TrainingStep
+from gradviz.analysis.training.summary import (
     NameSummary,
     NodeSummary,
     PassSummary,
     Summary,
     ThreadSummary,
 )
-from gradviz.render.terminal import print_summary
-from gradviz.trace.model import Losses, ProcessDefinition
+from gradviz.render.terminal.summary import print_summary
+from gradviz.trace.format.model import Losses, ProcessDefinition
 
 
 def one_pass(task, **changes):
@@ -18,7 +18,7 @@ def one_pass(task, **changes):
         "task": task,
         "parent": -1,
         "duration_ns": 1_500,
-        "nodes": 3,
+        "runs": 3,
         "edges": 2,
         "status": "completed",
         "error": "",
@@ -32,11 +32,12 @@ def make_summary(text="MulBackward0", **changes):
         "duration_ns": 2_000,
         "num_events": 1_234,
         "events": {"node_started": 3},
+        "num_runs": 3,
         "num_nodes": 3,
         "num_edges": 2,
         "passes": (one_pass(4),),
-        "threads": (ThreadSummary(thread=0, name=text, nodes=3, busy_ns=1_000),),
-        "names": (NameSummary(name=text, nodes=3, total_ns=900, longest_ns=400),),
+        "threads": (ThreadSummary(thread=0, name=text, runs=3, busy_ns=1_000),),
+        "names": (NameSummary(name=text, runs=3, total_ns=900, longest_ns=400),),
         "longest": (
             NodeSummary(
                 task=4,
@@ -47,6 +48,7 @@ def make_summary(text="MulBackward0", **changes):
                 duration_ns=400,
                 status="completed",
                 error="",
+                index=6,
             ),
         ),
         "failed": (),
@@ -66,7 +68,7 @@ def test_totals_come_first(shown):
         "trace runs/x.gvt",
         "recorded 1,234 events in 2 µs",
         "passes 1",
-        "graph 3 nodes ran, 2 edges",
+        "graph 3 nodes, 2 edges",
     ]
 
 
@@ -95,7 +97,7 @@ def test_shares_are_shown_as_bars(shown):
 
     assert lines_with(lines, "Mul") == [
         "Mul 3 900 ns 400 ns ██████████ 100%",
-        "Mul 1 4 cpu 400 ns main.py:7",
+        "6 Mul 1 4 cpu 400 ns main.py:7",
         "0 Mul 3 1 µs █████ 50%",
     ]
 
@@ -131,13 +133,13 @@ def test_what_is_lost_is_told(shown):
     (line,) = lines_with(lines, "incomplete")
     assert line == (
         "incomplete 12 events dropped; 3 bytes damaged; its end is cut off; "
-        "it was never closed"
+        "it goes on or was broken off"
     )
 
 
 def test_a_trace_in_which_nothing_ran_has_totals_only(shown):
     nothing = {"passes": (), "threads": (), "names": (), "longest": ()}
-    empty = msgspec.structs.replace(make_summary(), path="", num_nodes=0, **nothing)
+    empty = msgspec.structs.replace(make_summary(), path="", num_runs=0, **nothing)
 
     lines = shown(lambda console: print_summary(empty, console))
 
@@ -173,7 +175,7 @@ def test_failed_nodes_are_listed_with_what_they_raised(shown):
         lambda console: print_summary(make_summary(failed=(failed,)), console)
     )
 
-    assert lines_with(lines, "Boom") == ["Boom 1 4 24.5 µs main.py:7 ValueError: no"]
+    assert lines_with(lines, "Boom") == ["6 Boom 1 4 24.5 µs main.py:7 ValueError: no"]
 
 
 def steps_of(number):
@@ -241,9 +243,9 @@ def test_processor_time_is_beside_the_time_that_passed_where_it_is_known(shown):
 
     assert not lines_with(before, "running")
     assert lines_with(after, "running") == [
-        "name node pass device took running lost created at"
+        "# name parameter node pass device took running lost created at"
     ]
     assert lines_with(after, "weight") == [
-        "MulBackward0 of Net.a.weight 1 4 cpu 49 ms 200 µs 48 ms main.py:7"
+        "6 MulBackward0 Net.a.weight 1 4 cpu 49 ms 200 µs 48 ms main.py:7"
     ]
     assert lines_with(after, "main.py:9") == ["4 3 2 1.5 µs main.py:9 completed"]

@@ -1,14 +1,13 @@
 import pytest
 
-from gradviz.analysis.moment import QueuedTask
-from gradviz.analysis.queues import (
-    Contents,
+from gradviz.analysis.queues.queue_activity import (
     Handover,
     Overtaken,
     Queues,
     QueueSummary,
 )
-from gradviz.render.terminal import print_queue_contents, print_queues
+from gradviz.analysis.queues.queue_contents import Contents, NumberedTask
+from gradviz.render.terminal.over_time.queues import print_queue_contents, print_queues
 from gradviz.trace.probe import Push
 
 
@@ -44,7 +43,9 @@ def make_queues(*queues, **changes):
                 queue=3,
                 waited_ns=1_500,
                 num_by=7,
-                by=(8, -1),
+                by=(8, 5, -1),
+                index=3,
+                by_index=(2, None, None),
             ),
         ),
     }
@@ -74,7 +75,7 @@ def test_hand_overs_name_both_threads(shown):
 def test_who_was_overtaken_is_told_with_the_first_who_did(shown):
     lines = shown(lambda console: print_queues(make_queues(), console))
 
-    assert "MulBackward0 9 4 3 1.5 µs 7 8, wake-up and 5 more" in words(lines)
+    assert "3 MulBackward0 9 4 3 1.5 µs 7 #2, 5, wake-up and 4 more" in words(lines)
 
 
 def test_what_was_left_in_a_queue_stands_out(shown):
@@ -114,8 +115,10 @@ def test_contents_are_told_in_the_order_in_which_they_would_be_popped(shown):
             "pushed_by": 2,
             "thread": 0,
             "pushed_ns": 900,
+            "index": None,
+            "pushed_by_index": None,
         }
-        return QueuedTask(**(fields | changes))
+        return NumberedTask(**(fields | changes))
 
     contents = Contents(
         t_ns=1_000,
@@ -124,7 +127,7 @@ def test_contents_are_told_in_the_order_in_which_they_would_be_popped(shown):
             3: (
                 task(-1, what=Push.WAKE_UP, sequence_nr=0, pushed_by=-1),
                 task(8, sequence_nr=-1),
-                task(9),
+                task(9, index=5, pushed_by_index=4),
             )
         },
         queue_names={3: "device 0\x1b[31m"},
@@ -137,8 +140,8 @@ def test_contents_are_told_in_the_order_in_which_they_would_be_popped(shown):
         "3 tasks queued after 500 ns",
         "",
         "device 0, queue 3",
-        "# name node pass depth seq queued for made ready by",
-        "0 wake-up - 4 0 0 100 ns -",
-        "1 AccumulateGrad 8 4 0 max 100 ns 2",
-        "2 MulBackward0 9 4 0 7 100 ns 2",
+        "place # name node pass depth seq queued for made ready by",
+        "0 - wake-up - 4 0 0 100 ns -",
+        "1 - AccumulateGrad 8 4 0 max 100 ns 2",
+        "2 5 MulBackward0 9 4 0 7 100 ns #4",
     ]

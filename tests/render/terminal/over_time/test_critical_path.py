@@ -1,8 +1,10 @@
 import pytest
 
-from gradviz.analysis.critical_path import CriticalPath, NodeCost, Segment
-from gradviz.render.terminal import print_critical_path
-from gradviz.render.terminal.critical_path import MAX_SEGMENTS
+from gradviz.analysis.causes.critical_path import CriticalPath, NodeCost, Segment
+from gradviz.render.terminal.over_time.critical_path import (
+    MAX_SEGMENTS,
+    print_critical_path,
+)
 
 
 def segment(begin_ns, end_ns, **changes):
@@ -13,6 +15,7 @@ def segment(begin_ns, end_ns, **changes):
         "task": 4,
         "node": 9,
         "name": "MulBackward0",
+        "index": 3,
     }
     return Segment(begin_ns=begin_ns, end_ns=end_ns, **(fields | changes))
 
@@ -37,8 +40,10 @@ def path(*segments, **changes):
                 slack_ns=0,
                 if_free_ns=600,
                 usual_ns=450,
+                index=3,
             ),
         ),
+        "num_runs": 1,
         "num_nodes": 1,
         "num_alike": 1,
         "num_recomputed": 1,
@@ -51,6 +56,14 @@ def words(lines):
     return [" ".join(line.split()) for line in lines]
 
 
+def test_runs_of_one_node_are_told_apart_from_nodes(shown):
+    one = path(segment(0, 500), num_runs=3, num_nodes=2)
+
+    lines = words(shown(lambda console: print_critical_path(one, console)))
+
+    assert lines[0] == "Backward pass 4 took 500 ns: 3 runs of 2 nodes"
+
+
 def test_segments_say_when_they_were_and_where_and_what_would_be_saved(shown):
     one = path(
         segment(0, 500),
@@ -61,9 +74,18 @@ def test_segments_say_when_they_were_and_where_and_what_would_be_saved(shown):
 
     lines = words(shown(lambda console: print_critical_path(one, console), width=100))
 
-    assert "0 ns 500 ns 50% running MulBackward0 9 0 MainThread" in lines
+    assert "0 ns 500 ns 50% running 3 MulBackward0 0 MainThread" in lines
     assert "500 ns 500 ns 50% to and from a stream sim:0/1" in lines
-    assert "MulBackward0 9 4 500 ns 600 ns 400 ns" in lines
+    assert "3 MulBackward0 9 4 500 ns 600 ns 400 ns" in lines
+
+
+def test_a_segment_of_a_pass_inside_of_this_one_says_of_which(shown):
+    one = path(segment(0, 500), segment(500, 1_000, task=5, index=0))
+
+    lines = words(shown(lambda console: print_critical_path(one, console), width=100))
+
+    assert "after took part what # name pass where" in lines
+    assert "500 ns 500 ns 50% running 0 MulBackward0 5 0 MainThread" in lines
 
 
 def test_what_is_usual_is_told_where_there_are_several_passes(shown):
@@ -71,7 +93,7 @@ def test_what_is_usual_is_told_where_there_are_several_passes(shown):
 
     lines = words(shown(lambda console: print_critical_path(one, console), width=100))
 
-    assert "MulBackward0 9 4 500 ns 450 ns 600 ns 400 ns" in lines
+    assert "3 MulBackward0 9 4 500 ns 450 ns 600 ns 400 ns" in lines
     assert lines[-1].endswith("the median of 3 passes of this shape")
 
 

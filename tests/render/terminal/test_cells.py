@@ -2,8 +2,7 @@ import io
 
 import pytest
 
-from gradviz.render.terminal import make_console
-from gradviz.render.terminal.tables import share
+from gradviz.render.terminal.cells import make_console, share, wrapped
 
 
 def test_a_console_that_is_no_terminal_writes_no_escapes(monkeypatch):
@@ -26,4 +25,15 @@ def test_a_console_that_is_no_terminal_writes_no_escapes(monkeypatch):
     ],
 )
 def test_a_share_is_a_bar_of_ten_columns(part, text):
-    assert share(part).plain == text
+    assert share(part) == text
+
+
+def test_no_line_ends_between_a_number_and_its_unit():
+    assert wrapped("it took 1.5 ms of 20 ms", 14) == ["it took 1.5 ms", "of 20 ms"]
+    assert wrapped("it took 1.5 ms of 20 ms", 13) == ["it took", "1.5 ms of", "20 ms"]
+
+
+def test_a_word_that_is_longer_than_a_line_is_broken_at_punctuation():
+    assert wrapped("at /home/user/train.py:1234, no", 12) == [
+        *("at", "/home/user/", "train.py:", "1234, no"),
+    ]

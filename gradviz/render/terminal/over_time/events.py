@@ -1,6 +1,5 @@
-"""Events, a line each: when, on which thread, in which pass, and what."""
+"""Events, one per line: time, thread, pass, and description."""
 
-import textwrap
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Final
@@ -9,11 +8,11 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from gradviz.analysis.subjects import Subject
-from gradviz.render.event_words import EventWords
-from gradviz.render.terminal.rows import BLOCK
-from gradviz.render.terminal.tables import make_console, name_text
-from gradviz.render.text import clean, count
+from gradviz.analysis.moments.subjects import Subject
+from gradviz.render.terminal.cells import make_console, name_text, wrapped
+from gradviz.render.terminal.row_printer import BLOCK
+from gradviz.render.words.event_words import EventWords
+from gradviz.render.words.text import clean, count
 from gradviz.trace.events import AnyEvent
 
 _HEAD: Final = ("ms", "thread", "pass", "what happened")
@@ -23,7 +22,7 @@ _MAX_THREADS: Final = 20
 
 
 def story_title(subject: Subject | None, num_events: int, since: str) -> str:
-    """What a story is about, in a line."""
+    """Return the title of a story, in a line."""
     of = ""
     if subject is not None:
         name = name_text(subject.name)
@@ -42,7 +41,7 @@ def print_events_head(
     threads: Mapping[int, str] | None = None,
     console: Console | None = None,
 ) -> None:
-    """Print what the events below are about.
+    """Print the title of the events below.
 
     Args:
         title: A line in bold.
@@ -82,7 +81,7 @@ def print_events(
                 width,
                 words.time(event.t_ns),
                 str(event.thread),
-                "" if event.task < 0 else str(event.task),
+                words.pass_number(event.task),
                 words.sentence(event),
             )
             for event in block
@@ -101,6 +100,4 @@ def _line(width: int, time: str, thread: str, task: str, words: str) -> str:
 def _wrapped(line: str, console: Console, indent: str) -> list[str]:
     if cell_len(line) <= console.width:
         return [line]
-    return textwrap.wrap(
-        line, console.width, subsequent_indent=indent, break_on_hyphens=False
-    )
+    return wrapped(line, console.width, others=indent)

@@ -8,14 +8,27 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from gradviz.analysis.timeline import Lane, Timeline
-from gradviz.analysis.timeline_spans import STEP_PARTS, Span, SpanKind, StepPart
-from gradviz.render.terminal.tables import EIGHTHS, make_console
-from gradviz.render.text import MAX_TITLE, clean, count, duration, operation, shorten
-from gradviz.render.timeline_text import called, failures, took
+from gradviz.analysis.timelines.timeline_lanes import Lane, Timeline
+from gradviz.analysis.timelines.timeline_spans import (
+    STEP_PARTS,
+    Span,
+    SpanKind,
+    StepPart,
+)
+from gradviz.render.terminal.cells import EIGHTHS, make_console, print_wrapped
+from gradviz.render.words.text import (
+    MAX_TITLE,
+    clean,
+    count,
+    duration,
+    operation,
+    shorten,
+)
+from gradviz.render.words.timeline_text import called, failures, ran, took
 
 MAX_LANE_NAME: Final = 18
 MIN_COLUMNS: Final = 20
+MAX_FAILURE: Final = 200
 SPACE: Final = "   "
 #: A node that only had its gradient taken.
 CAPTURED: Final = "bright_black"
@@ -45,13 +58,12 @@ def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
     gutter = max(map(len, names), default=0) + 2
     columns = max(console.width - gutter, MIN_COLUMNS)
     colours = _colours(timeline)
-    num_nodes = sum(lane.num_nodes for lane in timeline.lanes)
     head = (
         f"{called(timeline)}: {took(timeline)}, "
-        f"{count(num_nodes, 'node')}, {_lanes_named(timeline)}"
+        f"{ran(timeline.lanes)}, {_lanes_named(timeline)}"
     )
     ruler = " " * gutter + _ruler(timeline.duration_ns, columns)
-    console.print(Text(head, style="bold"))
+    print_wrapped(console, head, "bold", "")
     console.print(Text(ruler, style="dim"), no_wrap=True, overflow="crop")
     for lane, name in zip(timeline.lanes, names, strict=True):
         for row in range(lane.num_rows):
@@ -62,9 +74,7 @@ def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
     for legend in _legend(timeline, colours, console.width):
         console.print(legend)
     for failure in failures(timeline):
-        console.print(
-            Text(failure, style="bold red"), no_wrap=True, overflow="ellipsis"
-        )
+        print_wrapped(console, shorten(failure, MAX_FAILURE), "bold red", "")
 
 
 def _lanes_named(timeline: Timeline) -> str:
@@ -99,7 +109,7 @@ def _bars(
     for span in lane.spans:
         if span.row != row:
             continue
-        first = min(int(span.start_ns / per_column), columns - 1)
+        first = min(max(int(span.start_ns / per_column), 0), columns - 1)
         last = min(max(math.ceil(span.end_ns / per_column) - 1, first), columns - 1)
         for column in range(first, last + 1):
             start = max(span.start_ns, column * per_column)
@@ -157,7 +167,7 @@ def _style(span: Span, colours: Mapping[str, str]) -> str:
 
 
 def _colours(timeline: Timeline) -> dict[str, str]:
-    """Colours for the operations that took most time."""
+    """Colors for the operations that took most time."""
     took: Counter[str] = Counter()
     for lane in timeline.lanes:
         for span in lane.spans:
@@ -174,9 +184,10 @@ def _operation(span: Span) -> str:
 def _legend(
     timeline: Timeline, colours: Mapping[str, str], width: int
 ) -> Iterator[Text]:
-    """What the bars mean, in lines that break between two meanings only."""
+    """Yield the meanings of the bars, in lines that break between two only."""
     parts = [
-        Text.assemble(("█", colour), f" {name}") for name, colour in colours.items()
+        Text.assemble(("█", colour), f" {shorten(name, width - 2)}")
+        for name, colour in colours.items()
     ]
     spans = [span for lane in timeline.lanes for span in lane.spans]
     kinds = {span.kind for span in spans}

@@ -1,13 +1,13 @@
-from gradviz.analysis.device_time import DeviceTime
-from gradviz.analysis.utilisation import Utilisation, WaitedFor, WorkerTime
-from gradviz.render.terminal import print_utilisation
+from gradviz.analysis.causes.device_time import DeviceTime
+from gradviz.analysis.causes.utilization import ThreadUse, Utilization, WaitedFor
+from gradviz.render.terminal.over_time.utilization import print_utilization
 
 
-def make_utilisation(**changes):
-    worker = WorkerTime(
+def make_utilization(**changes):
+    worker = ThreadUse(
         thread=3,
         name="gv_autograd_0",
-        num_nodes=1_200,
+        num_runs=1_200,
         running_ns=600,
         elsewhere_ns=0,
         engine_ns=100,
@@ -32,15 +32,15 @@ def make_utilisation(**changes):
         "is_whole": True,
         "origin_ns": 0,
         "duration_ns": 1_000,
-        "workers": (worker,),
+        "threads": (worker,),
         "devices": (device,),
-        "waited_for": (WaitedFor(4, 9, "MulBackward0", 300),),
+        "waited_for": (WaitedFor(4, 9, "MulBackward0", 300, 3),),
         "work_ns": 600,
         "span_ns": 400,
         "parallelism": 0.6,
         "possible_parallelism": 1.5,
     }
-    return Utilisation(**(fields | changes))
+    return Utilization(**(fields | changes))
 
 
 def words(lines):
@@ -49,20 +49,20 @@ def words(lines):
 
 def test_each_worker_and_device_has_its_parts_and_no_column_is_empty(shown):
     lines = words(
-        shown(lambda console: print_utilisation(make_utilisation(), console), width=100)
+        shown(lambda console: print_utilization(make_utilization(), console), width=100)
     )
 
-    assert "name nodes busy running engine not ready" in lines
+    assert "name runs busy running engine not ready" in lines
     assert "3 gv_autograd_0 1,200 60% 600 ns 100 ns 300 ns" in lines
     assert any("parallel 0.60, could be 1.50" in line for line in lines)
     assert any(line.startswith("sim:0 2") and "25%" in line for line in lines)
-    assert "MulBackward0 9 4 300 ns" in lines
+    assert "3 MulBackward0 9 4 300 ns" in lines
 
 
 def test_what_is_missing_is_said(shown):
-    one = make_utilisation(status="unfinished", is_whole=False)
+    one = make_utilization(status="unfinished", is_whole=False)
 
-    lines = words(shown(lambda console: print_utilisation(one, console), width=100))
+    lines = words(shown(lambda console: print_utilization(one, console), width=100))
 
     assert "It has no end in the trace." in lines
     assert any(line.startswith("Some of the trace is lost") for line in lines)

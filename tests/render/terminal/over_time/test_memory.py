@@ -1,15 +1,21 @@
 import pytest
 
-from gradviz.analysis.device_memory import DeviceMemory
-from gradviz.analysis.memory import (
+from gradviz.analysis.memory.levels import DeviceMemory
+from gradviz.analysis.memory.memory_use import (
     HeldBytes,
     HeldMemory,
     Holder,
     MemoryMoment,
 )
-from gradviz.analysis.savings import Saving
-from gradviz.render.terminal import print_memory, print_memory_moment
-from gradviz.render.terminal.memory import saving_text
+from gradviz.analysis.memory.saved_shares import SavedShare, SavedTensors
+from gradviz.analysis.memory.savings import Saving
+from gradviz.render.terminal.over_time.memory import (
+    print_memory,
+    print_memory_moment,
+    saving_text,
+)
+
+MIB = 1 << 20
 
 
 def use(**sizes):
@@ -98,7 +104,7 @@ def test_holders_are_told_with_their_line_and_module(shown):
     told = words(shown(lambda console: print_memory(make_memory(), console), width=120))
 
     assert "Held at the peak, after 250 ns (1 of 9)" in told
-    row = "TanhBackward0 7 3 MiB saved tensors before 800 ns train.py:9 Net.0"
+    row = "- TanhBackward0 7 3 MiB saved tensors before 800 ns train.py:9 Net.0"
     assert row in told
 
 
@@ -122,7 +128,7 @@ def test_devices_have_a_row_and_a_curve(shown):
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"num_unknown": 2}, "2 nodes that ran were made before the recording"),
+        ({"num_unknown": 2}, "What 2 nodes saved is unknown, and not counted"),
         ({"is_complete": False}, "Events are missing from the trace"),
         ({}, "A trace does not tell when a program drops its last reference"),
     ],
@@ -163,7 +169,7 @@ def test_a_moment_is_told_by_purpose(shown):
 
     assert told[0] == "4 MiB held after 250 ns"
     assert "saved tensors 4,194,304 4 MiB" in told
-    assert any(line.startswith("TanhBackward0 7 3 MiB") for line in told)
+    assert any(line.startswith("- TanhBackward0 7 3 MiB") for line in told)
 
 
 def test_names_of_a_trace_are_only_text(shown):
@@ -180,3 +186,39 @@ def test_names_of_a_trace_are_only_text(shown):
     lines = shown(lambda console: print_memory(make_memory(peak=peak), console))
 
     assert "\x1b" not in "\n".join(lines)
+
+
+def test_what_is_unknown_is_never_zero(shown):
+    peak = use(total=MIB, saved=None, gradients=MIB)
+    memory = make_memory(
+        begin=use(saved=None),
+        peak=MemoryMoment(after_ns=250, use=peak, holders=(), num_holders=0),
+        end=use(saved=None),
+    )
+
+    told = words(shown(lambda console: print_memory(memory, console)))
+
+    assert told[0] == "Backward pass 4: at least 1 MiB, after 250 ns"
+    assert "saved tensors unknown unknown unknown" in told
+
+
+def test_who_saved_most_is_told_by_op_module_and_line(shown):
+    share = SavedShare(name="ExpBackward0", size_bytes=MIB, num_nodes=2)
+    saved = SavedTensors(
+        size_bytes=MIB,
+        parameter_bytes=2 * MIB,
+        shared_bytes=512,
+        num_unknown=0,
+        by_node=(),
+        by_op=(share,),
+        by_module=(),
+        by_line=(),
+    )
+
+    told = words(shown(lambda console: print_memory(make_memory(saved=saved), console)))
+
+    assert "op 2 nodes 1 MiB ExpBackward0" in told
+    assert (
+        "2 MiB that parameters and buffers hold anyway, and 512 B of views"
+        in " ".join(told)
+    )

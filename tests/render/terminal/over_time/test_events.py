@@ -3,9 +3,14 @@ import io
 import pytest
 from rich.console import Console
 
-from gradviz.analysis.subjects import Subject
-from gradviz.render.event_words import EventWords
-from gradviz.render.terminal import print_events, print_events_head, story_title
+from gradviz.analysis.moments.subjects import Subject
+from gradviz.analysis.tables.executions import NodeNumbers
+from gradviz.render.terminal.over_time.events import (
+    print_events,
+    print_events_head,
+    story_title,
+)
+from gradviz.render.words.event_words import EventWords
 from tests.analysis.conftest import Story
 
 
@@ -40,6 +45,15 @@ def test_a_terminal_gets_no_line_that_is_wider(trace):
     assert max(map(len, lines)) <= 60
     assert len(lines) > len(list(trace.events(task=7)))
     assert "AccumulateGrad (1) left queue 1 (queue 1); 0 tasks there." in words
+
+
+def test_nodes_have_their_numbers_in_the_pass_of_the_event(trace):
+    words = EventWords(trace, 1_000, NodeNumbers(trace))
+
+    said = [words.sentence(event) for event in trace.events() if event.node == 1]
+
+    assert said[-1].startswith("#0 AccumulateGrad (1) was done")
+    assert "made AccumulateGrad (1)" in said[0]  # in no pass yet
 
 
 def test_the_head_names_the_threads(capsys):

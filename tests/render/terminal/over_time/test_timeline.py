@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from gradviz.render.terminal import print_timeline
+from gradviz.render.terminal.over_time.timeline import print_timeline
 
 GUTTER = len("Main  ")
 
@@ -55,6 +55,16 @@ def test_streams_are_lanes_and_kernels_bars(shown, make_span, make_timeline):
     assert lines[0].endswith("1 node, 1 thread, 1 stream")
     assert lines[3].startswith("Side")
     assert bars(lines, 1) == "█ 0 multiply ".ljust(30, "█") + "█ add ".ljust(30, "█")
+
+
+def test_runs_of_one_node_are_told_apart_from_nodes(shown, make_span, make_timeline):
+    timeline = make_timeline(
+        [make_span(0, 0, 50, node=7), make_span(0, 50, 100, node=7)], duration_ns=100
+    )
+
+    lines = shown(lambda console: print_timeline(timeline, console), width=66)
+
+    assert lines[0].endswith("2 runs of 1 node, 1 thread")
 
 
 def test_inner_passes_are_on_lines_below(shown, make_span, make_timeline):

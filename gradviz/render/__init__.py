@@ -1,5 +1,7 @@
-"""Pictures and text from what `gradviz.analysis` found.
+"""Pictures, tables and pages of the findings of `analysis`.
 
-Everything drawn from a trace is data: it is escaped for the format it is written in,
-and nothing in it can add elements, load files or move a terminal's cursor.
+In: plain values of `analysis`. Out: text, SVG, DOT, HTML, and PNG or PDF by
+`conversion`. No renderer imports another. Read `words`; `style`, which has the colors;
+`layout`, `graph`, `timeline`, `charts`; `animation`, for pictures that move; then
+`terminal`, `replay`, `film`, `page`.
 """

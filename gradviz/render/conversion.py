@@ -1,4 +1,4 @@
-"""SVG files as PNG and PDF: what all our pictures of bars and curves go through.
+"""SVG files as PNG and PDF, for all pictures of bars and curves.
 
 By Typst, the extra ``pictures``: one wheel with no library of the system behind it,
 which draws SVG with resvg (CSS, patterns, markers), brings fonts for where there are
@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import re
 import struct
+from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from gradviz.errors import MissingToolError, UserError
@@ -31,7 +32,7 @@ _SIZE: Final = re.compile(rb'<svg\b[^>]* width="([0-9.]+)" height="([0-9.]+)"')
 
 
 def is_available() -> bool:
-    """Whether there is what makes PNG and PDF files."""
+    """Return whether the libraries for PNG and PDF files are there."""
     return importlib.util.find_spec("typst") is not None
 
 
@@ -72,31 +73,37 @@ def converted(svg: bytes, format: PictureFormat) -> bytes:  # noqa: A002 - as ab
     points = _POINTS_PER_PIXEL
     if format == "pdf":
         points = min(points, MAX_PAGE_POINTS / max(wide, high))
-    typst = importlib.import_module("typst")
-    page = (
-        f"#set page(width: {wide * points}pt, height: {high * points}pt, margin: 0pt)\n"
-        '#image("picture.svg", width: 100%)'
-    )
-    try:
-        made: bytes = typst.compile(
-            {"main.typ": page.encode(), "picture.svg": svg},
-            format=format,
-            ppi=_scale(wide, high) * 72 / points if format == "png" else None,
-            timestamp=0,  # the same picture is the same file
-        )
-    except RuntimeError as error:
-        raise UserError(f"typst cannot make a {format} of it: {error}") from error
+    ppi = _scale(wide, high) * 72 / points if format == "png" else None
+    (made,) = _compiled([svg], (wide * points, high * points), format, ppi)
     return made
 
 
+def pngs(svgs: Sequence[bytes], wide: float, high: float, scale: float) -> list[bytes]:
+    """Return pictures of one size as PNG, faster than one after the other.
+
+    Args:
+        svgs: What `gradviz.render.markup.document` wrote; at least one.
+        wide: How many pixels of the SVG each is wide.
+        high: How many pixels of the SVG each is high.
+        scale: How many pixels of a PNG stand for one of the SVG.
+
+    Raises:
+        MissingToolError: Typst is not installed.
+        UserError: Typst failed.
+    """
+    check_convertible("png")
+    points = _POINTS_PER_PIXEL
+    return _compiled(svgs, (wide * points, high * points), "png", scale * 72 / points)
+
+
 def png_size(png: bytes) -> tuple[int, int]:
-    """How many pixels wide and high a PNG is."""
+    """Return the width and height of a PNG, in pixels."""
     wide, high = struct.unpack(">II", png[16:24])
     return wide, high
 
 
 def _scale(wide: float, high: float) -> int:
-    """How many pixels of a PNG stand for one of the SVG.
+    """Return the number of pixels of a PNG for one of the SVG.
 
     Raises:
         UserError: Even one would be too many.
@@ -109,3 +116,40 @@ def _scale(wide: float, high: float) -> int:
         f"a png of {wide:,.0f} x {high:,.0f} pixels is too large, the most are "
         f"{MAX_PIXELS:,}: show less of it, or write an svg or a pdf"
     )
+
+
+def _compiled(
+    svgs: Sequence[bytes],
+    size: tuple[float, float],
+    format: PictureFormat,  # noqa: A002 - as above
+    ppi: float | None,
+) -> list[bytes]:
+    """Have Typst make a page of each picture; return its files.
+
+    Args:
+        svgs: Pictures of one size.
+        size: Width and height of a page, in points.
+        format: Of the files: a PNG for each page, or a PDF of all pages.
+        ppi: Pixels per inch of a PNG.
+
+    Raises:
+        UserError: Typst failed.
+    """
+    typst = importlib.import_module("typst")
+    wide, high = size
+    pages = "\n".join(f'#image("{at}.svg", width: 100%)' for at in range(len(svgs)))
+    main = (
+        f"#set page(width: {wide}pt, height: {high}pt, margin: 0pt)\n"
+        f"#set block(spacing: 0pt)\n{pages}"
+    )
+    files = {f"{at}.svg": svg for at, svg in enumerate(svgs)}
+    try:
+        made = typst.compile(
+            {"main.typ": main.encode(), **files},
+            format=format,
+            ppi=ppi,
+            timestamp=0,  # the same picture is the same file
+        )
+    except RuntimeError as error:
+        raise UserError(f"typst cannot make a {format} of it: {error}") from error
+    return made if isinstance(made, list) else [made]

@@ -1,4 +1,4 @@
-"""SVG elements as text, and the file around them: what all our pictures share."""
+"""SVG elements as text, and the file around them, for all pictures."""
 
 import html
 from collections.abc import Iterable

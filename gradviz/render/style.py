@@ -1,6 +1,6 @@
-"""How pictures look: colours, fonts, sizes. What is drawn lives elsewhere.
+"""The style of pictures: colors, fonts, sizes.
 
-Colours are told apart with any of the usual kinds of colour blindness, and none of
+Colors are told apart with any of the usual kinds of color blindness, and none of
 them is the only carrier of a meaning: devices have a legend, failed nodes a heavy
 border, nodes that did not run a dashed one.
 """
@@ -38,7 +38,7 @@ PALETTE: Final = (
     "#6b7f3a",
 )
 REST: Final = "#9aa4ae"
-#: For leaves, where operations have colours: the same in every picture.
+#: For leaves, where operations have colors: the same in every picture.
 LEAF: Final = "#5b6673"
 
 #: For tensors that nodes have saved.
@@ -58,14 +58,34 @@ FAMILIES: Final = (
 #: What a training step consists of.
 STEP: Final = {"forward": "#9fc5e8", "backward": PASS, "optimizer": "#e6c789"}
 
+#: The backward of a module, from its first to its last node.
+MODULE: Final = "#dfe5ec"
+
+#: A call of a hook.
+HOOK: Final = "#d5a6bd"
+
+#: A collective of ranks.
+COLLECTIVE: Final = "#b4a7d6"
+
+#: Kinds of differences between two passes; what both have alike is pale.
+CHANGES: Final = {
+    "vanished": "#b5544d",
+    "appeared": "#17694f",
+    "changed": "#7a2f6d",
+    "moved": "#33618d",
+    "slower": "#d9822b",
+    "faster": "#5aa9d6",
+    "same": "#dde2e7",
+}
+
 #: From little to much time.
 RAMP: Final = ("#f6e3a1", "#fbbf68", "#f08a4b", "#c8433f", "#7a1f4f")
 
 
 def assign(names: Iterable[str]) -> dict[str, str]:
-    """A colour for each of `names`, sorted; those beyond the palette share one.
+    """A color for each of `names`, sorted; those beyond the palette share one.
 
-    ``cpu`` is always the first colour, so that pictures agree with each other.
+    ``cpu`` is always the first color, so that pictures agree with each other.
     """
     ordered = sorted(set(names), key=lambda name: (name != "cpu", name))
     return {
@@ -75,7 +95,7 @@ def assign(names: Iterable[str]) -> dict[str, str]:
 
 
 def ramp(part: float) -> str:
-    """The colour of `part` (0 to 1) of the way along `RAMP`."""
+    """The color of `part` (0 to 1) of the way along `RAMP`."""
     at = min(max(part, 0.0), 1.0) * (len(RAMP) - 1)
     index = min(int(at), len(RAMP) - 2)
     return mix(RAMP[index + 1], RAMP[index], at - index)

@@ -1,4 +1,4 @@
-"""How long a page of many events takes to open, to pan and to play, in the browser.
+"""Times to open, pan and play a page of many events in the browser.
 
 A busy machine makes all of it slow: so what is asserted is a generous ratio to what a
 page of few events takes in the same browser. What it took is printed.

@@ -99,7 +99,7 @@ def test_a_page_follows_a_recording_in_place(view, tmp_path, window):
     path.write_bytes(unclosed(tell_passes(2, name="Same")))
     window.wait_for(f'{BAR}.includes("pass 1")')
     window.wait_for(
-        'document.querySelector("#story").innerText.includes("node 1 of pass 1")'
+        'document.querySelector("#story").innerText.includes("id 1 of pass 1")'
     )
     assert window.run("return window.isHere")  # it was not loaded anew
     assert "until_ns=60" in window.run("return location.hash")
@@ -110,6 +110,25 @@ def test_a_page_follows_a_recording_in_place(view, tmp_path, window):
     assert window.run('return document.querySelector("#live")') is None
     window.press("?")  # one program hears of keys, not one for each time
     window.wait_for('document.querySelectorAll("dialog[open]").length === 1')
+
+
+def test_fingers_hit_every_link_above_a_narrow_page(view, tmp_path, window):
+    path = tmp_path / "live.gvt"
+    path.write_bytes(unclosed(tell_passes(3)))
+    window.open(view(path))
+    window.wait_for(IS_SHOWN)
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    window.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+    small = window.run(
+        """return [...document.querySelectorAll("#bar a, #bar label")]
+          .map((one) => [one.innerText, one.getBoundingClientRect()])
+          .filter(([, { width, height }]) => width < 44 || height < 44)
+          .map(([text]) => text);"""
+    )
+    wide = window.run("return document.documentElement.scrollWidth")
+    window.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert (small, wide) == ([], 390)
 
 
 def test_who_does_not_follow_is_told_of_more(view, tmp_path, window):

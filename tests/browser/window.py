@@ -1,4 +1,4 @@
-"""What tests do with a page, and see of it."""
+"""Actions of tests on a page, and their view of it."""
 
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -20,7 +20,7 @@ return performance.getEntriesByType("resource").map((one) => one.name)
 """
 
 
-#: How much of a screenshot is not of its most frequent colour, and where that is.
+#: How much of a screenshot is not of its most frequent color, and where that is.
 _INK: Final = """
 const [picture, done] = arguments, image = new Image();
 image.onload = () => {
@@ -45,11 +45,11 @@ image.src = "data:image/png;base64," + picture;
 
 
 class Ink(NamedTuple):
-    """What a screenshot has besides its ground.
+    """Pixels of a screenshot that differ from its background.
 
     Attributes:
-        num_colours: How many colours there are.
-        share: Of the pixels, that are not of the most frequent colour.
+        num_colours: How many colors there are.
+        share: Of the pixels, that are not of the most frequent color.
         left: Where what is drawn begins, in pixels.
         top: The same.
         right: Where it ends.
@@ -81,11 +81,11 @@ class Window:
         self.wait_for('!document.querySelector("[aria-busy=true]")')
 
     def run(self, script: str, *arguments: object) -> Any:
-        """What a script returns, in the page."""
+        """Run a script in the page and return its result."""
         return self.driver.execute_script(script, *arguments)
 
     def wait_for(self, condition: str, *arguments: object) -> Any:
-        """What an expression of the page is once it is true, or not nothing.
+        """Wait until an expression of the page is true, or not null; return it.
 
         Raises:
             TimeoutException: It never was.
@@ -153,11 +153,11 @@ class Window:
         return self.run(_ELEMENTS)
 
     def loaded(self) -> list[str]:
-        """What the page has loaded besides itself."""
+        """Return the URLs that the page has loaded besides itself."""
         return self.run(_LOADED)
 
     def ink(self) -> Ink:
-        """What one sees of the page; leaves it."""
+        """Return the visible ink of the page; leave the page."""
         picture = self.driver.get_screenshot_as_base64()
         self.open("about:blank")
         return Ink(*self.driver.execute_async_script(_INK, picture))

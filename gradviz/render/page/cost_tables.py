@@ -1,21 +1,23 @@
-"""The tables of a page about what passes cost: memory and the critical path."""
+"""The tables of a page about passes' costs: memory and the critical path."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gradviz.analysis.critical_path import CriticalPath, SegmentKind
-from gradviz.analysis.memory import HeldMemory
+from gradviz.analysis.causes.critical_path import CriticalPath, SegmentKind
+from gradviz.analysis.memory.memory_use import PURPOSES, HeldMemory
 from gradviz.render.page.extract import Extract
 from gradviz.render.page.tables import (
     CostTable,
     MemoryTable,
     SegmentTable,
 )
+from gradviz.render.words.purposes import CALLED
+from gradviz.render.words.text import count
 
 
 def memory_table(extract: Extract, held: HeldMemory) -> MemoryTable:
-    """What was held."""
+    """Return the table of held memory."""
     shift = held.origin_ns - extract.origin_ns
     rows = [
         (number, at_ns + shift, size_bytes)
@@ -25,6 +27,21 @@ def memory_table(extract: Extract, held: HeldMemory) -> MemoryTable:
     purpose, at_ns, size_bytes = np.array(rows, np.int64).reshape(-1, 3).T
     shown = extract.is_shown(at_ns)
     return MemoryTable(purpose[shown], at_ns[shown], size_bytes[shown])
+
+
+def unknown_purposes(held: HeldMemory) -> tuple[str, ...]:
+    """Return the purposes for which it is unknown what was held."""
+    use = held.peak.use
+    return tuple(CALLED[name] for name in PURPOSES if getattr(use, name) is None)
+
+
+def unknown_memory(held: HeldMemory) -> Iterator[str]:
+    """Say what of memory is not known."""
+    unknown = unknown_purposes(held)
+    if unknown:
+        yield f"of memory unknown: {', '.join(unknown)}"
+    elif held.num_unknown:
+        yield f"what {count(held.num_unknown, 'node')} saved is unknown"
 
 
 def segment_table(
@@ -61,7 +78,7 @@ def segment_table(
 
 
 def cost_table(extract: Extract, path: CriticalPath) -> CostTable:
-    """What nodes cost that pass."""
+    """Return the table of nodes' costs to that pass."""
     rows = np.array(
         [
             (

@@ -1,4 +1,4 @@
-"""What a page holds: some passes of a trace, as tables of numbers and a few words."""
+"""The contents of a page: some passes, as tables of numbers and a few words."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, get_args
@@ -6,48 +6,60 @@ from typing import Any, Final, NamedTuple, get_args
 import msgspec
 import numpy as np
 
-from gradviz.analysis.critical_path import SegmentKind, find_critical_path
-from gradviz.analysis.executions import MAX_TEXT, STATUSES
-from gradviz.analysis.holdings import NEEDED, Holdings
-from gradviz.analysis.memory import PURPOSES, build_memory
-from gradviz.analysis.passes import Pass, passes
-from gradviz.analysis.stream_waits import stream_waits
-from gradviz.analysis.thread_owners import by_owner, name_at, owner_of
+from gradviz.analysis.causes.critical_path import SegmentKind, find_critical_path
+from gradviz.analysis.graphs.gc_pause import gc_paused
+from gradviz.analysis.memory.allocations import NEEDED, HoldingKind, Holdings
+from gradviz.analysis.memory.memory_use import PURPOSES, build_memory
+from gradviz.analysis.moments.node_stages import STAGES
+from gradviz.analysis.moments.precedence import PRECEDENCES
+from gradviz.analysis.tables.executions import MAX_TEXT, STATUSES
+from gradviz.analysis.tables.passes import PassPart, pass_parts, passes
+from gradviz.analysis.timelines.idle_spans import stream_waits
 from gradviz.errors import UserError
 from gradviz.render.page.columns import pack
 from gradviz.render.page.cost_tables import (
     cost_table,
     memory_table,
     segment_table,
+    unknown_memory,
+    unknown_purposes,
 )
-from gradviz.render.page.crossing_table import crossing_table
-from gradviz.render.page.drawings import Drawings, draw_passes
+from gradviz.render.page.drawings import Drawings, draw_passes, left_out
 from gradviz.render.page.extract import Extract
-from gradviz.render.page.families import FAMILIES
-from gradviz.render.page.node_tables import edge_table, node_table, run_table
-from gradviz.render.page.queue_tables import (
-    gradient_table,
-    sleep_table,
-    stay_table,
-    stream_wait_table,
+from gradviz.render.page.node_tables import (
+    FAMILIES,
+    RPC_EDGE_FACTS,
+    edge_table,
+    hook_table,
+    node_table,
+    rpc_edge_table,
+    run_table,
+    stage_tables,
 )
-from gradviz.render.page.stream_tables import (
+from gradviz.render.page.queue_tables import (
     blocked_table,
+    gradient_table,
     kernel_table,
     kernel_wait_table,
     kernels_meanwhile,
+    sleep_table,
+    stay_tables,
+    stream_wait_table,
 )
 from gradviz.render.page.tables import (
     BlockedTable,
     CostTable,
-    CrossingTable,
     EdgeTable,
+    EndingTable,
     EventTable,
     GradientTable,
+    HookTable,
     KernelTable,
     KernelWaitTable,
     MemoryTable,
     NodeTable,
+    OvertakingTable,
+    RpcEdgeTable,
     RunTable,
     SegmentTable,
     SleepTable,
@@ -55,14 +67,21 @@ from gradviz.render.page.tables import (
     StreamWaitTable,
 )
 from gradviz.render.page.window import window_on
-from gradviz.render.text import clean
-from gradviz.trace.losses import losses_in_words
-from gradviz.trace.model import Trace
-from gradviz.trace.strings import shortened
-from gradviz.trace.table import Narrow, different
+from gradviz.render.words.event_words import EVENT_SENTENCES
+from gradviz.render.words.explanation_text import EXPLANATION, REASONS
+from gradviz.render.words.moment_text import COUNTDOWN, NODE_AT, THREAD_AT
+from gradviz.render.words.purposes import CALLED
+from gradviz.render.words.templates import Template
+from gradviz.render.words.text import clean
+from gradviz.trace.events import label
+from gradviz.trace.format.model import Trace
+from gradviz.trace.format.strings import shortened
+from gradviz.trace.format.table import Narrow, different
+from gradviz.trace.probe import Push
+from gradviz.trace.reading.worker_threads import by_owner, name_at, owner_of
 
 SCHEMA: Final = "gradviz.page"
-VERSION: Final = 2
+VERSION: Final = 4
 
 _SEGMENT_KINDS: Final[tuple[SegmentKind, ...]] = get_args(SegmentKind)
 
@@ -83,6 +102,18 @@ class PageThread(msgspec.Struct, frozen=True):
     name_at_owner: str
 
 
+class PagePart(PassPart, frozen=True, kw_only=True):
+    """A part of a pass, and when the whole pass began and ended.
+
+    Attributes:
+        pass_begin_ns: As `begin_ns`.
+        pass_end_ns: As `end_ns`.
+    """
+
+    pass_begin_ns: int
+    pass_end_ns: int | None
+
+
 class PageQueue(msgspec.Struct, frozen=True):
     """A ready queue, by the trace's id."""
 
@@ -91,7 +122,7 @@ class PageQueue(msgspec.Struct, frozen=True):
 
 
 class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What a page says in words.
+    """Texts of a page.
 
     Attributes:
         schema: What this is.
@@ -104,14 +135,25 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
         duration_ns: Of all, kernels included that ran on after the passes.
         num_events: Of the passes, those that are left out included.
         is_cut: Whether events are left out; see Note [A page that does not hold all].
-        passes: In order of begin; `task` of a table is a place in here. Their times too
-            are counted from the begin of the first.
+        passes: The parts of passes, in order of begin; `task` of a table is a place in
+            here. Their times too are counted from the start of the first.
         threads: Those that did something.
         queues: Those that something was pushed to.
         kinds: Of events.
+        event_sentences: Of each kind the templates; the first that is filled is said.
+        pushes: Of tasks: what was pushed.
         statuses: Of runs.
+        explanation: Templates of all that is said of a node.
+        reasons: Templates, by why one task goes before another one.
+        precedences: The keys of these.
+        node_at: Templates of what has become of a node; the first that is filled is so.
+        thread_at: The same of what a thread does that runs no node.
+        countdown: The same of what a node waits for, and has.
+        crossing_facts: Names of facts, which are whole sentences of `crossings`.
+        stages: Of nodes; the first is that of one that was not reached.
         families: Of operations, and leaves.
         purposes: Of memory.
+        unknown_purposes: Those of which nothing is known.
         segment_kinds: Of segments.
         critical_task: The place of the pass that `Segments` and `Costs` are of, or -1.
         warnings: What is missing, a sentence each, to be shown.
@@ -127,32 +169,46 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
     duration_ns: int
     num_events: int
     is_cut: bool
-    passes: tuple[Pass, ...]
+    passes: tuple[PagePart, ...]
     threads: tuple[PageThread, ...]
     queues: tuple[PageQueue, ...]
     kinds: tuple[str, ...]
+    event_sentences: tuple[tuple[str, ...], ...]
+    pushes: tuple[str, ...] = tuple(map(label, Push))
     statuses: tuple[str, ...] = STATUSES
+    explanation: tuple[Template, ...] = EXPLANATION
+    reasons: dict[str, str] = msgspec.field(default_factory=lambda: dict(REASONS))
+    precedences: tuple[str, ...] = PRECEDENCES
+    node_at: tuple[str, ...] = NODE_AT
+    thread_at: tuple[str, ...] = THREAD_AT
+    countdown: tuple[str, ...] = COUNTDOWN
+    crossing_facts: tuple[str, ...] = RPC_EDGE_FACTS
+    stages: tuple[str, ...] = STAGES
     families: tuple[str, ...] = FAMILIES
-    purposes: tuple[str, ...] = ("total", *PURPOSES)
+    purposes: tuple[str, ...] = ("total", *(CALLED[one] for one in PURPOSES))
+    unknown_purposes: tuple[str, ...]
     segment_kinds: tuple[str, ...]
     critical_task: int
     warnings: tuple[str, ...]
 
 
 class PageDocument(NamedTuple):
-    """All that a page holds."""
+    """All contents of a page."""
 
     header: PageHeader
     texts: tuple[str, ...]
     nodes: NodeTable
     edges: EdgeTable
     events: EventTable
+    endings: EndingTable
     runs: RunTable
     stays: StayTable
+    overtakings: OvertakingTable
     gradients: GradientTable
     sleeps: SleepTable
     stream_waits: StreamWaitTable
-    crossings: CrossingTable
+    crossings: RpcEdgeTable
+    hooks: HookTable
     kernels: KernelTable
     kernel_waits: KernelWaitTable
     blocked: BlockedTable
@@ -162,32 +218,35 @@ class PageDocument(NamedTuple):
     drawings: Drawings
 
 
+@gc_paused()
 def build_page(
     trace: Trace, tasks: Sequence[int], held: Holdings | None = None
 ) -> PageDocument:
-    """What a page of these passes, and of all called from inside them, holds.
+    """Return the page of these passes and of those nested in them.
 
     Args:
         trace: The trace.
         tasks: The passes.
-        held: The `holdings` of the trace, for who makes several pages of it.
+        held: The `holdings` of the trace, for callers that make several pages of it.
     """
     window = window_on(trace, tasks)
     tasks = window.tasks
     extract = Extract(trace, tasks, window.last_seq)
     nodes = node_table(extract)
     warnings = [
-        *losses_in_words(trace.losses),
+        *trace.losses.in_words(),
         *trace.header.scope.in_words(),
         *window.left_out,
     ]
     memory = MemoryTable(*np.empty((3, 0), np.int64))
+    unknown = tuple(CALLED[one] for one in PURPOSES[: HoldingKind.UNCLAIMED])
     if missing := sorted(set(NEEDED).intersection(trace.header.scope.left_out)):
         warnings.append(f"without events {', '.join(missing)} memory is not known")
     else:
-        memory = memory_table(
-            extract, build_memory(trace, tasks, held=held, has_savings=False)
-        )
+        known = build_memory(trace, tasks, held=held, has_savings=False)
+        memory = memory_table(extract, known)
+        unknown = unknown_purposes(known)
+        warnings += unknown_memory(known)
     segments = SegmentTable(*np.empty((7, 0), np.int64))
     costs = CostTable(*np.empty((6, 0), np.int64))
     try:
@@ -200,11 +259,14 @@ def build_page(
     ran = set(extract.executions.task.tolist())
     numbers = {task: number for number, task in enumerate(tasks) if task in ran}
     drawings = draw_passes(trace, numbers, extract.node_places, extract.texts)
+    warnings += left_out(extract.executions.task, numbers)
     ran_on_streams = kernels_meanwhile(extract)
     waits = stream_waits(trace, ran_on_streams)
     kernels = kernel_table(extract, ran_on_streams)
     sleeps = sleep_table(extract)
-    runs, stays, events = run_table(extract), stay_table(extract), extract.events()
+    stages, endings = stage_tables(extract)
+    stays, overtakings = stay_tables(extract)
+    runs, events = run_table(extract), extract.events(stages)
     end_ns = max(extract.end_ns - extract.origin_ns, *kernels.end_ns.tolist(), 0)
     header = PageHeader(
         file="" if trace.path is None else _clean(trace.path.name),
@@ -215,10 +277,7 @@ def build_page(
         duration_ns=end_ns,
         num_events=window.num_events,
         is_cut=window.last_seq is not None,
-        passes=tuple(
-            _relative(one, extract.origin_ns)
-            for one in passes(trace, limit=None, tasks=tasks)
-        ),
+        passes=_parts(trace, tasks, extract.origin_ns),
         threads=tuple(
             _page_thread(one, trace.threads[one].name)
             for one in by_owner(
@@ -236,6 +295,8 @@ def build_page(
             for one in different(stays.queue).tolist()
         ),
         kinds=extract.kinds,
+        event_sentences=tuple(EVENT_SENTENCES.get(kind, ()) for kind in extract.kinds),
+        unknown_purposes=unknown,
         segment_kinds=_SEGMENT_KINDS,
         critical_task=0 if len(segments.kind) else -1,
         warnings=tuple(map(_clean, warnings)),
@@ -245,12 +306,15 @@ def build_page(
         nodes=nodes,
         edges=edge_table(extract),
         events=events,
+        endings=endings,
         runs=runs,
         stays=stays,
+        overtakings=overtakings,
         gradients=gradient_table(extract),
         sleeps=sleeps,
         stream_waits=stream_wait_table(extract),
-        crossings=crossing_table(extract),
+        crossings=rpc_edge_table(extract),
+        hooks=hook_table(extract),
         kernels=kernels,
         kernel_waits=kernel_wait_table(extract, ran_on_streams, waits),
         blocked=blocked_table(extract, ran_on_streams, waits),
@@ -275,13 +339,26 @@ def pack_page(page: PageDocument) -> bytes:
     return pack({**msgspec.to_builtins(header), "texts": texts}, columns)
 
 
-def _relative(one: Pass, origin_ns: int) -> Pass:
-    return msgspec.structs.replace(
-        one,
-        begin_ns=one.begin_ns - origin_ns,
-        end_ns=None if one.end_ns is None else one.end_ns - origin_ns,
-        error=_clean(one.error),
-        location=_clean(one.location),
+def _parts(trace: Trace, tasks: Sequence[int], origin_ns: int) -> tuple[PagePart, ...]:
+    """The parts of passes; times are counted from `origin_ns`."""
+    wholes = {one.task: one for one in passes(trace, limit=None, tasks=tasks)}
+
+    def since(t_ns: int | None) -> int | None:
+        return None if t_ns is None else t_ns - origin_ns
+
+    return tuple(
+        PagePart(
+            **{
+                **msgspec.structs.asdict(one),
+                "begin_ns": one.begin_ns - origin_ns,
+                "end_ns": since(one.end_ns),
+                "error": _clean(one.error),
+                "location": _clean(one.location),
+            },
+            pass_begin_ns=wholes[one.whole].begin_ns - origin_ns,
+            pass_end_ns=since(wholes[one.whole].end_ns),
+        )
+        for one in pass_parts(trace, tasks=tasks)
     )
 
 

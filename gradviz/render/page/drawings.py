@@ -11,6 +11,9 @@ A way from one part into another is drawn in pieces: one from box to box, in the
 that holds both, and in each that is opened one from its border on. The borders are
 `OUTSIDE`: in a layout a box of no size, above all others for ways that come in, and
 below them for ways that go out.
+
+The graph of a pass that a node called is a part inside of that node's box, with no ways
+across its border. Of several passes that one node called, that is the first.
 """
 
 from collections import deque
@@ -20,18 +23,19 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gradviz.analysis.graph import (
-    MAX_SIMPLIFIED,
+from gradviz.analysis.graphs.backward_graph import (
     Graph,
     GraphEdge,
     GraphNode,
     build_graph,
 )
-from gradviz.analysis.parts import GraphPart, divide, nodes_of
-from gradviz.analysis.simplification import as_one
-from gradviz.render.chips import leaves_by_user, num_uses
-from gradviz.render.layout import BoxLayout
-from gradviz.render.layout import place as lay_out
+from gradviz.analysis.graphs.parts import GraphPart, divide, nodes_of
+from gradviz.analysis.graphs.simplification import as_one
+from gradviz.render.graph.chips import leaves_by_user, num_uses
+from gradviz.render.graph.graph_scene import Scene, build_scene
+from gradviz.render.layout.placed_graph import BoxLayout
+from gradviz.render.layout.placed_graph import place as lay_out
+from gradviz.render.layout.routing import Point
 from gradviz.render.page.columns import RowPlaces, TextTable
 from gradviz.render.page.tables import (
     BoxTable,
@@ -41,13 +45,14 @@ from gradviz.render.page.tables import (
     StopTable,
     WayTable,
 )
-from gradviz.render.routing import Point
-from gradviz.render.scene import Scene, build_scene
-from gradviz.trace.model import Trace
-from gradviz.trace.table import Column
+from gradviz.trace.format.model import Trace
+from gradviz.trace.format.table import Column
 
 #: All drawings of a page together have no more boxes; what lies deeper stays closed.
 MAX_BOXES: Final = 20_000
+
+#: The graph of a pass has no more nodes: those that ran first.
+MAX_NODES: Final = 40_000
 
 #: So many passes have drawings.
 MAX_DRAWN: Final = 8
@@ -86,17 +91,49 @@ def draw_passes(
         texts: Gets those of the boxes.
     """
     rows = _Drawn(texts)
-    pending = deque(
-        _whole(build_graph(trace, task, MAX_SIMPLIFIED, has_others=False), number)
+    waiting = {
+        task: _Pass(build_graph(trace, task, MAX_NODES, has_others=False), number)
         for task, number in list(tasks.items())[:MAX_DRAWN]
-    )
+    }
+    called = {
+        task
+        for pass_ in waiting.values()
+        for node in pass_.graph.nodes
+        for task in node.calls[:1]
+    }
+    outer = [waiting.pop(task) for task in [*waiting] if task not in called]
+    _draw_all(outer, waiting, rows)
+    _draw_all([*waiting.values()], {}, rows)  # whose callers have no boxes
+    return rows.packed(nodes)
+
+
+def _draw_all(
+    passes: Iterable["_Pass"], called: dict[int, "_Pass"], rows: "_Drawn"
+) -> None:
+    """Draw passes as far as there is room, and take from `called` what is in them."""
+    pending = deque(_whole(pass_) for pass_ in passes)
     while pending:
         interior = pending.popleft()
         if rows.num_boxes + len(interior.part.inside) <= MAX_BOXES:
-            pending += _draw(interior, rows)
+            pending += _draw(interior, called, rows)
         elif interior.box >= 0:
             rows.contain(interior.box, interior.pass_.all_of(interior.part))
-    return rows.packed(nodes)
+
+
+def left_out(ran: Column, tasks: Mapping[int, int]) -> list[str]:
+    """Say of which passes the graph does not have all nodes, a sentence each.
+
+    Args:
+        ran: The pass of each node that ran.
+        tasks: What `draw_passes` gets.
+    """
+    passes, num_nodes = np.unique(ran, return_counts=True)
+    many = dict(zip(passes.tolist(), num_nodes.tolist(), strict=True))
+    return [
+        f"the graph of pass {task} has the first {MAX_NODES:,} of {many[task]:,} nodes"
+        for task in [*tasks][:MAX_DRAWN]
+        if many[task] > MAX_NODES
+    ]
 
 
 class _Pass:
@@ -138,7 +175,7 @@ class _Pass:
         return [self.graph.nodes[index] for index in (*own, *sorted(used))]
 
     def as_node(self, part: GraphPart | int, outer: str) -> GraphNode:
-        """What a closed box shows that is a part of the module `outer`."""
+        """Return the closed box of a part of the module `outer`."""
         if isinstance(part, int):
             return self.graph.nodes[part]
         own = nodes_of(part)
@@ -161,24 +198,28 @@ class _Interior(NamedTuple):
         box: The closed box that stands for it, -1 for the whole graph.
         part: What it is.
         edges: Those that begin or end in it, leaves aside.
+        omitted: How many nodes of the graph are left out, if it is a whole one.
     """
 
     pass_: _Pass
     box: int
     part: GraphPart
     edges: Sequence[GraphEdge]
+    omitted: int = 0
 
 
-def _whole(graph: Graph, task: int) -> _Interior:
-    pass_ = _Pass(graph, task)
+def _whole(pass_: _Pass, box: int = OUTSIDE) -> _Interior:
+    graph = pass_.graph
     drawn = (index for index in range(len(graph.nodes)) if index not in pass_.chips)
     edges = [edge for edge in graph.edges if edge.consumer not in pass_.chips]
-    return _Interior(pass_, OUTSIDE, divide(graph, drawn), edges)
+    return _Interior(pass_, box, divide(graph, drawn), edges, graph.omitted)
 
 
-def _draw(interior: _Interior, rows: "_Drawn") -> list[_Interior]:
-    """Lay out the inside of a part; returns the parts in it."""
-    pass_, _, part, edges = interior
+def _draw(
+    interior: _Interior, called: dict[int, _Pass], rows: "_Drawn"
+) -> list[_Interior]:
+    """Lay out the inside of a part; return the parts in it."""
+    pass_, _, part, edges, _ = interior
     home = {
         index: at for at, inside in enumerate(part.inside) for index in nodes_of(inside)
     }
@@ -203,6 +244,9 @@ def _draw(interior: _Interior, rows: "_Drawn") -> list[_Interior]:
     for at, inside in enumerate(part.inside):
         if isinstance(inside, int):
             rows.contain(first + at, pass_.all_of(inside))
+            calls = pass_.graph.nodes[inside].calls[:1]
+            if calls and calls[0] in called:
+                found.append(_whole(called.pop(calls[0]), first + at))
         else:
             found.append(_Interior(pass_, first + at, inside, deeper[at]))
     return found
@@ -214,23 +258,24 @@ def _scene(
     nodes: Sequence[GraphNode],
     edges: Iterable[GraphEdge],
 ) -> Scene:
-    """What the inside of a part shows: closed boxes, leaves as chips of nodes."""
-    leaves = [
-        (at, pass_.graph.nodes[leaf])
-        for at, inside in enumerate(part.inside)
-        for leaf in pass_.leaves_of(inside)
-    ]
-    to_leaves = [
-        GraphEdge(at, number, 0) for number, (at, _) in enumerate(leaves, len(nodes))
-    ]
+    """Return the inside of a part: closed boxes, leaves as chips of nodes."""
+    leaves: list[GraphNode] = []
+    chips: dict[int, tuple[int, ...]] = {}
+    for at, inside in enumerate(part.inside):
+        own = [pass_.graph.nodes[leaf] for leaf in pass_.leaves_of(inside)]
+        if own:
+            first = len(nodes) + len(leaves)
+            chips[at] = tuple(range(first, first + len(own)))
+            leaves += own
+    to_leaves = [GraphEdge(at, leaf, 0) for at, own in chips.items() for leaf in own]
     graph = Graph(
         task=pass_.graph.task,
-        nodes=(*nodes, *(leaf for _, leaf in leaves)),
+        nodes=(*nodes, *leaves),
         edges=tuple(sorted((*edges, *to_leaves), key=lambda edge: edge.producer)),
         is_finished=pass_.graph.is_finished,
     )
-    # The page has colours and tooltips of its own; those by device are made quickest.
-    return build_scene(graph, "device", pass_.uses, has_tooltips=False)
+    # The page has colors and tooltips of its own; those by device are made quickest.
+    return build_scene(graph, "device", pass_.uses, chips, for_page=True)
 
 
 def _sizes(scene: Scene) -> tuple[tuple[float, float], ...]:
@@ -334,7 +379,7 @@ class _Drawn:
 
     @property
     def num_boxes(self) -> int:
-        """How many boxes there are."""
+        """Number of boxes."""
         return len(self._boxes)
 
     def add(
@@ -346,10 +391,9 @@ class _Drawn:
         layout: BoxLayout,
     ) -> int:
         """Add the inside of a part; returns the place of its first box."""
-        pass_, box, part, _ = interior
+        pass_, box, part, _, omitted = interior
         graph, place = pass_.graph, self._texts.place
         number, first = len(self._parts), len(self._boxes)
-        omitted = graph.omitted if box < 0 else 0
         self._parts.append(
             (pass_.task, box, round(layout.width), round(layout.height), omitted)
         )

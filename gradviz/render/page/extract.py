@@ -1,4 +1,4 @@
-"""What of a trace is on a page: some passes, and where all that is in them stands."""
+"""The extract of a trace that is on a page: some passes, and their place in it."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,21 +6,21 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from gradviz.analysis.executions import MAX_TEXT, definition, execution_columns
-from gradviz.analysis.spans import NEVER, in_order
+from gradviz.analysis.tables.executions import MAX_TEXT, definition, execution_columns
+from gradviz.analysis.tables.spans import NEVER, Spans, in_order
 from gradviz.render.page.columns import RowPlaces, TextTable
 from gradviz.render.page.tables import EventTable
-from gradviz.render.text import clean
-from gradviz.trace.model import Trace
-from gradviz.trace.strings import shortened
-from gradviz.trace.table import Column, Table
+from gradviz.render.words.text import clean
+from gradviz.trace.format.model import Trace
+from gradviz.trace.format.strings import shortened
+from gradviz.trace.format.table import Column, Table, narrow
 
 #: So many nodes that did not run are in the graph.
 MAX_REACHED: Final = 20_000
 
 
 class Extract:
-    """The events of some passes, and what numbers of the trace are on their page.
+    """The events of some passes, and the trace's numbers on their page.
 
     Attributes:
         trace: The trace.
@@ -53,11 +53,11 @@ class Extract:
         tables = {kind: table for kind, table in tables.items() if table.num_rows}
         self.kinds = tuple(tables)
         code = np.repeat(
-            np.arange(len(tables)), [one.num_rows for one in tables.values()]
+            narrow(np.arange(len(tables))), [one.num_rows for one in tables.values()]
         )
         self._rows = in_order(*tables.values())
         self._code = code[
-            np.argsort(np.concatenate([one["seq"] for one in tables.values()]))
+            np.argsort(np.concatenate([one.narrow("seq") for one in tables.values()]))
         ]
         self.seq = self._rows["seq"]
         t_ns = self._rows["t_ns"]
@@ -75,10 +75,19 @@ class Extract:
         return table.at(np.isin(table.narrow("task"), self.tasks))
 
     def _num_until(self, table: Table) -> int | None:
-        """How many rows of a table are not after the last event."""
+        """Return the number of rows of a table up to the last event."""
         if self.last_seq is None:
             return None
         return int(np.searchsorted(table.narrow("seq"), self.last_seq, "right"))
+
+    def shown(self, some: Spans) -> Spans:
+        """Return those that have begun by the last event that is looked at."""
+        if self.last_seq is None:
+            return some
+        number = int(np.searchsorted(some.begin, self.last_seq, "right"))
+        return Spans(
+            some.rows.at(slice(number)), some.begin[:number], some.end[:number]
+        )
 
     def moments(self, seqs: Column) -> Column:
         """The places of events, -1 of those that are none of the passes."""
@@ -91,29 +100,32 @@ class Extract:
         return np.where((seqs == NEVER) | (at == len(self.seq)), -1, at)
 
     def since_ns(self, t_ns: Column) -> Column:
-        """Times from the begin of the first pass."""
+        """Return times since the start of the first pass."""
         return t_ns - self.origin_ns
 
     def is_shown(self, since_ns: Column) -> npt.NDArray[np.bool_]:
-        """Which of some times are not after all that is looked at."""
+        """Return which times are not after the extract."""
         if self.last_seq is None:
             return np.ones(len(since_ns), np.bool_)
         return np.asarray(since_ns <= self.end_ns - self.origin_ns)
 
     def wall_ns(self) -> int:
-        """When the first event was, since 1970."""
+        """Return the time of the first event, since 1970."""
         clock = self.trace.header.clock
         return clock.wall_ns + self.origin_ns - clock.monotonic_ns
 
     def places(self, texts: Sequence[str]) -> Column:
         """The places of texts, made harmless; -1 of an empty one."""
-        cut = [clean(shortened(text, MAX_TEXT)) for text in texts]
-        return np.where([not text for text in cut], -1, self.texts.places(cut)).astype(
-            np.int64
-        )
+        # Very many are the same: each is looked at once.
+        found = {"": -1}
+        for text in texts:
+            if text not in found:
+                cut = clean(shortened(text, MAX_TEXT))
+                found[text] = self.texts.place(cut) if cut else -1
+        return np.array([found[text] for text in texts], np.int64)
 
-    def events(self) -> EventTable:
-        """All events of the passes."""
+    def events(self, stages: Column) -> EventTable:
+        """All events of the passes, with the stages that nodes get by them."""
         rows = self._rows
         return EventTable(
             self.since_ns(rows["t_ns"]),
@@ -121,16 +133,17 @@ class Extract:
             self.task_places.of(rows["task"]),
             self.node_places.of(rows["node"]),
             rows["thread"],
+            stages,
         )
 
     def reached(self, nodes: Sequence[int]) -> list[tuple[int, int]]:
-        """With which passes events tell of which of some nodes: passes and nodes."""
+        """Return the passes with events about some nodes: pairs of pass and node."""
         rows = self._rows.at(np.isin(self._rows["node"], np.array(nodes, np.int64)))
         pairs = zip(rows["task"].tolist(), rows["node"].tolist(), strict=True)
         return list(dict.fromkeys(pairs))
 
     def _nodes(self) -> tuple[Column, int]:
-        """What ran, in order, what else events tell of, and what is behind that."""
+        """Return the nodes that ran, in order, then others in events or edges."""
         ran = _first_of_each(self.executions.node)
         told = self._rows["node"]
         known = _first_of_each(np.concatenate((ran, told[told >= 0])))
@@ -142,7 +155,8 @@ class Extract:
         found.update(pending)
         for node in pending:  # grows while it is walked: breadth first
             for consumer, _ in definition(self.trace, node).edges:
-                if consumer not in found and len(pending) < MAX_REACHED:
+                is_new = consumer not in found and consumer in self.trace.nodes
+                if is_new and len(pending) < MAX_REACHED:
                     found.add(consumer)
                     pending.append(consumer)
         reached = np.array([one for one in pending if one >= 0], np.int64)

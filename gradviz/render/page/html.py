@@ -35,12 +35,12 @@ _TEMPLATE = """\
 
 
 class PageBar(NamedTuple):
-    """What whoever serves a page puts above it.
+    """A server's bar above a page.
 
     Attributes:
         markup: Its elements; texts in it are escaped.
-        style: For them.
-        program: What they do; it may ask who serves the page.
+        style: Their style.
+        program: Their program; it may call the server of the page.
     """
 
     markup: str = ""
@@ -71,7 +71,7 @@ def write_page(data: bytes, title: str, bar: PageBar = NO_BAR) -> bytes:
 
 
 def page_policy(bar: PageBar = NO_BAR) -> str:
-    """What a page may do: run and be styled as written here, and load nothing."""
+    """Return a page's policy: run and style only inline code, and load nothing."""
     programs = [hash_of(_static("page.js"))]
     programs += [hash_of(bar.program)] * bool(bar.program)
     return "; ".join(
@@ -89,7 +89,7 @@ def page_policy(bar: PageBar = NO_BAR) -> str:
 
 
 def hash_of(text: str) -> str:
-    """What a policy calls a program, or a style, of this text."""
+    """Return a policy's name for a program, or a style, of this text."""
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 

@@ -3,13 +3,13 @@
 `source/data.ts` has the same tables under the same names; who changes one changes both.
 A number that stands for something else is a *place*: of a row in another table
 (`NodeTable.id` has the trace's own number), or of a text in `PageDocument.texts`; -1
-for none. Times are nanoseconds from the begin of the first pass. A *moment* is a place
+for none. Times are nanoseconds from the start of the first pass. A *moment* is a place
 in `EventTable`: what is so right after that event.
 """
 
 from typing import NamedTuple
 
-from gradviz.trace.table import Column
+from gradviz.trace.format.table import Column
 
 
 class NodeTable(NamedTuple):
@@ -17,7 +17,8 @@ class NodeTable(NamedTuple):
 
     `name` and `module` to `shape` are texts, `family` is a place in
     `PageHeader.families`; `shape` is that of the first input. A `sequence_nr` of
-    -1 is the largest. `saved_bytes` is how large the tensors are that a node kept.
+    -1 is the largest. `saved_bytes` is how large the tensors are that a node kept, -1
+    if that is unknown.
     """
 
     id: Column
@@ -42,21 +43,40 @@ class EdgeTable(NamedTuple):
 
 
 class EventTable(NamedTuple):
-    """What happened, in order; `kind` is a place in `PageHeader.kinds`."""
+    """Events in order; `kind` is a place in `PageHeader.kinds`.
+
+    `stage` is what the node becomes by it, a place in `PageHeader.stages`, or -1.
+    """
 
     at_ns: Column
     kind: Column
     task: Column
     node: Column
     thread: Column
+    stage: Column
+
+
+class EndingTable(NamedTuple):
+    """Ends of nodes by no event of theirs: with their pass, or after the page.
+
+    At the moment `at`, which is one more than there are events where that is after all
+    of them, a node gets the `stage`, and waits for `remaining` gradients.
+    """
+
+    task: Column
+    node: Column
+    at: Column
+    stage: Column
+    remaining: Column
 
 
 class RunTable(NamedTuple):
     """Evaluations of nodes, in order of start.
 
-    `begin` and `end` are moments, -1 where there is no such event. `end_ns` is
-    `start_ns` where it is not known. `waited_ns` and `thread_time_ns` are -1 where they
-    are not; `status` is a place in `PageHeader.statuses`, `error` a text.
+    `begin` and `end` are moments, -1 where there is no such event; what never ended is
+    over after its pass. `end_ns` is `start_ns` where it is not known. `waited_ns` and
+    `thread_time_ns` are -1 where they are not; `status` is a place in
+    `PageHeader.statuses`, `error` a text.
     `processor_wait_ns` is what nothing explains; of `num_alike` passes the medians are
     `usual_ns` and `usual_thread_time_ns`, -1 where they are not known.
     """
@@ -83,8 +103,9 @@ class StayTable(NamedTuple):
 
     `queue` and threads are the trace's numbers. `pushed` and `popped` are events, -1
     where it never left; `what` is 0 for a node, 1 for a root and 2 for a wake-up, which
-    has no node. Of two in a queue goes first: a wake-up; the one of larger `depth`; the
-    one of larger `sequence_nr`, of which -1 is the largest.
+    has no node. Of two that lie in a queue the one with the lower `turn` goes first.
+    `busy_ns` is how long the thread that ran the node ran others meanwhile, `slept_ns`
+    how long after the push it woke up, `num_ahead` how many tasks left the queue first.
     """
 
     queue: Column
@@ -96,8 +117,22 @@ class StayTable(NamedTuple):
     thread: Column
     popped_by: Column
     what: Column
-    depth: Column
-    sequence_nr: Column
+    turn: Column
+    busy_ns: Column
+    slept_ns: Column
+    num_ahead: Column
+
+
+class OvertakingTable(NamedTuple):
+    """Tasks that left a queue before another one: of each `stay` the first of them.
+
+    Both are places in `StayTable`; `why` is a place in `PageHeader.precedences`, -1
+    where PyTorch's order has no reason.
+    """
+
+    stay: Column
+    ahead: Column
+    why: Column
 
 
 class GradientTable(NamedTuple):
@@ -118,35 +153,49 @@ class GradientTable(NamedTuple):
 
 
 class SleepTable(NamedTuple):
-    """Threads asleep on empty queues."""
+    """Threads asleep on empty queues, in order of begin.
+
+    `begin` is a moment, or one more than there are events; `end` is one, -1 where it is
+    after all of them.
+    """
 
     thread: Column
     queue: Column
+    begin: Column
+    end: Column
     begin_ns: Column
     end_ns: Column
 
 
 class StreamWaitTable(NamedTuple):
-    """Whose work the stream of a node had to wait for; -1: that of the caller."""
+    """Waits of a node's stream for the work of others; -1: that of the caller."""
 
     task: Column
     node: Column
     producer: Column
 
 
-class CrossingTable(NamedTuple):
+class RpcEdgeTable(NamedTuple):
     """Whence gradients came from other workers, and where they went, in sentences.
 
     `before` and `after` are texts with the name of `other` between them, a node of
-    another worker; `has_left` says that this node sent it some.
+    another worker; `fact` is a place in `PageHeader.crossing_facts`.
     """
 
     task: Column
     node: Column
-    has_left: Column
+    fact: Column
     before: Column
     other: Column
     after: Column
+
+
+class HookTable(NamedTuple):
+    """Hooks that were called for nodes, in their order: a text each."""
+
+    task: Column
+    node: Column
+    text: Column
 
 
 class KernelTable(NamedTuple):
@@ -178,7 +227,7 @@ class KernelWaitTable(NamedTuple):
 
 
 class BlockedTable(NamedTuple):
-    """When a stream had work and waited for that of another one. Both are texts."""
+    """Times at which a stream had work and waited for another. Both are texts."""
 
     stream: Column
     awaited_stream: Column
@@ -210,7 +259,7 @@ class SegmentTable(NamedTuple):
 
 
 class CostTable(NamedTuple):
-    """What nodes cost the pass of the critical path.
+    """Costs of nodes to the pass of the critical path.
 
     `slack_ns` is -1 where nothing waited for it, `if_free_ns` where it is not known.
     """
@@ -226,7 +275,8 @@ class CostTable(NamedTuple):
 class PartTable(NamedTuple):
     """Parts of graphs that can be opened; see Note [Parts of a drawing].
 
-    `box` is the box that is opened to see the inside, -1 of the graph of a whole pass;
+    `box` is the box that is opened to see the inside, -1 of the graph of a whole pass
+    that no node of another one called;
     width and height are in pixels. `omitted` is how many nodes are left out of such a
     graph, because there are too many.
     """
@@ -268,7 +318,7 @@ class ChipTable(NamedTuple):
 
 
 class MemberTable(NamedTuple):
-    """Which nodes a box stands for that has no inside, those of its chips included."""
+    """Nodes of a box that has no inside, those of its chips included."""
 
     box: Column
     node: Column
@@ -284,7 +334,7 @@ class WayTable(NamedTuple):
 
 
 class StopTable(NamedTuple):
-    """What ways lead through, vertically at each stop, and in curves between."""
+    """Ways of edges, vertical at each stop, and in curves between."""
 
     x: Column
     y: Column

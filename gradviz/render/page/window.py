@@ -1,4 +1,4 @@
-"""How much of some passes is on a page: as many events as a browser can look at.
+"""The window on some passes that a page shows: as many events as a browser can take.
 
 Note [A page that does not hold all]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gradviz.analysis.passes import with_descendants
-from gradviz.render.text import duration
-from gradviz.trace.model import Trace
-from gradviz.trace.table import Column
+from gradviz.analysis.tables.passes import with_descendants
+from gradviz.render.words.text import duration
+from gradviz.trace.format.model import Trace
+from gradviz.trace.format.table import Column
 
 #: A page has no more events, and no more passes.
 MAX_EVENTS: Final = 2_000_000
@@ -25,13 +25,13 @@ MAX_PASSES: Final = 1_000
 
 
 class PageWindow(NamedTuple):
-    """What of some passes is on a page.
+    """Part of some passes that a page shows.
 
     Attributes:
         tasks: The passes that are shown.
-        num_events: How many events they have.
+        num_events: Number of their events.
         last_seq: The last of them that is shown, None for all.
-        left_out: What is not shown, a sentence each.
+        left_out: Parts not shown, a sentence each.
     """
 
     tasks: tuple[int, ...]
@@ -41,7 +41,7 @@ class PageWindow(NamedTuple):
 
 
 def window_on(trace: Trace, tasks: Sequence[int]) -> PageWindow:
-    """What a page of these passes, and of all called from inside them, shows.
+    """Return the window of a page on these passes and those nested in them.
 
     Args:
         trace: The trace.
@@ -71,7 +71,7 @@ def window_on(trace: Trace, tasks: Sequence[int]) -> PageWindow:
 
 
 def _num_events(trace: Trace, tasks: Column) -> Column:
-    """How many events each of some passes has."""
+    """Return the number of events of each of some passes."""
     in_order = np.sort(tasks)
     found = np.zeros(len(tasks), np.int64)
     for table in trace.columns.values():
@@ -99,10 +99,7 @@ def _outermost(trace: Trace, tasks: Sequence[int]) -> Column:
 
 def _event_number(trace: Trace, tasks: Sequence[int], number: int) -> tuple[int, int]:
     """The seq of an event of some passes, and how long after the first it was."""
-    tables = [
-        table.at(np.isin(table.narrow("task"), tasks))
-        for table in trace.columns.values()
-    ]
+    tables = [table.having("task", tasks) for table in trace.columns.values()]
     seqs = np.concatenate([table["seq"] for table in tables])
     times = np.concatenate([table["t_ns"] for table in tables])
     last = np.argsort(seqs)[number - 1]

@@ -122,7 +122,8 @@ function withPasses(rows: readonly Row[], stops: Point[]): Point[] {
     if (x === next[0]) {
       for (const { y: middle, half } of rows) {
         for (const border of half ? [middle - half, middle + half] : [middle]) {
-          if (border > y + ROUNDED && border < next[1] - ROUNDED) found.push([x, border]);
+          if (border > y + ROUNDED && border < next[1] - ROUNDED)
+            found.push([x, border]);
         }
       }
     }
@@ -146,7 +147,11 @@ function isBeside({ boxes, ways }: Page, way: number, row: Row, [x]: Point): boo
 }
 
 /** Moves what stands in a row beside boxes that have grown; the widest of them stays. */
-function moveAside({ boxes }: Page, row: Row, grown: ReadonlyMap<number, Opened>): void {
+function moveAside(
+  { boxes }: Page,
+  row: Row,
+  grown: ReadonlyMap<number, Opened>,
+): void {
   const items = row.boxes.map((box) => ({
     ...{ x: boxes.x[box], half: boxes.width[box] / 2 },
     ...sides(boxes.width[box], grown.get(box)),
@@ -161,11 +166,12 @@ function moveAside({ boxes }: Page, row: Row, grown: ReadonlyMap<number, Opened>
       const [before, item] = [items[at - step], items[at]];
       const gap = Math.abs(item.x - before.x) - before.half - item.half;
       const reach = step > 0 ? before.right + item.left : before.left + item.right;
-      const nearest = place[at - step] + step * (reach + Math.min(Math.max(gap, 0), GAP));
+      const nearest =
+        place[at - step] + step * (reach + Math.min(Math.max(gap, 0), GAP));
       place[at] = step > 0 ? Math.max(item.x, nearest) : Math.min(item.x, nearest);
     }
   }
-  items.forEach(({ x }, at) => row.moved.set(x, place[at]));
+  for (const [at, { x }] of items.entries()) row.moved.set(x, place[at]);
 }
 
 /** How far a box reaches to the left and to the right of its place. */
@@ -201,7 +207,10 @@ function movedRoute(
     } else if (row && isBeside(page, way, row, [x, y])) {
       const isBelow = y > row.y;
       const own = ends.find((box) => box >= 0 && boxes.y[box] === row.y)!;
-      return [meets(own, x, isBelow)[0], row.grownY + (isBelow ? 1 : -1) * row.grownHalf];
+      return [
+        meets(own, x, isBelow)[0],
+        row.grownY + (isBelow ? 1 : -1) * row.grownHalf,
+      ];
     }
     if (!row) return [x, y + shiftAt(rows, y)];
     const side = Math.sign(Math.round(y - row.y));
@@ -226,7 +235,10 @@ function extent(
     for (const box of row.boxes) {
       const reach = sides(boxes.width[box], grown.get(box));
       const x = row.moved.get(boxes.x[box])!;
-      [left, right] = [Math.min(left, x - reach.left), Math.max(right, x + reach.right)];
+      [left, right] = [
+        Math.min(left, x - reach.left),
+        Math.max(right, x + reach.right),
+      ];
     }
     height = Math.max(height, row.grownY + row.grownHalf);
   }

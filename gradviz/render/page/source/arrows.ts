@@ -31,7 +31,7 @@ export function drawArrows(
     const y = rowTop(place, one.fromLane, one.fromRow, scrolled) + place.barHeight / 2;
     const end = rowTop(place, one.toLane, one.toRow, scrolled) + place.barHeight / 2;
     // It lies in a queue from here on: a thin line beside its lane, up to its start.
-    context.fillStyle = hatched(context, colours.ink);
+    context.fillStyle = hatched(colours.ink);
     context.fillRect(x, end - 2.5, Math.max(until - x - HEAD, 0), 5);
     context.strokeStyle = context.fillStyle = one.isIncoming
       ? colours.accent

@@ -64,30 +64,50 @@ type Stroke = readonly [x: number, y: number, toX: number, toY: number];
 
 /** From below left to above right, twice around so that tiles fit. */
 const RISING: readonly Stroke[] = [-6, 0, 6].map((x) => [x - 1, 7, x + 7, -1] as const);
-const FALLING: readonly Stroke[] = RISING.map(([x, y, toX, toY]) => [x, toY, toX, y] as const);
+const FALLING: readonly Stroke[] = RISING.map(
+  ([x, y, toX, toY]) => [x, toY, toX, y] as const,
+);
 
 /** What stands for waiting, on nothing: lines. */
 export const hatched = tiled(RISING);
 /** What stands for waiting for others, with work to do: crossed lines. */
 export const crossed = tiled([...RISING, ...FALLING]);
 
+/** What a pattern looks like, for pictures that are not made of pixels. */
+export interface Look {
+  readonly strokes: readonly Stroke[];
+  readonly colour: string;
+  readonly size: number;
+  readonly alpha: number;
+  readonly width: number;
+}
+
+const looks = new WeakMap<CanvasPattern, Look>();
+
+export function lookOf(pattern: CanvasPattern): Look | undefined {
+  return looks.get(pattern);
+}
+
+const TILE = { size: 6, alpha: 0.6, width: 1.4 } as const;
+
 function tiled(strokes: readonly Stroke[]) {
   let known: { colour: string; pattern: CanvasPattern } | undefined;
-  return (context: Context, colour: string): CanvasPattern => {
+  return (colour: string): CanvasPattern => {
     if (known?.colour === colour) return known.pattern;
     const tile = document.createElement("canvas");
-    tile.width = tile.height = 6;
+    tile.width = tile.height = TILE.size;
     const drawn = tile.getContext("2d")!;
     drawn.strokeStyle = colour;
-    drawn.globalAlpha = 0.6;
-    drawn.lineWidth = 1.4;
+    drawn.globalAlpha = TILE.alpha;
+    drawn.lineWidth = TILE.width;
     drawn.beginPath();
     for (const [x, y, toX, toY] of strokes) {
       drawn.moveTo(x, y);
       drawn.lineTo(toX, toY);
     }
     drawn.stroke();
-    known = { colour, pattern: context.createPattern(tile, "repeat")! };
+    known = { colour, pattern: drawn.createPattern(tile, "repeat")! };
+    looks.set(known.pattern, { strokes, colour, ...TILE });
     return known.pattern;
   };
 }

@@ -1,13 +1,21 @@
 /* The lanes of a page: what its threads and streams did, as bars in rows. */
 
 import { type Crossings, crossingsOf } from "./critical.ts";
-import type { Page } from "./data.ts";
+import { type Page, passName } from "./data.ts";
 import { byLane, nested } from "./lanes.ts";
 import { leveled } from "./levels.ts";
 import { numberingOf } from "./numbering.ts";
 import { operation } from "./operations.ts";
 import { type StreamWaits, streamWaitsOf } from "./stream_waits.ts";
-import { BACKWARD, type Bars, BLOCKED, KERNEL, type Lane, NODE, WAIT } from "./timeline.ts";
+import {
+  BACKWARD,
+  type Bars,
+  BLOCKED,
+  KERNEL,
+  type Lane,
+  NODE,
+  WAIT,
+} from "./timeline.ts";
 import { count } from "./words.ts";
 
 /** What the bars are made of: their numbers run through these tables one after the other. */
@@ -29,7 +37,7 @@ export interface Arranged {
 }
 
 export function arranged(page: Page, isMeant: (node: number) => boolean): Arranged {
-  const { runs, sleeps, kernels, blocked, header } = page;
+  const { runs, events, sleeps, kernels, blocked, header } = page;
   const numRuns = runs.length;
   const firstSleep = numRuns;
   const firstKernel = firstSleep + sleeps.length;
@@ -52,8 +60,9 @@ export function arranged(page: Page, isMeant: (node: number) => boolean): Arrang
   );
   start.set(runs.start_ns);
   for (let run = 0; run < numRuns; run++) {
-    const has = runs.end[run] >= 0 || runs.end_ns[run] > runs.start_ns[run];
-    end[run] = has ? runs.end_ns[run] : header.duration_ns;
+    // What never ended is over with its pass, if that is.
+    const over = runs.end[run] < 0 ? header.duration_ns : events.at_ns[runs.end[run]];
+    end[run] = runs.end_ns[run] > runs.start_ns[run] ? runs.end_ns[run] : over;
     lane[run] = threads.get(runs.thread[run]) ?? 0;
   }
   status.set(runs.status);
@@ -174,7 +183,7 @@ function labelOf(
   if (item < firstKernel) return "";
   if (item < firstBlocked) return page.text(page.kernels.name[item - firstKernel]);
   if (item < firstPass) return "";
-  return `backward pass ${page.header.passes[item - firstPass].task}`;
+  return `backward ${passName(page.header, item - firstPass)}`;
 }
 
 /** Which part of a node its thread did not run: it was preempted, or waited for a lock. */

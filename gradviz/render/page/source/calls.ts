@@ -18,13 +18,17 @@ export function calledIn(page: Page, run: number): number[] {
 }
 
 /** The node that called a pass, and the place of its own pass. */
-export function callerOf(page: Page, pass: number): { node: number; task: number } | null {
+export function callerOf(
+  page: Page,
+  pass: number,
+): { node: number; task: number } | null {
   const { header, runs } = page;
   const called = header.passes[pass];
   const task = header.passes.findIndex((one) => one.task === called?.parent);
   if (task < 0) return null;
   for (let run = runs.length - 1; run >= 0; run--) {
-    const isIn = runs.start_ns[run] <= called.begin_ns && called.begin_ns <= runs.end_ns[run];
+    const isIn =
+      runs.start_ns[run] <= called.begin_ns && called.begin_ns <= runs.end_ns[run];
     if (isIn && runs.task[run] === task && runs.thread[run] === called.thread)
       return { node: runs.node[run], task };
   }

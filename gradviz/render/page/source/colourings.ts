@@ -5,6 +5,7 @@ import { type Colours, NUM_PALETTE } from "./colours.ts";
 import type { Page } from "./data.ts";
 import { numberingOf } from "./numbering.ts";
 import { leavesOf } from "./operations.ts";
+import { taskOf } from "./parts.ts";
 import type { Plan } from "./plan.ts";
 import { duration, size } from "./words.ts";
 
@@ -26,45 +27,78 @@ export function isColouring(text: string): text is ColourBy {
 export interface Colouring {
   /** The colour of a box that is shown closed, null where there is nothing to tell. */
   of(box: number, colours: Colours): string | null;
+  /** Whether it is unknown, at least for some nodes of a box, how much that is. */
+  isUnknown?(box: number): boolean;
   /** The names of colours that have names. */
   legend(colours: Colours): { name: string; colour: string }[];
   /** The least and the most, if colours are on a scale. */
   readonly scale: { low: string; high: string } | null;
 }
 
-export function colouringOf(page: Page, plan: Plan, task: number, by: ColourBy): Colouring {
+export function colouringOf(
+  page: Page,
+  plan: Plan,
+  tasks: readonly number[],
+  by: ColourBy,
+): Colouring {
   switch (by) {
     case "op":
-      return byFamily(page, plan, task);
+      return byFamily(page, plan, tasks);
     case "device":
       return byDevice(page, plan);
+    case "memory": {
+      const unknown = unknownIn(page, plan);
+      return {
+        ...onScale(plan, SCALES[by](page, plan, tasks), by),
+        ...(unknown.size ? { isUnknown: (box) => unknown.has(box) } : {}),
+      };
+    }
     default:
-      return onScale(plan, SCALES[by](page, plan, task), by);
+      return onScale(plan, SCALES[by](page, plan, tasks), by);
   }
 }
 
 const SCALES: Record<
   Exclude<ColourBy, "op" | "device">,
-  (page: Page, plan: Plan, task: number) => Float64Array
+  (page: Page, plan: Plan, tasks: readonly number[]) => Float64Array
 > = {
-  order: (page, plan, task) => {
+  order: (page, plan) => {
     const numbering = numberingOf(page);
-    return summed(page, plan, (node) => numbering.of(node, task), Math.min);
+    return summed(
+      page,
+      plan,
+      (node, box) => numbering.of(node, taskOf(page, box)),
+      Math.min,
+    );
   },
-  time: (page, plan, task) => {
-    const took = tookIn(page, task);
+  time: (page, plan, tasks) => {
+    const took = tookIn(page, tasks);
     return summed(page, plan, (node) => took[node], add);
   },
-  memory: (page, plan) => summed(page, plan, (node) => page.nodes.saved_bytes[node] || -1, add),
-  wait: (page, plan, task) => {
+  memory: (page, plan) =>
+    summed(page, plan, (node) => page.nodes.saved_bytes[node] || -1, add),
+  wait: (page, plan, tasks) => {
     const { runs, nodes } = page;
     const waited = new Float64Array(nodes.length).fill(-1);
     for (let run = 0; run < runs.length; run++) {
-      if (runs.task[run] === task) waited[runs.node[run]] = runs.waited_ns[run];
+      if (tasks.includes(runs.task[run])) waited[runs.node[run]] = runs.waited_ns[run];
     }
     return summed(page, plan, (node) => waited[node], add);
   },
 };
+
+/** The closed boxes with nodes of which it is unknown what they kept. */
+function unknownIn({ boxes, members, nodes }: Page, plan: Plan): Set<number> {
+  return new Set(
+    plan.closed.filter((box) =>
+      [...rowsOf(plan.members, box)].some((row) => {
+        const node = members.node[row];
+        const isOwn = boxes.num_nodes[box] > 1 || node === boxes.node[box];
+        return node >= 0 && isOwn && nodes.saved_bytes[node] < 0;
+      }),
+    ),
+  );
+}
 
 const add = (one: number, other: number) => one + other;
 
@@ -72,7 +106,7 @@ const add = (one: number, other: number) => one + other;
 function summed(
   { boxes, members }: Page,
   plan: Plan,
-  valueOf: (node: number) => number,
+  worth: (node: number, box: number) => number,
   join: (one: number, other: number) => number,
 ): Float64Array {
   const found = new Float64Array(boxes.length).fill(-1);
@@ -80,18 +114,19 @@ function summed(
     for (const row of rowsOf(plan.members, box)) {
       const node = members.node[row];
       const isOwn = boxes.num_nodes[box] > 1 || node === boxes.node[box];
-      const value = node < 0 || !isOwn || plan.boxOf[node] !== box ? -1 : valueOf(node);
+      const value =
+        node < 0 || !isOwn || plan.boxOf[node] !== box ? -1 : worth(node, box);
       if (value >= 0) found[box] = found[box] < 0 ? value : join(found[box], value);
     }
   }
   return found;
 }
 
-/** How long each node took in a pass, -1 where it did not run. */
-function tookIn({ runs, nodes }: Page, task: number): Float64Array {
+/** How long each node took in some passes, -1 where it did not run. */
+function tookIn({ runs, nodes }: Page, tasks: readonly number[]): Float64Array {
   const took = new Float64Array(nodes.length).fill(-1);
   for (let run = 0; run < runs.length; run++) {
-    if (runs.task[run] === task)
+    if (tasks.includes(runs.task[run]))
       took[runs.node[run]] = runs.end_ns[run] - runs.start_ns[run];
   }
   return took;
@@ -102,25 +137,35 @@ function onScale(plan: Plan, values: Float64Array, by: ColourBy): Colouring {
   const known = plan.closed.map((box) => values[box]).filter((value) => value >= 0);
   const least = known.reduce((one, other) => Math.min(one, other), Infinity);
   const most = known.reduce((one, other) => Math.max(one, other), 0);
-  const place = (value: number) => (by === "order" ? value : Math.log(Math.max(value, 1)));
+  const place = (value: number) =>
+    by === "order" ? value : Math.log(Math.max(value, 1));
   const [low, high] = [place(least), place(most)];
   const words = (value: number) =>
-    by === "order" ? `number ${value}` : by === "memory" ? size(value) : duration(value);
+    by === "order"
+      ? `number ${value}`
+      : by === "memory"
+        ? size(value)
+        : duration(value);
   return {
     of: (box, { ramp }) =>
       values[box] < 0
         ? null
-        : ramp[Math.round(((place(values[box]) - low) / Math.max(high - low, 1e-9)) * (ramp.length - 1))],
+        : ramp[
+            Math.round(
+              ((place(values[box]) - low) / Math.max(high - low, 1e-9)) *
+                (ramp.length - 1),
+            )
+          ],
     legend: () => [],
     scale: known.length ? { low: words(least), high: words(most) } : null,
   };
 }
 
 /** That which took most of the time of a box; leaves count where there is nothing else. */
-function byFamily(page: Page, plan: Plan, task: number): Colouring {
+function byFamily(page: Page, plan: Plan, tasks: readonly number[]): Colouring {
   const { boxes, members, nodes, header } = page;
   const leaves = leavesOf(header);
-  const took = tookIn(page, task);
+  const took = tookIn(page, tasks);
   const found = new Uint8Array(boxes.length).fill(header.families.indexOf("other"));
   const used = new Set<number>();
   for (const box of plan.closed) {
@@ -149,10 +194,15 @@ function byFamily(page: Page, plan: Plan, task: number): Colouring {
 /** The device of the first node of a box, as far as there are colours. */
 function byDevice(page: Page, { closed }: Plan): Colouring {
   const { nodes, boxes } = page;
-  const names = [...new Set([...new Set(nodes.device)].map((place) => page.text(place)))];
+  const names = [
+    ...new Set([...new Set(nodes.device)].map((place) => page.text(place))),
+  ];
   const sorted = names
     .filter(Boolean)
-    .sort((one, other) => Number(other === "cpu") - Number(one === "cpu") || (one < other ? -1 : 1));
+    .sort(
+      (one, other) =>
+        Number(other === "cpu") - Number(one === "cpu") || (one < other ? -1 : 1),
+    );
   const placeOf = (box: number) =>
     boxes.node[box] < 0 ? -1 : sorted.indexOf(page.text(nodes.device[boxes.node[box]]));
   const used = new Set(closed.map(placeOf));

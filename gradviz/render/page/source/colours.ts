@@ -37,7 +37,7 @@ let known: { theme: string; colours: Colours } | undefined;
 
 /** Those of the theme that is on; paper is white whatever the screen is. */
 export function colours(): Colours {
-  const theme = `${document.documentElement.dataset["theme"]} ${matchMedia("print").matches}`;
+  const theme = `${document.documentElement.dataset.theme} ${matchMedia("print").matches}`;
   if (known?.theme === theme) return known.colours;
   const colours: Colours = {
     background: variable("--background"),
@@ -70,12 +70,16 @@ export function colours(): Colours {
 
 /** Colours between some, and these. */
 function ramp(marks: readonly string[]): string[] {
-  const parts = marks.map((mark) => [1, 3, 5].map((at) => parseInt(mark.slice(at, at + 2), 16)));
+  const parts = marks.map((mark) =>
+    [1, 3, 5].map((at) => parseInt(mark.slice(at, at + 2), 16)),
+  );
   const steps = 8 * (marks.length - 1);
   return Array.from({ length: steps + 1 }, (_, step) => {
     const at = Math.min(Math.floor(step / 8), marks.length - 2);
     const more = step / 8 - at;
-    const mixed = parts[at].map((one, part) => one + (parts[at + 1][part] - one) * more);
+    const mixed = parts[at].map(
+      (one, part) => one + (parts[at + 1][part] - one) * more,
+    );
     return `#${mixed.map((one) => Math.round(one).toString(16).padStart(2, "0")).join("")}`;
   });
 }

@@ -51,7 +51,12 @@ export function composed(
       y[box] = place.y + down;
       if (grown) {
         opened.push(box);
-        put(parts.inside[box], grown, x[box] - width[box] / 2, y[box] - height[box] / 2);
+        put(
+          parts.inside[box],
+          grown,
+          x[box] - width[box] / 2,
+          y[box] - height[box] / 2,
+        );
       } else {
         closed.push(box);
         shownAs[box] = box;

@@ -56,7 +56,9 @@ export function drawCritical(
     const x = Math.round(pixelOf(view, crossings.time[at]));
     if (last.get(pair) === x) continue;
     last.set(pair, x);
-    const [one, other] = [lineTop(drawn, from), lineTop(drawn, to)].sort((a, b) => a - b);
+    const [one, other] = [lineTop(drawn, from), lineTop(drawn, to)].sort(
+      (a, b) => a - b,
+    );
     context.fillRect(drawn.place.gutter + x - 0.75, one, 1.5, other - one);
   }
 }

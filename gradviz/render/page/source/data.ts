@@ -10,27 +10,35 @@ export type Numbers = Int32Array | Float64Array;
 /** Tables: what a row has, by name. See `tables.py` for what each column means. */
 const TABLES = {
   nodes: [
-    ...["id", "name", "family", "module", "parameter", "location", "device"] as const,
-    ...["shape", "sequence_nr", "topological_nr", "saved_bytes"] as const,
+    ...(["id", "name", "family", "module", "parameter", "location", "device"] as const),
+    ...(["shape", "sequence_nr", "topological_nr", "saved_bytes"] as const),
   ],
   edges: ["producer", "consumer", "input_nr"],
-  events: ["at_ns", "kind", "task", "node", "thread"],
+  events: ["at_ns", "kind", "task", "node", "thread", "stage"],
+  endings: ["task", "node", "at", "stage", "remaining"],
   runs: [
-    ...["node", "task", "thread", "begin", "end", "start_ns", "end_ns"] as const,
-    ...["waited_ns", "thread_time_ns", "status", "error"] as const,
-    ...["processor_wait_ns", "num_alike", "usual_ns", "usual_thread_time_ns"] as const,
+    ...(["node", "task", "thread", "begin", "end", "start_ns", "end_ns"] as const),
+    ...(["waited_ns", "thread_time_ns", "status", "error"] as const),
+    ...([
+      "processor_wait_ns",
+      "num_alike",
+      "usual_ns",
+      "usual_thread_time_ns",
+    ] as const),
   ],
   stays: [
-    ...["queue", "task", "node", "pushed", "popped", "pushed_by", "thread"] as const,
-    ...["popped_by", "what", "depth", "sequence_nr"] as const,
+    ...(["queue", "task", "node", "pushed", "popped", "pushed_by", "thread"] as const),
+    ...(["popped_by", "what", "turn", "busy_ns", "slept_ns", "num_ahead"] as const),
   ],
+  overtakings: ["stay", "ahead", "why"],
   gradients: [
-    ...["task", "node", "producer", "input_nr", "remaining"] as const,
-    ...["size_bytes", "at", "until"] as const,
+    ...(["task", "node", "producer", "input_nr", "remaining"] as const),
+    ...(["size_bytes", "at", "until"] as const),
   ],
-  sleeps: ["thread", "queue", "begin_ns", "end_ns"],
+  sleeps: ["thread", "queue", "begin", "end", "begin_ns", "end_ns"],
   stream_waits: ["task", "node", "producer"],
-  crossings: ["task", "node", "has_left", "before", "other", "after"],
+  crossings: ["task", "node", "fact", "before", "other", "after"],
+  hooks: ["task", "node", "text"],
   kernels: ["stream", "name", "family", "thread", "launched_ns", "begin_ns", "end_ns"],
   kernel_waits: ["kernel", "awaited", "node", "producer"],
   blocked: ["stream", "awaited_stream", "begin_ns", "end_ns"],
@@ -39,8 +47,8 @@ const TABLES = {
   costs: ["task", "node", "own_ns", "on_path_ns", "slack_ns", "if_free_ns"],
   parts: ["task", "box", "width", "height", "omitted"],
   boxes: [
-    ...["part", "node", "x", "y", "width", "height"] as const,
-    ...["badge", "badge_width", "title", "subtitle", "num_nodes"] as const,
+    ...(["part", "node", "x", "y", "width", "height"] as const),
+    ...(["badge", "badge_width", "title", "subtitle", "num_nodes"] as const),
   ],
   chips: ["box", "node", "text"],
   members: ["box", "node"],
@@ -58,11 +66,17 @@ type Tables<Of extends Record<string, readonly string[]>> = {
 
 export interface Pass {
   task: number;
+  /** The number of the pass, of which this is one worker's part. */
+  whole: number;
+  worker: number | null;
   parent: number;
   depth: number;
   thread: number;
   begin_ns: number;
   end_ns: number | null;
+  /** Of the whole pass. */
+  pass_begin_ns: number;
+  pass_end_ns: number | null;
   status: "completed" | "failed" | "unfinished";
   error: string;
   location: string;
@@ -85,9 +99,31 @@ export interface Header {
   threads: { number: number; name: string; owner: string; name_at_owner: string }[];
   queues: { id: number; name: string }[];
   kinds: string[];
+  /** Of each kind the templates; the first that is filled is said. */
+  event_sentences: string[][];
+  /** Of tasks: what was pushed. */
+  pushes: string[];
   statuses: string[];
+  /** Templates of all that is said of a node, and whether they tell of a failure. */
+  explanation: [template: string, isAlarm: boolean][];
+  /** Templates, by why one task goes before another one. */
+  reasons: Record<string, string>;
+  /** The keys of these. */
+  precedences: string[];
+  /** Templates of what has become of a node; the first that is filled is so. */
+  node_at: string[];
+  /** The same of what a thread does that runs no node. */
+  thread_at: string[];
+  /** The same of what a node waits for, and has. */
+  countdown: string[];
+  /** Names of facts, which are whole sentences of `crossings`. */
+  crossing_facts: string[];
+  /** Of nodes; the first is that of one that was not reached. */
+  stages: string[];
   families: string[];
   purposes: string[];
+  /** Those of which nothing is known. */
+  unknown_purposes: string[];
   segment_kinds: string[];
   critical_task: number;
   warnings: string[];
@@ -96,9 +132,16 @@ export interface Header {
 
 /** What a pass is called: its number, and whose it is where there are several workers. */
 export function passName({ passes, threads }: Header, at: number): string {
-  const { task, thread } = passes[at];
-  const owner = threads.find((one) => one.number === thread)?.owner ?? "";
-  return owner === "" ? `pass ${task}` : `pass ${task} of ${owner}`;
+  const { whole, worker, thread } = passes[at];
+  const known = threads.find((one) => one.number === thread)?.owner ?? "";
+  const owner = worker === null ? known : `worker ${worker}`;
+  return owner === "" ? `pass ${whole}` : `pass ${whole} on ${owner}`;
+}
+
+/** The file and line of a location, or of each of several, without the folders. */
+export function placeOf(location: string): string {
+  const lines = location.replaceAll("\\", "/").split(" < ");
+  return lines.map((line) => line.split("/").at(-1) ?? "").join(" < ");
 }
 
 export type Page = Tables<typeof TABLES> & {
@@ -108,7 +151,7 @@ export type Page = Tables<typeof TABLES> & {
 };
 
 export const SCHEMA = "gradviz.page";
-export const VERSION = 2;
+export const VERSION = 4;
 
 type Described = [stored: string, isDelta: number, length: number, offset: number];
 
@@ -147,7 +190,7 @@ export function unpack(buffer: ArrayBuffer): Page {
       if (!described) throw new Error(`the data has no column ${of}.${name}`);
       const found = column(buffer, begin, described);
       made[name] = found;
-      made["length"] = found.length;
+      made.length = found.length;
     }
     return made;
   }

@@ -9,7 +9,8 @@ export function el<Tag extends keyof HTMLElementTagNameMap>(
   ...children: Children
 ): HTMLElementTagNameMap[Tag] {
   const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes))
+    made.setAttribute(name, value);
   made.append(...children);
   return made;
 }

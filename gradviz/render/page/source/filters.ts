@@ -65,13 +65,14 @@ export function found(page: Page, text: string, most: number): number[] {
   for (let node = 0; node < nodes.length; node++) {
     if (!meant[node]) continue;
     const name = page.text(nodes.name[node]).toLowerCase();
-    const rank = isNumber.number(node) || isNumber.id(node)
-      ? 0
-      : page.text(nodes.parameter[node]).toLowerCase().endsWith(words)
-        ? 1
-        : name.startsWith(words)
-          ? 2
-          : 3;
+    const rank =
+      isNumber.number(node) || isNumber.id(node)
+        ? 0
+        : page.text(nodes.parameter[node]).toLowerCase().endsWith(words)
+          ? 1
+          : name.startsWith(words)
+            ? 2
+            : 3;
     if (ranks[rank].length < most) ranks[rank].push(node);
   }
   return ranks.flat().slice(0, most);

@@ -4,7 +4,8 @@ export interface Asked {
   readonly zoom: (factor: number, x: number, y: number) => void;
   /** The picture follows the hand: to the left where `x` is below zero. */
   readonly pan: (x: number, y: number) => void;
-  readonly click: (x: number, y: number) => void;
+  /** `reach` is how large what is clicked is at the least: a finger hits nothing smaller. */
+  readonly click: (x: number, y: number, reach: number) => void;
   readonly hover: (x: number, y: number) => void;
   readonly leave: () => void;
   /** Whether it is higher than there is room. */
@@ -13,6 +14,9 @@ export interface Asked {
 
 /** A finger moves so far, in pixels, before it is no longer a click. */
 const SLOP = 4;
+
+/** The size of what a finger hits, in pixels. */
+const FINGER = 44;
 
 interface Place {
   x: number;
@@ -87,7 +91,7 @@ export function listen(element: HTMLElement, asked: Asked): void {
       moved <= SLOP &&
       fingers.size === 0
     ) {
-      asked.click(place.x, place.y);
+      asked.click(place.x, place.y, event.pointerType === "touch" ? FINGER : 0);
     }
   };
   element.addEventListener("pointerup", released);

@@ -1,7 +1,7 @@
 /* The graph: where one is in it, what is open, and what mouse, fingers and keys do. */
 
-import { type Camera, dragged, fitted, revealing, seen, zoomedAt } from "./camera.ts";
 import { calledIn } from "./calls.ts";
+import { type Camera, dragged, fitted, revealing, seen, zoomedAt } from "./camera.ts";
 import { type Colouring, colouringOf } from "./colourings.ts";
 import { colours } from "./colours.ts";
 import { composed } from "./composition.ts";
@@ -15,10 +15,11 @@ import { drawGraph } from "./graph_picture.ts";
 import { wordsOf } from "./graph_words.ts";
 import { minimapOf } from "./minimap.ts";
 import { levelsOf, opened, openedFirst, toggled } from "./opening.ts";
-import { around, openable, partsOf } from "./parts.ts";
+import { offer, type Paper } from "./paper.ts";
+import { around, openable, partsOf, taskOf, tasksIn } from "./parts.ts";
 import { type Passages, passagesOf } from "./passages.ts";
 import { frameOf, type Hit, hitAt, type Plan, whole } from "./plan.ts";
-import { capturedIn, progressOf } from "./progress.ts";
+import { progressOf, stageKinds } from "./progress.ts";
 import type { State, Store } from "./store.ts";
 import { hideTooltip, showTooltip } from "./tooltip.ts";
 
@@ -26,6 +27,8 @@ const KEY_STEP = 60;
 const KEY_ZOOM = 1.3;
 /** Above the first box, on the screen. */
 const MARGIN = 14;
+/** Around a box on paper, for its borders. */
+const KEPT = 3;
 /** From farther away texts are not legible: who looks for something comes closer. */
 const LEGIBLE = 0.6;
 /** What of the state is marked in the picture. */
@@ -49,13 +52,20 @@ export function mountGraph(
     const { clientWidth, clientHeight } = picture.element;
     return seen(camera, clientWidth, clientHeight);
   };
-  const map = minimapOf(() => shown, view, (x, y) => {
-    const { left, top, right, bottom } = view();
-    look({ ...camera, x: x - (right - left) / 2, y: y - (bottom - top) / 2 });
-  });
+  const map = minimapOf(
+    () => shown,
+    view,
+    (x, y) => {
+      const { left, top, right, bottom } = view();
+      look({ ...camera, x: x - (right - left) / 2, y: y - (bottom - top) / 2 });
+    },
+  );
   const bar = graphBar(page, parts, store, { fit, zoom, open: openInPass });
-  const inside = el("div", { class: "picture" }, picture.element, map.element);
-  element.append(...bar.elements, inside);
+  const controls = el("div", { class: "graph-controls" }, ...bar.elements);
+  element.append(
+    el("div", { class: "graph-head" }, controls, map.element),
+    el("div", { class: "picture" }, picture.element),
+  );
 
   let camera: Camera = { x: 0, y: 0, scale: 1 };
   let isFitted = true;
@@ -65,7 +75,8 @@ export function mountGraph(
   /** Of the last two clicks whether they opened or closed a box. */
   let toggles = [false, false];
   let meant = meantBy(page, store.get().filters);
-  let { progress, outcome, captured, now, played } = ofPass();
+  const stages = stageKinds(page.header);
+  let { progress, outcome, now, played } = ofPass();
   let shown: {
     task: number;
     open: State["open"];
@@ -77,16 +88,15 @@ export function mountGraph(
   compose();
 
   function ofPass() {
-    const { task } = store.get();
-    const progress = progressOf(page, task);
+    const progress = progressOf(page, ...tasksIn(parts, taskDrawn()));
     const now = progress(-1);
     const outcome = now.stage.slice();
-    return { progress, now, outcome, captured: capturedIn(page, task), played: -1 };
+    return { progress, now, outcome, played: -1 };
   }
 
-  /** The pass that is drawn: that of the state, if it has a drawing. */
+  /** The pass that is drawn: that of the state, or what called it, if that has a drawing. */
   function taskDrawn(): number {
-    const { task } = store.get();
+    const task = parts.outermost.get(store.get().task) ?? -1;
     return parts.roots.has(task) ? task : [...parts.roots.keys()][0];
   }
 
@@ -97,7 +107,8 @@ export function mountGraph(
   function compose(): void {
     const task = taskDrawn();
     const plan = composed(page, parts, task, new Set(openNow()));
-    const colouring = colouringOf(page, plan, task, store.get().colourBy);
+    const tasks = tasksIn(parts, task);
+    const colouring = colouringOf(page, plan, tasks, store.get().colourBy);
     const { open } = store.get();
     shown = { task, open, plan, colouring, passages: passagesOf(page, plan) };
     mark();
@@ -105,7 +116,7 @@ export function mountGraph(
   }
 
   function tell(): void {
-    bar.tell(shown.plan, shown.colouring, outcome, captured);
+    bar.tell(shown.plan, shown.colouring, outcome, shown.task);
   }
 
   function mark(): void {
@@ -167,20 +178,48 @@ export function mountGraph(
     map.again();
   }
 
-  function draw(context: CanvasRenderingContext2D, width: number, height: number): void {
+  function draw(
+    context: CanvasRenderingContext2D,
+    width: number,
+    height: number,
+  ): void {
     if (isFitted && (fittedIn[0] !== width || fittedIn[1] !== height)) {
       fittedIn = [width, height];
       begin();
     }
+    drawFrom(context, camera, width, height);
+  }
+
+  function drawFrom(
+    context: CanvasRenderingContext2D,
+    camera: Camera,
+    width: number,
+    height: number,
+  ): void {
     const { moment, node } = store.get();
     if (moment !== played) [played, now] = [moment, progress(moment)];
     const { plan, colouring } = shown;
     const look = {
       ...{ colours: colours(), colouring, progress: now, isReplay: moment >= 0, meant },
-      ...{ outcome, captured, ...marks, node, hovered },
+      ...{ outcome, stages, ...marks, node, hovered },
       selected: node < 0 ? -1 : plan.boxOf[node],
     };
     drawGraph(context, page, parts, plan, look, camera, width, height);
+  }
+
+  /** All of the graph as it is opened, as large as it was laid out. */
+  function paper(): Paper {
+    const { plan } = shown;
+    const [width, height] = [plan.wide + 2 * MARGIN, plan.high + 2 * MARGIN];
+    return {
+      ...{ width, height },
+      kept: plan.closed.map((box) => {
+        const { top, bottom } = frameOf(plan, box);
+        return [top + MARGIN - KEPT, bottom + MARGIN + KEPT];
+      }),
+      draw: (context) =>
+        drawFrom(context, { x: -MARGIN, y: -MARGIN, scale: 1 }, width, height),
+    };
   }
 
   /** Opens a box or closes it; what was under the pointer stays there. */
@@ -206,28 +245,30 @@ export function mountGraph(
     if (store.get().node >= 0) reveal(selectedBox());
   }
 
-  function there(x: number, y: number): Hit | null {
-    return hitAt(page, shown.plan, camera.x + x / camera.scale, camera.y + y / camera.scale);
+  function there(x: number, y: number, reach = 0): Hit | null {
+    const { x: left, y: top, scale } = camera;
+    return hitAt(page, shown.plan, left + x / scale, top + y / scale, reach / scale);
   }
 
+  offer(element, "Graph", paper);
   listen(picture.element, {
     zoom: (factor, x, y) => look(zoomedAt(camera, factor, x, y)),
     pan: (x, y) => look(dragged(camera, x, y)),
-    click: (x, y) => {
+    click: (x, y, reach) => {
       picture.element.focus({ preventScroll: true });
-      const hit = there(x, y);
-      const isToggle = hit !== null && (hit.isTitle || isOnSign(hit.box, x, y));
+      const hit = there(x, y, reach);
+      const isToggle = hit !== null && (hit.isTitle || isOnSign(hit.box, x, y, reach));
       toggles = [toggles[1], isToggle];
       if (isToggle) return toggle(hit.box);
       clicked = hit?.node ?? -1;
-      store.set({ node: clicked, task: shown.task });
+      store.set({ node: clicked, task: hit ? taskOf(page, hit.box) : shown.task });
     },
     hover: (x, y) => {
       const hit = there(x, y);
       picture.element.style.cursor = hit ? "pointer" : "grab";
       hovered = hit?.box ?? -1;
       store.set({ hover: hit?.node ?? -1 });
-      if (hit) showTooltip(picture.element, wordsOf(page, parts, shown.task, hit), x, y);
+      if (hit) showTooltip(picture.element, wordsOf(page, parts, hit), x, y);
       else hideTooltip();
       again();
     },
@@ -246,21 +287,28 @@ export function mountGraph(
   });
 
   /** Whether a place of the screen is on the sign of a box that can be opened. */
-  function isOnSign(box: number, x: number, y: number): boolean {
+  function isOnSign(box: number, x: number, y: number, reach: number): boolean {
     if (parts.inside[box] < 0) return false;
     const { left, top } = frameOf(shown.plan, box);
     const from = left + page.boxes.badge_width[box];
     const [atX, atY] = [camera.x + x / camera.scale, camera.y + y / camera.scale];
-    return atX >= from && atX <= from + 20 && atY - top <= 24;
+    const [wide, high] = [20, 24].map((size) => Math.max(size, reach / camera.scale));
+    return atX >= from && atX <= from + wide && atY - top <= high;
   }
 
   /** Opens a box; of one that is a node shows the pass that it called. */
   function enter(box: number, node: number): void {
-    if (parts.inside[box] >= 0) return toggle(box);
+    if (parts.inside[box] >= 0) {
+      toggle(box);
+      return;
+    }
     const { runs } = page;
-    const run = runs.node.findIndex((one, row) => one === node && runs.task[row] === shown.task);
+    const run = runs.node.findIndex(
+      (one, row) => one === node && runs.task[row] === taskOf(page, box),
+    );
     const [pass] = run < 0 ? [] : calledIn(page, run);
-    if (pass !== undefined && parts.roots.has(pass)) store.set({ task: pass, node: -1 });
+    if (pass !== undefined && parts.roots.has(pass))
+      store.set({ task: pass, node: -1 });
   }
 
   /** The neighbour of the selected node along an edge: a consumer, or a producer. */
@@ -274,7 +322,8 @@ export function mountGraph(
     if (row >= 0) store.set({ node: edges[towards][row] });
   }
 
-  const selectedBox = () => (store.get().node < 0 ? -1 : shown.plan.boxOf[store.get().node]);
+  const selectedBox = () =>
+    store.get().node < 0 ? -1 : shown.plan.boxOf[store.get().node];
   const KEYS: Record<string, () => void> = {
     ArrowLeft: () => look(dragged(camera, KEY_STEP, 0)),
     ArrowRight: () => look(dragged(camera, -KEY_STEP, 0)),
@@ -295,7 +344,8 @@ export function mountGraph(
     "shift Enter": () => {
       const { node } = store.get();
       const home = node < 0 ? -1 : page.members.node.indexOf(node);
-      if (home >= 0) openInPass(opened(page, shown.plan.opened, page.members.box[home]));
+      if (home >= 0)
+        openInPass(opened(page, shown.plan.opened, page.members.box[home]));
     },
     Backspace: () => {
       const box = selectedBox();
@@ -315,15 +365,17 @@ export function mountGraph(
 
   store.subscribe(
     (state: Readonly<State>, changed: ReadonlySet<keyof State>) => {
-      if (changed.has("task")) ({ progress, outcome, captured, now, played } = ofPass());
+      if (changed.has("task")) ({ progress, outcome, now, played } = ofPass());
       if (changed.has("filters")) meant = meantBy(page, state.filters);
       const isNew = changed.has("task") && shown.task !== taskDrawn();
       if (isNew || state.open !== shown.open || changed.has("colourBy")) compose();
       else if (MARKED.some((part) => changed.has(part))) mark();
-      if (changed.has("task") || changed.has("critical") || changed.has("theme")) tell();
+      if (changed.has("task") || changed.has("critical") || changed.has("theme"))
+        tell();
       if (isNew) begin();
       // What was clicked in here is where one looks already.
-      if (isNew || (changed.has("node") && state.node !== clicked)) reveal(selectedBox());
+      if (isNew || (changed.has("node") && state.node !== clicked))
+        reveal(selectedBox());
       clicked = -1;
       if (changed.size > 1 || !changed.has("moment")) again();
       else picture.again(); // the map shows no moments

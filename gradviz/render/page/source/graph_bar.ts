@@ -1,23 +1,23 @@
 /* The controls above the graph, and the legend below them. */
 
 import { callerOf } from "./calls.ts";
-import { COLOURINGS, type Colouring, type ColourBy } from "./colourings.ts";
+import { COLOURINGS, type ColourBy, type Colouring } from "./colourings.ts";
 import { colours } from "./colours.ts";
 import { type Page, passName } from "./data.ts";
 import { button, el } from "./elements.ts";
 import { goesOn } from "./events.ts";
 import { numberingOf } from "./numbering.ts";
-import { levelsOf, type Level } from "./opening.ts";
+import { type Level, levelsOf } from "./opening.ts";
 import type { Parts } from "./parts.ts";
 import type { Plan } from "./plan.ts";
-import { Stage } from "./progress.ts";
+import { stageKinds } from "./progress.ts";
 import type { Store } from "./store.ts";
 import { count, shorten } from "./words.ts";
 
 export interface GraphBar {
   readonly elements: readonly HTMLElement[];
   /** Says what is shown. */
-  tell(plan: Plan, colouring: Colouring, outcome: Uint8Array, captured: Uint8Array): void;
+  tell(plan: Plan, colouring: Colouring, outcome: Uint8Array, task: number): void;
 }
 
 export interface Asked {
@@ -29,7 +29,13 @@ export interface Asked {
 
 const ZOOM = 1.3;
 
-export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): GraphBar {
+export function graphBar(
+  page: Page,
+  parts: Parts,
+  store: Store,
+  asked: Asked,
+): GraphBar {
+  const stages = stageKinds(page.header);
   const passes = el("select", { "aria-label": "Pass" });
   const levels = el("select", { "aria-label": "How much of the graph is open" });
   const colourings = el("select", { "aria-label": "What colours stand for" });
@@ -53,13 +59,21 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
       title: "Expand all (E)",
     }),
     button("Fit", asked.fit, { title: "See all of it (0)" }),
-    button("+", () => asked.zoom(ZOOM), { "aria-label": "Closer", title: "Closer (+)" }),
-    button("−", () => asked.zoom(1 / ZOOM), { "aria-label": "Farther", title: "Farther (−)" }),
+    button("+", () => asked.zoom(ZOOM), {
+      "aria-label": "Closer",
+      title: "Closer (+)",
+    }),
+    button("−", () => asked.zoom(1 / ZOOM), {
+      "aria-label": "Farther",
+      title: "Farther (−)",
+    }),
     el("label", {}, "colour", colourings),
     el("label", {}, critical, "critical path"),
     omitted,
   );
-  passes.addEventListener("change", () => store.set({ task: Number(passes.value), node: -1 }));
+  passes.addEventListener("change", () =>
+    store.set({ task: Number(passes.value), node: -1 }),
+  );
   levels.addEventListener("change", () =>
     asked.open(known.levels[Number(levels.value)]?.open ?? []),
   );
@@ -73,9 +87,9 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
     plan: Plan,
     colouring: Colouring,
     outcome: Uint8Array,
-    captured: Uint8Array,
+    task: number,
   ): void {
-    const { task, colourBy } = store.get();
+    const { colourBy } = store.get();
     if (known.task !== task) known = { task, levels: levelsOf(parts, task) };
     const tasks = [...parts.roots.keys()];
     passes.hidden = tasks.length < 2;
@@ -92,7 +106,7 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
     const root = parts.roots.get(task) ?? -1;
     const left = root < 0 ? 0 : page.parts.omitted[root];
     omitted.textContent = left ? `${count(left, "node")} left out` : "";
-    legend.replaceChildren(...entries(colouring, outcome, captured));
+    legend.replaceChildren(...entries(colouring, outcome, task));
   }
 
   function tellLevels(plan: Plan): void {
@@ -102,10 +116,15 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
     );
     const options = known.levels.map((one, level): [string, string] => {
       const isLast = level === known.levels.length - 1;
-      const what = isLast ? "all open" : level === 0 ? "all closed" : `${count(level, "level")} open`;
+      const what = isLast
+        ? "all open"
+        : level === 0
+          ? "all closed"
+          : `${count(level, "level")} open`;
       return [String(level), `${what} (${count(one.numBoxes, "box")})`];
     });
-    if (at < 0) options.unshift(["", `as opened (${count(plan.closed.length, "box")})`]);
+    if (at < 0)
+      options.unshift(["", `as opened (${count(plan.closed.length, "box")})`]);
     fill(levels, options, at < 0 ? "" : String(at));
     levels.disabled = known.levels.length < 2;
   }
@@ -125,7 +144,7 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
   function entries(
     colouring: Colouring,
     outcome: Uint8Array,
-    captured: Uint8Array,
+    task: number,
   ): HTMLElement[] {
     const shade = colours();
     const swatch = (style: string, kind = "") => {
@@ -141,11 +160,12 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
       const steps = `linear-gradient(90deg, ${shade.ramp.join(", ")})`;
       found.push(el("li", {}, low, swatch(steps, "ramp"), high));
     }
-    const { task } = store.get();
     const pass = page.header.passes[task];
-    const mark = (kind: string, name: string) => el("li", {}, el("span", { class: `swatch ${kind}` }), name);
-    if (outcome.includes(Stage.Failed)) found.push(mark("failed", "failed"));
-    if (captured.includes(1)) found.push(mark("captured", "captured"));
+    const mark = (kind: string, name: string) =>
+      el("li", {}, el("span", { class: `swatch ${kind}` }), name);
+    if (colouring.isUnknown) found.push(mark("hatched", "unknown, or a part of it"));
+    if (outcome.includes(stages.failed)) found.push(mark("failed", "failed"));
+    if (outcome.includes(stages.captured)) found.push(mark("captured", "captured"));
     if (hasIdle(task, outcome)) {
       const isOver = pass?.status === "completed" && !goesOn(page, task);
       found.push(mark("idle", isOver ? "not needed" : "did not run"));
@@ -162,7 +182,7 @@ export function graphBar(page: Page, parts: Parts, store: Store, asked: Asked): 
       (node, row) =>
         node >= 0 &&
         page.parts.task[boxes.part[members.box[row]]] === task &&
-        outcome[node] === Stage.None,
+        !stages.hasRun[outcome[node]],
     );
   }
 
@@ -175,9 +195,11 @@ function fill(
   chosen: string,
 ): void {
   const told = JSON.stringify(options);
-  if (select.dataset["told"] !== told) {
-    select.dataset["told"] = told;
-    select.replaceChildren(...options.map(([value, text]) => el("option", { value }, text)));
+  if (select.dataset.told !== told) {
+    select.dataset.told = told;
+    select.replaceChildren(
+      ...options.map(([value, text]) => el("option", { value }, text)),
+    );
   }
   select.value = chosen;
 }

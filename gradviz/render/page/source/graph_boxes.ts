@@ -1,5 +1,6 @@
 /* The closed boxes of a graph: what they are, how far they are, what is marked. */
 
+import { hatched } from "./axis.ts";
 import type { Frame } from "./camera.ts";
 import { rowsOf } from "./chains.ts";
 import { textOn } from "./colours.ts";
@@ -8,7 +9,6 @@ import { drawChip } from "./graph_chips.ts";
 import { drawSign } from "./graph_frames.ts";
 import { CURVES, FONT, type Look, SMALL_TEXT, TEXT } from "./graph_look.ts";
 import { chipFrame, frameOf, type Plan } from "./plan.ts";
-import { Stage } from "./progress.ts";
 
 export function drawBox(
   context: CanvasRenderingContext2D,
@@ -31,7 +31,14 @@ export function drawBox(
   const { isNever, isCaptured } = ended;
 
   if (scale < CURVES) {
-    drawFar(context, look, box, frame, failed ? colours.alarm : isNever ? colours.faintLine : colour, done / total);
+    drawFar(
+      context,
+      look,
+      box,
+      frame,
+      failed ? colours.alarm : isNever ? colours.faintLine : colour,
+      done / total,
+    );
     if (isSelected) ring(context, frame, colours.accent, 3, false, scale);
     return;
   }
@@ -40,18 +47,34 @@ export function drawBox(
   context.fillStyle = colours.background;
   context.fill();
   fill(context, frame, colour, isNever ? 0 : look.isReplay ? 0.06 : 0.15, 1);
+  if (look.colouring.isUnknown?.(box))
+    fill(context, frame, hatched(colours.line), 1, 1);
   if (look.isReplay && done > 0) fill(context, frame, colour, 0.32, done / total);
   const isFar = look.isReplay && done === 0;
   if (boxes.badge_width[box] > 0)
-    fill(context, frame, isFar ? colours.line : colour, 1, boxes.badge_width[box] / wide);
+    fill(
+      context,
+      frame,
+      isFar ? colours.line : colour,
+      1,
+      boxes.badge_width[box] / wide,
+    );
   const isCritical = look.criticalBoxes.has(box);
   context.strokeStyle = failed ? colours.alarm : isNever ? colours.line : colour;
-  context.lineWidth = (failed ? 4 : isCritical ? 2.6 : isCaptured ? 2 : 1.1) * Math.max(1, 0.5 / scale);
+  context.lineWidth =
+    (failed ? 4 : isCritical ? 2.6 : isCaptured ? 2 : 1.1) * Math.max(1, 0.5 / scale);
   context.setLineDash(isNever ? [4, 3] : isCaptured ? [1.5, 3] : []);
   context.stroke();
   context.setLineDash([]);
   if (look.isReplay && (runs || queued))
-    ring(context, frame, runs ? colours.accent : colours.ink, runs ? 4 : 2, !runs, scale);
+    ring(
+      context,
+      frame,
+      runs ? colours.accent : colours.ink,
+      runs ? 4 : 2,
+      !runs,
+      scale,
+    );
   if (isSelected) ring(context, frame, colours.accent, 3, false, scale);
   else if (look.hovered === box) ring(context, frame, colours.ink, 1.5, false, scale);
   if (scale < TEXT) return;
@@ -67,7 +90,13 @@ export function drawBox(
   const textHeight = number ? chipFrame(page, plan, box, 0).top - frame.top : high;
   const top = frame.top + (subtitle ? 15.5 : textHeight / 2 + 4);
   if (isOpenable)
-    drawSign(context, frame.left + badge + 10, top - 4, look.hovered === box ? colours.accent : colours.faintInk, false);
+    drawSign(
+      context,
+      frame.left + badge + 10,
+      top - 4,
+      look.hovered === box ? colours.accent : colours.faintInk,
+      false,
+    );
   context.textAlign = "center";
   context.fillStyle = colours.ink;
   context.font = `12px ${FONT}`;
@@ -87,7 +116,8 @@ export function drawBox(
       badge - 3,
     );
   }
-  const waits = node >= 0 && boxes.num_nodes[box] === 1 ? look.progress.remaining[node] : 0;
+  const waits =
+    node >= 0 && boxes.num_nodes[box] === 1 ? look.progress.remaining[node] : 0;
   if (look.isReplay && waits > 0) countdown(context, look, frame, waits);
 }
 
@@ -95,7 +125,7 @@ export function drawBox(
 function fill(
   context: CanvasRenderingContext2D,
   { left, top, right, bottom }: Frame,
-  colour: string,
+  colour: string | CanvasPattern,
   alpha: number,
   part: number,
 ): void {
@@ -130,6 +160,7 @@ function drawFar(
 
 /** How many of the nodes of a box have been done, whether one is at work, what failed. */
 function tally({ members, boxes }: Page, plan: Plan, look: Look, box: number) {
+  const { stages, outcome } = look;
   const { stage } = look.progress;
   const single = boxes.num_nodes[box] > 1 ? -1 : boxes.node[box];
   let [done, total, runs, queued, failed] = [0, 0, false, false, false];
@@ -137,14 +168,15 @@ function tally({ members, boxes }: Page, plan: Plan, look: Look, box: number) {
   for (const row of rowsOf(plan.members, box)) {
     const node = members.node[row];
     // The chips of a node show by themselves how far they are.
-    if (node < 0 || (single >= 0 && node !== single) || plan.boxOf[node] !== box) continue;
+    if (node < 0 || (single >= 0 && node !== single) || plan.boxOf[node] !== box)
+      continue;
     total++;
-    if (stage[node] === Stage.Done || stage[node] === Stage.Failed) done++;
-    if (stage[node] === Stage.Runs) runs = true;
-    if (stage[node] === Stage.Queued) queued = true;
-    if (look.outcome[node] === Stage.Failed) failed = true;
-    if (look.outcome[node] !== Stage.None) ended.isNever = false;
-    if (single >= 0 && look.captured[node]) ended.isCaptured = true;
+    if (stages.isDone[stage[node]]) done++;
+    if (stage[node] === stages.running) runs = true;
+    if (stage[node] === stages.queued) queued = true;
+    if (outcome[node] === stages.failed) failed = true;
+    if (stages.hasRun[outcome[node]]) ended.isNever = false;
+    if (single >= 0 && outcome[node] === stages.captured) ended.isCaptured = true;
   }
   return { done, total: Math.max(total, 1), runs, queued, failed, ended };
 }

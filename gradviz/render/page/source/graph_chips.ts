@@ -3,7 +3,6 @@
 import type { Page } from "./data.ts";
 import { FONT, type Look, SMALL_TEXT } from "./graph_look.ts";
 import { CHIP_HEIGHT, chipFrame, type Plan } from "./plan.ts";
-import { Stage } from "./progress.ts";
 import { shorten } from "./words.ts";
 
 export function drawChip(
@@ -19,8 +18,9 @@ export function drawChip(
   const { colours } = look;
   const node = page.chips.node[row];
   const frame = chipFrame(page, plan, box, number);
-  const stage = node < 0 ? Stage.Done : look.progress.stage[node];
-  const isDone = stage === Stage.Done || stage === Stage.Failed;
+  const { stages } = look;
+  const stage = node < 0 ? -1 : look.progress.stage[node];
+  const isDone = stage < 0 || stages.isDone[stage];
   context.beginPath();
   context.roundRect(
     frame.left,
@@ -32,9 +32,10 @@ export function drawChip(
   context.fillStyle = isDone && look.isReplay ? colours.faintLine : colours.background;
   context.fill();
   const isChosen = node >= 0 && node === look.node;
-  const isRunning = look.isReplay && (stage === Stage.Runs || stage === Stage.Queued);
+  const isRunning =
+    look.isReplay && (stage === stages.running || stage === stages.queued);
   context.strokeStyle =
-    stage === Stage.Failed
+    stage === stages.failed
       ? colours.alarm
       : isChosen || isRunning
         ? colours.accent

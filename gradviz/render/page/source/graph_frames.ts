@@ -1,8 +1,9 @@
 /* Opened boxes of a graph: a frame around what is in them, and a title to close them. */
 
 import type { Frame } from "./camera.ts";
-import type { Page } from "./data.ts";
+import { type Page, passName } from "./data.ts";
 import { FONT, type Look, TEXT } from "./graph_look.ts";
+import { type Parts, taskOf } from "./parts.ts";
 import { frameOf, type Plan, TITLE_HEIGHT } from "./plan.ts";
 import { shorten } from "./words.ts";
 
@@ -13,6 +14,7 @@ const FAR_SIZE = 12;
 export function drawFrames(
   context: CanvasRenderingContext2D,
   page: Page,
+  parts: Parts,
   plan: Plan,
   look: Look,
   scale: number,
@@ -28,12 +30,16 @@ export function drawFrames(
     context.globalAlpha = 0.55;
     context.fill();
     context.globalAlpha = 1;
-    const isHovered = look.hovered === box;
+    const isChosen =
+      look.node >= 0 &&
+      page.boxes.num_nodes[box] === 1 &&
+      page.boxes.node[box] === look.node;
+    const isHovered = isChosen || look.hovered === box;
     context.strokeStyle = isHovered ? colours.accent : colours.line;
     context.lineWidth = (isHovered ? 2 : 1) * Math.max(1, 0.6 / scale);
     context.setLineDash([]);
     context.stroke();
-    if (scale >= TEXT) drawTitle(context, page, plan, look, box, frame);
+    if (scale >= TEXT) drawTitle(context, page, parts, plan, look, box, frame);
   }
 }
 
@@ -41,6 +47,7 @@ export function drawFrames(
 function drawTitle(
   context: CanvasRenderingContext2D,
   page: Page,
+  parts: Parts,
   plan: Plan,
   { colours, hovered }: Look,
   box: number,
@@ -48,7 +55,13 @@ function drawTitle(
 ): void {
   const { boxes } = page;
   const middle = frame.top + TITLE_HEIGHT / 2;
-  drawSign(context, frame.left + 12, middle, hovered === box ? colours.accent : colours.faintInk, true);
+  drawSign(
+    context,
+    frame.left + 12,
+    middle,
+    hovered === box ? colours.accent : colours.faintInk,
+    true,
+  );
   context.textAlign = "left";
   context.font = `600 11px ${FONT}`;
   context.fillStyle = hovered === box ? colours.accent : colours.faintInk;
@@ -56,10 +69,18 @@ function drawTitle(
   const room = plan.width[box] - 32;
   context.fillText(title, frame.left + 22, middle + 4, room);
   const wide = Math.min(context.measureText(title).width, room);
-  const badge = page.text(boxes.badge[box]);
+  const badge = numbersOf(page, parts, box);
   context.font = `10px ${FONT}`;
   if (badge && wide + 40 + context.measureText(badge).width < plan.width[box])
     context.fillText(badge, frame.left + 22 + wide + 8, middle + 4);
+}
+
+/** The numbers of the nodes of a frame; of a node that called a pass also of that. */
+function numbersOf(page: Page, parts: Parts, box: number): string {
+  const numbers = page.text(page.boxes.badge[box]);
+  const called = page.parts.task[parts.inside[box]];
+  if (called === taskOf(page, box)) return numbers;
+  return `${numbers} · ${passName(page.header, called)}`;
 }
 
 /** A triangle: it points down at what is opened, and to the right at what can be. */

@@ -2,15 +2,14 @@
 
 import type { Colouring } from "./colourings.ts";
 import type { Colours } from "./colours.ts";
-import type { Progress } from "./progress.ts";
+import type { Progress, StageKinds } from "./progress.ts";
 
 /** Below these scales there are no small texts, no texts, no curves. */
 export const SMALL_TEXT = 0.6;
 export const TEXT = 0.36;
 export const CURVES = 0.2;
 
-export const FONT =
-  'Helvetica, Arial, "Liberation Sans", "DejaVu Sans", sans-serif';
+export const FONT = 'Helvetica, Arial, "Liberation Sans", "DejaVu Sans", sans-serif';
 
 export interface Look {
   readonly colours: Colours;
@@ -20,10 +19,9 @@ export interface Look {
   readonly isReplay: boolean;
   /** Of each node whether a search or a filter means it; null where all are. */
   readonly meant: Uint8Array | null;
-  /** Of each node whether it ran in this pass, and how that ended: see `Stage`. */
+  /** The stage of each node at the end of this pass. */
   readonly outcome: Uint8Array;
-  /** Of each node whether its gradient was captured in this pass. */
-  readonly captured: Uint8Array;
+  readonly stages: StageKinds;
   /** Boxes and ways of the critical path. */
   readonly criticalBoxes: ReadonlySet<number>;
   readonly criticalWays: ReadonlySet<number>;

@@ -26,7 +26,9 @@ export function marksOf(
 ): Marks {
   const { segments, edges, header } = page;
   const { boxOf } = plan;
-  const [criticalBoxes, criticalWays, nearWays] = [0, 0, 0].map(() => new Set<number>());
+  const [criticalBoxes, criticalWays, nearWays] = [0, 0, 0].map(
+    () => new Set<number>(),
+  );
   if (critical && task === header.critical_task) {
     let before = -1;
     for (let row = 0; row < segments.length; row++) {
@@ -37,7 +39,9 @@ export function marksOf(
       before = box;
     }
   }
-  const near = new Set([node < 0 ? -1 : boxOf[node], pointed].filter((box) => box >= 0));
+  const near = new Set(
+    [node < 0 ? -1 : boxOf[node], pointed].filter((box) => box >= 0),
+  );
   for (let row = 0; near.size && row < edges.length; row++) {
     const [one, other] = [boxOf[edges.producer[row]], boxOf[edges.consumer[row]]];
     if (!near.has(one) && !near.has(other)) continue;

@@ -23,11 +23,14 @@ export function drawGraph(
   const view = seen(camera, width, height);
   const { scale } = camera;
   const isSeen = ({ left, top, right, bottom }: Frame) =>
-    right >= view.left && left <= view.right && bottom >= view.top && top <= view.bottom;
+    right >= view.left &&
+    left <= view.right &&
+    bottom >= view.top &&
+    top <= view.bottom;
   context.save();
   context.scale(scale, scale);
   context.translate(-camera.x, -camera.y);
-  drawFrames(context, page, plan, look, scale, isSeen);
+  drawFrames(context, page, parts, plan, look, scale, isSeen);
   drawWays(context, page, plan, look, scale, view);
   for (const box of plan.closed) {
     if (!isSeen(frameOf(plan, box))) continue;

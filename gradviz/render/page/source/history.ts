@@ -2,22 +2,15 @@
 
 import type { Numbers, Page } from "./data.ts";
 import type { History } from "./moment.ts";
-import { firstAbove, firstAtLeast } from "./sorted.ts";
 import { indexed, NEVER } from "./spans.ts";
 
-export function historyOf({ stays, runs, sleeps, gradients, events }: Page): History {
+export function historyOf({ stays, runs, sleeps, gradients }: Page): History {
   // Runs whose begin is no event are none that the engine is known to have begun.
   const known = Uint32Array.from(runs.begin.keys()).filter(
     (run) => runs.begin[run] >= 0,
   );
   const pick = (column: Numbers): Int32Array =>
     Int32Array.from(known, (run) => column[run]);
-  // From the first event after a thread fell asleep to the first when it had woken up.
-  const asleep = Uint32Array.from(sleeps.begin_ns.keys());
-  asleep.sort((a, b) => sleeps.begin_ns[a] - sleeps.begin_ns[b]);
-  const moments = (times: Numbers, momentOf: (time: number) => number): Uint32Array =>
-    Uint32Array.from(asleep, (sleep) => momentOf(times[sleep]));
-  const last = events.at_ns[events.length - 1];
   return {
     queued: {
       ...indexed(Uint32Array.from(stays.pushed), ends(stays.popped)),
@@ -25,7 +18,7 @@ export function historyOf({ stays, runs, sleeps, gradients, events }: Page): His
       node: Int32Array.from(stays.node),
       queue: Int32Array.from(stays.queue),
       what: Uint8Array.from(stays.what),
-      turn: turnsOf(stays),
+      turn: Int32Array.from(stays.turn),
     },
     running: {
       ...indexed(Uint32Array.from(pick(runs.begin)), ends(pick(runs.end))),
@@ -34,17 +27,9 @@ export function historyOf({ stays, runs, sleeps, gradients, events }: Page): His
       thread: pick(runs.thread),
     },
     asleep: {
-      ...indexed(
-        // Those that go on beyond what is told are told up to its edges.
-        moments(sleeps.begin_ns, (time) =>
-          time <= 0 ? 0 : firstAbove(events.at_ns, time),
-        ),
-        moments(sleeps.end_ns, (time) =>
-          time >= last ? NEVER : firstAtLeast(events.at_ns, time),
-        ),
-      ),
-      thread: Int32Array.from(asleep, (sleep) => sleeps.thread[sleep]),
-      queue: Int32Array.from(asleep, (sleep) => sleeps.queue[sleep]),
+      ...indexed(Uint32Array.from(sleeps.begin), ends(sleeps.end)),
+      thread: Int32Array.from(sleeps.thread),
+      queue: Int32Array.from(sleeps.queue),
     },
     gradients: {
       ...indexed(Uint32Array.from(gradients.at), ends(gradients.until)),
@@ -55,28 +40,6 @@ export function historyOf({ stays, runs, sleeps, gradients, events }: Page): His
       remaining: Int32Array.from(gradients.remaining),
     },
   };
-}
-
-const WAKE_UP = 2;
-
-/** The place of each task in the order in which all would be popped from one queue. */
-function turnsOf({ what, depth, sequence_nr: number, popped, length }: Page["stays"]) {
-  // The sequence number of every AccumulateGrad is -1, which is the largest.
-  const rank = Float64Array.from(number, (one) => (one < 0 ? Number.MAX_VALUE : one));
-  const end = ends(popped);
-  const inTurn = Uint32Array.from({ length }, (_, stay) => stay).sort(
-    (a, b) =>
-      Number(what[a] !== WAKE_UP) - Number(what[b] !== WAKE_UP) ||
-      // Of wake-ups none goes first, however deep their passes are.
-      (what[a] !== WAKE_UP && depth[b] - depth[a]) ||
-      rank[b] - rank[a] ||
-      // Of equals, whose order is that of a heap, what was indeed popped first.
-      end[a] - end[b] ||
-      a - b,
-  );
-  const turns = new Int32Array(length);
-  inTurn.forEach((stay, turn) => (turns[stay] = turn));
-  return turns;
 }
 
 function ends(column: Numbers): Uint32Array {

@@ -3,7 +3,7 @@
 import "./shell.css";
 import "./page.css";
 import type { Camera } from "./camera.ts";
-import { readPage, type Page } from "./data.ts";
+import { type Page, readPage } from "./data.ts";
 import { button, el } from "./elements.ts";
 import { mountGraph } from "./graph.ts";
 import { help } from "./help.ts";
@@ -97,7 +97,11 @@ function show(page: Page, before?: Shown): Shown {
 
 /** What an address says, without places that this page does not have. */
 function inPage({ nodes, events, header }: Page, said: Partial<State>): Partial<State> {
-  const ends = { node: nodes.length, moment: events.length, task: header.passes.length };
+  const ends = {
+    node: nodes.length,
+    moment: events.length,
+    task: header.passes.length,
+  };
   for (const part of ["node", "moment", "task"] as const) {
     const place = said[part];
     if (place !== undefined && !(place >= INITIAL[part] && place < ends[part]))

@@ -1,15 +1,16 @@
 /* Bytes that were held, over time, stacked by what they were held for. */
 
-import { AXIS_HEIGHT, BOLD, type Context, drawAxis, FONT } from "./axis.ts";
+import { AXIS_HEIGHT, BOLD, type Context, drawAxis, FONT, hatched } from "./axis.ts";
 import { type Colours, colours } from "./colours.ts";
 import { mountCursor } from "./cursor.ts";
 import type { Page } from "./data.ts";
 import { canvas, el } from "./elements.ts";
 import { eventAt } from "./events.ts";
 import { listen } from "./gestures.ts";
+import { offer } from "./paper.ts";
 import { changeAt, largestOf, type Series, series, steps } from "./series.ts";
 import type { Store } from "./store.ts";
-import { gutterOf, show, viewOf } from "./time_axis.ts";
+import { gutterOf, PAPER_WIDTH, show, viewOf } from "./time_axis.ts";
 import { hideTooltip, showTooltip } from "./tooltip.ts";
 import {
   nsPerPixel,
@@ -29,9 +30,16 @@ export interface Stack {
   readonly total: Series;
   /** The highest that the picture must have room for. */
   readonly most: number;
+  /** The purposes of which nothing is known: the total is at least so much, then. */
+  readonly unknown: readonly string[];
+  /** Whether anything is known. */
+  readonly isKnown: boolean;
 }
 
-const UNCLAIMED = "unclaimed";
+/** How high a picture is that is saved or printed. */
+const PAPER_HEIGHT = 180;
+
+const UNCLAIMED = "perhaps besides";
 
 /** Of the curves of a page, whose changes need not be at the same times, one stack. */
 export function stackOf({ memory, header }: Page): Stack {
@@ -51,7 +59,11 @@ export function stackOf({ memory, header }: Page): Stack {
   const purposes = header.purposes.slice(1);
   const unclaimed = held[purposes.indexOf(UNCLAIMED)];
   const most = total.reduce((sum, one, at) => Math.max(sum, one + unclaimed[at]), 0);
-  return { purposes, held, total: series(time, total), most };
+  const unknown = header.unknown_purposes;
+  const isKnown = purposes.some(
+    (name) => name !== UNCLAIMED && !unknown.includes(name),
+  );
+  return { purposes, held, total: series(time, total), most, unknown, isKnown };
 }
 
 /** What was held for each purpose, so that together it is the total.
@@ -71,23 +83,29 @@ export function mountMemory(element: HTMLElement, page: Page, store: Store): voi
   const { time, value } = stack.total;
   const top = time.length > 0 ? largestOf(stack.total, 0, time.length) : -1;
   const told =
-    top < 0
-      ? "the trace does not tell"
-      : `at most ${size(value[top])} after ${duration(time[top])}`;
+    top < 0 || !stack.isKnown
+      ? "unknown"
+      : `${peakWords(stack, value[top])} after ${duration(time[top])}`;
   let [wide, high] = [1000, 150];
   function view(): Viewport {
     return viewOf(page, store, wide - gutterOf(wide));
   }
   const picture = canvas(`Memory over time: ${told}`, (context, width, height) => {
     [wide, high] = [width, height];
-    const look = colours();
-    drawAxis(context, view(), gutterOf(wide), high, look);
-    if (top >= 0) drawStack(context, stack, view(), gutterOf(wide), high, look, top);
+    drawMemory(context, stack, view(), wide, high, top);
   });
   const box = picture.element;
   const framed = el("div", { class: "picture" }, box);
   element.append(legendOf(stack), framed);
   mountCursor(framed, page, store);
+  offer(element, "Memory", () => {
+    const view = viewOf(page, store, PAPER_WIDTH - gutterOf(PAPER_WIDTH));
+    return {
+      ...{ width: PAPER_WIDTH, height: PAPER_HEIGHT, kept: [] },
+      draw: (context) =>
+        drawMemory(context, stack, view, PAPER_WIDTH, PAPER_HEIGHT, top),
+    };
+  });
   listen(box, {
     zoom: (factor, x) =>
       show(store, zoomed(view(), factor, Math.max(x - gutterOf(wide), 0))),
@@ -103,7 +121,10 @@ export function mountMemory(element: HTMLElement, page: Page, store: Store): voi
         const most = held > parts[at] ? "at most " : "";
         return held > 0 ? [`${name} ${most}${size(held)}`] : [];
       });
-      showTooltip(box, [`${size(value[place])} held`, ...lines], x, y);
+      const unknown = stack.unknown.map((name) => `${name} unknown`);
+      const most = unknown.length ? "at least " : "";
+      const head = stack.isKnown ? [`${most}${size(value[place])} held`] : [];
+      showTooltip(box, [...head, ...lines, ...unknown], x, y);
     },
     leave: hideTooltip,
     scrolls: () => false,
@@ -119,7 +140,51 @@ function legendOf(stack: Stack): HTMLElement {
     swatch.style.background = `var(--purpose-${at})`;
     legend.append(el("li", {}, swatch, name));
   });
+  for (const name of stack.unknown) {
+    const swatch = el("span", { class: "swatch hatched", "aria-hidden": "true" });
+    legend.append(el("li", {}, swatch, `${name}: unknown`));
+  }
   return legend;
+}
+
+function drawMemory(
+  context: Context,
+  stack: Stack,
+  view: Viewport,
+  wide: number,
+  high: number,
+  top: number,
+): void {
+  const look = colours();
+  const left = gutterOf(wide);
+  drawAxis(context, view, left, high, look);
+  if (stack.unknown.length) drawUnknown(context, stack, view, left, high, look);
+  if (top >= 0 && stack.isKnown) drawStack(context, stack, view, left, high, look, top);
+}
+
+/** Hatched is what may have been held besides: as high as the picture is. */
+function drawUnknown(
+  context: Context,
+  { isKnown }: Stack,
+  view: Viewport,
+  left: number,
+  high: number,
+  look: Colours,
+): void {
+  const [begin, end] = [view.from, view.until].map((time) => pixelOf(view, time));
+  context.fillStyle = hatched(look.line);
+  context.fillRect(left + begin, AXIS_HEIGHT, end - begin, high - AXIS_HEIGHT);
+  if (isKnown) return;
+  context.font = BOLD;
+  context.textBaseline = "middle";
+  context.textAlign = left > 0 ? "left" : "center";
+  context.fillStyle = look.ink;
+  const x = left > 0 ? 8 : view.width / 2;
+  context.fillText("unknown", x, (AXIS_HEIGHT + high) / 2);
+}
+
+function peakWords({ unknown }: Stack, peak: number): string {
+  return unknown.length ? `peak at least ${size(peak)}` : `peak ${size(peak)}`;
 }
 
 function drawStack(
@@ -172,7 +237,7 @@ function drawStack(
   context.textBaseline = "middle";
   context.textAlign = "left";
   context.font = BOLD;
-  const text = `peak ${size(peak)}`;
+  const text = peakWords(stack, peak);
   if (left > 0) context.fillText(text, 8, Math.max(y, AXIS_HEIGHT + 7));
   if (x >= left && x <= left + view.width) {
     context.beginPath();

@@ -1,6 +1,6 @@
 /* All of a graph, small, with a frame around what is seen of it. */
 
-import { type Camera, fitted, type Frame } from "./camera.ts";
+import { type Camera, type Frame, fitted } from "./camera.ts";
 import type { Colouring } from "./colourings.ts";
 import { type Colours, colours } from "./colours.ts";
 import { canvas, el } from "./elements.ts";
@@ -25,7 +25,10 @@ export function minimapOf(
   map.element.tabIndex = -1;
   const element = el("div", { class: "minimap", "aria-hidden": "true" }, map.element);
   const small = document.createElement("canvas");
-  let drawn: { of: Colouring | null; shade: Colours | null } = { of: null, shade: null };
+  let drawn: { of: Colouring | null; shade: Colours | null } = {
+    of: null,
+    shade: null,
+  };
 
   function camera(wide: number, high: number): Camera {
     return fitted(whole(shown().plan), wide + 2 * ROOM, high + 2 * ROOM);
@@ -52,7 +55,12 @@ export function minimapOf(
     const [left, top] = [at(part.left, far.x), at(part.top, far.y)];
     context.strokeStyle = shade.accent;
     context.lineWidth = 1.5;
-    context.strokeRect(left, top, at(part.right, far.x) - left, at(part.bottom, far.y) - top);
+    context.strokeRect(
+      left,
+      top,
+      at(part.right, far.x) - left,
+      at(part.bottom, far.y) - top,
+    );
   }
 
   /** All boxes: once, and not whenever one looks elsewhere. */
@@ -75,7 +83,10 @@ export function minimapOf(
   function look(event: PointerEvent): void {
     const { clientWidth: wide, clientHeight: high } = map.element;
     const far = camera(wide, high);
-    lookAt((event.offsetX + ROOM) / far.scale + far.x, (event.offsetY + ROOM) / far.scale + far.y);
+    lookAt(
+      (event.offsetX + ROOM) / far.scale + far.x,
+      (event.offsetY + ROOM) / far.scale + far.y,
+    );
   }
   map.element.addEventListener("pointerdown", look);
   map.element.addEventListener("pointermove", (event) => {

@@ -1,4 +1,4 @@
-/* What the engine was doing right after an event, as `analysis/state.py` tells it.
+/* What the engine was doing right after an event, as `gradviz.analysis.moments` tells it.
 
 A test compares the two, event by event. */
 
@@ -87,12 +87,19 @@ function countdownsAt(gradients: Gradients, seq: number): Countdown[] {
     // Nodes and passes are places: their pair is one number, and exact.
     const key = task[place] * 2 ** 32 + node[place];
     let one = found.get(key);
-    if (one === undefined) found.set(key, (one = { remaining: 0, gradients: [] }));
+    if (one === undefined) {
+      one = { remaining: 0, gradients: [] };
+      found.set(key, one);
+    }
     one.remaining = remaining[place];
     one.gradients.push(place);
   }
   return [...found.values()]
-    .map((one) => ({ task: task[one.gradients[0]], node: node[one.gradients[0]], ...one }))
+    .map((one) => ({
+      task: task[one.gradients[0]],
+      node: node[one.gradients[0]],
+      ...one,
+    }))
     .sort((a, b) => Number(a.remaining === 0) - Number(b.remaining === 0));
 }
 

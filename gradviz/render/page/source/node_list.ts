@@ -33,7 +33,10 @@ export function nodeList(store: Store, title: string): NodeList {
     element: el("div", {}, head, list, more),
     tell(about, all, rowOf) {
       put(said, about);
-      put(more, all.length > MAX_ROWS ? `and ${count(all.length - MAX_ROWS, "more node")}` : "");
+      put(
+        more,
+        all.length > MAX_ROWS ? `and ${count(all.length - MAX_ROWS, "more node")}` : "",
+      );
       more.hidden = all.length <= MAX_ROWS;
       const shown = Math.min(all.length, MAX_ROWS);
       for (let at = rows.length; at < shown; at++) {
@@ -44,7 +47,7 @@ export function nodeList(store: Store, title: string): NodeList {
       // Whoever steps with the focus on a node stays in the list.
       if (gone.some((one) => one.hasFocus())) rows.at(-1)?.focus();
       for (const { element } of gone) element.remove();
-      rows.forEach((one, at) => one.tell(rowOf(all[at])));
+      for (const [at, one] of rows.entries()) one.tell(rowOf(all[at]));
     },
   };
 }

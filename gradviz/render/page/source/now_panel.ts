@@ -4,13 +4,16 @@ import type { Page } from "./data.ts";
 import { el } from "./elements.ts";
 import { historyOf } from "./history.ts";
 import { type History, type Moment, momentAt } from "./moment.ts";
-import { type NodeList, nodeList, type NodeRow } from "./node_list.ts";
+import { countdownInWords, idleInWords } from "./moment_words.ts";
+import { type NodeList, type NodeRow, nodeList } from "./node_list.ts";
+import { calledIn } from "./numbering.ts";
 import type { Store } from "./store.ts";
-import { calledIn, numberingOf } from "./numbering.ts";
 import { count, duration } from "./words.ts";
 
 /** Nobody reads lists that change more often than this. */
 const LEAST_MS = 50;
+/** Of the nodes that have given a gradient so many are named. */
+const MOST_GIVERS = 4;
 
 export function mountNow(element: HTMLElement, page: Page, store: Store): void {
   const { header } = page;
@@ -53,7 +56,10 @@ export function mountNow(element: HTMLElement, page: Page, store: Store): void {
   function soon(): void {
     if (due !== undefined) return;
     const wait = toldAt + LEAST_MS - performance.now();
-    if (wait <= 0) return tell();
+    if (wait <= 0) {
+      tell();
+      return;
+    }
     due = setTimeout(() => {
       due = undefined;
       tell();
@@ -86,7 +92,7 @@ function tellQueues(
     const about = places.length === 0 ? "empty" : count(places.length, "task");
     lists[at].tell(about, places, (place) => {
       const [node, task] = [queued.node[place], queued.task[place]];
-      const what = ["", "root", "wake-up"][queued.what[place]];
+      const what = page.header.pushes[queued.what[place]].replaceAll("_", "-");
       const since = sinceBegin(page, now, queued.begin[place]);
       return {
         ...{ node, task },
@@ -103,16 +109,10 @@ function tellThreads(
   { running }: History,
   now: Moment,
 ): void {
-  const queueNames = new Map(page.header.queues.map(({ id, name }) => [id, name]));
   page.header.threads.forEach(({ number }, at) => {
     const places = now.running.get(number) ?? [];
     const asleep = now.asleep.get(number);
-    const does =
-      places.length > 0
-        ? "runs"
-        : asleep !== undefined
-          ? `asleep on ${queueNames.get(asleep) ?? "its queue"}`
-          : "between nodes";
+    const does = places.length > 0 ? "runs" : idleInWords(page.header, asleep);
     lists[at].tell(does, places, (place) => {
       const [node, task] = [running.node[place], running.task[place]];
       const about = sinceBegin(page, now, running.begin[place]);
@@ -129,17 +129,11 @@ function tellCountdowns(
 ): void {
   const waiting = now.countdowns.filter((one) => one.remaining > 0);
   const none = waiting.length === 0 ? "No node waits for another gradient." : "";
-  list.tell(none, waiting, ({ node, task, remaining, gradients: given }): NodeRow => {
-    const from = given
-      .map((place) => gradients.producer[place])
-      .filter((producer) => producer >= 0)
-      .map((producer) => numberingOf(page).of(producer, task));
-    const some = from.slice(0, 4).join(", ");
-    return {
-      ...{ node, task, waits: remaining },
-      label: calledIn(page, node, task),
-      about: from.length > 0 ? `has those of ${some}${from.length > 4 ? " …" : ""}` : "",
-    };
+  const called = (node: number, task: number) => calledIn(page, node, task);
+  list.tell(none, waiting, (one): NodeRow => {
+    const { node, task, remaining: waits } = one;
+    const about = countdownInWords(page, gradients, one, called, MOST_GIVERS);
+    return { node, task, waits, label: called(node, task), about };
   });
 }
 

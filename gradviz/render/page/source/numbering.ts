@@ -9,15 +9,15 @@ import { operation } from "./operations.ts";
 export interface Numbering {
   /** Of each run. */
   readonly ofRun: Int32Array;
-  /** Of a node in a pass, -1 where it did not run. */
+  /** Of a node in a pass, on whichever worker; -1 where it did not run. */
   of(node: number, task: number): number;
 }
 
 const known = new WeakMap<Page, Numbering>();
 
 export function numberingOf(page: Page): Numbering {
-  let found = known.get(page);
-  if (found === undefined) known.set(page, (found = numbered(page)));
+  const found = known.get(page) ?? numbered(page);
+  known.set(page, found);
   return found;
 }
 
@@ -29,14 +29,21 @@ export function calledIn(page: Page, node: number, task: number): string {
 }
 
 function numbered({ runs, nodes, header }: Page): Numbering {
-  const next = new Int32Array(header.passes.length);
-  const ofRun = Int32Array.from(runs.task, (task) => (task < 0 ? -1 : next[task]++));
+  // All workers' parts of a pass are numbered together.
+  const next = new Map<number, number>();
+  const ofRun = Int32Array.from(runs.task, (task) => {
+    if (task < 0) return -1;
+    const number = next.get(header.passes[task].whole) ?? 0;
+    next.set(header.passes[task].whole, number + 1);
+    return number;
+  });
   const runsOf = chained(runs.node, nodes.length);
+  const wholeOf = (task: number) => header.passes[task]?.whole;
   return {
     ofRun,
     of(node, task) {
       for (const run of rowsOf(runsOf, node)) {
-        if (runs.task[run] === task) return ofRun[run];
+        if (wholeOf(runs.task[run]) === wholeOf(task)) return ofRun[run];
       }
       return -1;
     },

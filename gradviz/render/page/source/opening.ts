@@ -29,7 +29,7 @@ export function levelsOf(parts: Parts, task: number): Level[] {
   const numIn = (part: number) => [...rowsOf(parts.boxes, part)].length;
   let numBoxes = numIn(root);
   const levels: Level[] = [{ open: [], numBoxes }];
-  let open: number[] = [];
+  const open: number[] = [];
   let depth = 0;
   for (const box of openable(parts, task)) {
     if (parts.depth[box] > depth) {

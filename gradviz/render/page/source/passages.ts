@@ -1,8 +1,8 @@
 /* Which ways of a graph a gradient takes from one node to another, part by part. */
 
 import type { Page } from "./data.ts";
-import type { Plan } from "./plan.ts";
 import { around } from "./parts.ts";
+import type { Plan } from "./plan.ts";
 
 /** Finds the ways, as numbers in `Plan.ways`, from one closed box to another. */
 export type Passages = (producer: number, consumer: number) => number[];
@@ -21,7 +21,8 @@ export function passagesOf(page: Page, { ways }: Plan): Passages {
   return (producer, consumer) => {
     if (producer < 0 || consumer < 0 || producer === consumer) return [];
     const parts = new Set<number>();
-    for (let box = consumer; box >= 0; box = around(page, box)) parts.add(boxes.part[box]);
+    for (let box = consumer; box >= 0; box = around(page, box))
+      parts.add(boxes.part[box]);
     const found: number[] = [];
     let one = producer;
     for (; !parts.has(boxes.part[one]); one = around(page, one))

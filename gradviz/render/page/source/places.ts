@@ -11,7 +11,9 @@ export function written(places: readonly number[]): string {
     if (last && place === last[1] + 1) last[1] = place;
     else runs.push([place, place]);
   }
-  return runs.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(".");
+  return runs
+    .map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`))
+    .join(".");
 }
 
 /** Nothing of what is written wrongly. */

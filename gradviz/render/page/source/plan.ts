@@ -77,7 +77,14 @@ export function chipFrame(page: Page, plan: Plan, box: number, number: number): 
   };
 }
 
-export function hitAt(page: Page, plan: Plan, x: number, y: number): Hit | null {
+/** What is at a place; titles are as high as `reach` at the least. */
+export function hitAt(
+  page: Page,
+  plan: Plan,
+  x: number,
+  y: number,
+  reach = 0,
+): Hit | null {
   const isIn = ({ left, top, right, bottom }: Frame) =>
     x >= left && x <= right && y >= top && y <= bottom;
   for (const box of plan.closed) {
@@ -91,7 +98,7 @@ export function hitAt(page: Page, plan: Plan, x: number, y: number): Hit | null 
   }
   for (const box of [...plan.opened].reverse()) {
     const frame = frameOf(plan, box);
-    if (isIn({ ...frame, bottom: frame.top + TITLE_HEIGHT }))
+    if (isIn({ ...frame, bottom: frame.top + Math.max(TITLE_HEIGHT, reach) }))
       return { box, node: -1, isTitle: true };
   }
   return null;

@@ -1,15 +1,16 @@
 /* How many tasks lay in each ready queue, over time. */
 
-import { AXIS_HEIGHT, BOLD, type Context, drawAxis, fitted, FONT } from "./axis.ts";
+import { AXIS_HEIGHT, BOLD, type Context, drawAxis, FONT, fitted } from "./axis.ts";
 import { type Colours, colours } from "./colours.ts";
 import { mountCursor } from "./cursor.ts";
 import type { Page } from "./data.ts";
 import { canvas, el } from "./elements.ts";
 import { eventAt } from "./events.ts";
 import { listen } from "./gestures.ts";
+import { offer } from "./paper.ts";
 import { changeAt, largestOf, lengths, type Series, steps } from "./series.ts";
 import type { Store } from "./store.ts";
-import { gutterOf, show, viewOf } from "./time_axis.ts";
+import { gutterOf, PAPER_WIDTH, show, viewOf } from "./time_axis.ts";
 import { hideTooltip, showTooltip } from "./tooltip.ts";
 import {
   nsPerPixel,
@@ -23,6 +24,8 @@ import { count, integer } from "./words.ts";
 
 /** Charts are between so high and so high, as there is room. */
 const CHART_HEIGHTS = [34, 120] as const;
+/** The same of a picture that is saved or printed. */
+const PAPER_CHART = 70;
 const GAP = 8;
 
 interface Chart {
@@ -37,34 +40,35 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
   function view(): Viewport {
     return viewOf(page, store, wide - gutterOf(wide));
   }
-  function chartHeight(): number {
-    const fitting = (high - AXIS_HEIGHT) / Math.max(charts.length, 1) - GAP;
-    return Math.min(Math.max(fitting, CHART_HEIGHTS[0]), CHART_HEIGHTS[1]);
-  }
+  const chartHeight = () => chartHeightIn(high, charts.length);
   const told = charts.map((one) => `${one.name}, at most ${one.longest}`).join("; ");
   const picture = canvas(
     `Lengths of queues over time: ${told}`,
     (context, width, height) => {
       [wide, high] = [width, height];
       scroll(0);
-      const look = colours();
-      drawAxis(context, view(), gutterOf(wide), high, look);
-      context.save();
-      context.beginPath();
-      context.rect(0, AXIS_HEIGHT, wide, high - AXIS_HEIGHT);
-      context.clip();
-      charts.forEach((chart, at) => {
-        const top = AXIS_HEIGHT + 4 + at * (chartHeight() + GAP) - scrolled;
-        if (top < high && top + chartHeight() > AXIS_HEIGHT)
-          drawChart(context, chart, top, chartHeight(), view(), gutterOf(wide), look);
-      });
-      context.restore();
+      drawCharts(context, charts, view(), wide, high, scrolled);
     },
   );
   const box = picture.element;
   const framed = el("div", { class: "picture" }, box);
+  const full = AXIS_HEIGHT + charts.length * (CHART_HEIGHTS[1] + GAP) + GAP;
+  framed.style.setProperty("--full-height", `${full}px`);
   element.append(framed);
   mountCursor(framed, page, store);
+
+  offer(element, "Queues", () => {
+    const height = AXIS_HEIGHT + 4 + charts.length * (PAPER_CHART + GAP);
+    const view = viewOf(page, store, PAPER_WIDTH - gutterOf(PAPER_WIDTH));
+    return {
+      ...{ width: PAPER_WIDTH, height },
+      kept: charts.map((_, at) => {
+        const top = AXIS_HEIGHT + 4 + at * (PAPER_CHART + GAP);
+        return [top, top + PAPER_CHART];
+      }),
+      draw: (context) => drawCharts(context, charts, view, PAPER_WIDTH, height, 0),
+    };
+  });
 
   function most(): number {
     return Math.max(AXIS_HEIGHT + charts.length * (chartHeight() + GAP) - high - 1, 0);
@@ -100,6 +104,36 @@ export function mountQueues(element: HTMLElement, page: Page, store: Store): voi
     event.preventDefault();
   });
   store.subscribe(picture.again, "from_ns", "until_ns");
+}
+
+/** How high each of some charts is where so much room is for all. */
+function chartHeightIn(high: number, num: number): number {
+  const fitting = (high - AXIS_HEIGHT) / Math.max(num, 1) - GAP;
+  return Math.min(Math.max(fitting, CHART_HEIGHTS[0]), CHART_HEIGHTS[1]);
+}
+
+function drawCharts(
+  context: Context,
+  charts: readonly Chart[],
+  view: Viewport,
+  wide: number,
+  high: number,
+  scrolled: number,
+): void {
+  const look = colours();
+  const left = gutterOf(wide);
+  const tall = chartHeightIn(high, charts.length);
+  drawAxis(context, view, left, high, look);
+  context.save();
+  context.beginPath();
+  context.rect(0, AXIS_HEIGHT, wide, high - AXIS_HEIGHT);
+  context.clip();
+  charts.forEach((chart, at) => {
+    const top = AXIS_HEIGHT + 4 + at * (tall + GAP) - scrolled;
+    if (top < high && top + tall > AXIS_HEIGHT)
+      drawChart(context, chart, top, tall, view, left, look);
+  });
+  context.restore();
 }
 
 function drawChart(

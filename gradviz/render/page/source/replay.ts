@@ -2,9 +2,11 @@
 
 import type { Page } from "./data.ts";
 import { button, el } from "./elements.ts";
+import { type EventWords, eventWordsOf } from "./event_words.ts";
 import { nextOf } from "./events.ts";
 import { calledIn } from "./numbering.ts";
 import type { Store } from "./store.ts";
+import type { Sentence } from "./templates.ts";
 import { reach } from "./time_axis.ts";
 import { duration, integer } from "./words.ts";
 
@@ -24,6 +26,7 @@ export interface Player {
 
 export function mountReplay(element: HTMLElement, page: Page, store: Store): Player {
   const last = page.events.length - 1;
+  const say = eventWordsOf(page);
   let speed = SPEEDS.indexOf(USUAL);
   let playing = 0;
   const slider = el("input", {
@@ -36,9 +39,8 @@ export function mountReplay(element: HTMLElement, page: Page, store: Store): Pla
   });
   slider.addEventListener("input", () => jump(Number(slider.value)));
   const speeds = el("select", { "aria-label": "Speed", title: "Speed" });
-  SPEEDS.forEach((one, at) =>
-    speeds.append(el("option", { value: String(at) }, `${integer(one)}/s`)),
-  );
+  for (const [at, one] of SPEEDS.entries())
+    speeds.append(el("option", { value: String(at) }, `${integer(one)}/s`));
   speeds.value = String(speed);
   speeds.addEventListener("change", () => (speed = Number(speeds.value)));
   const play = button("", toggle, { class: "play" });
@@ -73,7 +75,10 @@ export function mountReplay(element: HTMLElement, page: Page, store: Store): Pla
     tell();
   }
   function toggle(): void {
-    if (playing !== 0) return stop();
+    if (playing !== 0) {
+      stop();
+      return;
+    }
     if (store.get().moment >= last) jump(0);
     let due = store.get().moment;
     let before = performance.now();
@@ -93,7 +98,7 @@ export function mountReplay(element: HTMLElement, page: Page, store: Store): Pla
   function tell(): void {
     const { moment } = store.get();
     slider.value = String(moment);
-    const words = moment < 0 ? "the whole pass" : eventInWords(page, moment);
+    const words = moment < 0 ? "the whole pass" : status(page, say, moment);
     slider.setAttribute("aria-valuetext", words);
     told.textContent = words;
     const isPlaying = playing !== 0;
@@ -132,17 +137,21 @@ function named(label: string, key: string): Record<string, string> {
 }
 
 /** Which event it is of how many, when it was, and what. */
-function eventInWords(page: Page, moment: number): string {
+function status(page: Page, say: EventWords, moment: number): string {
   const { events, header } = page;
+  const [task, node] = [events.task[moment], events.node[moment]];
   const kind = header.kinds[events.kind[moment]].replaceAll("_", " ");
-  const node = events.node[moment];
+  const what = say(moment) ?? (node < 0 ? [kind] : [`${kind}: `, { node }]);
   const thread = header.threads.find(
     ({ number }) => number === events.thread[moment],
   )?.name;
   const of = `event ${integer(moment + 1)} of ${integer(events.length)}`;
-  const what =
-    node < 0 ? kind : `${kind}: ${calledIn(page, node, events.task[moment])}`;
-  return [of, duration(events.at_ns[moment]), what, ...(thread ? [thread] : [])].join(
-    " · ",
-  );
+  const named = (part: Sentence[number]) =>
+    typeof part === "string"
+      ? part
+      : "node" in part
+        ? calledIn(page, part.node, task)
+        : String(header.passes[part.pass].whole);
+  const when = duration(events.at_ns[moment]);
+  return [of, when, what.map(named).join(""), ...(thread ? [thread] : [])].join(" · ");
 }

@@ -32,7 +32,9 @@ export function mountSearch(
   const list = el("ul", { id: "found", role: "listbox", "aria-label": "Nodes found" });
   const told = el("span", { class: "visually-hidden", role: "status" });
   const devices = choice("device", "every device", [
-    ...new Set([...new Set(nodes.device)].map((place) => page.text(place)).filter(Boolean)),
+    ...new Set(
+      [...new Set(nodes.device)].map((place) => page.text(place)).filter(Boolean),
+    ),
   ]);
   const statuses = choice(
     "status",
@@ -141,7 +143,8 @@ export function mountSearch(
   });
   function listen(event: KeyboardEvent): void {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target instanceof HTMLInputElement && event.target.type !== "range") return;
+    if (event.target instanceof HTMLInputElement && event.target.type !== "range")
+      return;
     input.focus();
     input.select();
     event.preventDefault();

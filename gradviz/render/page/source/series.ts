@@ -39,7 +39,7 @@ export function changeAt(some: Series, time: number): number {
 /** The change after which it was largest of those from one place to before another. */
 export function largestOf(some: Series, from: number, until: number): number {
   let best = from;
-  for (let place = from; place < until;) {
+  for (let place = from; place < until; ) {
     let level = -1;
     let size = 1;
     while (

@@ -3,11 +3,12 @@
 Where there is no room for columns one panel is seen at a time, and a row of tabs says
 which. The same elements serve both; page.css decides. */
 
-import { type Header, type Page, passName } from "./data.ts";
+import type { Header, Page } from "./data.ts";
 import { button, el } from "./elements.ts";
+import { failures } from "./failures.ts";
 import { splitter } from "./splitter.ts";
 import type { Store } from "./store.ts";
-import { count, duration, shorten } from "./words.ts";
+import { count, duration, nodesRan, shorten } from "./words.ts";
 
 /** Where a part of the page goes, by what it is. */
 export interface Places {
@@ -30,9 +31,6 @@ const PANELS = {
   now: "At this moment",
   story: "Selected node",
 } as const;
-
-/** Of more passes that did not complete it is said how many there are. */
-const MAX_FAILED = 3;
 
 type PanelName = keyof typeof PANELS;
 
@@ -109,32 +107,33 @@ function panel(name: string, title: string): Panel {
   return { whole, inside };
 }
 
+/** The passes that some parts are of. */
+function numbersOf(passes: readonly { whole: number }[]): number[] {
+  return [...new Set(passes.map((one) => one.whole))];
+}
+
 /** How long the pass took, and how much time is shown if that is another. */
 function lasting({ passes, duration_ns }: Header): string {
-  const [only, ...others] = passes;
-  const end_ns = others.length === 0 ? only?.end_ns : null;
+  const end_ns = numbersOf(passes).length === 1 ? passes[0].pass_end_ns : null;
   if (end_ns == null || end_ns === duration_ns) return duration(duration_ns);
   return `${duration(end_ns)} (shown: ${duration(duration_ns)})`;
 }
 
 function head(
-  { header, nodes }: Page,
+  { header, runs }: Page,
   search: HTMLElement,
   actions: HTMLElement,
 ): HTMLElement {
   const program = header.argv.join(" ") || header.file || "a recording";
-  const passes = header.passes.length;
+  const passes = numbersOf(header.passes);
   const about = [
-    passes === 1
-      ? `backward pass ${header.passes[0].task}`
-      : count(passes, "backward pass"),
+    passes.length === 1
+      ? `backward pass ${passes[0]}`
+      : count(passes.length, "backward pass"),
     lasting(header),
-    count(nodes.length, "node"),
+    nodesRan(runs.length, new Set(runs.node).size),
     count(header.num_events, "event"),
   ];
-  const failed = [...header.passes.keys()].filter(
-    (one) => header.passes[one].status !== "completed",
-  );
   return el(
     "header",
     { id: "head" },
@@ -146,22 +145,7 @@ function head(
     ),
     search,
     actions,
-    ...failed
-      .slice(0, MAX_FAILED)
-      .map((one) => {
-        const { status, error } = header.passes[one];
-        const said = `${passName(header, one)} ${status}${error ? `: ${error}` : ""}`;
-        return el("p", { class: "failure" }, said);
-      }),
-    ...(failed.length > MAX_FAILED
-      ? [
-          el(
-            "p",
-            { class: "failure" },
-            `and ${count(failed.length - MAX_FAILED, "more pass")} that did not complete`,
-          ),
-        ]
-      : []),
+    ...failures(header).map((one) => el("p", { class: "failure" }, one)),
     ...header.warnings.map((one) => el("p", { class: "warning" }, one)),
   );
 }

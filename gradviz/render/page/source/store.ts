@@ -55,7 +55,10 @@ export const INITIAL: State = {
   panel: "timeline",
 };
 
-export type Listener = (state: Readonly<State>, changed: ReadonlySet<keyof State>) => void;
+export type Listener = (
+  state: Readonly<State>,
+  changed: ReadonlySet<keyof State>,
+) => void;
 
 export interface Store {
   get(): Readonly<State>;

@@ -1,11 +1,14 @@
 /* The selected node: what it is, why it ran when it did, and all that happened to it. */
 
 import { rowsOf } from "./chains.ts";
-import { type Page, passName } from "./data.ts";
+import { type Page, passName, placeOf } from "./data.ts";
 import { button, el } from "./elements.ts";
-import { explained, ofTask, type Sentence, storiesOf } from "./explanation.ts";
+import { explained, ofLine, ofTask, storiesOf } from "./explanation.ts";
+import { stageInWords } from "./moment_words.ts";
 import { calledIn, numberingOf } from "./numbering.ts";
+import { progressOf } from "./progress.ts";
 import type { Store } from "./store.ts";
+import type { Sentence } from "./templates.ts";
 import { count, duration, integer } from "./words.ts";
 
 /** So many events of a node are told, and so many neighbours. */
@@ -25,12 +28,18 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
   const { nodes, events, edges, runs } = page;
   const inside = el("div", { class: "story", "aria-live": "polite" });
   element.append(inside);
+  // While a replay plays it changes too often to be read out.
+  const now = el("p", { class: "hint", "aria-live": "off" });
+  let progress = { task: -1, to: progressOf(page, -1) };
   let told = "";
 
   function tell(): void {
     const { node, task } = store.get();
     const next = `${node} ${task}`;
-    if (next === told) return markMoment();
+    if (next === told) {
+      markMoment();
+      return;
+    }
     told = next;
     if (node < 0 || node >= nodes.length) {
       inside.replaceChildren(
@@ -43,7 +52,7 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
       );
       return;
     }
-    inside.replaceChildren(...head(node, task), ...story(node, task));
+    inside.replaceChildren(...head(node, task), now, ...story(node, task));
     element.scrollTop = 0;
     markMoment();
   }
@@ -58,28 +67,46 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
     add("in pictures", number < 0 ? "" : `number ${number}`);
     for (const [name, of] of FACTS) {
       const value = page.text(nodes[of][node]);
-      add(name, of === "location" ? placeOf(value) : value);
+      add(name, of === "location" ? lineWords(value, task, node) : value);
     }
     const sequence = nodes.sequence_nr[node];
     add(
       "made as",
-      sequence < 0 ? "an AccumulateGrad, which runs as soon as it can" : `number ${integer(sequence)} of its thread`,
+      sequence < 0
+        ? "an AccumulateGrad, which runs as soon as it can"
+        : `number ${integer(sequence)} of its thread`,
     );
     const path = nodes.topological_nr[node];
     if (path > 0) add("longest path", `${count(path, "node")} to a leaf`);
     if (run !== undefined) {
-      add("began", `${duration(runs.start_ns[run] - page.header.passes[task].begin_ns)} after its pass`);
+      add(
+        "began",
+        `${duration(runs.start_ns[run] - page.header.passes[task].pass_begin_ns)} after its pass`,
+      );
       if (runs.waited_ns[run] >= 0) add("was queued", duration(runs.waited_ns[run]));
     }
     const where = task in page.header.passes ? passName(page.header, task) : "pass ?";
     return [
-      el("h3", {}, `${page.text(nodes.name[node])}`, el("small", {}, `node ${nodes.id[node]} of ${where}`)),
+      el(
+        "h3",
+        {},
+        `${page.text(nodes.name[node])}`,
+        el("small", {}, `id ${nodes.id[node]} of ${where}`),
+      ),
       facts,
     ];
   }
 
+  function lineWords(location: string, task: number, node: number): string {
+    const { line_number, line_count } = ofLine(page, task, node);
+    const which = line_count ? ` (${line_number} of ${line_count} there)` : "";
+    return location && placeOf(location) + which;
+  }
+
   function story(node: number, task: number): HTMLElement[] {
-    const said = explained(page, stories, task, node).map((one) => el("p", sentenceLook(one), ...words(one)));
+    const said = explained(page, stories, task, node).map(({ said, isAlarm }) =>
+      el("p", isAlarm ? { class: "alarm" } : {}, ...words(said)),
+    );
     return [
       el("div", { class: "explanation" }, ...said),
       ...neighbours("Gets gradients from", "consumer", "producer", node),
@@ -90,24 +117,29 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
 
   function words(sentence: Sentence): (string | HTMLElement)[] {
     return sentence.map((part) =>
-      typeof part === "string" ? part : "node" in part ? link(part.node) : passLink(part.pass),
+      typeof part === "string"
+        ? part
+        : "node" in part
+          ? link(part.node, part.task)
+          : passLink(part.pass),
     );
   }
 
   /** Leads to the node with which a pass began. */
   function passLink(pass: number): HTMLElement {
     const first = runs.task.indexOf(pass);
-    const select = () => store.set({ task: pass, node: first < 0 ? -1 : runs.node[first] });
-    const label = String(page.header.passes[pass].task);
+    const select = () =>
+      store.set({ task: pass, node: first < 0 ? -1 : runs.node[first] });
+    const label = String(page.header.passes[pass].whole);
     return button(label, select, { class: "link", title: `To pass ${label}` });
   }
 
-  function link(node: number): HTMLElement {
+  function link(node: number, task: number = store.get().task): HTMLElement {
     // By the number that it has in the pictures beside; that of the trace is its title.
-    const label = calledIn(page, node, store.get().task);
-    const made = button(label, () => store.set({ node }), {
+    const label = calledIn(page, node, task);
+    const made = button(label, () => store.set({ node, task }), {
       class: "link",
-      title: `node ${nodes.id[node]}`,
+      title: `id ${nodes.id[node]}`,
     });
     made.addEventListener("pointerenter", () => store.set({ hover: node }));
     made.addEventListener("pointerleave", () => store.set({ hover: -1 }));
@@ -141,14 +173,20 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
   /** Each event of the node; a click shows the state right after it. */
   function happened(node: number, task: number): HTMLElement[] {
     const rows = ofTask(rowsOf(stories.events, node), events.task, task);
-    const begin = page.header.passes[task]?.begin_ns ?? 0;
-    const names = new Map(page.header.threads.map(({ number, name }) => [number, name]));
+    const begin = page.header.passes[task]?.pass_begin_ns ?? 0;
+    const names = new Map(
+      page.header.threads.map(({ number, name }) => [number, name]),
+    );
     const items = rows.slice(0, MAX_EVENTS).map((row) =>
       el(
         "li",
         { "data-moment": String(row) },
         el("small", {}, duration(events.at_ns[row] - begin)),
-        button(page.header.kinds[events.kind[row]].replaceAll("_", " "), () => store.set({ moment: row }), { class: "link", title: "Show the moment right after this" }),
+        button(
+          page.header.kinds[events.kind[row]].replaceAll("_", " "),
+          () => store.set({ moment: row }),
+          { class: "link", title: "Show the moment right after this" },
+        ),
         el("small", {}, names.get(events.thread[row]) ?? ""),
       ),
     );
@@ -161,27 +199,25 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
     ];
   }
 
-  /** Which of its events is the last that has happened. */
+  /** What has become of it by then, and which of its events is the last until then. */
   function markMoment(): void {
-    const { moment } = store.get();
+    const { moment, node, task } = store.get();
+    now.hidden = moment < 0 || node < 0 || node >= nodes.length;
+    if (!now.hidden) {
+      if (progress.task !== task) progress = { task, to: progressOf(page, task) };
+      const { stage, remaining } = progress.to(moment);
+      const said = stageInWords(page.header, stage[node], remaining[node]);
+      now.textContent = `At this moment: ${said}.`;
+    }
     let last: Element | null = null;
     for (const item of inside.querySelectorAll("[data-moment]")) {
       item.removeAttribute("aria-current");
-      if (moment >= 0 && Number(item.getAttribute("data-moment")) <= moment) last = item;
+      if (moment >= 0 && Number(item.getAttribute("data-moment")) <= moment)
+        last = item;
     }
     last?.setAttribute("aria-current", "step");
   }
 
   store.subscribe(tell, "node", "task", "moment");
   tell();
-}
-
-/** The file and line, without the folders. */
-function placeOf(location: string): string {
-  return location.replaceAll("\\", "/").split("/").at(-1) ?? "";
-}
-
-function sentenceLook([first]: Sentence): Record<string, string> {
-  const isBad = typeof first === "string" && /^It (failed|did not)/.test(first);
-  return isBad ? { class: "alarm" } : {};
 }

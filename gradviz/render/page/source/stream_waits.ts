@@ -70,8 +70,14 @@ export function drawStreamWaits(context: Context, drawn: Drawn): void {
     const isBelow = waits.to[at] > waits.from[at];
     const edge = (lane: number, isLower: boolean) =>
       rowTop(place, lane, 0, scrolled) + (isLower ? place.barHeight : 0);
-    const [x, y] = [place.gutter + pixelOf(view, waits.ready[at]), edge(waits.from[at], isBelow)];
-    const [toX, toY] = [place.gutter + pixelOf(view, waits.began[at]), edge(waits.to[at], !isBelow)];
+    const [x, y] = [
+      place.gutter + pixelOf(view, waits.ready[at]),
+      edge(waits.from[at], isBelow),
+    ];
+    const [toX, toY] = [
+      place.gutter + pixelOf(view, waits.began[at]),
+      edge(waits.to[at], !isBelow),
+    ];
     context.setLineDash([4, 2]);
     context.beginPath();
     context.moveTo(x, y);
@@ -82,7 +88,10 @@ export function drawStreamWaits(context: Context, drawn: Drawn): void {
     context.beginPath();
     context.moveTo(toX, toY);
     for (const turn of [-0.4, 0.4])
-      context.lineTo(toX - HEAD * Math.cos(angle + turn), toY - HEAD * Math.sin(angle + turn));
+      context.lineTo(
+        toX - HEAD * Math.cos(angle + turn),
+        toY - HEAD * Math.sin(angle + turn),
+      );
     context.fill();
   }
 }

@@ -6,8 +6,7 @@ import { INITIAL, type State } from "./store.ts";
 /** The state of a page that comes after another, as far as that has the same things. */
 export function carriedOver(state: Readonly<State>, from: Page, to: Page): State {
   const task = Math.min(state.task, Math.max(to.header.passes.length - 1, 0));
-  const isSame =
-    from.header.passes[state.task]?.task === to.header.passes[task]?.task;
+  const isSame = from.header.passes[state.task]?.task === to.header.passes[task]?.task;
   const isThere = state.until_ns <= to.header.duration_ns;
   return {
     ...state,
@@ -17,7 +16,9 @@ export function carriedOver(state: Readonly<State>, from: Page, to: Page): State
     moment: isSame ? Math.min(state.moment, to.events.length - 1) : INITIAL.moment,
     from_ns: isThere ? state.from_ns : INITIAL.from_ns,
     until_ns: isThere ? state.until_ns : INITIAL.until_ns,
-    open: state.open && openLike(state.open, namedBoxes(from, state.task), namedBoxes(to, task)),
+    open:
+      state.open &&
+      openLike(state.open, namedBoxes(from, state.task), namedBoxes(to, task)),
   };
 }
 

@@ -10,7 +10,7 @@ export function followTheme(store: Store, signal: AbortSignal): void {
   function wear() {
     const { theme } = store.get();
     const worn = theme === "auto" ? (system.matches ? "dark" : "light") : theme;
-    document.documentElement.dataset["theme"] = worn;
+    document.documentElement.dataset.theme = worn;
     document.dispatchEvent(new Event("themechange"));
   }
   if (store.get().theme === "auto") store.set({ theme: remembered() });
@@ -25,7 +25,7 @@ export function followTheme(store: Store, signal: AbortSignal): void {
 
 /** The other one than is seen now. */
 export function switchTheme(store: Store): void {
-  const isDark = document.documentElement.dataset["theme"] === "dark";
+  const isDark = document.documentElement.dataset.theme === "dark";
   store.set({ theme: isDark ? "light" : "dark" });
 }
 

@@ -7,6 +7,9 @@ import { around, panned, showing, type Viewport, whole, zoomed } from "./viewpor
 /** Of pictures narrower than this the names stand above what they name. */
 const NARROW = 560;
 
+/** How wide the pictures are that are saved or printed. */
+export const PAPER_WIDTH = 1000;
+
 /** How wide the names beside a picture are. That of all is the same, so that what happens
  * together lies below each other. */
 export function gutterOf(width: number): number {

@@ -6,13 +6,13 @@ import {
   type Context,
   crossed,
   drawAxis,
-  fitted,
   FONT,
+  fitted,
   hatched,
   widthOf,
 } from "./axis.ts";
 import { type Colours, textOn } from "./colours.ts";
-import { drawCritical, type Crossings } from "./critical.ts";
+import { type Crossings, drawCritical } from "./critical.ts";
 import { type LeveledRow, marks, placeAt } from "./levels.ts";
 import { firstAbove } from "./sorted.ts";
 import { drawStreamWaits, type StreamWaits } from "./stream_waits.ts";
@@ -58,6 +58,8 @@ export interface Lane {
 
 /** Rows are between so high and so high, as there is room. */
 const ROW_HEIGHTS = [22, 36] as const;
+/** The same on a narrow screen, where fingers choose what is in them. */
+const TOUCHED_ROW_HEIGHTS = [44, 64] as const;
 /** Between the bars of two rows. */
 const ROW_GAP = 4;
 const PADDING = 6;
@@ -88,7 +90,8 @@ export function placed(lanes: readonly Lane[], width: number, room: number): Pla
   const fitting = Math.floor(
     (room - AXIS_HEIGHT - headings - lanes.length * around) / Math.max(numRows, 1),
   );
-  const rowHeight = Math.min(Math.max(fitting, ROW_HEIGHTS[0]), ROW_HEIGHTS[1]);
+  const [least, most] = gutter > 0 ? ROW_HEIGHTS : TOUCHED_ROW_HEIGHTS;
+  const rowHeight = Math.min(Math.max(fitting, least), most);
   const tops: number[] = [];
   const bottoms: number[] = [];
   let y = 0;
@@ -223,9 +226,8 @@ function drawRows(context: Context, drawn: Drawn, lane: number): void {
   const { view, place, scrolled } = drawn;
   const slice = nsPerPixel(view);
   const top = rowTop(place, lane, 0, scrolled);
-  drawn.lanes[lane].rows.forEach((row, at) =>
-    drawRow(context, drawn, row, top + at * place.rowHeight, slice),
-  );
+  for (const [at, row] of drawn.lanes[lane].rows.entries())
+    drawRow(context, drawn, row, top + at * place.rowHeight, slice);
 }
 
 function drawRow(
@@ -246,7 +248,7 @@ function drawRow(
     const kind = bars.kind[item];
     if (kind === WAIT || kind === BLOCKED) {
       filled = "";
-      context.fillStyle = (kind === WAIT ? hatched : crossed)(context, colours.line);
+      context.fillStyle = (kind === WAIT ? hatched : crossed)(colours.line);
       context.fillRect(x, y, wide, barHeight);
       return;
     }
@@ -265,7 +267,7 @@ function drawRow(
     if (blocked > 0.02) {
       context.fillStyle = colours.blocked;
       context.fillRect(x, y + barHeight - 5, drawnWide * blocked, 5);
-      context.fillStyle = hatched(context, colours.line);
+      context.fillStyle = hatched(colours.line);
       context.fillRect(x, y + barHeight - 5, drawnWide * blocked, 5);
       filled = "";
     }

@@ -1,19 +1,20 @@
 /* The panel of the timeline: its picture, and what hands, keys and the store do with it. */
 
-import { numberingOf } from "./numbering.ts";
-import { leavesOf } from "./operations.ts";
 import { type Arrow, drawArrows } from "./arrows.ts";
 import { AXIS_HEIGHT, type Context } from "./axis.ts";
-import { arranged, type Arranged } from "./bars.ts";
-import { chained, type Chains, rowsOf } from "./chains.ts";
+import { type Arranged, arranged } from "./bars.ts";
+import { type Chains, chained, rowsOf } from "./chains.ts";
 import { colours } from "./colours.ts";
 import { mountCursor } from "./cursor.ts";
 import type { Page } from "./data.ts";
 import { canvas, el } from "./elements.ts";
 import { eventAt } from "./events.ts";
 import { listen } from "./gestures.ts";
+import { numberingOf } from "./numbering.ts";
+import { leavesOf } from "./operations.ts";
+import { offer, type Paper } from "./paper.ts";
 import type { Filters, Store } from "./store.ts";
-import { lookAt, reach, show, viewOf } from "./time_axis.ts";
+import { lookAt, PAPER_WIDTH, reach, show, viewOf } from "./time_axis.ts";
 import {
   type Drawn,
   drawTimeline,
@@ -79,6 +80,14 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
   const box = picture.element;
   box.setAttribute("role", "application");
   const framed = el("div", { class: "picture" }, box);
+  // It takes no more room than its lanes can fill: the panels below have the rest.
+  for (const [name, width] of [
+    ["--full-height", PAPER_WIDTH],
+    ["--full-height-narrow", 0],
+  ] as const) {
+    const { height } = placed(all.lanes, width, Infinity);
+    framed.style.setProperty(name, `${height + AXIS_HEIGHT}px`);
+  }
   element.append(legendOf(all), framed);
   mountCursor(framed, page, store);
 
@@ -134,6 +143,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
     const y = rowTop(place, all.laneOf[run], all.rowOf[run], scrolled);
     if (y < AXIS_HEIGHT || y + place.rowHeight > high) scroll(y - high / 2);
   }
+  offer(element, "Timeline", () => paperOf(all, store, arrows, drawn()));
   follow();
   store.subscribe(
     (state, changed) => {
@@ -180,6 +190,29 @@ function draw(
   context.restore();
 }
 
+/** All lanes, with the part of the time that is seen. */
+function paperOf(
+  all: Indexed,
+  store: Store,
+  arrows: readonly Arrow[],
+  shown: Drawn,
+): Paper {
+  const place = placed(all.lanes, PAPER_WIDTH, Infinity);
+  const height = place.height + AXIS_HEIGHT;
+  const view = { ...shown.view, width: PAPER_WIDTH - place.gutter };
+  return {
+    ...{ width: PAPER_WIDTH, height },
+    kept: place.tops.map((top, lane) => [
+      top + AXIS_HEIGHT,
+      place.bottoms[lane] + AXIS_HEIGHT,
+    ]),
+    draw: (context) => {
+      const drawn = { ...shown, place, view, height, scrolled: 0, colours: colours() };
+      draw(context, drawn, all, store, arrows);
+    },
+  };
+}
+
 /** The run of a node in a pass, the first of any pass if that one has none; -1 for none. */
 function runOf(all: Indexed, node: number, task: number): number {
   let found = -1;
@@ -208,7 +241,10 @@ function about(all: Indexed, item: number): string[] {
   if (item >= all.firstPass) return [all.bars.label(item), `took ${took}`];
   if (item >= all.firstBlocked) {
     const { awaited_stream } = all.page.blocked;
-    return ["has work and waits", `for ${text(awaited_stream[item - all.firstBlocked])}, ${took}`];
+    return [
+      "has work and waits",
+      `for ${text(awaited_stream[item - all.firstBlocked])}, ${took}`,
+    ];
   }
   if (item >= all.firstKernel) {
     const kernel = item - all.firstKernel;
@@ -224,7 +260,10 @@ function about(all: Indexed, item: number): string[] {
     return ["waiting for work", `asleep ${took} on an empty queue`];
   const node = runs.node[item];
   const number = numberingOf(all.page).ofRun[item];
-  const lines = [`${number} ${text(nodes.name[node])}`, `node ${nodes.id[node]}, took ${took}`];
+  const lines = [
+    `${number} ${text(nodes.name[node])} (id ${nodes.id[node]})`,
+    `took ${took}`,
+  ];
   const status = header.statuses[runs.status[item]];
   if (status !== "completed") lines.push(status);
   if (runs.waited_ns[item] >= 0)
@@ -246,7 +285,9 @@ function waitsOf({ page, waitsOfKernel }: Indexed, kernel: number): string[] {
     const other = kernel_waits.awaited[row];
     const what = `waited for ${text(kernels.name[other]) || "a kernel"} of ${text(kernels.stream[other])}`;
     const producer = kernel_waits.producer[row];
-    return producer < 0 ? what : `${what}, the gradient of ${text(nodes.name[producer])}`;
+    return producer < 0
+      ? what
+      : `${what}, the gradient of ${text(nodes.name[producer])}`;
   });
 }
 
@@ -314,11 +355,13 @@ function legendOf(all: Indexed): HTMLElement {
   }
   const leaves = leavesOf(all.page.header);
   all.page.header.families.forEach((name, family) => {
-    if (used.has(family)) entry(name, family === leaves ? "--leaf" : `--family-${family}`);
+    if (used.has(family))
+      entry(name, family === leaves ? "--leaf" : `--family-${family}`);
   });
   if (all.firstPass < all.bars.start.length) entry("backward pass", "--pass");
   if (all.firstKernel > all.firstSleep) entry("waiting for work", "", "hatched");
-  if (all.firstPass > all.firstBlocked) entry("stream waits for another", "", "crossed");
+  if (all.firstPass > all.firstBlocked)
+    entry("stream waits for another", "", "crossed");
   if (all.page.runs.thread_time_ns.some((one) => one >= 0)) {
     entry("thread did not run", "--blocked", "foot");
   }

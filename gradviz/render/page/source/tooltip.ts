@@ -11,8 +11,10 @@ export function showTooltip(
   x: number,
   y: number,
 ): void {
-  if (box === undefined)
-    document.body.append((box = el("div", { class: "tooltip", role: "tooltip" })));
+  if (box === undefined) {
+    box = el("div", { class: "tooltip", role: "tooltip" });
+    document.body.append(box);
+  }
   box.replaceChildren(
     ...lines.map((line, at) => el(at === 0 ? "strong" : "span", {}, line)),
   );

@@ -1,4 +1,4 @@
-/* Numbers for people, as `gradviz.render.text` writes them. */
+/* Numbers for people, as `gradviz.render.words.text` writes them. */
 
 const UNITS: [number, string][] = [
   [1e9, "s"],
@@ -35,6 +35,12 @@ const COUNTS = new Intl.NumberFormat("en");
 /** A whole number: `1,797`. */
 export function integer(number: number): string {
   return COUNTS.format(number);
+}
+
+/** How many nodes ran, and how often where that is another number. */
+export function nodesRan(runs: number, nodes: number): string {
+  const told = count(nodes, "node");
+  return runs === nodes ? told : `${count(runs, "run")} of ${told}`;
 }
 
 /** A number and its noun: `1 node`, `1,797 nodes`, `2 passes`. */

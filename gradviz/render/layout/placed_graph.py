@@ -1,9 +1,10 @@
 """Places for the boxes of a graph, and ways for its edges: our own, in linear time.
 
-It knows nothing of what the boxes stand for. `gradviz.render.layers` sorts them into
-layers, `gradviz.render.layer_order` puts each in order, `gradviz.render.blocks` finds
-what shall stand exactly below each other, `gradviz.render.coordinates` places it all,
-and `gradviz.render.routing` leads the edges.
+It knows nothing of what the boxes stand for. `gradviz.render.layout.layers` sorts them
+into layers, `gradviz.render.layout.layer_order` puts each in order,
+`gradviz.render.layout.blocks` finds what shall stand exactly below each other,
+`gradviz.render.layout.coordinates` places it all, and `gradviz.render.layout.routing`
+leads the edges.
 """
 
 from collections import Counter
@@ -12,11 +13,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gradviz.analysis.uncollected import uncollected
-from gradviz.render.coordinates import across, down
-from gradviz.render.layer_order import ordered
-from gradviz.render.layers import LARGE, BoxSize, Skeleton
-from gradviz.render.routing import Point, routes
+from gradviz.analysis.graphs.gc_pause import gc_paused
+from gradviz.render.layout.coordinates import x_coordinates, y_coordinates
+from gradviz.render.layout.layer_order import ordered
+from gradviz.render.layout.layers import LARGE, BoxSize, Skeleton
+from gradviz.render.layout.routing import Point, routes
 
 #: How far from the left the first box may be: a picture opens at its left upper corner.
 FIRST_SCREEN: Final = 800.0
@@ -25,15 +26,15 @@ SIDE_GAP: Final = 24.0
 
 
 class BoxLayout(NamedTuple):
-    """Where everything is. Units are those of the sizes; y grows downwards.
+    """Positions of everything. Units are those of the sizes; y grows downwards.
 
     Attributes:
-        centres: The centre of each box.
+        centres: The center of each box.
         routes: For each edge its control points: a start, then three for every cubic
             Bézier curve.
-        width: Of the picture, which begins at 0, edges included.
-        height: Of the picture, which begins at 0, edges included.
-        inside: The layouts of what is inside of some boxes, by their positions.
+        width: Width of the picture, which begins at 0, edges included.
+        height: Height of the picture, which begins at 0, edges included.
+        inside: The layouts inside of some boxes, by their positions.
     """
 
     centres: tuple[Point, ...]
@@ -43,11 +44,12 @@ class BoxLayout(NamedTuple):
     inside: Mapping[int, tuple["BoxLayout", ...]] = {}
 
 
-@uncollected()
+@gc_paused()
 def place(
     sizes: Sequence[BoxSize],
     edges: Sequence[tuple[int, int]],
     aside: Iterable[int] = (),
+    order: Iterable[tuple[int, int]] = (),
 ) -> BoxLayout:
     """Lay out a graph in layers, every edge pointing down if it has no cycles.
 
@@ -56,6 +58,8 @@ def place(
         edges: Pairs of positions in `sizes`. Parallel ones are fine.
         aside: Boxes that stand on the right of the one box that leads to them, if they
             lead nowhere; of several beside one box, the first stands there.
+        order: Pairs of positions in `sizes`: the first stands above the second, though
+            no edge leads from one to the other.
 
     Returns:
         The layout; the same for the same arguments.
@@ -76,16 +80,21 @@ def place(
             place_of[host]: (SIDE_GAP + sizes[box][0], sizes[box][1])
             for box, host in hosts.items()
         },
+        [
+            (place_of[one], place_of[other])
+            for one, other in order
+            if one in place_of and other in place_of
+        ],
     )
     is_large = len(skeleton.ranks) > LARGE
     layers = ordered(skeleton, main_first=is_large)
-    x = across(skeleton, layers)
+    x = x_coordinates(skeleton, layers)
     if not is_large and x[0] - x.min() > FIRST_SCREEN:
         layers = ordered(skeleton, main_first=True)
-        x = across(skeleton, layers)
+        x = x_coordinates(skeleton, layers)
     halves = np.array(skeleton.widths) / 2
     x -= (x - halves).min()
-    y, heights = down(skeleton, x)
+    y, heights = y_coordinates(skeleton, x)
     rights = x + halves
     for host, (wide, _) in skeleton.annexes.items():
         rights[host] += wide
@@ -123,6 +132,6 @@ def _hosts(edges: Sequence[tuple[int, int]], aside: Container[int]) -> dict[int,
 
 
 def _sideways(centre: Point, wide: float) -> tuple[Point, ...]:
-    """From the right side of a box to what stands beside it."""
+    """Return a route from the right side of a box to one beside it."""
     x, y = centre[0] + wide / 2, centre[1]
     return (x, y), (x + SIDE_GAP / 3, y), (x + 2 * SIDE_GAP / 3, y), (x + SIDE_GAP, y)

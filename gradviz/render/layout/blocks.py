@@ -1,16 +1,16 @@
-"""Which boxes and bends stand exactly below each other: what keeps edges straight."""
+"""Blocks of boxes and bends exactly below each other: they keep edges straight."""
 
 import itertools
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from gradviz.render.layers import Skeleton
+from gradviz.render.layout.layers import Skeleton
 
 
 def straight_blocks(
     skeleton: Skeleton, layers: Sequence[Sequence[int]]
 ) -> list[list[int]]:
-    """Chains of neighbours in adjacent layers, one of each that is to be straight.
+    """Return chains of neighbors in adjacent layers that are to be straight.
 
     Note [Blocks]
     ~~~~~~~~~~~~~
@@ -64,7 +64,7 @@ def _chain(item: int, following: Sequence[int]) -> list[int]:
 def _importance(
     skeleton: Skeleton, edge: tuple[int, int], main: set[tuple[int, int]]
 ) -> tuple[bool, bool, bool, int]:
-    """What sorts the edges between two layers."""
+    """Return the sort key of edges between two layers."""
     upper, lower = edge
     is_inner = min(edge) >= skeleton.num_boxes
     is_on_line = skeleton.next[upper] == lower

@@ -1,4 +1,4 @@
-"""Where blocks stand: beside each other, as near as can be to what they lead to."""
+"""Packing of blocks: side by side, as near as possible to their successors."""
 
 import itertools
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gradviz.render.layers import Skeleton
-from gradviz.trace.table import Column
+from gradviz.render.layout.layers import Skeleton
+from gradviz.trace.format.table import Column
 
 #: Between two boxes, and between two edges that pass them.
 NODE_GAP: Final = 20.0
@@ -70,7 +70,7 @@ class Packing:
         return float((self.x + self._rights).max() - (self.x - self._lefts).min())
 
     def move(self, times: int) -> None:
-        """Move each block to the middle of what it is joined to, as far as it can."""
+        """Move each block to the middle of its neighbors, as far as it can."""
         lefts = ((self.x - self._lefts).min() + self._lefts).tolist()
         rights = ((self.x + self._rights).max() - self._rights).tolist()
         x, joined = self.x.tolist(), self._joined()

@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from gradviz.render.blocks import straight_blocks
-from gradviz.render.layers import LARGE, SMALL, Skeleton
-from gradviz.render.packing import Coordinates, Packing, flat, owners
+from gradviz.render.layout.blocks import straight_blocks
+from gradviz.render.layout.layers import LARGE, SMALL, Skeleton
+from gradviz.render.layout.packing import Coordinates, Packing, flat, owners
 
 MIN_LAYER_GAP: Final = 30.0
 MAX_LAYER_GAP: Final = 60.0
@@ -23,7 +23,7 @@ MOVES: Final = (8, 2, 1)
 Layers = Sequence[Sequence[int]]
 
 
-def across(skeleton: Skeleton, layers: Layers) -> Coordinates:
+def x_coordinates(skeleton: Skeleton, layers: Layers) -> Coordinates:
     """The x of every box and bend.
 
     All of a block have one x, see Note [Blocks]. First each stands as near to the main
@@ -48,7 +48,9 @@ def across(skeleton: Skeleton, layers: Layers) -> Coordinates:
     return packing.x[packing.block_of]
 
 
-def down(skeleton: Skeleton, x: Coordinates) -> tuple[Coordinates, Coordinates]:
+def y_coordinates(
+    skeleton: Skeleton, x: Coordinates
+) -> tuple[Coordinates, Coordinates]:
     """The y of each layer's middle, and the height of its highest box.
 
     Layers far apart in x get more room for curves.

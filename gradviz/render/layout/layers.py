@@ -1,12 +1,12 @@
-"""A graph in layers: who stands in which, and which ways down are its lines.
+"""A graph in layers: the layer of each box, and the paths of its lines.
 
 Everything takes linear time, a few sorts aside, and ends for graphs with cycles too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from gradviz.analysis.ranks import longest_path_ranks
+from gradviz.analysis.graphs.ranks import longest_path_ranks
 
 #: Bends that the edges of one picture may have in total. Each costs as much as a node.
 MAX_BENDS: Final = 12_000
@@ -28,8 +28,8 @@ class Skeleton:
         edges: Pairs of boxes.
         annexes: Width and height of what stands on the right of some boxes.
         ranks: The layer of each.
-        above: Neighbours in the layer above, of each.
-        below: Neighbours in the layer below, of each.
+        above: Neighbors in the layer above, of each.
+        below: Neighbors in the layer below, of each.
         bends: The bends of each edge, downwards.
         reach: How many boxes lie below each, on the way where they are most.
         line: How many layers lie on the line that begins at each. Lines are ways down
@@ -43,13 +43,14 @@ class Skeleton:
         sizes: Sequence[BoxSize],
         edges: Sequence[tuple[int, int]],
         annexes: Mapping[int, BoxSize] | None = None,
+        order: Iterable[tuple[int, int]] = (),
     ) -> None:
         self.num_boxes = len(sizes)
         self.edges = edges
         self.annexes = annexes or {}
         self.widths = [width for width, _ in sizes]
         self.heights = [height for _, height in sizes]
-        self.ranks = _ranks(len(sizes), edges)
+        self.ranks = _ranks(len(sizes), [*edges, *order])
         self.above: list[list[int]] = [[] for _ in sizes]
         self.below: list[list[int]] = [[] for _ in sizes]
         self.bends: list[list[int]] = [[] for _ in edges]
@@ -92,7 +93,7 @@ class Skeleton:
         """See `reach`, `line` and `next`."""
         downwards = sorted(range(len(self.ranks)), key=self.ranks.__getitem__)
         depth = [0] * len(downwards)
-        # An item goes on the line of its deepest neighbour above, of several of the one
+        # An item goes on the line of its deepest neighbor above, of several of the one
         # that ran first.
         upper = [-1] * len(downwards)
         for item in downwards:
@@ -118,12 +119,12 @@ class Skeleton:
         return main
 
     def _ahead(self, item: int) -> int:
-        """How many boxes lie on the longest way down that begins with `item`."""
+        """Return the length of the longest way down that begins with `item`."""
         return self.reach[item] + (item < self.num_boxes)
 
 
 def _ranks(num_boxes: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Longest paths from above, then as near to what is below as costs no length.
+    """Return longest paths from above, then as near to successors as is free.
 
     A box that nothing points to stands right above its first one, but the first box of
     all stays at the top. One that leads to as many as lead to it, at the least, moves

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from gradviz.render.layers import Skeleton
-from gradviz.render.packing import Coordinates, flat
-from gradviz.trace.table import Column
+from gradviz.render.layout.layers import Skeleton
+from gradviz.render.layout.packing import Coordinates, flat
+from gradviz.trace.format.table import Column
 
 #: The part of a box's side at which edges start and end, and their distance there.
 PORT_PART: Final = 0.6

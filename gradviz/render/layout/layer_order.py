@@ -4,13 +4,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Final
 
-from gradviz.render.layers import LARGE, SMALL, Skeleton
+from gradviz.render.layout.layers import LARGE, SMALL, Skeleton
 
 #: How often small graphs are swept from top to bottom and back; others once.
 SWEEPS: Final = 6
-#: How often neighbours are swapped, but in large graphs.
+#: How often neighbors are swapped, but in large graphs.
 SWAPS: Final = 4
-#: Pairs of edges that are compared before two neighbours are swapped; hubs stay.
+#: Pairs of edges that are compared before two neighbors are swapped; hubs stay.
 MAX_COMPARED: Final = 1_000
 
 
@@ -42,7 +42,7 @@ def ordered(skeleton: Skeleton, *, main_first: bool = False) -> list[list[int]]:
 
 
 def _depth_first(skeleton: Skeleton) -> list[int]:
-    """Everything, so that what hangs together starts side by side.
+    """Return everything in an order that puts connected parts side by side.
 
     Long edges come first, then what leads furthest: they stand left of a backbone, and
     right of it what hangs from it.
@@ -76,7 +76,7 @@ def _put_first(
 
 
 def _swap(layers: Sequence[list[int]], skeleton: Skeleton, *, start: int) -> None:
-    """Swap neighbours of a layer, from `start` on, wherever fewer edges cross then."""
+    """Swap neighbors of a layer, from `start` on, wherever fewer edges cross then."""
     place = [0] * len(skeleton.ranks)
     for layer in layers:
         for index, item in enumerate(layer):
@@ -94,7 +94,7 @@ def _swap(layers: Sequence[list[int]], skeleton: Skeleton, *, start: int) -> Non
 def _gain(
     neighbours: Sequence[Sequence[int]], left: int, right: int, place: Sequence[int]
 ) -> int:
-    """How many crossings fewer there are if `left` and `right` change places."""
+    """Return the number of crossings saved by a swap of `left` and `right`."""
     ones, others = neighbours[left], neighbours[right]
     if len(ones) * len(others) > MAX_COMPARED:
         return 0
@@ -116,8 +116,8 @@ def _swept(layers: Sequence[Sequence[int]], skeleton: Skeleton) -> list[list[int
 def _pass(
     layers: Sequence[Sequence[int]], fixed: Sequence[Sequence[int]]
 ) -> list[list[int]]:
-    """Each layer sorted by the mean place of its neighbours in those before."""
-    # Places are relative, so that layers of different lengths compare. Neighbours of
+    """Each layer sorted by the mean place of its neighbors in those before."""
+    # Places are relative, so that layers of different lengths compare. Neighbors of
     # an item are all in layers before its own.
     place = [0.0] * len(fixed)
     result = []
@@ -145,7 +145,7 @@ def _num_crossings(layers: Sequence[Sequence[int]], skeleton: Skeleton) -> int:
 def _crossings(
     upper: Sequence[int], lower: Sequence[int], below: Sequence[Sequence[int]]
 ) -> int:
-    """How often the edges between two layers cross (a Fenwick tree counts them)."""
+    """Return the number of edge crossings between two layers (by a Fenwick tree)."""
     place = {item: index for index, item in enumerate(lower)}
     tree = [0] * (len(lower) + 1)
     crossings = seen = 0

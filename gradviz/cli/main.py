@@ -11,10 +11,9 @@ from typing import Final, NoReturn
 import click
 
 from gradviz._version import __version__
-from gradviz.cli.lazy import Entry, LazyGroup
-from gradviz.cli.notes import note
-from gradviz.cli.program import INTERRUPTED
-from gradviz.errors import UserError
+from gradviz.cli.console.lazy import Entry, LazyGroup
+from gradviz.cli.console.notes import note, plain_streams
+from gradviz.errors import INTERRUPTED, UserError
 
 CLICKS_OWN: Final = (click.ClickException, click.exceptions.Exit, click.Abort)
 
@@ -27,27 +26,41 @@ class Root(LazyGroup):
 
     entries = {  # noqa: RUF012 - declared by LazyGroup
         "run": Entry(
-            "gradviz.cli.run", "Run a Python program and record its backward passes."
+            "gradviz.cli.run.command",
+            "Run a Python program and record its backward passes.",
+        ),
+        "attach": Entry(
+            "gradviz.cli.commands.attach", "Record a program that is already running."
         ),
         "show": Entry("gradviz.cli.show", "Show a trace in the terminal."),
         "explain": Entry(
-            "gradviz.cli.explain", "Say why a node ran when it did, or did not."
+            "gradviz.cli.commands.explain",
+            "Explain why a node ran when it did, or did not run.",
         ),
-        "replay": Entry("gradviz.cli.replay", "Play a backward pass, event by event."),
-        "render": Entry("gradviz.cli.render", "Draw a trace into a file."),
-        "view": Entry("gradviz.cli.view", "Show traces in a browser."),
+        "replay": Entry(
+            "gradviz.cli.commands.replay", "Play a backward pass, event by event."
+        ),
+        "render": Entry("gradviz.cli.render.group", "Draw a trace into a file."),
+        "view": Entry("gradviz.cli.commands.view", "Show traces in a browser."),
         "diff": Entry(
-            "gradviz.cli.diff", "Compare two backward passes, of two traces or of one."
+            "gradviz.cli.commands.diff",
+            "Compare two backward passes, of two traces or of one.",
         ),
         "simulate": Entry(
-            "gradviz.cli.simulate", "Say how long a pass would take if changed."
+            "gradviz.cli.commands.simulate",
+            "Estimate the time of a pass after a change.",
         ),
-        "check": Entry("gradviz.cli.check", "Look for what is wrong in a trace."),
+        "check": Entry("gradviz.cli.commands.check", "Find what is wrong in a trace."),
         "doctor": Entry(
-            "gradviz.cli.doctor", "Say whether gradviz works here, and with what."
+            "gradviz.cli.doctor.command",
+            "Check that gradviz works here, and list what it finds.",
         ),
-        "export": Entry("gradviz.cli.export", "Write a trace for other tools."),
-        "merge": Entry("gradviz.cli.merge", "Put traces of several processes in one."),
+        "export": Entry(
+            "gradviz.cli.commands.export", "Write a trace for other tools."
+        ),
+        "merge": Entry(
+            "gradviz.cli.commands.merge", "Merge traces of several processes into one."
+        ),
     }
 
     def main(
@@ -142,14 +155,16 @@ def _one_line(error: click.ClickException) -> str:
     return message
 
 
-HELP: Final = """An autograd engine one can watch.
+HELP: Final = """See what a backward pass does, and why.
 
-Record the backward passes of a program, then look at the trace:
+Record a program, of PyTorch or of gradviz, then ask the trace:
 
 \b
-  gradviz run train.py
-  gradviz show order
-  gradviz render graph
+  gradviz run train.py       record the backward passes
+  gradviz show summary       see where the time went
+  gradviz render timeline    draw who ran what, and when
+  gradviz explain NODE       learn why a node ran when it did
+  gradviz view               look at all of it in a browser
 """
 
 
@@ -168,3 +183,6 @@ Record the backward passes of a program, then look at the trace:
 def gradviz(debug: bool) -> None:
     """The root of the command line; `HELP` is its text."""
     del debug  # read by Root.invoke
+    context = click.get_current_context()
+    if context.invoked_subcommand != "run":  # the streams are the program's there
+        context.with_resource(plain_streams())

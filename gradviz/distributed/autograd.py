@@ -1,15 +1,15 @@
-"""Differentiating what several workers have computed, under PyTorch's names."""
+"""Differentiation of computations on several workers, under PyTorch's names."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from gradviz.distributed.rpc import current_worker
-from gradviz.ops.recording.variable import Value, Variable
+from gradviz.ops.variables.variable import Value, Variable
 
 
 @contextmanager
 def context() -> Iterator[int]:
-    """A block whose calls of other workers are recorded, for `backward`.
+    """Record calls of other workers in a block, for `backward`.
 
     What is recorded, and the gradients, are forgotten on all workers when it ends.
 
@@ -43,7 +43,7 @@ def backward(
         context_id: What `context` has given.
         roots: Tensors of one element.
         retain_graph: Keep what was saved, for another backward.
-        timeout: How many seconds it may take; None is for ever. A tensor that was sent
+        timeout: How many seconds it may take; None is forever. A tensor that was sent
             and not used has no gradient, for which its sender would wait.
 
     Raises:
@@ -65,7 +65,7 @@ def backward(
 
 
 def get_gradients(context_id: int) -> dict[Variable, Value]:
-    """The gradients of a context: for each leaf of this worker, what was added up.
+    """Return the gradients of a context: for each leaf of this worker, its sum.
 
     Raises:
         RuntimeError: There is no such context.
@@ -76,7 +76,7 @@ def get_gradients(context_id: int) -> dict[Variable, Value]:
 
 
 def debug_info() -> dict[str, int]:
-    """How many backward passes and contexts this worker has (D11)."""
+    """Return the numbers of backward passes and contexts of this worker (D11)."""
     return current_worker().dist_engine.debug_info()
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from gradviz import optim
 from gradviz.distributed import autograd, rpc
-from gradviz.distributed.future import Future
-from gradviz.distributed.registry import function_named, name_of_function
+from gradviz.distributed.messaging.future import Future
+from gradviz.distributed.messaging.registry import function_named, name_of_function
 
 
 class DistributedOptimizer:
@@ -81,7 +81,7 @@ class DistributedOptimizer:
 
 
 class _LocalOptimizer:
-    """What one worker has of a distributed optimizer."""
+    """One worker's part of a distributed optimizer."""
 
     def __init__(self, optimizer: optim.Optimizer) -> None:
         self._optimizer = optimizer

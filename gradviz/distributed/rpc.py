@@ -10,22 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final
 
-from gradviz.distributed.calls import WorkerInfo
-from gradviz.distributed.failures import (
+from gradviz.distributed.calling.calls import WorkerInfo
+from gradviz.distributed.calling.reports import worker_began, worker_ended, worker_ends
+from gradviz.distributed.calling.rref import RRef
+from gradviz.distributed.calling.worker import CURRENT, RpcWorker
+from gradviz.distributed.messaging.failures import (
     PeerDownError,
     RemoteError,
     RpcError,
     RpcTimeoutError,
 )
-from gradviz.distributed.future import Future
-from gradviz.distributed.registry import register
-from gradviz.distributed.reports import worker_began, worker_ended, worker_ends
-from gradviz.distributed.rref import RRef
+from gradviz.distributed.messaging.future import Future
+from gradviz.distributed.messaging.registry import register
+from gradviz.distributed.messaging.values import ValueNotSentError
 from gradviz.distributed.transport.base import Transport
 from gradviz.distributed.transport.local import LocalTransport
 from gradviz.distributed.transport.rendezvous import Rendezvous
-from gradviz.distributed.values import ValueNotSentError
-from gradviz.distributed.worker import CURRENT, RpcWorker
 from gradviz.engine import default_engine
 
 #: How many seconds a call may take, unless it says otherwise.
@@ -50,6 +50,7 @@ def init(
     *,
     transport: Transport | None = None,
     timeout: float | None = DEFAULT_TIMEOUT,
+    patience: float | None = None,
 ) -> None:
     """Make the calling thread, or this process, a worker; wait for all others.
 
@@ -60,18 +61,26 @@ def init(
         transport: Its way to them. None for that of who has started it:
             `gradviz.distributed.spawn` or ``gradviz run --workers``.
         timeout: How many seconds the others may take to come.
+        patience: For how many seconds another worker may give no sign of life, until
+            this one takes it for dead. None: three heartbeats, which are 6 seconds
+            between processes of one machine and 15 over Ray; but 300 if its process is
+            on this machine and seems to run, as in a long call of C code that holds the
+            interpreter's lock.
 
     Raises:
         RuntimeError: It is one already; or there is no transport, and nothing has
             started this process as a worker.
         UserError: The environment says what cannot be.
-        ValueError: The transport is another worker's; two have the same name.
+        ValueError: The transport is another worker's; two have the same name; no worker
+            could be that patient.
         RpcError: Another one did not come.
     """
     if CURRENT.get() is not None:
         raise RuntimeError(
             f"RPC is already initialized: this thread is one of {CURRENT.get().info}"  # type: ignore[union-attr]  # asked above
         )
+    if patience is not None and not patience > 0:
+        raise ValueError(f"patience is {patience:g} s: expected more than 0")
     found = (rank, world_size)
     transport = OFFERED.get() if transport is None else transport
     if transport is None:
@@ -80,6 +89,7 @@ def init(
         transport = LocalTransport(own_rank, rendezvous)
     else:
         _check_rank((transport.rank, transport.world_size), found)
+    transport.patience_seconds = patience
     name = f"worker{transport.rank}" if name is None else name
     worker = RpcWorker(name, transport, default_engine())
     try:
@@ -157,15 +167,15 @@ def rpc_sync(
     kwargs: Mapping[str, object] | None = None,
     timeout: float | None = DEFAULT_TIMEOUT,
 ) -> Any:  # noqa: ANN401 - of any type
-    """What a function returns on another worker.
+    """Call a function on another worker, and return its result.
 
     Args:
         to: The worker.
         func: A registered function, or its name.
-        args: What it is given: tensors, arrays, plain values, references, and lists,
+        args: Its arguments: tensors, arrays, plain values, references, and lists,
             tuples and dicts of them.
-        kwargs: The same, by name.
-        timeout: How many seconds it may take; None is for ever.
+        kwargs: Its keyword arguments.
+        timeout: Maximum number of seconds; None is forever.
 
     Raises:
         RuntimeError: There is no such worker.
@@ -183,7 +193,7 @@ def rpc_async(
     kwargs: Mapping[str, object] | None = None,
     timeout: float | None = DEFAULT_TIMEOUT,
 ) -> Future[Any]:
-    """As `rpc_sync`, but does not wait: the future of what the function returns."""
+    """Call a function like `rpc_sync`, and return the future of its result."""
     worker = current_worker()
     dst = worker.resolve(to)
     return worker.calls.call(dst, func, args, kwargs or {}, timeout=timeout)
@@ -196,7 +206,7 @@ def remote(
     kwargs: Mapping[str, object] | None = None,
     timeout: float | None = DEFAULT_TIMEOUT,
 ) -> RRef:
-    """As `rpc_async`, but what the function returns stays there: a reference to it."""
+    """Call a function like `rpc_async`; return a reference to its result there."""
     worker = current_worker()
     dst = worker.resolve(to)
     rref = worker.references.new(dst)
@@ -207,7 +217,7 @@ def remote(
 
 
 def _surroundings() -> tuple[int, Rendezvous]:
-    """What the environment says of this process."""
+    """Return this process's rank and rendezvous from the environment."""
     found = Rendezvous.of_environment(os.environ)
     if found is None:
         raise RuntimeError(

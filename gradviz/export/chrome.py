@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from gradviz.export.activity import activity
-from gradviz.export.arguments import (
+from gradviz.export.timeline.activity import activity
+from gradviz.export.timeline.arguments import (
     arguments,
     of_kernel,
     of_queued,
@@ -25,8 +25,8 @@ from gradviz.export.arguments import (
     thread_name,
     title,
 )
-from gradviz.export.flows import Flows
-from gradviz.export.slices import (
+from gradviz.export.timeline.flows import Flows
+from gradviz.export.timeline.slices import (
     NODE,
     PUSH,
     Slice,
@@ -36,8 +36,13 @@ from gradviz.export.slices import (
     pass_slices,
     thread_slices,
 )
-from gradviz.export.tracks import Processes, counters, queue_tasks, stream_tracks
-from gradviz.trace.model import Trace
+from gradviz.export.timeline.tracks import (
+    Processes,
+    counters,
+    queue_tasks,
+    stream_tracks,
+)
+from gradviz.trace.format.model import Trace
 
 #: So many events become one part.
 _BATCH: Final = 1 << 10
@@ -135,7 +140,7 @@ class _Events:
                     event["name"] = queued_title(self._trace, self._what, place)
                     event["cat"] = category
                     event["id"] = self._flows.push(place)
-                    event["args"] = of_queued(self._what, place)
+                    event["args"] = of_queued(self._trace, self._what, place)
                     yield event
 
     def _counters(self) -> Iterator[ViewerEvent]:

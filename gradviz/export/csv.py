@@ -9,9 +9,9 @@ import io
 from collections.abc import Iterator
 from typing import Final
 
-from gradviz.export.rows import TableCell
+from gradviz.export.table_rows import TableCell
 from gradviz.export.tables import TABLES
-from gradviz.trace.model import Trace
+from gradviz.trace.format.model import Trace
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 

@@ -1,13 +1,13 @@
-"""An excerpt: what of a trace belongs to some of its passes."""
+"""An excerpt: the part of a trace that belongs to some of its passes."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from gradviz.analysis.passes import with_descendants
-from gradviz.trace.model import Trace
-from gradviz.trace.table import Table
+from gradviz.analysis.tables.passes import with_descendants
+from gradviz.trace.format.model import Trace
+from gradviz.trace.format.table import Table
 
 
 def excerpt(trace: Trace, tasks: Sequence[int]) -> Trace:
@@ -39,6 +39,7 @@ def excerpt(trace: Trace, tasks: Sequence[int]) -> Trace:
             for kind, table in trace.columns.items()
         },
         processes=trace.processes,
+        models=trace.models,
     )
 
 

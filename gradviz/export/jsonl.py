@@ -1,20 +1,16 @@
-"""JSON Lines: a line that says of what the events are, then one typed event a line.
+"""JSON Lines: one line on the trace, then one typed event per line.
 
 Each further line is what msgspec makes of an `Event`, which reads it back, and what
 docs/trace-events.schema.json describes.
 """
 
-import functools
 import itertools
-import operator
 from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from gradviz.trace.definitions import VERSION as TRACE_VERSION
-from gradviz.trace.events import KINDS
-from gradviz.trace.model import Trace
+from gradviz.trace.format.model import Trace
 
 SCHEMA: Final = "gradviz.events"
 VERSION: Final = 1
@@ -33,7 +29,7 @@ def parts(trace: Trace) -> Iterator[bytes]:
 
 
 def first_line(trace: Trace) -> dict[str, Any]:
-    """Who recorded the trace, what threads and queues are called, what is missing."""
+    """Return the header: producer, names of threads and queues, and losses."""
     return {
         "schema": SCHEMA,
         "version": VERSION,
@@ -43,17 +39,4 @@ def first_line(trace: Trace) -> dict[str, Any]:
         "queues": list(trace.queues.values()),
         "losses": trace.losses,
         "is_complete": trace.losses.is_complete,
-    }
-
-
-def event_schema() -> dict[str, Any]:
-    """The JSON schema of each line but the first."""
-    (schema,), components = msgspec.json.schema_components(
-        [functools.reduce(operator.or_, KINDS.values())], ref_template="#/$defs/{name}"
-    )
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"an event of a trace, format {TRACE_VERSION[0]}.{TRACE_VERSION[1]}",
-        **schema,
-        "$defs": components,
     }

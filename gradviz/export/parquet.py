@@ -7,7 +7,7 @@ import msgspec
 
 from gradviz.errors import MissingToolError
 from gradviz.export.tables import TABLES
-from gradviz.trace.model import Trace
+from gradviz.trace.format.model import Trace
 
 try:
     import pyarrow as pa
@@ -66,10 +66,10 @@ class _Pieces:
         return self._size
 
     def flush(self) -> None:
-        """What is written is there."""
+        """Do nothing: written bytes are available at once."""
 
     def take(self) -> bytes:
-        """What was written since the last time."""
+        """Return the bytes written since the last call."""
         taken = b"".join(self._pieces)
         self._pieces.clear()
         return taken

@@ -12,10 +12,11 @@ from typing import Final
 
 import numpy as np
 
-from gradviz.analysis.executions import MAX_TEXT
-from gradviz.export import packets
-from gradviz.export.activity import activity
-from gradviz.export.arguments import (
+from gradviz.analysis.tables.executions import MAX_TEXT
+from gradviz.export.table_rows import losses_rows
+from gradviz.export.timeline import packets
+from gradviz.export.timeline.activity import activity
+from gradviz.export.timeline.arguments import (
     arguments,
     of_kernel,
     of_queued,
@@ -25,9 +26,8 @@ from gradviz.export.arguments import (
     thread_name,
     title,
 )
-from gradviz.export.flows import Flows
-from gradviz.export.rows import losses_rows
-from gradviz.export.slices import (
+from gradviz.export.timeline.flows import Flows
+from gradviz.export.timeline.slices import (
     NODE,
     PUSH,
     Slices,
@@ -37,15 +37,15 @@ from gradviz.export.slices import (
     pass_slices,
     thread_slices,
 )
-from gradviz.export.tracks import (
+from gradviz.export.timeline.tracks import (
     Counter,
     Processes,
     counters,
     queue_tasks,
     stream_tracks,
 )
-from gradviz.trace.model import Trace
-from gradviz.trace.strings import shortened
+from gradviz.trace.format.model import Trace
+from gradviz.trace.format.strings import shortened
 
 #: So many packets become one part.
 _BATCH: Final = 1 << 10
@@ -98,7 +98,7 @@ class _Writing:
         yield from self._devices()
 
     def _losses(self) -> Iterator[bytes]:
-        """A mark at the begin for each thing that is missing."""
+        """Yield a mark at the start for each loss."""
         lost = list(losses_rows(self._trace))
         if not lost:
             return
@@ -133,7 +133,7 @@ class _Writing:
                         self._at(t_ns),
                         name,
                         one.kind,
-                        of_queued(self._what, one.place),
+                        of_queued(self._trace, self._what, one.place),
                         self._flow_of_push(one.place),
                     )
             elif begins:
@@ -150,7 +150,7 @@ class _Writing:
                 yield packets.end(track, self._at(t_ns))
 
     def _flow_of_push(self, place: int) -> bytes:
-        """The arrow that begins at a push, if what was pushed ran."""
+        """Return the arrow that starts at a push, if the node ran."""
         if self._what.queueing.run[place] < 0:
             return b""
         return packets.flow_from(self._flows.push(place))
@@ -174,7 +174,7 @@ class _Writing:
                         self._at(begin_ns),
                         queued_title(self._trace, self._what, place),
                         "queue",
-                        of_queued(self._what, place),
+                        of_queued(self._trace, self._what, place),
                     )
                     yield packets.end(own, self._at(end_ns))
 

@@ -1,4 +1,4 @@
-"""Speedscope: what each thread ran, for speedscope.app.
+"""Speedscope: the runs of each thread, for speedscope.app.
 
 A profile for each thread that ran a node, in it the nodes as calls, those that ran
 inside of others included. Times are nanoseconds from the first moment of the trace.
@@ -11,17 +11,18 @@ from typing import Any, Final
 import msgspec
 
 from gradviz._version import __version__
-from gradviz.analysis.executions import definition
-from gradviz.export.activity import Activity, activity
-from gradviz.export.arguments import process_name, thread_name
-from gradviz.export.slices import (
+from gradviz.analysis.tables.executions import definition
+from gradviz.export.timeline.activity import Activity, activity
+from gradviz.export.timeline.arguments import process_name, thread_name
+from gradviz.export.timeline.slices import (
     NODE,
     Slices,
     begins_and_ends,
     nesting,
     thread_slices,
 )
-from gradviz.trace.model import Trace
+from gradviz.trace.format.model import Trace
+from gradviz.trace.format.strings import CALLED_BY
 
 _SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 
@@ -86,7 +87,7 @@ def _calls(
 
 def _frame(name: str, module: str, location: str) -> dict[str, Any]:
     frame: dict[str, Any] = {"name": f"{name} in {module}" if module else name}
-    file, _, line = location.rpartition(":")
+    file, _, line = location.partition(CALLED_BY)[0].rpartition(":")
     if file:
         frame["file"] = file
     if line.isdecimal() and len(line) < 10:

@@ -9,7 +9,7 @@ from typing import Final
 
 from gradviz.errors import UserError
 from gradviz.export.tables import TABLES
-from gradviz.trace.model import Trace
+from gradviz.trace.format.model import Trace
 
 #: So many bytes become one part.
 _PIECE: Final = 1 << 20

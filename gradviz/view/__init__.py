@@ -1,8 +1,9 @@
 """A server of pages for one person: traces in a browser on the same machine.
 
-`messages` reads and writes HTTP, `admission` says who may ask, `server` talks to
-browsers within limits, `shelf` knows the traces, `site` answers with pages of them, and
-with `lists`.
+In: requests of a browser. Out: pages of traces. Read `http`, which reads and writes
+requests and responses; `admission`, which says who may ask; `server`, which talks to
+browsers within limits; `shelf`, the traces; `site`, which answers with pages of them,
+and with `lists`.
 
 Note [A server of our own]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~

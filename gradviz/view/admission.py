@@ -1,4 +1,4 @@
-"""Who may ask: the browser that was given the address, and no page but ours in it.
+"""Admission to a server: the browser that was given the address, and no other page.
 
 Note [Who else may ask]
 ~~~~~~~~~~~~~~~~~~~~~~~
@@ -14,7 +14,7 @@ import secrets
 from http import HTTPStatus
 from typing import NamedTuple
 
-from gradviz.view.messages import ViewRequest, ViewResponse, moved, refusal
+from gradviz.view.http import ViewRequest, ViewResponse, moved, refusal
 
 #: What a browser says of requests of our own pages, and of what a person typed.
 _OWN = ("same-origin", "none")
@@ -26,11 +26,11 @@ def new_token() -> str:
 
 
 class Admission(NamedTuple):
-    """Who may ask.
+    """Admission of clients.
 
     Attributes:
-        token: What they must know.
-        port: Where they ask.
+        token: Secret that they must know.
+        port: Port that they call.
     """
 
     token: str
@@ -38,7 +38,7 @@ class Admission(NamedTuple):
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """Address to open in a browser."""
         return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     @property
@@ -47,7 +47,7 @@ class Admission(NamedTuple):
         return f"gradviz-{self.port}"
 
     def answer(self, request: ViewRequest) -> ViewResponse | None:
-        """What to answer whoever may not ask yet; None: they may."""
+        """Return the answer to a client not yet admitted; None if it is."""
         if request.method not in ("GET", "HEAD"):
             return refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD, please")
         hosts = (f"127.0.0.1:{self.port}", f"localhost:{self.port}")

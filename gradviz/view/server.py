@@ -1,17 +1,29 @@
-"""Talking to browsers: one request a connection, within limits of size and time."""
+"""Talking to browsers: one request a connection, within limits of size and time.
+
+Note [Two shares]
+~~~~~~~~~~~~~~~~~
+Any program of the machine can connect, and as often as it likes. So connections are of
+two kinds, and each kind has a share of its own. A connection is a *stranger* until its
+request has shown the token, and an admitted one from then on. Too many strangers push
+out each other, first those that have their refusal already, then the oldest: a browser
+sends its request at once, so it is admitted long before its turn comes. Too many
+admitted ones, who all have the token, are told to come later. Strangers never fill
+their share.
+"""
 
 import asyncio
 import contextlib
 import errno
 import socket
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from gradviz.errors import UserError
 from gradviz.view.admission import Admission
-from gradviz.view.messages import (
+from gradviz.view.http import (
     BadRequestError,
     ViewRequest,
     ViewResponse,
@@ -22,25 +34,31 @@ from gradviz.view.messages import (
 
 LOOPBACK: Final = "127.0.0.1"
 
+#: How many connections the system hands over at once.
+_BACKLOG: Final = 100
+
 #: What a browser that is refused may still send before the connection is closed on it.
 _TAIL_BYTES: Final = 1 << 16
 _TAIL_S: Final = 1.0
 
 
 class ServerLimits(NamedTuple):
-    """What those who ask may take.
+    """Limits on clients.
 
     Attributes:
-        head_bytes: How long the head of a request may be.
-        head_s: How long it may take to come.
-        body_s: How long it may take to fetch the answer.
-        connections: How many may be open at once.
+        head_bytes: Maximum length of the head of a request.
+        head_s: Maximum time for its arrival.
+        body_s: Maximum time to fetch the answer.
+        connections: Maximum number of open connections with the token.
+        strangers: Maximum number of others; more than `_BACKLOG`, or a browser that is
+            handed over with them could be pushed out before its request is read.
     """
 
     head_bytes: int = 16 << 10
     head_s: float = 10.0
     body_s: float = 60.0
     connections: int = 64
+    strangers: int = 256
 
 
 USUAL: Final = ServerLimits()
@@ -68,7 +86,7 @@ def listen(port: int) -> socket.socket:
 
 
 class ViewServer:
-    """Answers requests until it is cancelled, or has served what it was to serve once.
+    """Answers requests until it is canceled, or has served what it was to serve once.
 
     Args:
         listening: Where browsers come.
@@ -91,21 +109,26 @@ class ViewServer:
         self._answer = answer
         self._limits = limits
         self._is_last = is_last
-        self._open: set[asyncio.StreamWriter] = set()
-        self._silent: dict[asyncio.StreamWriter, None] = {}  # the oldest first
+        # See Note [Two shares].
+        self._admitted: set[asyncio.StreamWriter] = set()
+        #: Those that are pushed out first come first.
+        self._strangers: OrderedDict[asyncio.StreamWriter, None] = OrderedDict()
 
     async def serve(self) -> None:
         """Answer whoever asks."""
         self._done = asyncio.Event()
         self._one_at_a_time = asyncio.Lock()
         server = await asyncio.start_server(
-            self._talk, sock=self._listening, limit=self._limits.head_bytes
+            self._talk,
+            sock=self._listening,
+            limit=self._limits.head_bytes,
+            backlog=_BACKLOG,
         )
         try:
             await self._done.wait()
         finally:
             server.close()
-            for one in self._open:
+            for one in (*self._admitted, *self._strangers):
                 one.transport.abort()
             await asyncio.sleep(0)  # what is aborted closes in the next turn
 
@@ -113,31 +136,26 @@ class ViewServer:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """One connection: a request, a response."""
-        self._open.add(writer)
+        self._strangers[writer] = None
+        if len(self._strangers) > self._limits.strangers:
+            first, _ = self._strangers.popitem(last=False)
+            first.transport.abort()
         try:
             with contextlib.suppress(
                 OSError, TimeoutError, asyncio.IncompleteReadError
             ):
                 await self._converse(reader, writer)
         finally:
-            self._open.discard(writer)
+            self._admitted.discard(writer)
+            self._strangers.pop(writer, None)
             writer.close()
 
     async def _converse(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        has_body = True
-        # Who has not asked yet makes room for who comes: a browser asks at once.
-        if len(self._open) > self._limits.connections and self._silent:
-            oldest = next(iter(self._silent))
-            del self._silent[oldest]
-            self._open.discard(oldest)
-            oldest.transport.abort()
-        if len(self._open) > self._limits.connections:
-            response = refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections")
-        else:
-            self._silent[writer] = None
-            response, has_body = await self._respond(reader, writer)
+        response, has_body = await self._respond(reader, writer)
+        if writer in self._strangers:
+            self._strangers.move_to_end(writer, last=False)
         is_heard = has_body and not reader.at_eof()  # else the browser has gone
         writer.transport.set_write_buffer_limits(0)  # `drain` waits for all of it
         writer.write(format_response(response, has_body=has_body))
@@ -167,14 +185,26 @@ class ViewServer:
             ), True
         except BadRequestError as error:
             return refusal(HTTPStatus.BAD_REQUEST, str(error)), True
-        finally:
-            self._silent.pop(writer, None)
-        refused = self._admission.answer(request)
+        refused = self._admission.answer(request) or self._admit(writer)
         if refused is not None:
             return refused, request.method != "HEAD"
         async with self._one_at_a_time:
             response = await _on_a_thread(lambda: self._answer(request))
         return response, request.method != "HEAD"
+
+    def _admit(self, writer: asyncio.StreamWriter) -> ViewResponse | None:
+        """Count a connection among the admitted ones; a refusal if there is no room.
+
+        Raises:
+            ConnectionAbortedError: It has been pushed out just now.
+        """
+        if writer not in self._strangers:
+            raise ConnectionAbortedError
+        if len(self._admitted) >= self._limits.connections:
+            return refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many connections")
+        del self._strangers[writer]
+        self._admitted.add(writer)
+        return None
 
 
 async def _finish(reader: asyncio.StreamReader) -> None:
@@ -185,7 +215,7 @@ async def _finish(reader: asyncio.StreamReader) -> None:
 
 
 async def _on_a_thread(call: Callable[[], ViewResponse]) -> ViewResponse:
-    """What a call returns; whoever ends the program does not wait for it."""
+    """Return the result of a call on a thread that does not delay the exit."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[ViewResponse] = loop.create_future()
 

@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gradviz.errors import UserError
-from gradviz.trace.following import GrowingTrace
-from gradviz.trace.model import Trace
+from gradviz.trace.format.model import Trace
+from gradviz.trace.reading.following import GrowingTrace
 
 
 class Edition(NamedTuple):
-    """What a file was when somebody looked: another one, or a longer one, is another.
+    """State of a file: another file, or a longer one, is another edition.
 
     Attributes:
-        file: Which file it was.
-        size_bytes: How long.
-        changed_ns: When it was written to last.
+        file: Identity of the file.
+        size_bytes: Its size.
+        changed_ns: Time of the last write.
     """
 
     file: int
@@ -45,7 +45,7 @@ class Shelf:
 
     @property
     def is_folder(self) -> bool:
-        """Whether there may be several."""
+        """True if there may be several."""
         return self._place.is_dir()
 
     def traces(self) -> Mapping[str, Path]:
@@ -81,7 +81,7 @@ class Shelf:
 
 
 def edition_of(path: Path) -> Edition:
-    """What a file is now.
+    """Return the current edition of a file.
 
     Raises:
         UserError: It is not there.

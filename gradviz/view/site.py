@@ -1,4 +1,4 @@
-"""What a server of traces answers: lists of traces and of passes, and their pages."""
+"""The site that a server of traces shows: lists of traces and of passes, pages."""
 
 import json
 import os
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from gradviz.analysis.holdings import Holdings, holdings
-from gradviz.analysis.passes import Pass, passes, select_task
+from gradviz.analysis.memory.allocations import Holdings, holdings
+from gradviz.analysis.tables.passes import Pass, passes, select_task
 from gradviz.errors import UserError
 from gradviz.render.markup import element
 from gradviz.render.page.document import build_page, pack_page
 from gradviz.render.page.html import PageBar, hash_of, page_policy, write_page
-from gradviz.render.text import clean, count, duration, shorten, size
-from gradviz.trace.model import Trace
+from gradviz.render.words.text import clean, count, duration, shorten, size
+from gradviz.trace.format.model import Trace
+from gradviz.view.http import NOTHING, ViewRequest, ViewResponse, moved, refusal
 from gradviz.view.lists import STYLE, Link, list_page, written
-from gradviz.view.messages import NOTHING, ViewRequest, ViewResponse, moved, refusal
 from gradviz.view.shelf import Edition, Shelf, edition_of
 
 #: Passes on a list.
@@ -39,6 +39,12 @@ _BAR_STYLE: Final = """\
 #bar { display: flex; gap: 14px; padding: 4px 10px; font-size: 13px }
 #bar a { color: inherit }
 #live { margin-left: auto }
+@media (max-width: 819px) {
+  #bar { flex-wrap: wrap; align-items: center; gap: 0 14px }
+  #bar :is(a, label) { display: flex; align-items: center }
+  #bar :is(a, label) { min-width: 44px; min-height: 44px }
+  #bar input { width: 22px; height: 22px }
+}
 """
 
 _FOLLOW: Final = '<label><input id="follow" type="checkbox" checked> follow</label>'
@@ -65,7 +71,7 @@ class Site:
         self._held: tuple[object, Holdings] | None = None
 
     def answer(self, request: ViewRequest) -> ViewResponse:
-        """What a browser gets that may ask."""
+        """Return the answer to an admitted browser."""
         traces = self._shelf.traces()
         if request.path == "/":
             if self._shelf.is_folder:
@@ -200,15 +206,16 @@ def _list_of_traces(traces: Mapping[str, Path]) -> ViewResponse:
 
 
 def _bar(path: Path, trace: Trace, edition: Edition, tasks: tuple[int, ...]) -> PageBar:
-    """What stands above a page: which passes, and the way to others."""
-    every = [one.task for one in passes(trace, limit=None) if one.parent < 0]
+    """Return the bar above a page: its passes, and links to others."""
+    known = passes(trace, limit=None)
+    every = [one.task for one in known if one.parent < 0]
     at = every.index(tasks[0]) if tasks[0] in every else -1
     words = f"pass {tasks[0]}" if len(tasks) == 1 else count(len(tasks), "pass")
     parts = [written(Link(_shown(path), "/")), element("span", words)]
     for name, task in (("previous", at - 1), ("next", at + 1)):
         if at >= 0 and 0 <= task < len(every):
             parts.append(written(Link(name, _page_of(path, f"{every[task]}"))))
-    all_of_them = f"all {count(len(trace.tasks), 'pass')}"
+    all_of_them = f"all {count(len(known), 'pass')}"
     parts.append(written(Link(all_of_them, _address("passes", path.name))))
     is_live = not trace.losses.closed
     if is_live:
@@ -218,7 +225,7 @@ def _bar(path: Path, trace: Trace, edition: Edition, tasks: tuple[int, ...]) -> 
 
 
 def _live(path: Path, edition: Edition | None) -> str:
-    """What says that a recording goes on, and where to ask whether there is more."""
+    """Return the note that a recording goes on, and the address for updates."""
     return (
         f'<span id="live" role="status" data-state="{_address("state", path.name)}" '
         f'data-edition="{edition or ""}">the recording goes on </span>'

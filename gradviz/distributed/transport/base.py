@@ -1,24 +1,28 @@
-"""What every transport does, and what it promises.
+"""The base of every transport, and its promises.
 
 Note [The contract of a transport]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-1. Every future that `Transport.request` returns gets an answer: what the handler made,
-   its error as a `RemoteError`, `PeerDownError` or `RpcTimeoutError`.
-2. No thread is held while a handler's future has no answer.
-3. No order is promised, but each request is delivered at most once.
-4. Arrays that are received may be read-only: who wants to change one copies it. Arrays
-   that are sent must not be changed until the future has its answer.
-5. What goes over is JSON and raw buffers with their dtype and shape. Nothing is
-   unpickled.
-6. A peer that is down stays down. Who gives no sign of life is down.
+1. Every future that `Transport.request` returns gets an answer: the handler's result,
+its error as a `RemoteError`, `PeerDownError` or `RpcTimeoutError`. 2. No thread is
+blocked while a handler's future has no answer. 3. No order is promised, but each
+request is delivered at most once. 4. Received arrays may be read-only: a handler that
+changes one copies it. Arrays of a    request must not be changed until the future has
+its answer; those of an answer    never: they may leave at any time, without notice. 5.
+Messages are JSON and raw buffers with their dtype and shape. Nothing is unpickled. 6. A
+peer that is down stays down. A peer without a sign of life is down.
 
 Note [Heartbeats]
 ~~~~~~~~~~~~~~~~~
 A process that is stopped, or a machine that is unplugged, closes no connection, so
-nothing below this module says that it is gone. So workers ask each other for a sign of
-life. Any answer is one, to whatever request; and to a ping, which no handler sees, a
-worker answers even if all its threads are busy. A ping that is lost does no harm while
-others come back.
+nothing below this module notices that it is gone. So workers ask each other for a sign
+of life. Any answer to any request is one; and a worker answers a ping, which no handler
+sees, even if all its threads are busy. A lost ping does no harm while others come back.
+
+A worker cannot answer while one C call holds the interpreter's lock. It is not dead
+then, and its system knows: the process exists, and is not stopped. So where this can be
+checked (`Transport.seems_to_run`), silence alone counts only much later. And a worker
+that could not run itself, and finds that the time of its pings is over, judges nobody:
+the answers are there, but unread.
 """
 
 import abc
@@ -27,17 +31,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from gradviz.backends.base import Array
-from gradviz.distributed.failures import (
+from gradviz.distributed.messaging.failures import (
     GivenUpError,
     PeerDownError,
     RemoteError,
     RpcTimeoutError,
     remote_error,
 )
-from gradviz.distributed.future import Future, completed
-from gradviz.distributed.thread_names import thread_name
-from gradviz.distributed.timers import Timers
-from gradviz.engine.sync import Sync
+from gradviz.distributed.messaging.future import Future, completed
+from gradviz.distributed.messaging.thread_names import thread_name
+from gradviz.distributed.messaging.timers import Timers
+from gradviz.engine.graph.sync import Sync
 
 #: What goes over: JSON, and arrays beside it.
 Parcel: TypeAlias = tuple[dict[str, Any], Sequence[Array]]
@@ -55,6 +59,9 @@ HEARTBEAT_SECONDS: Final = 1.0
 #: After how many of them without any a worker is down.
 _MISSED_HEARTBEATS: Final = 3
 
+#: How long a worker may be silent whose process runs.
+RUNNING_PATIENCE_SECONDS: Final = 300.0
+
 _PING: Final = {"type": "Ping"}
 
 
@@ -71,6 +78,9 @@ class Transport(abc.ABC):
     Attributes:
         rank: As given, like the others.
         timers: For deadlines.
+        patience_seconds: How long a worker may give no sign of life. None: three
+            heartbeats, or `RUNNING_PATIENCE_SECONDS` if it seems to run. Set before
+            `begin_heartbeats`.
     """
 
     def __init__(
@@ -84,6 +94,7 @@ class Transport(abc.ABC):
         self.world_size = world_size
         self.sync = sync
         self.heartbeat_seconds = heartbeat_seconds
+        self.patience_seconds: float | None = None
         self.timers = Timers(sync, thread_name(rank, "timers"))
         #: Guards what follows.
         self._mutex = sync.lock()
@@ -99,7 +110,7 @@ class Transport(abc.ABC):
 
     @abc.abstractmethod
     def close(self, *, graceful: bool = True, timeout: float = 5.0) -> None:
-        """Take no more requests, and let nobody wait for an answer; idempotent."""
+        """Refuse new requests, and fail pending ones; idempotent."""
 
     @abc.abstractmethod
     def deliver(
@@ -124,7 +135,7 @@ class Transport(abc.ABC):
             dst: Its rank.
             meta: What JSON knows.
             arrays: See Note [The contract of a transport].
-            timeout: How many seconds the answer may take; None is for ever.
+            timeout: How many seconds the answer may take; None is forever.
 
         Raises:
             ValueError: There is no such worker.
@@ -143,7 +154,11 @@ class Transport(abc.ABC):
             return future
         future.add_done_callback(lambda: self._forget(future, dst))
         if timeout is not None:
-            self._expire(future, dst, timeout)
+            try:
+                self._expire(future, dst, timeout)
+            except RuntimeError as error:  # there is no thread for the deadline
+                future.set_error(error)
+                return future
         self.deliver(dst, meta, arrays, future)
         return future
 
@@ -152,23 +167,18 @@ class Transport(abc.ABC):
         with self._mutex:
             return {rank: rank not in self._down for rank in range(self.world_size)}
 
-    def num_pending(self) -> int:
-        """How many requests have no answer yet."""
-        with self._mutex:
-            return len(self._pending)
-
     def why_down(self, peer: int) -> str | None:
-        """Why a worker is down; None if it is not known to be."""
+        """Return why a worker is down; None if it is not known to be."""
         with self._mutex:
             return self._down.get(peer)
 
     def lose(self, peer: int, reason: str) -> None:
-        """Give up a peer, and say so to whom `start` was given."""
+        """Give up a peer, and notify the listener given to `start`."""
         if self.peer_is_down(peer, reason) and self._on_peer_down is not None:
             self._on_peer_down(peer, reason)
 
     def peer_is_down(self, peer: int, reason: str) -> bool:
-        """Give up a peer: whoever waits for it is told. The first reason counts.
+        """Give up a peer and fail its pending answers. The first reason counts.
 
         Returns:
             Whether it was not known before.
@@ -204,7 +214,7 @@ class Transport(abc.ABC):
     def answer(
         self, handler: Handler, src: int, meta: dict[str, Any], arrays: Sequence[Array]
     ) -> Future[Parcel]:
-        """What a request is answered with: what the handler says, if it is no ping.
+        """Answer a request with the handler's result, unless it is a ping.
 
         Raises:
             GivenUpError: So was its sender: what is late does not bring it back.
@@ -215,21 +225,39 @@ class Transport(abc.ABC):
             return completed(self.sync, ({"now_ns": self.sync.now_ns()}, ()))
         return handler(src, meta, arrays)
 
+    def seems_to_run(self, peer: int) -> bool:
+        """Return whether a silent worker's process is known to run; must not wait."""
+        del peer
+        return False
+
     def _beat(self, seconds: float) -> None:
         for peer, is_alive in self.alive().items():
             if is_alive and peer != self.rank:
-                self._ping(peer, _MISSED_HEARTBEATS * seconds)
+                self._ping(peer, seconds)
         self.timers.after(seconds, lambda: self._beat(seconds))
 
-    def _ping(self, peer: int, patience: float) -> None:
+    def _ping(self, peer: int, heartbeat: float) -> None:
         asked_ns = self.sync.now_ns()
-        answer = self.request(peer, _PING, (), patience)
+        with self._mutex:
+            heard_ns = self._heard_ns.setdefault(peer, asked_ns)
+        usual = _MISSED_HEARTBEATS * heartbeat
+        patience = usual if self.patience_seconds is None else self.patience_seconds
+        wait = min(usual, patience)
+        answer = self.request(peer, _PING, (), wait)
 
         def check() -> None:
             with self._mutex:
-                is_silent = self._heard_ns.get(peer, -1) < asked_ns
-            if is_silent and isinstance(answer.error, RpcTimeoutError):
-                self.lose(peer, f"it gave no sign of life for {patience:g} s")
+                is_silent = self._heard_ns[peer] <= heard_ns
+            if not is_silent or not isinstance(answer.error, RpcTimeoutError):
+                return
+            now_ns = self.sync.now_ns()
+            if (now_ns - asked_ns) / 1e9 > wait + heartbeat:
+                return  # this worker could not run; it asks again
+            limit = patience
+            if self.patience_seconds is None and self.seems_to_run(peer):
+                limit = RUNNING_PATIENCE_SECONDS
+            if (now_ns - heard_ns) / 1e9 >= limit:
+                self.lose(peer, f"it gave no sign of life for {limit:g} s")
 
         answer.add_done_callback(check)
 
@@ -250,7 +278,7 @@ class Transport(abc.ABC):
 
 
 def error_words(error: BaseException) -> tuple[str, str, str]:
-    """The kind of an error, what it says, and where it was raised, to be sent."""
+    """Return the kind, text and traceback of an error, for sending."""
     if isinstance(error, RemoteError):
         return error.kind, str(error), error.remote_traceback
     lines = traceback.format_exception(error)
@@ -258,7 +286,7 @@ def error_words(error: BaseException) -> tuple[str, str, str]:
 
 
 def as_remote(node: int, error: BaseException) -> RemoteError:
-    """An error of a handler of `node`, as the one who asked is told."""
+    """Return the error of a handler of `node`, for the requesting worker."""
     return remote_error(node, *error_words(error))
 
 

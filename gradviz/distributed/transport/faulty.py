@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from gradviz.backends.base import Array
-from gradviz.distributed.future import Future
+from gradviz.distributed.messaging.future import Future
 from gradviz.distributed.transport.base import (
     HEARTBEAT_SECONDS,
     Handler,
@@ -31,17 +31,17 @@ _WRAPPED: Final = "faulty"
 
 @dataclass(frozen=True)
 class Faults:
-    """How often what happens to a message.
+    """Probabilities of faults of a message.
 
     Attributes:
-        drop: It is lost, and nobody is told.
-        drop_answer: So is its answer.
-        duplicate: It comes twice, unless it runs a user's function.
+        drop: It is lost without notice.
+        drop_answer: Its answer is lost.
+        duplicate: It arrives twice, unless it runs a user's function.
         delay: It takes up to `longest_delay_s`; later ones may overtake it.
-        reorder: It waits until the next one of this worker has gone.
+        reorder: It waits until the next one of this worker has been sent.
         longest_delay_s: See `delay`; nothing waits longer for the next one, either.
         kinds: Only messages of these kinds; None for all.
-        kill_at: With which message of its own, from 1, the worker is gone.
+        kill_at: Number of the worker's own message, from 1, at which it is gone.
     """
 
     drop: float = 0.0
@@ -55,12 +55,12 @@ class Faults:
 
 
 class _Fate(NamedTuple):
-    """What happens to a message.
+    """Fate of one message.
 
     Attributes:
-        pauses: Before each time that it is sent.
+        pauses: Pause before each time that it is sent.
         is_unheard: It is sent at once, and its answer is lost.
-        is_held: It is sent when the next one has gone.
+        is_held: It is sent after the next one.
         is_last: The worker is gone instead.
     """
 
@@ -118,7 +118,7 @@ class FaultyTransport(Transport):
         self._inner.start(take, self.lose)
 
     def unplug(self) -> None:
-        """Let nothing go out or come in any more, and nobody be told."""
+        """Stop all messages in both directions, without notice."""
         with self._mutex:
             self._is_unplugged = True
 
@@ -162,7 +162,7 @@ class FaultyTransport(Transport):
             one()
 
     def _fate(self, kind: str) -> "_Fate":
-        """What happens to a message of that kind."""
+        """Return the fate of a message of that kind."""
         if kind in _SPARED:
             return _Fate((0.0,))
         with self._mutex:

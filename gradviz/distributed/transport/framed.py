@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.distributed.failures import remote_error
-from gradviz.distributed.future import Future
+from gradviz.distributed.messaging.failures import remote_error
+from gradviz.distributed.messaging.future import Future
 from gradviz.distributed.transport.base import Parcel, as_remote, error_words
 from gradviz.distributed.transport.frames import (
     AnyFrame,
@@ -23,7 +23,7 @@ from gradviz.distributed.transport.frames import (
     sendable,
 )
 from gradviz.distributed.transport.receiving import ReceivingTransport
-from gradviz.engine.sync import Sync
+from gradviz.engine.graph.sync import Sync
 
 
 class FramedTransport(ReceivingTransport):
@@ -41,7 +41,7 @@ class FramedTransport(ReceivingTransport):
     def send(
         self, peer: int, encoded: Encoded, is_wanted: Callable[[], bool] = lambda: True
     ) -> None:
-        """Have a frame sent, unless nobody wants it any more when its turn comes."""
+        """Queue a frame, to be sent unless it is unwanted when its turn comes."""
 
     def deliver(
         self,
@@ -84,18 +84,17 @@ class FramedTransport(ReceivingTransport):
                 raise FrameError(f"a {type(frame).__name__} came where none is due")
 
     def _asked_of(self, request: int) -> Future[Parcel] | None:
-        """Whose answer a request is, no more than once; None if nobody waits."""
+        """Remove and return the future of a request; None if nobody waits for it."""
         with self._mutex:
             return self._asked.pop(request, None)
 
     def _answer(self, peer: int, request: int, answer: Future[Parcel]) -> None:
-        """Send what a handler has made, or what it raised."""
+        """Send a handler's result, or its error."""
         error: BaseException | None = answer.error
         if error is None:
             try:
                 meta, arrays = answer.value()
-                # Whose they are may change them at once: nobody tells when they left.
-                self.send(peer, encode(Reply(request, meta), _copies(arrays)))
+                self.send(peer, encode(Reply(request, meta), arrays))
             except Exception as failure:  # noqa: BLE001 - whoever waits is told
                 error = failure
         if error is not None:

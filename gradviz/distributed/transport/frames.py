@@ -1,4 +1,4 @@
-"""What goes over a connection between two workers: frames, one after another.
+"""Frames: a connection between two workers carries one after another.
 
 Note [Frames]
 ~~~~~~~~~~~~~
@@ -6,12 +6,12 @@ A frame is 24 bytes of prefix (``gvw1``, the length of the header, the number of
 frame and the length of the body, big-endian), then the header, which is JSON, then the
 body, which is the bytes of the arrays, one after another, in C order.
 
-The header says what the frame is and which dtype and shape each array has. Whoever
-reads trusts nothing: lengths have limits, dtypes are those of numbers and texts, what
-the arrays need is compared with the body before any memory is asked for. Frames of a
-connection are numbered from 0: one that was recorded and is sent again is refused.
-A frame that is wrong is a `FrameError`, and the end of its connection: nobody knows
-where the next one would begin.
+The header has the kind of the frame and the dtype and shape of each array. The reader
+trusts nothing: lengths have limits, dtypes are those of numbers and texts, and the size
+of the arrays is compared with the body before any memory is allocated. Frames of a
+connection are numbered from 0, so that a recorded frame sent again is refused. An
+invalid frame is a `FrameError`, and the end of its connection: nobody knows where the
+next one would start.
 """
 
 import functools
@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from gradviz.backends.base import Array
-from gradviz.distributed.failures import RpcError
+from gradviz.distributed.messaging.failures import RpcError
 
 MAGIC: Final = b"gvw1"
 
@@ -49,7 +49,7 @@ _MAX_DIMENSIONS: Final = 32
 
 
 class FrameError(RpcError, ValueError):
-    """What came is no frame, or what should go cannot be one."""
+    """Error of data that is no frame, or that cannot become one."""
 
 
 class WireFrame(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
@@ -57,10 +57,17 @@ class WireFrame(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=Tru
 
 
 class Hello(WireFrame, frozen=True):
-    """The first one of either side: who it is."""
+    """The first frame of either side: its identity.
+
+    Attributes:
+        rank: Which worker.
+        world_size: How many it takes there to be.
+        pid: Its process; 0 if it does not say.
+    """
 
     rank: int
     world_size: int
+    pid: int = 0
 
 
 class Ask(WireFrame, frozen=True):
@@ -71,14 +78,14 @@ class Ask(WireFrame, frozen=True):
 
 
 class Reply(WireFrame, frozen=True):
-    """What a handler has made of a request."""
+    """A handler's reply to a request."""
 
     request: int
     meta: dict[str, Any]
 
 
 class Failure(WireFrame, frozen=True):
-    """What a handler has raised instead."""
+    """A handler's exception, in place of a reply."""
 
     request: int
     kind: str
@@ -192,7 +199,7 @@ def bytes_of(array: Array) -> memoryview:
 
 
 def sendable(text: str) -> str:
-    """A text, or what of it can be sent."""
+    """Return a text without the parts that cannot be sent."""
     encoded = text.encode(errors="backslashreplace")[:MAX_TEXT_BYTES]
     return encoded.decode(errors="ignore")
 

@@ -1,4 +1,4 @@
-"""Finding each other: addresses, a key that both ends have, and who is who.
+"""Connection of peers: addresses, a key that both ends have, and identities.
 
 `multiprocessing.connection` makes the sockets and asks for the key (HMAC of a random
 challenge, either end asks the other). Nothing else of it is used: what it would send as
@@ -18,7 +18,7 @@ from multiprocessing.connection import (
 )
 from typing import Final, TypeAlias
 
-from gradviz.distributed.failures import RpcError
+from gradviz.distributed.messaging.failures import RpcError
 from gradviz.distributed.transport.frames import (
     FrameError,
     Hello,
@@ -35,7 +35,7 @@ PATIENCE_SECONDS: Final = 10
 
 
 class StrangerError(RpcError):
-    """Who is at the other end is no worker of this program."""
+    """Error of a peer that is no worker of this program."""
 
 
 def listen(address: Address, rank: int, backlog: int) -> Listener:
@@ -55,7 +55,7 @@ def listen(address: Address, rank: int, backlog: int) -> Listener:
 
 
 def dial(address: Address, key: bytes, hello: Hello) -> tuple[socket.socket, Hello]:
-    """Connect to whoever is at an address, and see who it is.
+    """Connect to the peer at an address, and learn its identity.
 
     Raises:
         OSError: Nobody is there.
@@ -69,7 +69,7 @@ def dial(address: Address, key: bytes, hello: Hello) -> tuple[socket.socket, Hel
 def admit(
     connection: Connection, key: bytes, hello: Hello
 ) -> tuple[socket.socket, Hello]:
-    """See who has connected.
+    """Learn the identity of a new peer.
 
     Raises:
         OSError: It takes too long, or is gone.
@@ -83,7 +83,7 @@ def admit(
 def _introduced(
     connection: Connection, key: bytes, hello: Hello, *, is_dialing: bool
 ) -> tuple[socket.socket, Hello]:
-    """Ask for the key and give it, and say who is who."""
+    """Exchange keys and identities."""
     ours = socket.socket(fileno=os.dup(connection.fileno()))
     try:
         _limit(ours, PATIENCE_SECONDS)
@@ -118,7 +118,7 @@ def _introduced(
 
 
 def _limit(connection: socket.socket, seconds: int) -> None:
-    """Have every step of the other end fail that takes longer; 0 is for ever.
+    """Limit the time of every step of the other end; 0 is forever.
 
     Set in the system: `Connection` reads past Python's own time limits of sockets.
     """

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradviz.backends.base import Array
-from gradviz.distributed.future import Future
+from gradviz.distributed.messaging.future import Future
 from gradviz.distributed.transport.base import Parcel, as_remote
 from gradviz.distributed.transport.receiving import ReceivingTransport
-from gradviz.engine.sync import THREADS, Sync
+from gradviz.engine.graph.sync import THREADS, Sync
 
 
 class Network:
-    """What the workers of one process share.
+    """State shared by the workers of one process.
 
     Args:
-        world_size: How many there are.
+        world_size: Number of workers.
         sync: The seam.
 
     Attributes:

@@ -16,7 +16,7 @@ from gradviz.distributed.transport.frames import (
     read_frame,
 )
 from gradviz.distributed.transport.outbox import Outbox
-from gradviz.engine.sync import Mailbox, Sync
+from gradviz.engine.graph.sync import Mailbox, Sync
 
 #: How much is read at once of something large, and how much read ahead.
 _CHUNK_BYTES: Final = 2**20
@@ -28,9 +28,9 @@ class PeerLink:
 
     Note [Two threads a connection]
     ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-    One reads and one writes. A single one that did both could stand still with that of
-    the other end: each waits until the other takes what it sends. Who wants to send
-    waits for neither of them; see Note [Who sends].
+    One reads and one writes. A single thread for both could deadlock with the one at
+    the other end: each waits until the other reads what it sends. A sender waits for
+    neither of them; see Note [Who sends].
 
     Args:
         sync: The seam.
@@ -64,11 +64,11 @@ class PeerLink:
     def put(
         self, encoded: Encoded, is_wanted: Callable[[], bool] = lambda: True
     ) -> None:
-        """Have a frame sent, unless nobody wants it any more when its turn comes."""
+        """Queue a frame, to be sent unless it is unwanted when its turn comes."""
         self._outbox.put(encoded, is_wanted)
 
     def say_goodbye(self, reason: str) -> None:
-        """Send nothing more, after what is in line already, than that."""
+        """Send a goodbye after the queued frames, and nothing more."""
         self.put(encode(Bye(reason)))
         self._outbox.end()
 
@@ -106,7 +106,7 @@ class PeerLink:
             self._ended.get()  # the writing thread has left the socket
 
     def _read(self, connection: socket.socket) -> str:
-        """Take what comes; why nothing comes any more."""
+        """Receive frames; return why none comes any more."""
         number = 0
         with io.BufferedReader(connection.makefile("rb", 0), _SMALL_BYTES) as stream:
             try:
@@ -127,7 +127,7 @@ class PeerLink:
     def _filler(
         self, read_into: Callable[[memoryview], int]
     ) -> Callable[[memoryview], None]:
-        """Fills memory to its end with what comes."""
+        """Return a function that fills memory to its end with received bytes."""
 
         def fill(view: memoryview) -> None:
             while view:
@@ -140,7 +140,7 @@ class PeerLink:
         return fill
 
     def _write(self, connection: socket.socket) -> None:
-        """Send what is in line, until its end or that of the connection."""
+        """Send queued frames, until the end of the queue or of the connection."""
         # The reading thread finds what has come before the end, and then the end.
         try:
             with contextlib.suppress(OSError):

@@ -8,9 +8,10 @@ import contextlib
 from collections.abc import Callable
 from functools import partial
 from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
 from typing import Final
 
-from gradviz.distributed.thread_names import thread_name
+from gradviz.distributed.messaging.thread_names import thread_name
 from gradviz.distributed.transport.framed import FramedTransport
 from gradviz.distributed.transport.frames import (
     Encoded,
@@ -24,7 +25,7 @@ from gradviz.distributed.transport.handshake import (
 )
 from gradviz.distributed.transport.link import PeerLink
 from gradviz.distributed.transport.rendezvous import Rendezvous
-from gradviz.engine.sync import THREADS, Empty, Mailbox, Sync
+from gradviz.engine.graph.sync import THREADS, Empty, Mailbox, Sync
 
 #: How many seconds are between two attempts to find a worker that is yet to come.
 _PAUSE_SECONDS: Final = 0.02
@@ -37,6 +38,10 @@ _HEARTBEAT_SECONDS: Final = 2.0
 
 #: How many connections may be asked for the key at once; more are hung up on.
 _MAX_STRANGERS: Final = 64
+
+#: States of a process that is stopped, by a signal or a debugger, or has ended.
+#: Source: proc_pid_stat(5).
+_NOT_RUNNING: Final = frozenset("TtZXx")
 
 
 class LocalTransport(FramedTransport):
@@ -59,7 +64,9 @@ class LocalTransport(FramedTransport):
     ) -> None:
         super().__init__(rank, rendezvous.world_size, sync, _HEARTBEAT_SECONDS)
         self._rendezvous = rendezvous
-        self._hello = Hello(rank, self.world_size)
+        self._hello = Hello(rank, self.world_size, sync.process_id())
+        #: By rank. Each is set once, by the thread that meets the worker.
+        self._pids: dict[int, int] = {}
         self._is_closed = sync.flag()
         #: One item for each thread that has ended.
         self._ended: Mailbox[None] = sync.mailbox()
@@ -88,6 +95,10 @@ class LocalTransport(FramedTransport):
     ) -> None:
         """Put a frame in the line of its connection."""
         self._links[peer].put(encoded, is_wanted)
+
+    def seems_to_run(self, peer: int) -> bool:
+        """Ask the system, which is the peer's own."""
+        return seems_to_run(self._pids.get(peer, 0))
 
     def lose(self, peer: int, reason: str) -> None:
         """Take note of a worker that is gone, and hang up."""
@@ -141,7 +152,7 @@ class LocalTransport(FramedTransport):
                 self.lose(peer, str(error))
                 return
             except (OSError, EOFError):
-                if (reason := self._rendezvous.obituary(peer)) is not None:
+                if (reason := self._rendezvous.exit_reason(peer)) is not None:
                     self.lose(peer, reason)
                     return
                 with contextlib.suppress(Empty):
@@ -151,6 +162,7 @@ class LocalTransport(FramedTransport):
                 connection.close()
                 self.lose(peer, f"at its address is worker {hello.rank}")
                 return
+            self._pids[peer] = hello.pid
             self._links[peer].serve(connection)
             return
 
@@ -165,14 +177,22 @@ class LocalTransport(FramedTransport):
                         break
                     is_crowded = self._num_strangers >= _MAX_STRANGERS
                     self._num_strangers += not is_crowded
-                if is_crowded:
+                if is_crowded or not self._spawn_admission(connection):
                     connection.close()
-                else:
-                    self._spawn(partial(self._admit, connection), "link")
         listener.close()
 
+    def _spawn_admission(self, connection: Connection) -> bool:
+        """Start a thread for a new connection; False if the system refuses one."""
+        try:
+            self._spawn(partial(self._admit, connection), "link")
+        except RuntimeError:
+            with self._mutex:
+                self._num_strangers -= 1
+            return False
+        return True
+
     def _admit(self, connection: Connection) -> None:
-        """See who it is, and speak with it until it leaves."""
+        """Learn a peer's identity, and serve it until it leaves."""
         try:
             admitted, hello = admit(connection, self._rendezvous.key, self._hello)
         except (OSError, EOFError, StrangerError):
@@ -189,14 +209,15 @@ class LocalTransport(FramedTransport):
             return
         if is_last:
             self._close_door()
+        self._pids[hello.rank] = hello.pid
         self._links[hello.rank].serve(admitted)
 
     def _look_around(self) -> None:
-        """Give up those who will never come."""
+        """Give up peers that will never connect."""
         with self._mutex:
             awaited = sorted(self._awaited)
         for peer in awaited:
-            if (reason := self._rendezvous.obituary(peer)) is not None:
+            if (reason := self._rendezvous.exit_reason(peer)) is not None:
                 with self._mutex:
                     self._awaited.discard(peer)
                     is_last = not self._awaited
@@ -206,7 +227,7 @@ class LocalTransport(FramedTransport):
         self.timers.after(_LOOK_SECONDS, self._look_around)
 
     def _close_door(self) -> None:
-        """Wake the thread at the door, which closes it when nobody is awaited."""
+        """Wake the accepting thread, which stops when no peer is expected."""
         if self._listener is not None:
             with contextlib.suppress(OSError, EOFError):
                 Client(self._rendezvous.address(self.rank)).close()
@@ -222,7 +243,12 @@ class LocalTransport(FramedTransport):
 
         with self._mutex:
             self._num_threads += 1
-        self.sync.spawn(run, thread_name(self.rank, name))
+        try:
+            self.sync.spawn(run, thread_name(self.rank, name))
+        except BaseException:
+            with self._mutex:
+                self._num_threads -= 1
+            raise
 
     def _join(self, timeout: float) -> None:
         """Wait until the threads have ended, but no longer than that."""
@@ -241,3 +267,17 @@ class LocalTransport(FramedTransport):
                 return
             with self._mutex:
                 self._num_threads -= 1
+
+
+def seems_to_run(pid: int) -> bool:
+    """Return True if a process of this machine is there and not stopped.
+
+    False where that cannot be known: only Linux tells it without asking for long.
+    """
+    try:
+        # Its name stands before it in parentheses, and may have some of its own.
+        text = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+    except (OSError, ValueError):
+        return False
+    fields = text.rpartition(")")[2].split()
+    return bool(fields) and fields[0] not in _NOT_RUNNING

@@ -1,4 +1,4 @@
-"""Frames that wait to go over one connection, and who sends them."""
+"""Frames queued for one connection, and the thread that sends them."""
 
 import contextlib
 import socket
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from gradviz.distributed.transport.frames import Encoded, pieces
-from gradviz.engine.sync import Mailbox, Sync, may_be_interrupted
+from gradviz.engine.graph.sync import Mailbox, Sync, may_be_interrupted
 
 #: What is sent at most in one piece, and by whoever has it; how much more at once.
 _SMALL_BYTES: Final = 2**16
@@ -21,18 +21,18 @@ _Waiting: TypeAlias = tuple[Encoded, Callable[[], bool]]
 
 
 class Outbox:
-    """The line of frames for one peer, whose connection may be yet to come.
+    """The queue of frames for one peer, perhaps not connected yet.
 
     Note [Who sends]
     ~~~~~~~~~~~~~~~~
-    To wake a thread that sends costs more than to send something small. So whoever puts
-    a frame in line sends it himself, if nobody sends just then and as far as the system
-    takes it at once: he *owns* the line meanwhile, and takes what others put there too.
-    What does not go at once, what is large, and the end of the line he leaves to the
-    writing thread, which owns the line then. It alone may wait for the other end.
+    Waking a sending thread costs more than sending something small. So a thread that
+    queues a frame sends it itself, if no other thread is sending, and as far as the
+    system takes it at once: meanwhile it *owns* the queue, and sends what others put
+    there too. It leaves the rest, large frames, and the end of the queue to the writing
+    thread, which owns the queue then. Only that thread may wait for the other end.
 
-    A thread that an interrupt can strike between any two steps never owns the line,
-    which would have no owner after that for ever: it wakes the writing thread.
+    A thread that an interrupt can strike between any two steps never owns the queue,
+    which would then have no owner forever: it wakes the writing thread.
 
     Args:
         sync: The seam.
@@ -55,7 +55,7 @@ class Outbox:
         self._is_owned = False
 
     def put(self, encoded: Encoded, is_wanted: Callable[[], bool]) -> None:
-        """Have a frame sent, unless nobody wants it any more when its turn comes."""
+        """Queue a frame, to be sent unless it is unwanted when its turn comes."""
         self._line.append((encoded, is_wanted))
         if _AT_ONCE is None or may_be_interrupted():
             self._handed_over.put(None)
@@ -63,12 +63,12 @@ class Outbox:
             self._send_at_once(_AT_ONCE)
 
     def end(self) -> None:
-        """Send nothing more, after what is in line already."""
+        """Send nothing more, after the queued frames."""
         self._line.append(None)
         self._handed_over.put(None)
 
     def write(self, connection: socket.socket) -> None:
-        """Send what has to wait, until the end; the writing thread does only that.
+        """Send queued frames until the end; the writing thread does only that.
 
         Afterwards nobody touches the connection any more.
 
@@ -87,9 +87,9 @@ class Outbox:
             rest = self._handed_over.get()
 
     def _own(self) -> bool:
-        """Whether the caller owns the line now.
+        """Return whether the caller owns the line now.
 
-        Who is refused need not come again: whoever owns it takes all that is there.
+        A refused caller need not come again: the owner takes all that is there.
         """
         with self._mutex:
             is_refused = self._connection is None or self._is_owned
@@ -97,13 +97,13 @@ class Outbox:
         return not is_refused
 
     def _has_next(self) -> bool:
-        """Whether there is something in line; if not, it has no owner any more."""
+        """Return whether something is in line; if not, the line has no owner."""
         with self._mutex:
             self._is_owned = bool(self._line)
             return self._is_owned
 
     def _send_at_once(self, flags: int) -> None:
-        """Send what is small and goes without waiting; the calling thread's own."""
+        """Send small frames without waiting, on the calling thread."""
         assert self._connection is not None
         while self._has_next():
             item = self._line[0]
@@ -120,7 +120,7 @@ class Outbox:
                 return
 
     def _send_all(self) -> bool:
-        """Send what is in line; whether that was not the end of it."""
+        """Send queued frames; return whether the queue goes on."""
         assert self._connection is not None
         while self._has_next():
             item = self._line[0]
@@ -143,7 +143,7 @@ class Outbox:
                 self._on_bytes()
 
     def _next(self) -> Sequence[memoryview]:
-        """The bytes of the next frame in line; none if nobody wants it any more."""
+        """Return the bytes of the next frame in the queue; none if it is unwanted."""
         item = self._line.popleft()
         assert item is not None
         encoded, is_wanted = item

@@ -2,19 +2,18 @@
 
 Note [Boxes]
 ~~~~~~~~~~~~
-Ray brings a call to an actor, on whichever node that is. So each worker has an actor,
-its *box*, and frames are put into it: the same bytes that go over sockets, which are
-read with the same checks. Ray pickles what it carries; here that is a number and bytes.
+Ray delivers a call to an actor, on any node. So each worker has an actor, its *box*,
+and frames are put into it: the same bytes that go over sockets, read with the same
+checks. Ray pickles what it carries; here that is a number and bytes.
 
 A worker either runs in the process of its box, or is a peer from outside, such as the
-program that has started Ray, which no actor can call: it asks its box for what has
-come, and that waits until something has. The methods of a box are coroutines and do
-nothing that takes long, so any number of them can be under way, and none waits for
-another.
+program that started Ray, which no actor can call: it asks its box for messages, and
+that call waits until there are some. The methods of a box are coroutines and do nothing
+that takes long, so any number of them can be under way, and none waits for another.
 
-Ray does not keep the order of calls, so a goodbye waits until all else is there. An
-actor that has died is told at once, since each worker has a call in each box that never
-ends; one that is silent is not told at all: for that there are heartbeats.
+Ray does not keep the order of calls, so a goodbye waits until all else has arrived. The
+death of an actor is noticed at once, since each worker has a call in each box that
+never ends; Ray does not report a silent one: that is what heartbeats are for.
 """
 
 import asyncio
@@ -23,14 +22,13 @@ import importlib
 import io
 import itertools
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from gradviz.distributed.entry import function_in
-from gradviz.distributed.thread_names import thread_name
+from gradviz.distributed.messaging.entry import function_in, program_folder
+from gradviz.distributed.messaging.thread_names import thread_name
 from gradviz.distributed.transport.framed import FramedTransport
 from gradviz.distributed.transport.frames import (
     Bye,
@@ -40,7 +38,7 @@ from gradviz.distributed.transport.frames import (
     pieces,
     read_frame,
 )
-from gradviz.engine.sync import THREADS, Empty, Mailbox
+from gradviz.engine.graph.sync import THREADS, Empty, Mailbox
 from gradviz.errors import MissingToolError, UserError
 
 #: Ray tells at once of processes that die, and after some seconds of nodes; its own are
@@ -49,6 +47,12 @@ _HEARTBEAT_SECONDS: Final = 5.0
 
 #: How many methods of a box can be under way.
 _MAX_CALLS: Final = 10_000
+
+#: This package.
+_OWN_PACKAGE: Final = Path(__file__).resolve().parents[2]
+
+#: What stays here of the folder of a program: traces are large, and their owner's.
+_NOT_SENT: Final = ["*.gvt", "__pycache__"]
 
 #: What to do where a cluster is not joined.
 _WHERE_TOKENS_ARE: Final = (
@@ -62,7 +66,7 @@ Sent = tuple[int, bytes]
 
 
 class RayBox:
-    """Takes what comes to a worker; see Note [Boxes]."""
+    """Receives the messages of a worker; see Note [Boxes]."""
 
     def __init__(self) -> None:
         self.mail: Mailbox[Sent] = THREADS.mailbox()
@@ -72,7 +76,7 @@ class RayBox:
         self.mail.put((src, frame))
 
     async def take(self) -> Sent:
-        """What has come, for a worker that is outside; waits for it."""
+        """Wait for the messages of a worker that is outside, and return them."""
         return await asyncio.to_thread(self.mail.get)
 
     async def watch(self) -> None:
@@ -83,7 +87,7 @@ class RayBox:
         """Nothing, at once: a sign of life."""
 
     async def run(self, module: str, name: str, *args: object) -> Any:  # noqa: ANN401 - the function's
-        """What a function makes of this box and more, on a thread of its own."""
+        """Run a function on this box and more arguments, on a thread of its own."""
         function = function_in(module, name)
         return await asyncio.to_thread(function, self, *args)
 
@@ -212,8 +216,15 @@ class RayTransport(FramedTransport):
             self.lose(src, f"what it sent is not understood: {error}")
 
 
-def open_boxes(num_workers: int) -> list[Any]:
+def open_boxes(
+    num_workers: int, folder: str | os.PathLike[str] | None = None
+) -> list[Any]:
     """A box for each worker, on the nodes in turn; starts Ray where it is not started.
+
+    Args:
+        num_workers: How many.
+        folder: What goes to the nodes, where each worker starts in its copy; None for
+            the folder of the program. Ignored where Ray is started already.
 
     Raises:
         MissingToolError: Ray is not installed.
@@ -221,7 +232,7 @@ def open_boxes(num_workers: int) -> list[Any]:
     """
     ray = ray_module()
     if not ray.is_initialized():
-        _join_cluster(ray)
+        _join_cluster(ray, program_folder() if folder is None else Path(folder))
     actor = ray.remote(RayBox)
     boxes = [
         actor.options(
@@ -239,10 +250,10 @@ def open_boxes(num_workers: int) -> list[Any]:
 
 
 def _nodes_in_turn(ray: ModuleType) -> Iterator[object]:
-    """Where actors are placed, for ever: here first, and nowhere twice in a round.
+    """Yield places for actors forever: here first, and no node twice per round.
 
-    Of actors that reserve no processor Ray takes SPREAD, and a node that is only
-    preferred, for no more than a hint.
+    For actors that reserve no processor, Ray takes SPREAD and a merely preferred node
+    as no more than a hint.
     """
     near = importlib.import_module("ray.util.scheduling_strategies")
     here = ray.get_runtime_context().get_node_id()
@@ -253,12 +264,24 @@ def _nodes_in_turn(ray: ModuleType) -> Iterator[object]:
     )
 
 
-def _join_cluster(ray: ModuleType) -> None:
+def _join_cluster(ray: ModuleType, folder: Path) -> None:
     address = os.environ.get("RAY_ADDRESS")
-    path = os.pathsep.join(str(Path(one).resolve()) for one in sys.path)
     own = {} if address else {"include_dashboard": False}
+    if not folder.is_dir():
+        raise UserError(f"{folder} is no folder that could go to the nodes of Ray")
+    folder = folder.resolve()
+    sent: dict[str, Any] = {"working_dir": str(folder), "excludes": [*_NOT_SENT]}
+    if _OWN_PACKAGE.is_relative_to(folder):  # each node has its own, maybe compiled
+        sent["excludes"] += [f"/{_OWN_PACKAGE.relative_to(folder)}"]
     try:
-        ray.init(runtime_env={"env_vars": {"PYTHONPATH": path}}, **own)
+        ray.init(runtime_env=sent, **own)
+    except ray.exceptions.RuntimeEnvSetupError as error:
+        ray.shutdown()
+        raise UserError(
+            f"the folder {folder} was not sent to the nodes of the Ray cluster: "
+            f"{error}; name what they do not need in {folder / '.rayignore'}, or send "
+            f"another one with spawn(..., folder=...)"
+        ) from None
     except ray.exceptions.AuthenticationError:
         raise UserError(
             f"the Ray cluster at {address} was not joined, for there is no token here: "

@@ -1,4 +1,4 @@
-"""What a transport does with what comes, whichever way it came."""
+"""Handling of requests and answers that come, whichever way they came."""
 
 import abc
 import contextlib
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradviz.backends.base import Array
-from gradviz.distributed.future import Future, failed
+from gradviz.distributed.messaging.future import Future, failed
 from gradviz.distributed.transport.base import (
     HEARTBEAT_SECONDS,
     Handler,
@@ -15,7 +15,7 @@ from gradviz.distributed.transport.base import (
     Parcel,
     Transport,
 )
-from gradviz.engine.sync import Empty, Mailbox, Sync
+from gradviz.engine.graph.sync import Empty, Mailbox, Sync
 
 
 class ReceivingTransport(Transport):
@@ -55,7 +55,7 @@ class ReceivingTransport(Transport):
             take()
 
     def close(self, *, graceful: bool = True, timeout: float = 5.0) -> None:
-        """Leave; the others are told, after what they are just being told."""
+        """Leave; the others are notified, after pending messages."""
         with self._mutex:
             self._handler = None
             is_busy = self._num_handling > 0

@@ -1,5 +1,6 @@
-"""Where the workers of a program on one machine find each other."""
+"""The place where the workers of a program on one machine find each other."""
 
+import contextlib
 import os
 import re
 import secrets
@@ -7,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-from gradviz.distributed.ids import MAX_WORKER
+from gradviz.distributed.messaging.ids import MAX_WORKER
 from gradviz.distributed.transport.handshake import Address
 from gradviz.errors import UserError
 
@@ -25,15 +26,15 @@ _LAST_PORT: Final = 65535
 
 
 class Rendezvous(NamedTuple):
-    """What all workers of a program have to know.
+    """Facts that all workers of a program share.
 
     Attributes:
-        world_size: How many there are.
+        world_size: Number of workers.
         place: A folder, for Unix sockets, or ``127.0.0.1:PORT``, the port of worker 0;
             the others have those that follow.
-        key: Whoever has not got it is not let in.
-        parent: The process that has started them and hears how they end; None if
-            nobody has.
+        key: Secret without which a peer is not let in.
+        parent: The process that started them and learns how they end; None without
+            one.
     """
 
     world_size: int
@@ -81,7 +82,7 @@ class Rendezvous(NamedTuple):
         return rank, cls(world_size, place, key, parent if is_ours else None)
 
     def variables(self, rank: int) -> dict[str, str]:
-        """What the environment of a worker has to say."""
+        """Return the environment variables of a worker."""
         return {
             _RANK: str(rank),
             _WORLD_SIZE: str(self.world_size),
@@ -91,30 +92,45 @@ class Rendezvous(NamedTuple):
         }
 
     def address(self, rank: int) -> Address:
-        """Where a worker is found."""
+        """Return the address of a worker."""
         host, _, port = self.place.rpartition(":")
         if host == "127.0.0.1":
             return host, int(port) + rank
         return str(Path(self.place, f"{rank}"))
 
-    def bury(self, rank: int, reason: str) -> None:
-        """Say why a worker's process has ended; those that wait for it read it."""
+    def report_exit(self, rank: int, reason: str) -> None:
+        """Leave the reason why a worker's process ended, for those that wait."""
         if self._note(rank).parent.is_dir():
             self._note(rank).write_text(reason)
 
-    def obituary(self, rank: int) -> str | None:
-        """Why a worker will never come; None if it may."""
+    def exit_reason(self, rank: int) -> str | None:
+        """Return the reason why a worker will never come; None if it may."""
         try:
             return self._note(rank).read_text() or None
         except OSError:
             return None
 
+    def tell_error(self, rank: int, text: str) -> None:
+        """Leave a worker's error for its parent process."""
+        with contextlib.suppress(OSError):  # nobody is there any more to be told
+            self._error(rank).write_text(text, errors="backslashreplace")
+
+    def error(self, rank: int) -> str:
+        """Error that a worker raised, with its traceback; empty if none is known."""
+        try:
+            return self._error(rank).read_text(errors="replace")
+        except OSError:
+            return ""
+
     def is_abandoned(self) -> bool:
-        """Whether the process that has started this one is gone."""
+        """Return whether the process that started this one is gone."""
         return self.parent is not None and os.getppid() != self.parent
 
     def _note(self, rank: int) -> Path:
         return Path(self.place, f"{rank}.ended")
+
+    def _error(self, rank: int) -> Path:
+        return Path(self.place, f"{rank}.error")
 
 
 def _number(environment: Mapping[str, str], name: str, first: int, last: int) -> int:

@@ -1,6 +1,10 @@
 """Testing a program that runs on an engine, one schedule of its threads at a time.
 
-Read bottom up: `policy` (who runs next), `fiber`, `fibers` (threads that take turns),
+`assert_same_backward`, of the room `golden`, compares a backward, PyTorch's too, with a
+file that tells what it did. All else is for the threads of a program:
+
+In: a scenario, and how many schedules to try. Out: the first schedule that fails. Read
+bottom up: `policy` (who runs next), `fiber`, `fibers` (threads that take turns),
 `scheduler` (the engine's seam on top of them), `exploration` (many schedules, and one
 again); `event_list` (what the engine reports, kept in memory), `assertions` (which of
 it must have happened). docs/testing.md has an example. ``python -m gradviz.testing``
@@ -21,6 +25,7 @@ from gradviz.testing.exploration import (
     simplify,
 )
 from gradviz.testing.fiber import Deadlock, Livelock, ScheduleError, ThreadDied
+from gradviz.testing.golden.same_backward import assert_same_backward
 from gradviz.testing.policy import (
     DepthFirst,
     PriorityChanges,
@@ -45,6 +50,7 @@ __all__ = [
     "Scripted",
     "ThreadDied",
     "assert_lifecycle",
+    "assert_same_backward",
     "assert_sequence",
     "explore",
     "mixed",

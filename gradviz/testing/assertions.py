@@ -1,4 +1,4 @@
-"""What a test may say of the events of a pass: which happened, and in what order.
+"""Assertions about the events of a pass: those that happened, and their order.
 
 Threads may run in many orders, so a test says no more than what must hold in each:
 these events happened one after the other, with whatever else between them, and those
@@ -8,8 +8,8 @@ in any order. For events of an `EventList` and of a trace (``trace.events()``) a
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
+from gradviz.trace.checking.lifecycle import check_events
 from gradviz.trace.events import AnyEvent, Event
-from gradviz.trace.lifecycle import check_events
 
 
 class Expected:
@@ -41,7 +41,7 @@ class Expected:
         return f"{self.kind.__name__}({given})"
 
     def fits(self, event: Event) -> bool:
-        """Whether it is one of those."""
+        """Return whether an event is one of those."""
         return isinstance(event, self.kind) and all(
             getattr(event, name) == value for name, value in self.fields.items()
         )
@@ -81,7 +81,7 @@ def assert_sequence(
 
 
 def assert_lifecycle(events: Iterable[AnyEvent]) -> None:
-    """Check that events are a possible history: see `gradviz.trace.lifecycle`.
+    """Check that events are a possible history: see `gradviz.trace.checking.lifecycle`.
 
     Args:
         events: All that an engine reported, in their order.
@@ -105,7 +105,7 @@ def _take(
     taken: dict[Expected, AnyEvent],
     tried: set[Expected],
 ) -> bool:
-    """Give an event to one that expects it; who has another one that fits may move on.
+    """Assign an event to an expectation; its previous event may move to another.
 
     So the set is complete as soon as there is any way to share the events out.
     """

@@ -1,7 +1,7 @@
-"""A probe that keeps what it hears as typed events, in memory.
+"""A probe that keeps its reports as typed events, in memory.
 
 For tests that look at events: see `assertions`. A recording of a
-real program belongs into a file: see `gradviz.capture`.
+real program belongs into a file: see `gradviz.capture.session`.
 """
 
 import inspect

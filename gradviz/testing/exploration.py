@@ -145,7 +145,7 @@ def how_to_repeat(scenario: Scenario, policy: Policy) -> str:
 
 @contextlib.contextmanager
 def _no_collection() -> Iterator[None]:
-    """Collect cycles between runs only: a finaliser inside one would disturb it."""
+    """Collect cycles between runs only: a finalizer inside one would disturb it."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""One thread of a simulation, what it waits for, and what may become of it."""
+"""One thread of a simulation, with its wait and its possible ends."""
 
 import traceback
 from types import FrameType
@@ -12,7 +12,7 @@ class ScheduleError(GradvizError, AssertionError):
 
 
 class Deadlock(ScheduleError):  # noqa: N818 - the name of the thing
-    """Threads wait, and nobody is left who could wake them."""
+    """Threads wait, and no thread is left to wake them."""
 
 
 class Livelock(ScheduleError):  # noqa: N818 - the name of the thing
@@ -24,16 +24,16 @@ class ThreadDied(ScheduleError):  # noqa: N818 - the name of the thing
 
 
 class Waitable(Protocol):
-    """What a thread can wait for.
+    """An object that a thread can wait for.
 
     Attributes:
-        waiters: Who waits, in order of arrival.
+        waiters: Waiting threads, in order of arrival.
     """
 
     waiters: "list[Fiber]"
 
     def describe(self) -> str:
-        """What it is, and who has it, for the table of a deadlock."""
+        """Describe it and its owner, for the table of a deadlock."""
 
 
 class Fiber:
@@ -44,7 +44,7 @@ class Fiber:
         name: For messages.
         is_daemon: Whether a run may end while it waits.
         waits_for: What it waits for, None while it can run.
-        deadline_ns: Until when; None is for ever.
+        deadline_ns: Until when; None is forever.
         interruption: What to raise in it at its next turn.
         greenlet: What it runs in.
     """
@@ -72,7 +72,7 @@ class Fiber:
         return f"<Fiber {self.number} {self.name}>"
 
     def describe(self) -> str:
-        """What it does, and where: a line of the table of a deadlock."""
+        """Describe its current call, as a line of the table of a deadlock."""
         if self.waits_for is None:
             state = "can run"
         else:

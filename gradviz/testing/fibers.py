@@ -44,7 +44,7 @@ class _Cancelled(BaseException):
 
 
 class _Alarm:
-    """What a thread waits for that only sleeps."""
+    """The wait of a thread that only sleeps."""
 
     def __init__(self) -> None:
         self.waiters: list[Fiber] = []
@@ -167,11 +167,11 @@ class Fibers:
             raise error
 
     def wait(self, what: Waitable, timeout: float | None = None) -> bool:
-        """Let the others run until somebody wakes this thread.
+        """Let the others run until one of them wakes this thread.
 
         Args:
             what: What it waits for.
-            timeout: In seconds of the virtual clock; None is for ever.
+            timeout: In seconds of the virtual clock; None is forever.
 
         Returns:
             False if the time was over first.
@@ -205,7 +205,7 @@ class Fibers:
         self.wait(_Alarm(), seconds)
 
     def wake(self, what: Waitable) -> None:
-        """Let all who wait for `what` look again."""
+        """Let all threads that wait for `what` check again."""
         if what.waiters:
             for fiber in what.waiters:
                 fiber.waits_for = None
@@ -228,7 +228,7 @@ class Fibers:
     # --- whose turn -----------------------------------------------------------------
 
     def _next(self, current: Fiber | None) -> Fiber | None:
-        """Choose who runs: `current` or one of those who are ready, then taken out."""
+        """Choose the next thread: `current` or a ready one, which is removed."""
         ready = self._ready
         if not ready and current is None:
             self._jump()
@@ -244,7 +244,7 @@ class Fibers:
         return choice
 
     def _jump(self) -> None:
-        """Move the clock to the next deadline; whoever has it stops waiting."""
+        """Move the clock to the next deadline; the thread with it stops waiting."""
         sleeping = [f for f in self.alive.values() if f.deadline_ns is not None]
         if not sleeping:
             return
@@ -290,7 +290,7 @@ class Fibers:
         raise _Cancelled
 
     def table(self) -> str:
-        """Who waits for what, and where: one thread a line."""
+        """Return a table of waiting threads, one per line."""
         return "\n".join(f"  {fiber.describe()}" for fiber in self.alive.values())
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Which thread runs next: a policy decides it at every point where there is a choice.
+"""Policies: each decides which thread runs next, wherever there is a choice.
 
 A policy sees the candidates only, never what they are about to do. The first candidate
 is the *default*: the thread that runs now, if it can go on. Choosing another one then
@@ -14,13 +14,13 @@ from gradviz.errors import UserError
 
 
 class Decision(NamedTuple):
-    """What was chosen at one point.
+    """Choice made at one point.
 
     Attributes:
         choice: Index of the chosen candidate, 0 for the default.
-        num_candidates: How many there were; at least 2.
-        is_preemption: Whether any choice but 0 took the turn from a thread that could
-            have gone on.
+        num_candidates: Number of candidates; at least 2.
+        is_preemption: Whether any choice but 0 preempted a thread that could have
+            continued.
     """
 
     choice: int
@@ -36,7 +36,7 @@ class Policy(Protocol):
         """The text that `parse_policy` makes this policy of."""
 
     def choose(self, candidates: Sequence[int]) -> int:
-        """Which of these threads runs: an index; there are at least two."""
+        """Return the index of the thread to run; there are at least two."""
 
 
 class RandomWalk:
@@ -104,7 +104,7 @@ class PriorityChanges:
 
 
 class Scripted:
-    """Takes the default everywhere except where told otherwise.
+    """Takes the default except at given points.
 
     Args:
         exceptions: Number of the choice -> index of the candidate; an index that does

@@ -7,36 +7,44 @@ through the seam] for why these points are enough, and Note [Turns] for how thre
 """
 
 import contextlib
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from gradviz.engine import Engine, default_engine, set_default_engine
-from gradviz.engine.sync import Empty, Flag, Local
+from gradviz.engine.graph.sync import Empty, Flag, Local
 from gradviz.testing.fiber import Fiber
 from gradviz.testing.fibers import Fibers
 from gradviz.testing.policy import Policy
 
 T = TypeVar("T")
 
-_running: "Scheduler | None" = None
+
+class _OfThread(threading.local):
+    """The scheduler of a real thread: others must not move its clock or its turns."""
+
+    running: "Scheduler | None" = None
+
+
+_here = _OfThread()
 
 
 def pause() -> None:
     """Let others run, from inside a node or hook; nothing outside a `Scheduler`."""
-    if _running is not None:
-        _running.fibers.switch()
+    if _here.running is not None:
+        _here.running.fibers.switch()
 
 
 def sleep(seconds: float) -> None:
     """Take long, on the virtual clock; nothing outside a `Scheduler`."""
-    if _running is not None:
-        _running.fibers.sleep(seconds)
+    if _here.running is not None:
+        _here.running.fibers.sleep(seconds)
 
 
 class Scheduler:
-    """A `Sync` whose threads run in turns, as the policy says.
+    """A `Sync` whose threads take turns, as the policy decides.
 
     Use it as a context manager::
 
@@ -75,7 +83,7 @@ class Scheduler:
             set_default_engine(before)
 
     def thread(self) -> int:
-        """Which thread has its turn: 0, 1, 2... as they were started; -1 for none."""
+        """Return the number of the running thread, in order of start; -1 for none."""
         fiber = self.fibers.current
         return -1 if fiber is None else fiber.number
 
@@ -90,8 +98,7 @@ class Scheduler:
                 self.fibers.interrupt(fiber, error)
 
     def __enter__(self) -> Self:
-        global _running
-        _running = self
+        _here.running = self
         self.fibers.__enter__()
         return self
 
@@ -101,14 +108,13 @@ class Scheduler:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        global _running
         self.fibers.__exit__(kind, error, traceback)
-        _running = None
+        _here.running = None
 
     # --- the seam -------------------------------------------------------------------
 
     def lock(self) -> "ScheduledLock":
-        """A mutex; a thread that takes it twice waits for ever."""
+        """Return a mutex; a thread that takes it twice waits forever."""
         lock = ScheduledLock(self.fibers, f"lock {len(self.locks)}")
         self.locks.append(lock)
         return lock
@@ -186,7 +192,7 @@ class ScheduledMailbox(Generic[T]):
         self.waiters: list[Fiber] = []
 
     def describe(self) -> str:
-        """Which of a thread's mailboxes it is, its place says."""
+        """Return the name of a thread's mailbox, by its index."""
         return f"a mailbox with {len(self._items)} items"
 
     def put(self, item: T, /) -> None:
@@ -208,18 +214,18 @@ class ScheduledMailbox(Generic[T]):
         return self._items.popleft()
 
     def empty(self) -> bool:
-        """Whether nothing is there at this moment."""
+        """Return whether nothing is there at this moment."""
         self._fibers.switch()
         return not self._items
 
     def qsize(self) -> int:
-        """How many are there at this moment."""
+        """Return the number of items at this moment."""
         self._fibers.switch()
         return len(self._items)
 
 
 class ScheduledFlag(Flag):
-    """A flag whose races show."""
+    """A flag with visible races."""
 
     __slots__ = ("_fibers", "_is_set")
 
@@ -229,7 +235,7 @@ class ScheduledFlag(Flag):
 
     @property
     def value(self) -> bool:
-        """Whether it is set; by the time the caller knows, that may have changed."""
+        """True if it is set; that may change before the caller knows."""
         self._fibers.switch()
         is_set = self._is_set
         self._fibers.switch()

@@ -1,6 +1,6 @@
 import pytest
 
-from gradviz.capture import record
+from gradviz.capture.session import record
 from gradviz.engine import AccumulateGrad, Edge, Engine
 from gradviz.testing import EventList, Expected, assert_lifecycle, assert_sequence
 from gradviz.trace.events import Event, NodeCompleted, NodeStarted, TaskBegun

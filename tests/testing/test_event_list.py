@@ -37,5 +37,6 @@ def test_every_method_that_is_an_event_is_heard(probe):
     heard = set(vars(probe))
 
     assert set(METHODS) - heard == {
-        *("node_created", "nodes_defined", "queue_defined", "told"),
+        *("call_returned", "model_defined", "node_created", "nodes_defined"),
+        *("nodes_placed", "queue_defined", "rows_reported"),
     }

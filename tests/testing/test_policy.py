@@ -15,7 +15,7 @@ from gradviz.testing.policy import (
 
 
 def choices(policy, points):
-    """What a policy chooses at points with these candidates."""
+    """Return a policy's choices at points with these candidates."""
     return [policy.choose(candidates) for candidates in points]
 
 

@@ -1,11 +1,12 @@
 import contextlib
 import contextvars
+import threading
 
 import pytest
 
 import gradviz as gv
 from gradviz.engine import default_engine
-from gradviz.engine.sync import Empty, Local
+from gradviz.engine.graph.sync import Empty, Local
 from gradviz.testing.fiber import Deadlock, Livelock, ThreadDied
 from gradviz.testing.fibers import MAX_SWITCHES
 from gradviz.testing.policy import DepthFirst, RandomWalk, Scripted
@@ -191,6 +192,19 @@ def test_sleepers_wake_in_the_order_of_their_alarms(scheduler):
     scheduler.run(a=lambda: nap(3.0), b=lambda: nap(1.0), c=lambda: nap(2.0))
 
     assert woken == [(s, int(s * 1e9)) for s in (1.0, 2.0, 3.0)]
+
+
+def test_a_thread_that_the_scheduler_did_not_start_leaves_its_clock_alone(scheduler):
+    """A device's thread of an earlier test may end now and call a listener."""
+
+    def program():
+        stranger = threading.Thread(target=lambda: (sleep(3.0), pause()))
+        stranger.start()
+        stranger.join(60)
+
+    scheduler.run(program=program)
+
+    assert scheduler.now_ns() == 0
 
 
 # --- what goes wrong ----------------------------------------------------------------

@@ -3,7 +3,8 @@
     python compile_core.py [FOLDER]
 
 leaves the compiled files in FOLDER/gradviz, beside their sources; `hatch_build.py` does
-it for wheels. See docs/compiled-core.md and Note [All or none] in `gradviz.core`.
+it for wheels. See docs/compiled-core.md and Note [All or none] in
+`gradviz.compiled_core`.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import os
 import sys
 import sysconfig
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -23,13 +25,39 @@ DIRECTIVES: Final = {
     "annotation_typing": False,
     "auto_pickle": False,
     "binding": True,
+    # A typed variable that is None raises AttributeError, as it does in Python.
+    "nonecheck": True,
 }
 
-#: Where each nanosecond counts.
-HOTTEST: Final = ("engine/", "ops/", "ready_order")
+#: What runs for every op and every node, where each nanosecond counts.
+HOTTEST: Final = frozenset(
+    {
+        "engine/graph/node",
+        "engine/graph/validation",
+        "engine/tasks/discovery",
+        "engine/threads/evaluation",
+        "engine/threads/handover",
+        "engine/threads/thread_main",
+        "engine/threads/worker",
+        "ops/dispatch/calling",
+        "ops/dispatch/differentiable",
+        "ops/dispatch/op_node",
+        "ops/dispatch/plan",
+        "ops/conventions/promotion",
+        "ops/dispatch/result",
+        "ops/conventions/silence",
+        "ops/variables/variable",
+        "ops/variables/version",
+        "ready_order",
+        "stream_check/lock_methods",
+    }
+)
 
 #: What a ``.pxd`` may say above a class.
-OF_CLASSES: Final = ("freelist", "no_gc")
+OF_CLASSES: Final = ("freelist",)
+
+#: Holds for all classes: a chain of a million objects is freed in bounded depth.
+OF_ALL_CLASSES: Final = {"trashcan": True}
 
 
 def compile_core(root: Path, target: Path) -> list[Path]:
@@ -45,8 +73,7 @@ def compile_core(root: Path, target: Path) -> list[Path]:
     Raises:
         Exception: There is no Cython, no compiler, no ``Python.h``, or it fails.
     """
-    from Cython.Build import cythonize  # noqa: PLC0415 - only where it is built
-    from setuptools import Distribution, Extension  # noqa: PLC0415
+    from setuptools import Distribution, Extension  # noqa: PLC0415 - only where it is built
 
     package = root / "gradviz"
     modules = sorted(
@@ -57,28 +84,26 @@ def compile_core(root: Path, target: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as scratch:
         os.chdir(root)  # names in tracebacks are those of the package
         try:
-            with _directives_of_classes():
-                extensions = cythonize(
-                    [
-                        Extension(
-                            f"gradviz.{module.replace('/', '.')}",
-                            [f"gradviz/{module}.py"],
-                            extra_compile_args=_flags(module),
-                        )
-                        for module in modules
-                    ],
-                    build_dir=scratch,
-                    compiler_directives=DIRECTIVES,
-                    quiet=True,
+            command = _build_each()(
+                Distribution(
+                    {
+                        "ext_modules": [
+                            Extension(
+                                f"gradviz.{module.replace('/', '.')}",
+                                [f"gradviz/{module}.py"],
+                                extra_compile_args=_flags(module),
+                            )
+                            for module in modules
+                        ]
+                    }
                 )
-            command = Distribution({"ext_modules": extensions}).get_command_obj(
-                "build_ext"
             )
             command.build_lib = str(target)
             command.build_temp = scratch
             command.parallel = os.cpu_count() or 1
             command.ensure_finalized()
-            command.run()
+            with _directives_of_classes():
+                command.run()
             written = [Path(path) for path in command.get_outputs()]
         finally:
             os.chdir(here)
@@ -90,6 +115,33 @@ def compile_core(root: Path, target: Path) -> list[Path]:
     stamp = target / "gradviz" / core.STAMP
     stamp.write_text(core.stamp(str(package), suffix, modules), encoding="utf-8")
     return [*written, stamp]
+
+
+def _build_each() -> type[Any]:
+    """Return the command that translates a module to C while others are compiled.
+
+    Cython runs in one thread at a time, a C compiler in a process of its own. To
+    translate all modules first would leave all cores but one idle meanwhile.
+    """
+    from Cython.Build import cythonize  # noqa: PLC0415 - as above
+    from setuptools import Extension  # noqa: PLC0415 - as above
+    from setuptools.command.build_ext import build_ext  # noqa: PLC0415 - as above
+
+    translating = threading.Lock()
+
+    class BuildEach(build_ext):
+        def build_extension(self, ext: Extension) -> None:
+            with translating:
+                (translated,) = cythonize(
+                    [Extension(ext.name, ext.sources)],
+                    build_dir=self.build_temp,
+                    compiler_directives=DIRECTIVES,
+                    quiet=True,
+                )
+            ext.sources = translated.sources
+            super().build_extension(ext)
+
+    return BuildEach
 
 
 @contextlib.contextmanager
@@ -110,8 +162,7 @@ def _directives_of_classes() -> Iterator[None]:
         noted = getattr(scope, "directives", None) or {}
         kept = {name: noted[name] for name in OF_CLASSES if name in noted}
         analyse(node, env)
-        if kept:
-            node.scope.directives = {**node.scope.directives, **kept}
+        node.scope.directives = {**node.scope.directives, **OF_ALL_CLASSES, **kept}
 
     CClassDefNode.analyse_declarations = analyse_and_keep
     try:
@@ -123,17 +174,25 @@ def _directives_of_classes() -> Iterator[None]:
 def _flags(module: str) -> list[str]:
     """Without debug symbols, which would be ten times as large as the code.
 
-    What is less hot than the engine and the ops takes half as long to compile with
-    `-O1`, and is some 3 % slower. Made small (`-Os`), all would be 20 % slower.
+    What is less hot takes half as long to compile with `-O1`, and is some 3 % slower.
+    Made small (`-Os`), all would be 20 % slower. What runs once, when a module is
+    imported, is not optimized at all, and its strings are not compressed, which it
+    would have to undo then.
     """
     if sys.platform == "win32":
         return []
-    return ["-O2" if module.startswith(HOTTEST) else "-O1", "-g0", "-w"]
+    return [
+        "-O2" if module in HOTTEST else "-O1",
+        "-g0",
+        "-w",
+        '-DCYTHON_SMALL_CODE=__attribute__((cold, optimize("O0")))',
+        "-DCYTHON_COMPRESS_STRINGS=0",
+    ]
 
 
 def _core(package: Path) -> ModuleType:
-    """The module `gradviz.core`, without what the package needs."""
-    spec = importlib.util.spec_from_file_location("_core", package / "core.py")
+    """The module `gradviz.compiled_core`, without what the package needs."""
+    spec = importlib.util.spec_from_file_location("_core", package / "compiled_core.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,4 +1,4 @@
-"""An autograd engine one can watch.
+"""See what a backward pass does, and why.
 
 >>> import gradviz as gv
 >>> x = gv.tensor([1.0, 2.0], requires_grad=True)
@@ -6,8 +6,8 @@
 >>> x.grad
 tensor([2., 4.])
 
-Public names are in `gradviz.api` and come from there when they are first asked for, so
-that ``gradviz --help`` need not wait for NumPy.
+Public names are defined in `gradviz.api` and loaded from there on first access, so that
+``gradviz --help`` need not wait for NumPy.
 
 To pytest, which loads a plugin of ours and might rewrite all: PYTEST_DONT_REWRITE
 """
@@ -18,8 +18,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from gradviz import former_paths as _former_paths
 from gradviz._version import __version__ as __version__
-from gradviz.core import compiled as compiled
+from gradviz.compiled_core import compiled as compiled
+
+_former_paths.install()
 
 if TYPE_CHECKING:
     from gradviz import accelerator as accelerator
@@ -39,13 +42,14 @@ if TYPE_CHECKING:
     from gradviz import trace as trace
     from gradviz import utils as utils
     from gradviz.api import *  # noqa: F403 - the list is there
-else:  # a type checker must not believe that there is every name
+else:  # a type checker must not assume that every name exists
 
     def __getattr__(name: str) -> Any:  # noqa: ANN401 - of any type
-        # `from gradviz import trace` asks here first, and must not load the rest.
-        if name[0] != "_" and importlib.util.find_spec(f"gradviz.{name}"):
+        if name in _PACKAGES:
             return importlib.import_module(f"gradviz.{name}")
-        if not name.startswith("__"):
+        # `from gradviz import modes` asks here first, and must not load the api: the
+        # import system finds a module that is not public by itself.
+        if name[0] != "_" and importlib.util.find_spec(f"gradviz.{name}") is None:
             api = importlib.import_module("gradviz.api")
             if name in api.__all__:
                 value = globals()[name] = getattr(api, name)
@@ -53,9 +57,35 @@ else:  # a type checker must not believe that there is every name
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+#: Public modules: a program may write ``gv.nn`` without importing it.
+_PACKAGES = frozenset(
+    [
+        "accelerator",
+        "analysis",
+        "autograd",
+        "backends",
+        "checkpointing",
+        "cuda",
+        "diagnostics",
+        "distributed",
+        "engine",
+        "linalg",
+        "nn",
+        "optim",
+        "pytorch",
+        "render",
+        "sim",
+        "special",
+        "testing",
+        "trace",
+        "utils",
+    ]
+)
+
+
 def load_ipython_extension(shell: Any) -> None:  # noqa: ANN401 - IPython is optional
     """Make the magic ``%%gradviz``; called by ``%load_ext gradviz``."""
-    importlib.import_module("gradviz.cli.notebook").register(shell)
+    importlib.import_module("gradviz.cli.commands.notebook").register(shell)
 
 
 def __dir__() -> list[str]:
@@ -63,10 +93,10 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *api.__all__})
 
 
-# GRADVIZ_TRACE=1 (or a path) records a program without its knowing. The command line
-# itself is not such a program: there argv[0] is "gradviz", or "-m" at this point.
-# Its name is found without pathlib, whose import takes a fifth of that of this module.
+# GRADVIZ_TRACE=1 (or a path) records an unmodified program. The command line itself is
+# not such a program: there argv[0] is "gradviz", or "-m" at this point. Its name is
+# found without pathlib, whose import takes a fifth of the time of this module's.
 if os.environ.get("GRADVIZ_TRACE", "0") not in ("", "0"):
     _program = "".join(sys.argv[:1]).rpartition(os.sep)[2]
     if _program not in ("gradviz", "-m"):
-        importlib.import_module("gradviz.capture").start_from_environment()
+        importlib.import_module("gradviz.capture.session").start_from_environment()

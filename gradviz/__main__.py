@@ -9,7 +9,7 @@ def main() -> None:
         from gradviz.cli.main import gradviz  # noqa: PLC0415 - Ctrl-C may come meanwhile
 
         gradviz()
-    except KeyboardInterrupt:  # once there is a command line, that is who catches it
+    except KeyboardInterrupt:  # once there is a command line, it catches this itself
         sys.exit(130)
 
 

@@ -1,9 +1,9 @@
-"""Whatever accelerator there is: PyTorch's names in ``gradviz.accelerator``.
+"""The program's accelerator: PyTorch's names in ``gradviz.accelerator``.
 
-That is the GPU of `gradviz.cuda` where there is one, else the simulated devices of
-`gradviz.sim`, if the program has asked for them: a program that asks here runs on both,
-and on the CPU where there is neither. A device is a `Device`, its name, its index, or
-None for the current one.
+It is the GPU of `gradviz.cuda` where there is one, else the simulated devices of
+`gradviz.sim`, if the program has asked for them. A program that uses these names runs
+on both, and on the CPU where there is neither. A device is a `Device`, its name, its
+index, or None for the current one.
 """
 
 from gradviz.backends import base
@@ -31,7 +31,7 @@ def current_accelerator(check_available: bool = False) -> Device | None:
     """The current device of the accelerator, None if there is none.
 
     Args:
-        check_available: Accepted; what is not available is None in any case.
+        check_available: Accepted; an unavailable device is None in any case.
     """
     del check_available
     return base.find_accelerator()

@@ -1,13 +1,14 @@
 """CUDA devices, by way of CuPy: PyTorch's names in ``gradviz.cuda``.
 
 A device is a `Device`, its name, its index, or None for the current one. Without CuPy
-or a GPU `is_available` is false, and everything else raises what is missing.
+or a GPU `is_available` is false, and everything else raises an error that names the
+missing part.
 """
 
 from gradviz.backends.device_type import DeviceType, EventOfType, StreamOfType
 from gradviz.backends.stream import set_stream, stream
 from gradviz.errors import OutOfMemoryError
-from gradviz.ops.recording.generator import default_generator
+from gradviz.ops.conventions.generator import default_generator
 
 _devices = DeviceType("cuda")
 
@@ -29,9 +30,9 @@ synchronize = _devices.synchronize
 
 
 def manual_seed(seed: int) -> None:
-    """Start the random numbers anew.
+    """Seed the random numbers.
 
-    Differs: those of all devices are drawn on the host, by one generator.
+    Differs: the numbers of all devices are drawn on the host, by one generator.
     """
     default_generator.manual_seed(seed)
 

@@ -1,10 +1,15 @@
-"""The errors that gradviz raises, by whose fault they are.
+"""The errors that gradviz raises, by who is at fault.
 
-Two roots: :class:`UserError` is the caller's mistake (the command line prints it as
-one sentence, without a traceback), :class:`EngineError` is ours. Where PyTorch raises
-a built-in type (``RuntimeError``, ``ValueError``, ``TypeError``), the engine raises
-that same type, so that code written for PyTorch catches what it expects.
+There are two roots: :class:`UserError` is the caller's mistake (the command line prints
+it as one sentence, without a traceback), :class:`EngineError` is ours. Where PyTorch
+raises a built-in type (``RuntimeError``, ``ValueError``, ``TypeError``), the engine
+raises the same type, so that code written for PyTorch catches it.
 """
+
+from typing import Final
+
+#: Exit code of a command that Ctrl-C ended, as in shells: 128 + SIGINT.
+INTERRUPTED: Final = 130
 
 
 class GradvizError(Exception):
@@ -15,32 +20,32 @@ class UserError(GradvizError):
     """The caller asked for something that cannot be done.
 
     Attributes:
-        exit_code: What the command line exits with when it meets this error.
+        exit_code: Exit code of the command line after this error.
     """
 
     exit_code = 1
 
 
 class TraceError(UserError):
-    """A file is no trace, or is damaged beyond what was asked of it."""
+    """A file is no trace, or is too damaged for the request."""
 
     exit_code = 3
 
 
 class MissingToolError(UserError):
-    """Something optional is needed and not there (``dot``, CuPy, a GPU)."""
+    """An optional tool is needed and missing (``dot``, CuPy, a GPU)."""
 
     exit_code = 4
 
 
 class RenderTimeoutError(UserError):
-    """A renderer took longer than it was given."""
+    """A renderer exceeded its time limit."""
 
     exit_code = 5
 
 
 class StreamRaceError(UserError):
-    """A program's work on two streams uses the same memory in no order."""
+    """A program's work on two streams uses the same memory without an order."""
 
 
 class EngineError(GradvizError, RuntimeError):
@@ -48,7 +53,7 @@ class EngineError(GradvizError, RuntimeError):
 
 
 class OutOfMemoryError(GradvizError, RuntimeError):
-    """A device has not as much memory as was asked for.
+    """A device has less free memory than requested.
 
     Source: torch.OutOfMemoryError.
     """

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from gradviz.ops.algebra.factorizations import QRMode, Triangle
 from gradviz.ops.algebra.matrix_norms import NormOrder
-from gradviz.ops.recording.dimensions import Dims
-from gradviz.ops.recording.promotion import DTypeLike
-from gradviz.ops.recording.return_types import (
+from gradviz.ops.conventions.dimensions import Dims
+from gradviz.ops.conventions.promotion import DTypeLike
+from gradviz.ops.shapes.matrices import LinAlgError as LinAlgError
+from gradviz.ops.variables.return_types import (
     QR,
     SVD,
     Eigen,
@@ -14,7 +15,6 @@ from gradviz.ops.recording.return_types import (
     LeastSquares,
     SignAndLogarithm,
 )
-from gradviz.ops.shapes.matrices import LinAlgError as LinAlgError
 from gradviz.tensors.tensor import Tensor
 
 def cholesky(

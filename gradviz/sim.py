@@ -1,7 +1,7 @@
 """Simulated devices, ``sim:0`` and so on: PyTorch's names in ``gradviz.sim``.
 
-They are what `gradviz.cuda` has for GPUs, and besides what only a simulation can do:
-have any number of devices, let kernels take their time, run out of memory, and fail.
+They mirror `gradviz.cuda`'s GPUs. A simulation can also have any number of devices, let
+kernels take their time, run out of memory, and fail.
 """
 
 from gradviz.backends.device_type import DeviceType, EventOfType, StreamOfType

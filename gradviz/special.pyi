@@ -2,8 +2,8 @@
 
 from typing import overload
 
-from gradviz.ops.recording.dimensions import Dims
-from gradviz.ops.recording.promotion import DTypeLike
+from gradviz.ops.conventions.dimensions import Dims
+from gradviz.ops.conventions.promotion import DTypeLike
 from gradviz.tensors.tensor import Tensor, _Operand
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...

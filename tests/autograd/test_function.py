@@ -266,7 +266,9 @@ def test_what_the_engine_asks_a_node_may_be_an_attribute_of_the_users(x):
     assert "BusyBackward" in {node.name for node in nodes}
 
 
-@pytest.mark.parametrize("name", ["id", "hooks", "call", "next_edges"])
+@pytest.mark.parametrize(
+    "name", ["id", "hooks", "call", "next_edges", "sequence_nr", "input_metadata"]
+)
 def test_what_the_engine_relies_on_may_not(x, name):
     class Wrong(Function):
         @staticmethod

@@ -3,8 +3,8 @@ import pytest
 
 import gradviz as gv
 from gradviz.autograd import GradcheckError, gradcheck, gradgradcheck
-from gradviz.ops.recording.differentiable import binary, unary
-from gradviz.ops.recording.variable import raw
+from gradviz.ops.dispatch.differentiable import binary, unary
+from gradviz.ops.variables.variable import raw
 
 
 def leaf(*shape):

@@ -10,7 +10,7 @@ def x():
 
 
 def asked(loss, at, question, **options):
-    """What `question` returns while the gradient of `at` is on its way."""
+    """Return the result of `question` while the gradient of `at` is on its way."""
     answers = []
     at.register_hook(lambda grad: answers.append(question()))
     loss.backward(**options)

@@ -22,8 +22,9 @@ from gradviz.autograd.graph import (
 )
 from gradviz.checkpointing import frame
 from gradviz.engine import Engine, default_engine, set_default_engine
-from gradviz.engine.grad_mode import is_multithreading_enabled
-from gradviz.ops.recording import creation_hooks, inference, saved_variable, view
+from gradviz.engine.graph.grad_mode import is_multithreading_enabled
+from gradviz.ops.dispatch import creation_hooks
+from gradviz.ops.variables import inference, saved_variable, view
 
 #: What a test has entered and not left.
 ENTERED: list[Any] = []
@@ -58,7 +59,7 @@ CHANGES = {
 
 
 def state() -> dict[str, Any]:
-    """What can be seen of all modes."""
+    """Return the observable state of all modes."""
     return {
         "inference mode": is_inference_mode_enabled(),
         "saving": saved_variable._SAVING.get(),
@@ -307,7 +308,7 @@ def test_a_caller_in_inference_mode_is_in_it_still_when_a_node_left_its_block(x)
         assert is_inference_mode_enabled()
         assert gv.ones(2).is_inference()
     finally:
-        inference.leave(before)
+        inference._INNERMOST.set(before)
         gv.set_grad_enabled(True)
 
     assert others >= inference.INFERENCE_BLOCKS

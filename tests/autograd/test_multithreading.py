@@ -8,7 +8,7 @@ import gradviz as gv
 from gradviz.autograd import set_multithreading_enabled
 from gradviz.backends.device import Device
 from gradviz.engine import Engine, Node
-from gradviz.engine.grad_mode import is_multithreading_enabled
+from gradviz.engine.graph.grad_mode import is_multithreading_enabled
 
 
 @pytest.fixture

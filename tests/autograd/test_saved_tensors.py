@@ -6,7 +6,7 @@ from gradviz.autograd.graph import (
     save_on_cpu,
     saved_tensors_hooks,
 )
-from gradviz.ops.recording import saved_variable
+from gradviz.ops.variables import saved_variable
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the traceback of a backward's error shows, and what it leaves out."""
+"""The frames in the traceback of a backward's error."""
 
 import gc
 import os
@@ -110,7 +110,7 @@ def raised(call: Callable[[], object]) -> MineError:
 
 
 def places(error: BaseException) -> list[str]:
-    """Whose each frame is: ours, or the name of a function of the test's."""
+    """Return the owner of each frame: ours, or the name of a test's function."""
     return [
         "ours" if frame.filename.startswith(PACKAGE) else frame.name
         for frame in traceback.extract_tb(error.__traceback__)

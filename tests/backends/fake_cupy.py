@@ -1,4 +1,4 @@
-"""As much of CuPy as gradviz uses, over NumPy, for machines without a GPU.
+"""The part of CuPy that gradviz uses, over NumPy, for machines without a GPU.
 
 It is as strict as CuPy and a GPU are: an array is used on its own device only, host
 arrays are no operands, what CuPy lacks is not there. Work is done at once, though
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from gradviz.backends.cuda_indices import OUTSIDE
+from gradviz.backends.cuda.cuda_indices import OUTSIDE
 
 #: Functions that CuPy 14 does not have.
 LACKS = {
@@ -87,7 +87,7 @@ class State:
         is_behind: Say that nothing is done yet.
         slow: The streams of which nothing is done yet.
         memory_left: Bytes, on all devices together.
-        collect: Called at each point where a collection may run finalisers.
+        collect: Called at each point where a collection may run finalizers.
     """
 
     def __init__(self):

@@ -10,7 +10,7 @@ TABLES = ("_by_type", "_by_array", "_accelerators", "_makers", "_stand_ins")
 
 @contextmanager
 def backends_as_they_were() -> Iterator[None]:
-    """What is registered in the block is forgotten after it, and its streams too."""
+    """Forget the backends registered in the block after it, and their streams."""
     before = {name: getattr(base, name) for name in TABLES}
     for name, table in before.items():
         setattr(base, name, dict(table))

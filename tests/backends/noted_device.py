@@ -33,7 +33,7 @@ class Access(NamedTuple):
 
 @dataclass
 class Memory:
-    """What an array is in.
+    """Memory of an array.
 
     Attributes:
         stream: Whose work may use it again once it is free.
@@ -47,7 +47,7 @@ class Memory:
 
 
 class Notebook:
-    """What has happened on the noted devices; any thread may write.
+    """Record of the work on the noted devices; any thread may write.
 
     Attributes:
         told: What the devices were asked for, in order.
@@ -104,7 +104,7 @@ class Notebook:
             memory.accesses.append(Access(next(self._numbers), past, text, writes=True))
 
     def record(self, stream: StreamLike) -> int:
-        """What a stream has done so far, as bits."""
+        """Return a stream's work so far, as bits."""
         self.tell("record", str(stream))
         return self._past.get(str(stream), 0)
 
@@ -156,7 +156,7 @@ class NotedBackend:
         self._stream_ids = itertools.count(1)
 
     def device_count(self) -> int:
-        """As given."""
+        """Return the given number."""
         return self._num_devices
 
     def is_initialized(self) -> bool:
@@ -164,7 +164,7 @@ class NotedBackend:
         return False
 
     def device_of(self, array: Array) -> Device:
-        """Where an array says that it is."""
+        """Return the device that an array names."""
         device: Device = array.device
         return device
 
@@ -182,7 +182,7 @@ class NotedBackend:
         self.notebook.tell("make current", str(stream), threading.current_thread().name)
 
     def record(self, stream: StreamLike, enable_timing: bool) -> int:
-        """What happens before the marker.
+        """Return the work before the marker.
 
         Raises:
             RuntimeError: The devices are broken.
@@ -238,21 +238,21 @@ class NotedBackend:
         """There is none."""
 
     def to_peer(self, array: Array, device: Device) -> Array:
-        """What arrays are is not known here."""
+        """Refuse: the kind of arrays is not known here."""
         _refuse(array, device)
 
     def from_host(
         self, array: Array, device: Device, *, non_blocking: bool = False
     ) -> Array:
-        """As `to_peer`."""
+        """See `to_peer`."""
         _refuse(array, device, non_blocking)
 
     def to_host(self, array: Array, *, non_blocking: bool = False) -> Array:
-        """As `to_peer`."""
+        """See `to_peer`."""
         _refuse(array, non_blocking)
 
     def pinned_memory(self, size_bytes: int) -> Array:
-        """As `to_peer`."""
+        """See `to_peer`."""
         _refuse(size_bytes)
 
 

@@ -1,4 +1,4 @@
-"""What every accelerator does: over simulated devices, and over CUDA.
+"""Behavior of every accelerator: over simulated devices, and over CUDA.
 
 CUDA without a GPU is CuPy's fake, see `fake_cupy`; with one it is real (``-m gpu``).
 """
@@ -12,7 +12,7 @@ import pytest
 
 import gradviz as gv
 from gradviz.backends import base
-from gradviz.backends.cuda import CudaBackend
+from gradviz.backends.cuda.backend import CudaBackend
 from tests.backends import fake_cupy
 from tests.backends.isolation import backends_as_they_were
 
@@ -382,7 +382,7 @@ def test_an_array_goes_from_device_to_device(kind, two, name):
 
 
 def test_a_copy_to_another_device_is_in_the_order_of_both(kind, devices, two):
-    """As in PyTorch, nobody has to wait on a copy between devices."""
+    """Nobody has to wait for a copy between devices; the same in PyTorch."""
     with devices.Stream(0) as source, devices.Stream(1) as target:
         x = gv.full((1000,), 2.0, device=two[0]) * 3
         y = x.to(two[1]) + 1

@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from gradviz.backends.arrays.pinned_array import PinnedArray
 from gradviz.backends.cpu import sum_along
-from gradviz.backends.pinned_array import PinnedArray
 
 FAULTS = """
 import resource

@@ -1,6 +1,6 @@
 """Backends of other packages: a distribution is put on the path, as pip would.
 
-The backend is the one that docs/streams.md shows.
+The backend is the one that docs/backends.md shows.
 """
 
 import sys
@@ -16,7 +16,7 @@ from tests.docs.pages import DOCS, blocks
 
 (TOY,) = [
     block.source
-    for block in blocks(DOCS / "streams.md")
+    for block in blocks(DOCS / "backends.md")
     if "class ToyBackend" in block.source
 ]
 

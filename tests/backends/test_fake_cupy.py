@@ -9,7 +9,7 @@ from tests.backends import fake_cupy
 
 cupy = pytest.importorskip("cupy")
 
-#: What `gradviz.backends.cuda` calls that the fake has as functions or classes.
+#: What `gradviz.backends.cuda.backend` calls that the fake has as functions or classes.
 CALLED = (
     "ElementwiseKernel",
     "ascontiguousarray",

@@ -1,4 +1,4 @@
-"""What streams and events are on every backend is in `test_accelerators`."""
+"""Details of streams and events; `test_accelerators` covers every backend."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_what_streams_do_is_reported():
 
 
 def test_a_wait_without_a_stream_is_one_of_the_current_device():
-    """As in PyTorch: not of the event's device."""
+    """It is not of the device of the event; the same in PyTorch."""
     event = gv.current_stream("sim:0").record_event()
 
     with gv.record() as recording, gv.sim.device(1):

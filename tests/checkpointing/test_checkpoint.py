@@ -53,7 +53,7 @@ def test_gradients_are_those_without_it(x, use_reentrant):
 
 @both
 def test_a_deep_net_saves_one_tensor_a_layer_instead_of_four(use_reentrant):
-    """What is kept between forward and backward: only each checkpoint's input."""
+    """Only each checkpoint's input is kept between forward and backward."""
     x = gv.ones(1000, dtype=gv.float64, requires_grad=True)
 
     def bytes_saved(run):

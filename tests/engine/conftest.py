@@ -1,4 +1,4 @@
-"""What every test of the engine starts from."""
+"""Fixtures for every test of the engine."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture
 def notebook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Notebook]:
-    """What happens on the devices ``noted:0`` and ``noted:1``, known to this test."""
+    """Provide the record of the devices ``noted:0`` and ``noted:1``."""
     notebook = Notebook()
     backend = Backend(notebook)
     monkeypatch.setitem(base._by_type, "noted", backend)

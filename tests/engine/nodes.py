@@ -12,12 +12,12 @@ import gradviz.backends.cpu
 import gradviz.backends.simulated  # noqa: F401 - makes sim:0 and sim:1 known
 from gradviz.backends.device import CPU, Device
 from gradviz.engine import Edge, Engine, InputMetadata, Node, PyTorchSchedule
-from gradviz.engine.device_queues import DeviceQueues
 from gradviz.engine.engine import MAX_DEPTH
-from gradviz.engine.graph_task import CPU_DEVICE, GraphTask
-from gradviz.engine.ready_queue import ReadyQueue
-from gradviz.engine.sync import THREADS, Sync
-from gradviz.engine.worker import Worker
+from gradviz.engine.graph.sync import THREADS, Sync
+from gradviz.engine.tasks.device_queues import DeviceQueues
+from gradviz.engine.tasks.graph_task import CPU_DEVICE, GraphTask
+from gradviz.engine.tasks.ready_queue import ReadyQueue
+from gradviz.engine.threads.worker import Worker
 from gradviz.trace.probe import METHODS, Probe
 
 T = TypeVar("T")
@@ -266,7 +266,7 @@ def run_nested(engine: Engine, depth: int, function: Callable[..., Any]) -> Any:
 
 
 def raiser(error: BaseException) -> Callable[..., Any]:
-    """What a failing node runs."""
+    """Return the body of a failing node."""
 
     def fail(*grads: Any) -> Any:
         raise error

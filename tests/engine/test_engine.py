@@ -19,9 +19,9 @@ from gradviz.engine import (
     set_default_engine,
 )
 from gradviz.engine.engine import MAX_DEPTH
-from gradviz.engine.grad_mode import GRAD_ENABLED, MULTITHREADING_ENABLED
-from gradviz.engine.node import NodeHooks
-from gradviz.engine.sync import Threads
+from gradviz.engine.graph.grad_mode import GRAD_ENABLED, MULTITHREADING_ENABLED
+from gradviz.engine.graph.node import NodeHooks
+from gradviz.engine.graph.sync import Threads
 from gradviz.errors import EngineError
 from gradviz.testing import Scheduler, Scripted, sleep
 from gradviz.trace import probe
@@ -598,7 +598,7 @@ class TestInsideTheEngine:
     def test_a_call_from_inside_the_engines_own_code_is_refused(
         self, engine: Engine, method: str, times: int
     ):
-        """F15, F21: a listener stands for a finaliser that strikes there."""
+        """F15, F21: a listener stands for a finalizer that strikes there."""
         outcomes: list[str] = []
 
         def intrude(self: probe.Probe, *args: Any) -> None:

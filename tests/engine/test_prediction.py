@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from gradviz.engine import AccumulateGrad, Engine, Node
-from gradviz.engine.grad_mode import MULTITHREADING_ENABLED
-from gradviz.engine.policies import Fifo
+from gradviz.engine.graph.grad_mode import MULTITHREADING_ENABLED
 from gradviz.engine.prediction import predicted_order
+from gradviz.named_orders import FifoSchedule
 from gradviz.trace import probe
 from tests.engine.nodes import SIM_0, SIM_1, Call, Leaf, Listener, Pass, Sink
 
@@ -53,7 +53,7 @@ def test_a_restricted_pass_is_predicted_as_well(engine: Engine):
 def test_other_schedules_are_predicted_as_well():
     root = graph()
 
-    order = predicted(root, schedule=Fifo().schedule)
+    order = predicted(root, schedule=FifoSchedule)
 
     assert order == executed(Engine(schedule="fifo"), root)
     assert order != predicted(root)

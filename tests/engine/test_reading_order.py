@@ -1,4 +1,4 @@
-"""The order in which the engine's docstring has its modules read."""
+"""The order in which the docstrings of the engine have its rooms and modules read."""
 
 import ast
 import re
@@ -10,26 +10,49 @@ import pytest
 import gradviz.engine
 
 FOLDER = Path(gradviz.engine.__file__).parent
-MODULES = {path.stem for path in FOLDER.glob("*.py")} - {"__init__"}
-ORDER = re.findall(r"`(\w+)`", gradviz.engine.__doc__ or "")
+ROOMS = [FOLDER, *(path.parent for path in FOLDER.glob("*/__init__.py"))]
 
 
-def imported(module: str) -> Iterator[str]:
-    """The modules of the engine that one of them imports, be it for a type."""
-    for node in ast.walk(ast.parse((FOLDER / f"{module}.py").read_bytes())):
+def members(room: Path) -> set[str]:
+    """The modules of a room, and the rooms inside of it."""
+    modules = {path.stem for path in room.glob("*.py")} - {"__init__"}
+    return modules | {path.parent.name for path in room.glob("*/__init__.py")}
+
+
+def order(room: Path) -> list[str]:
+    doc = ast.get_docstring(ast.parse((room / "__init__.py").read_bytes()))
+    return [word for word in re.findall(r"`(\w+)`", doc or "") if word in members(room)]
+
+
+def imported(path: Path, room: Path) -> Iterator[str]:
+    """The members of a room that a file imports, be it for a type."""
+    prefix = ".".join(("gradviz", *room.relative_to(FOLDER.parent).parts, ""))
+    for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         else:
             continue
-        yield from (name.split(".")[2] for name in names if "gradviz.engine." in name)
+        yield from (
+            name.removeprefix(prefix).split(".")[0]
+            for name in names
+            if name.startswith(prefix)
+        )
 
 
-def test_it_names_every_module_once():
-    assert sorted(ORDER) == sorted(MODULES)
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_it_names_every_member_once(room):
+    assert sorted(order(room)) == sorted(members(room))
 
 
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_a_module_needs_only_those_before_it(module):
-    assert {*imported(module)} <= {*ORDER[: ORDER.index(module)]}
+@pytest.mark.parametrize(
+    ("room", "member"),
+    [(room, member) for room in ROOMS for member in sorted(members(room))],
+    ids=lambda one: one if isinstance(one, str) else one.name,
+)
+def test_a_member_needs_only_those_before_it(room, member):
+    before = {*order(room)[: order(room).index(member)], member}
+    files = [room / f"{member}.py", *(room / member).glob("*.py")]
+    for path in filter(Path.exists, files):
+        assert {*imported(path, room)} <= before

@@ -1,4 +1,4 @@
-"""What a recording of a pass holds: events that are well-formed, whatever happens."""
+"""Recordings of passes: their events are well-formed in every case."""
 
 import enum
 from collections import Counter, defaultdict
@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradviz.capture import record
+from gradviz.capture.session import record
 from gradviz.engine import AccumulateGrad, Edge, Engine, Node
-from gradviz.engine.node import NodeHooks
+from gradviz.engine.graph.node import NodeHooks
+from gradviz.engine.threads.hook_calls import ModuleHooks
 from gradviz.testing.event_list import EventList
 from gradviz.trace import events as e
-from gradviz.trace.model import Trace
+from gradviz.trace.format.model import Trace
+from gradviz.trace.node_reports import NodeReports
 from gradviz.trace.probe import Hook, How, Push, Role, Skip, installed
+from gradviz.trace.reporting.hook_names import RegisteredHook
 from tests.engine.nodes import (
     SIM_0,
     SIM_1,
@@ -28,6 +31,7 @@ from tests.engine.nodes import (
     run_at,
     run_nested,
     start_thread,
+    thread_name,
 )
 
 
@@ -42,7 +46,7 @@ def recorded(function: Callable[[], Any], fails: bool = False) -> Trace:
 
 
 def assert_well_formed(trace: Trace) -> None:
-    """What holds of every trace of passes that have ended."""
+    """Assert the rules of every trace of passes that have ended."""
     assert trace.losses.closed
     assert trace.losses.dropped == 0
     assert trace.losses.problems == ()
@@ -218,6 +222,29 @@ def hooked(node: Node) -> Node:
     return node
 
 
+def call_module_hooks(around: Any, *_: Any) -> None:
+    """Calls a hook of each kind that modules have."""
+    for kind in (Hook.MODULE_PRE, Hook.MODULE):
+        with around(kind, 0, RegisteredHook(nothing, "net.py:3"), "net.0"):
+            pass
+
+
+def with_module_hooks() -> Node:
+    leaf = AccumulateGrad(Leaf())
+    leaf.hooks_to_add_to().post = (ModuleHooks(call_module_hooks),)
+    return leaf
+
+
+def test_hooks_of_a_module_are_told_in_place_of_the_one_that_calls_them(engine: Engine):
+    trace = recorded(lambda: engine.execute([(with_module_hooks(), 0)], [1]))
+    before, after = of(trace, e.HookCalled)
+    assert (before.hook, after.hook) == (Hook.MODULE_PRE, Hook.MODULE)
+    assert (before.function, before.registered_at) == ("nothing", "net.py:3")
+    assert before.target == "net.0"
+    assert before.defined_at.partition(":")[0] == __file__
+    assert len(list(of(trace, e.HookReturned))) == 2
+
+
 def hooks_of(trace: Trace) -> list[tuple[Hook, int]]:
     return [(event.hook, event.index) for event in of(trace, e.HookCalled)]
 
@@ -312,10 +339,11 @@ def fail_while_a_device_is_busy(engine: Engine) -> None:
 
 
 def test_every_member_of_every_enum_is_reported(engine: Engine):
-    """What nothing reports is in no trace, and so not in the vocabulary either."""
+    """A member that nothing reports is in no trace, nor in the vocabulary."""
     passes = [
         recorded(lambda: all_ways_to_accumulate(engine)),
         recorded(lambda: engine.execute([(hooked(AccumulateGrad(Leaf())), 0)], [1])),
+        recorded(lambda: engine.execute([(with_module_hooks(), 0)], [1])),
         recorded(lambda: run_at(engine, "pool", lambda grad: ())),
         recorded(lambda: fail_while_a_device_is_busy(engine), fails=True),
     ]
@@ -443,3 +471,26 @@ def test_a_link_of_a_chain_is_told_in_full(engine: Engine):
     assert freed.size_bytes == 24
     assert (sent.node, sent.input_nr, sent.how) == (last.id, 0, How.FIRST)
     assert (ready.node, ready.sequence_nr) == (last.id, last.sequence_nr)
+
+
+def test_a_thread_finds_out_once_a_node_whom_it_reports_it_to(engine: Engine):
+    """Each time takes as long as an event, on a thread that has not called the pass."""
+
+    class Asked(Listener):
+        def __init__(self) -> None:
+            super().__init__()
+            self.askers: Counter[str] = Counter()
+
+        def for_this_thread(self) -> NodeReports:
+            self.askers[thread_name()] += 1
+            return super().for_this_thread()
+
+    leaf = AccumulateGrad(Leaf(), device=SIM_0)
+    both = Pass(leaf, leaf, device=SIM_0)
+    root = Pass(both, device=SIM_0)
+    listener = Asked()
+    with installed(listener):
+        engine.execute([(root, 0)], [1])
+
+    assert listener.of("node_completed", "node") == [root.id, both.id, leaf.id]
+    assert listener.askers["gv_autograd_0"] == 3

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradviz.engine import AccumulateGrad, Engine, PyTorchSchedule
-from gradviz.engine.node import MAX_SEQUENCE_NR
+from gradviz.engine.graph.node import MAX_SEQUENCE_NR
 from gradviz.ready_order import DEPTH_SHIFT, SHUTDOWN_PRIORITY, WAKE_UP_PRIORITY
 from tests.engine.nodes import Leaf, Pass
 

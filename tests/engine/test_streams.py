@@ -19,10 +19,11 @@ from gradviz.backends.stream import (
     keep_for,
     set_stream,
 )
-from gradviz.engine import AccumulateGrad, Edge, Engine, Node, stream_mismatch
+from gradviz.engine import AccumulateGrad, Edge, Engine, Node
 from gradviz.engine.engine import MAX_DEPTH
-from gradviz.engine.grad_mode import MULTITHREADING_ENABLED
-from gradviz.engine.pass_streams import PassStreams
+from gradviz.engine.graph.grad_mode import MULTITHREADING_ENABLED
+from gradviz.engine.tasks import stream_mismatch
+from gradviz.engine.tasks.pass_streams import PassStreams
 from gradviz.trace import probe
 from tests.backends.noted_device import Notebook
 from tests.engine.accelerator import (

@@ -12,8 +12,8 @@ import gc
 import json
 import sys
 
-from gradviz.capture import Recording, record
-from gradviz.trace.lifecycle import check_lifecycle
+from gradviz.capture.session import Recording, record
+from gradviz.trace.checking.lifecycle import judge
 from tests.faults.programs import HANG_SECONDS
 from tests.faults.scene import (
     Scene,
@@ -81,7 +81,7 @@ def _check(
     if error is None:
         scene.check()
     if recording is not None:
-        violations = check_lifecycle(recording.trace)
+        violations = judge(recording.trace).violations
         assert not violations, f"impossible: {violations[0]}"
 
 

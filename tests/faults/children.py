@@ -1,4 +1,4 @@
-"""What processes of their own are asked to do; they find it by its name."""
+"""Programs for child processes, found by their names."""
 
 from tests.faults.scene import assert_works, new_engine
 

@@ -1,4 +1,4 @@
-"""What every test of a fault starts from, and what must hold after it."""
+"""Fixtures for every test of a fault, with the checks after it."""
 
 from collections.abc import Iterator
 

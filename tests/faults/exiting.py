@@ -4,8 +4,8 @@ import textwrap
 from pathlib import Path
 from typing import Final
 
-from gradviz.trace.lifecycle import check_lifecycle
-from gradviz.trace.reader import load_trace
+from gradviz.trace.checking.lifecycle import judge
+from gradviz.trace.reading.reader import load_trace
 from tests.faults.programs import HANG_SECONDS
 
 #: What a daemon thread does over and over while the program ends around it.
@@ -39,7 +39,7 @@ def looping(*loops: str, at_exit: str, path: Path | None = None) -> str:
     names = ", ".join(f"once_{number}" for number in range(len(loops)))
     return f"""
 import atexit
-from gradviz.capture import record
+from gradviz.capture.session import record
 lock = threading.Lock()
 atexit.register(lambda: {at_exit})
 engine = new_engine()
@@ -71,5 +71,5 @@ def assert_whole(path: Path) -> None:
     trace = load_trace(path)
     assert not trace.losses.problems
     assert trace.num_events > 100
-    violations = check_lifecycle(trace)
+    violations = judge(trace).violations
     assert not violations, str(violations[0])

@@ -4,6 +4,8 @@ Run as ``python -m tests.faults.interrupts WHAT COUNT RECORDING [SEED]``. WHAT i
 
 * ``interrupt``: a signal whose handler raises KeyboardInterrupt, COUNT times, each at
   some moment of a pass, and in every fifth pass another one right after it;
+* ``tensors``: the same in a program of ops, custom functions, hooks and inference mode;
+  what surrounds it must be as it was;
 * ``alarms``: a thousand signals a second, until COUNT have come; the handler returns.
 
 The timer's signal stands for Ctrl-C: to Python all signals are alike. It comes from
@@ -19,18 +21,27 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 
-from gradviz.capture import record
-from gradviz.engine import Engine, graph_task
-from gradviz.trace.lifecycle import check_lifecycle
+from gradviz.capture.session import record
+from gradviz.engine import Engine
+from gradviz.engine.tasks import outcome
+from gradviz.trace.checking.lifecycle import judge
 from tests.faults.programs import HANG_SECONDS
 from tests.faults.scene import Scene, assert_works, assert_works_here, new_engine
+from tests.faults.surroundings import (
+    check,
+    functions,
+    inference_blocks,
+    ops,
+    passes,
+    surroundings,
+)
 
 
 class Report:
-    """What came of it; `where` counts the places that were interrupted."""
+    """Result of a campaign; `where` counts the places that were interrupted."""
 
     def __init__(self) -> None:
         self.delivered = 0
@@ -44,16 +55,16 @@ class Report:
 def main() -> None:
     what, count, is_recording = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else 0
-    graph_task.QUIESCE_NS = 10**18  # who waits for a node that has ended, hangs
+    outcome.QUIESCE_NS = 10**18  # who waits for a node that has ended, hangs
     engine, report = new_engine(), Report()
     assert_works(engine)
-    campaign = {"interrupt": interrupt, "alarms": alarms}[what]
+    campaign = {"interrupt": interrupt, "tensors": tensors, "alarms": alarms}[what]
     with record() if is_recording else contextlib.nullcontext() as recording:
         campaign(engine, count, random.Random(seed), report)
     if recording is not None:
         losses = recording.trace.losses
         report.failures += [f"trace: {problem}" for problem in losses.problems]
-        report.failures += map(str, check_lifecycle(recording.trace))
+        report.failures += map(str, judge(recording.trace).violations)
     if not report.failures:
         assert_works(engine)
         engine.stop()
@@ -64,13 +75,13 @@ def interrupt(
     engine: Engine, count: int, moments: random.Random, report: Report
 ) -> None:
     timer = Timer()
-    seconds = _seconds_of_a_pass(engine)
+    seconds = _seconds_of(lambda: Scene(engine).run())
     while report.delivered < count:
         faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
         scene = Scene(engine)
         first = max(1e-6, moments.uniform(0, seconds))
         interval = moments.uniform(1e-5, 1e-4) if moments.random() < 0.2 else 0
-        error = timer.interrupted(scene, first, interval)
+        error = timer.interrupted(scene.run, first, interval)
         if error is None:
             scene.check()
             continue
@@ -82,6 +93,28 @@ def interrupt(
             report.note(_place(error.__traceback__), wrong)
             engine = new_engine()
             assert_works(engine)
+
+
+def tensors(engine: Engine, count: int, moments: random.Random, report: Report) -> None:
+    timer, works = Timer(), (ops, functions, inference_blocks, passes)
+    seconds = [_seconds_of(work) for work in works]
+    before = surroundings()  # after what is set at the first use
+    while report.delivered < count:
+        faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
+        nth = moments.randrange(len(works))
+        error = timer.interrupted(works[nth], moments.uniform(1e-6, seconds[nth]), 0)
+        if error is None:
+            continue
+        report.delivered += 1
+        place = _place(error.__traceback__)
+        report.where[place] += 1
+        error.__traceback__ = None  # its frames hold the blocks that it has left
+        try:
+            check(before)
+            works[nth]()
+        except Exception as wrong:  # noqa: BLE001 - the campaign goes on
+            report.note(place, wrong)
+            return
 
 
 class Timer:
@@ -96,15 +129,15 @@ class Timer:
             raise KeyboardInterrupt
 
     def interrupted(
-        self, scene: Scene, first: float, interval: float
+        self, work: Callable[[], None], first: float, interval: float
     ) -> KeyboardInterrupt | None:
-        """Run a pass with an interrupt on its way, and more if `interval` is not 0."""
+        """Do it with an interrupt on its way, and more if `interval` is not 0."""
         interrupted = None
         self._is_armed = True
         try:
             try:
                 signal.setitimer(signal.ITIMER_REAL, first, interval)
-                scene.run()
+                work()
             finally:
                 self._is_armed = False  # a store: no signal is noticed before it
         except KeyboardInterrupt as error:
@@ -113,10 +146,10 @@ class Timer:
         return interrupted
 
 
-def _seconds_of_a_pass(engine: Engine) -> float:
+def _seconds_of(work: Callable[[], None]) -> float:
     began = time.perf_counter()
     for _ in range(100):
-        Scene(engine).run()
+        work()
     return (time.perf_counter() - began) / 100
 
 
@@ -136,7 +169,7 @@ def alarms(engine: Engine, count: int, moments: random.Random, report: Report) -
 
 
 def _place(traceback: TracebackType | None) -> str:
-    """In which module a signal was noticed: that of the frame it interrupted."""
+    """Return the module in which a signal was noticed: that of the frame."""
     return list(_files(traceback))[-2]  # the last one is our handler
 
 

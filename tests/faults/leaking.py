@@ -41,7 +41,7 @@ def fail() -> None:
 
 
 def growth(engine: Engine, passes: Callable[[Engine], None], count: int) -> int:
-    """How many objects are alive after `count` times `passes` that were not before.
+    """Return the number of objects that `count` times `passes` leave behind.
 
     The collector must be off: what only it can free counts.
     """
@@ -55,10 +55,10 @@ def growth(engine: Engine, passes: Callable[[Engine], None], count: int) -> int:
 
 
 def num_files() -> int:
-    """How many files this process has open."""
+    """Return the number of files that this process has open."""
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
 def num_system_threads() -> int:
-    """How many threads this process has, those that Python forgot included."""
+    """Return the number of threads of this process, even those Python forgot."""
     return sum(1 for _ in Path("/proc/self/task").iterdir())

@@ -7,15 +7,10 @@ another one that sleeps.
 """
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import textwrap
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-_ROOT: Final = Path(__file__).parents[2]
+from tests.warm_python import Ended, run_warm
 
 #: After so long a program shows its stacks and ends. Only hanging takes so long: the
 #: longest program takes seconds, and a loaded machine is slow, not stuck.
@@ -23,6 +18,8 @@ HANG_SECONDS: Final = 120
 
 #: After so long a program that did not even do that is killed.
 _TIMEOUT_SECONDS: Final = HANG_SECONDS + 30
+
+_MODULES: Final = ("gradviz.api", "tests.faults.scene")
 
 #: What every program starts with.
 _PREAMBLE: Final = f"""
@@ -33,14 +30,6 @@ from gradviz.engine import AccumulateGrad, Edge, Engine
 from gradviz.errors import EngineError
 from tests.faults.scene import *
 """
-
-
-class Ended(NamedTuple):
-    """How a program ended: as Python programs do, with nothing on stderr, or not."""
-
-    exit_code: int
-    output: str
-    errors: str
 
 
 def run_program(source: str, *arguments: object) -> Ended:
@@ -57,19 +46,5 @@ def run_campaign(module: str, *arguments: object) -> dict[str, Any]:
 
 
 def _run(*arguments: object) -> Ended:
-    with subprocess.Popen(
-        [sys.executable, *map(str, arguments)],
-        cwd=_ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            output, errors = process.communicate(timeout=_TIMEOUT_SECONDS)
-        except BaseException:
-            # With all that it has started, which would keep our pipes open.
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return Ended(process.returncode, output.strip(), errors.strip())
+    ended = run_warm(*arguments, modules=_MODULES, timeout_s=_TIMEOUT_SECONDS)
+    return ended._replace(output=ended.output.strip(), errors=ended.errors.strip())

@@ -1,4 +1,4 @@
-"""What faults are injected into: passes on every kind of thread, with exact results.
+"""Target of injected faults: passes on every kind of thread, exact results.
 
 Needs neither NumPy nor tensors, so that a program of a few lines starts fast. Every
 gradient is an integer, so that a sum is exact or wrong.
@@ -12,7 +12,7 @@ from typing import Any
 from gradviz.backends.base import register
 from gradviz.backends.device import CPU, Device
 from gradviz.engine import AccumulateGrad, Edge, Engine, Node
-from gradviz.engine.node import NodeHooks
+from gradviz.engine.graph.node import NodeHooks
 from tests.engine.nodes import new_worker
 
 #: Reentrant calls nested on one thread before the pool takes over: few, so that a test
@@ -73,7 +73,7 @@ def new_engine(**settings: Any) -> Engine:
 
 
 class Leaf:
-    """What `AccumulateGrad` fills."""
+    """Leaf of an `AccumulateGrad`."""
 
     def __init__(self) -> None:
         self.grad: Any = None
@@ -101,11 +101,11 @@ class Call(Node):
 
 
 def nothing() -> None:
-    """What a node does that only hands its gradient on."""
+    """Do nothing: the body of a node that only hands its gradient on."""
 
 
 def calling(function: Callable[..., Any], *arguments: Any) -> Callable[[], None]:
-    """What a node does that calls `function` and hands its gradient on."""
+    """Return the body of a node that calls `function` and hands its gradient on."""
 
     def call() -> None:
         function(*arguments)

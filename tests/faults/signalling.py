@@ -1,4 +1,4 @@
-"""What programs need that send themselves signals while they run the engine."""
+"""Programs that send themselves signals while they run the engine."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ from tests.faults.scene import wait_until
 
 
 class Handler:
-    """What SIGUSR1 does while a program runs the engine, and not a moment longer.
+    """Handler of SIGUSR1 while a program runs the engine, and no longer.
 
     Args:
         function: Is called for each signal.
@@ -48,7 +48,7 @@ def signal_main(is_noticed: Callable[[], bool]) -> None:
 
 
 def raising(error: BaseException) -> Callable[[], object]:
-    """What a handler or a node does that fails."""
+    """Return the body of a handler or a node that fails."""
 
     def function() -> None:
         raise error

@@ -24,11 +24,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradviz.backends.device import CPU
-from gradviz.capture import Recording, record
+from gradviz.capture.session import Recording, record
 from gradviz.engine import AccumulateGrad, Engine
-from gradviz.engine.graph_task import GraphTask
+from gradviz.engine.tasks.graph_task import GraphTask
 from gradviz.errors import EngineError
-from gradviz.trace.lifecycle import check_lifecycle
+from gradviz.trace.checking.lifecycle import judge
 from tests.faults.programs import HANG_SECONDS
 from tests.faults.scene import (
     DEVICES,
@@ -55,7 +55,7 @@ class Struck(Exception):  # noqa: N818 - what happened, and no error of anybody'
 
 @dataclass
 class Report:
-    """What came of a campaign.
+    """Result of a campaign.
 
     Attributes:
         num_strikes: How many bytecodes were struck.
@@ -98,7 +98,7 @@ def interrupt(where: str, bytecodes: Iterable[int], *, is_recording: bool) -> Re
 
 
 def call(where: str, bytecodes: Iterable[int], *, is_recording: bool) -> Report:
-    """Likewise, with a handler that calls backward, on a device, and returns."""
+    """Run `call` with a handler that calls backward, on a device, and returns."""
 
     def calling_back(engine: Engine) -> Any:
         def handler(number: int, frame: object) -> None:
@@ -156,10 +156,10 @@ def _recorded(
 
 
 def _check_history(recording: Recording | None) -> None:
-    """What was recorded of a pass that was struck follows the rules of `lifecycle`."""
+    """Check that the recording of a pass that was struck follows the rules."""
     if recording is not None:
         assert recording.trace.losses.is_complete, recording.trace.losses
-        violations = check_lifecycle(recording.trace)
+        violations = judge(recording.trace).violations
         assert not violations, f"impossible: {violations[0]}"
 
 
@@ -258,7 +258,7 @@ def _check_struck(
     if error is None:
         _settle(engine, place, strike)
     assert error is None or isinstance(error, Struck | EngineError), f"raised {error!r}"
-    helping = [one for one in outcome.passes if one.helpers]
+    helping = [one for one in outcome.passes if one.outcome.helpers]
     assert not helping, "a thread counts as running a node that it does not run"
     assert_devices_idle(engine)
     assert_works_here(engine)

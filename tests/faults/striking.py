@@ -8,8 +8,9 @@ Note [A blow without bytecode]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 A trace function written in Python that sends a signal is itself the first to notice
 it. So when the count is up, the trace function puts a C function in its place. That
-one sends the signal before the next bytecode, and its result makes Python replace it
-by one that does nothing. Then only the code under test can notice.
+one sends the signal before the next bytecode, and hands its result to another one in
+C, which ends tracing. Then only the code under test can notice. (While it traces, 3.11
+notices before the first instruction of a function, for which it finds no handler.)
 """
 
 import contextlib
@@ -23,7 +24,7 @@ from types import FrameType
 from typing import Any, Final
 
 import gradviz
-from gradviz.engine.sync import Threads
+from gradviz.engine.graph.sync import Threads
 
 _WATCHED: Final = (str(gradviz.__path__[0]), contextlib.__file__)
 
@@ -36,19 +37,30 @@ _do_nothing: Final = _c["getpid"]
 _do_nothing.argtypes, _do_nothing.restype = _TRACE_ARGUMENTS, None
 
 
+class _Null:
+    """An argument that is NULL, whatever is given."""
+
+    from_param = staticmethod({}.get)
+
+
+#: Takes the result of what has struck.
+_end_tracing: Final = _c["PyEval_SetTrace"]
+_end_tracing.argtypes, _end_tracing.restype = (_Null, _Null), None
+
+
 def interrupting() -> Blow:
     """Ctrl-C: a signal, which only the main thread notices."""
     send = _c["raise"]
     send.argtypes = (ctypes.c_int, *_TRACE_ARGUMENTS)
-    send.restype = {0: _do_nothing}.get
+    send.restype = functools.partial(_end_tracing, None)
     return functools.partial(send, signal.SIGINT)
 
 
 def asynchronous(error: type[BaseException]) -> Blow:
-    """What a debugger or a timeout library throws into the calling thread."""
+    """Return an exception as a debugger or a timeout library throws it."""
     throw = _c["PyThreadState_SetAsyncExc"]
     throw.argtypes = (ctypes.c_ulong, ctypes.py_object, *_TRACE_ARGUMENTS)
-    throw.restype = {1: _do_nothing}.get
+    throw.restype = functools.partial(_end_tracing, None)
     return functools.partial(throw, threading.get_ident(), error)
 
 
@@ -97,13 +109,17 @@ class Strike:
     Args:
         nth: At which bytecode of gradviz, counted from `arm` and from 1.
         blow: Makes what strikes; called on the thread that is struck.
+        besides: A file whose bytecodes are struck, too.
 
     Attributes:
         place: What was struck, as ``module.py:function:line``; empty if nothing was.
     """
 
-    def __init__(self, nth: int, blow: Callable[[], Blow]) -> None:
+    def __init__(
+        self, nth: int, blow: Callable[[], Blow], *, besides: str | None = None
+    ) -> None:
         self._left = nth
+        self._watched = _WATCHED if besides is None else (*_WATCHED, besides)
         self._blow = blow
         self._outer = None
         self.place = ""
@@ -124,7 +140,7 @@ class Strike:
         _trace_frames(sys._getframe(1), None)
 
     def _enter(self, frame: FrameType, event: str, argument: object) -> Any:
-        if not frame.f_code.co_filename.startswith(_WATCHED):
+        if not frame.f_code.co_filename.startswith(self._watched):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         frame.f_trace = self._count

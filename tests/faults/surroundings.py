@@ -30,6 +30,39 @@ def ops() -> None:
     gv.zeros(2).log_()
 
 
+class Squared(gv.autograd.Function):
+    """A custom function; its forward runs with gradient mode off."""
+
+    @staticmethod
+    def forward(ctx: Any, x: gv.Tensor) -> gv.Tensor:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, grad: gv.Tensor) -> gv.Tensor:
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+
+def functions() -> None:
+    """Run functions that switch gradient mode by themselves."""
+    x = gv.ones(2, requires_grad=True)
+    y = Squared.apply(x)
+    gv.add(y.detach(), 1, out=gv.zeros(2))
+    view, y = y[:1], y.mul_(2)
+    assert view.grad_fn is not None
+    y.register_hook(lambda grad: grad * 2)
+    y.sum().backward()
+
+
+def inference_blocks() -> None:
+    """Blocks that hold a reference to nothing but what is to be put back."""
+    with gv.inference_mode(), gv.inference_mode(mode=False):
+        gv.ones(2)
+    with gv.inference_mode():
+        gv.ones(2)
+
+
 def passes() -> None:
     """A backward, one with a graph of its own, and one inside another."""
     x = gv.ones(2, requires_grad=True)
@@ -43,7 +76,7 @@ Surroundings = tuple[dict[str, str], dict[contextvars.ContextVar[Any], Any]]
 
 
 def surroundings() -> Surroundings:
-    """What must not change: NumPy's error handling, and context variables."""
+    """Return the state that must not change: NumPy's errors, context variables."""
     return np.geterr(), dict(contextvars.copy_context())
 
 
@@ -83,7 +116,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     report = Report()
     first, step = map(int, sys.argv[1:])
-    for work in (ops, passes):
+    for work in (ops, functions, inference_blocks, passes):
         strike(work, first, step, report)
     json.dump(vars(report), sys.stdout)
 

@@ -1,4 +1,4 @@
-"""What a program can get wrong, told as clear errors; the engine works on (V*, X*)."""
+"""Users' mistakes: the error is clear, and the engine works on (V*, X*)."""
 
 import threading
 from typing import Any

@@ -93,7 +93,7 @@ def test_a_deadlock_is_reported_by_the_watchdog(engine: Engine, deadlock: Deadlo
 
 
 def watched(num_nodes: int, seconds: float) -> list[str]:
-    """What a watchdog of 1 s reports of nodes that take so long, on a virtual clock."""
+    """Return the reports of a 1 s watchdog on slow nodes, by a virtual clock."""
     reports: list[str] = []
     with Scheduler(RandomWalk(0)) as scheduler:
         engine = new_engine(sync=scheduler)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from gradviz.backends.device import CPU
-from gradviz.engine import AccumulateGrad, Edge, Engine, graph_task
+from gradviz.engine import AccumulateGrad, Edge, Engine
+from gradviz.engine.tasks import outcome
 from gradviz.testing.event_list import EventList
 from gradviz.trace import probe
 from gradviz.trace.events import NodeFailed, NodeStarted, TaskFailed
@@ -25,7 +26,7 @@ from tests.faults.scene import (
 
 
 class NotAnException(BaseException):
-    """What a bare ``except Exception`` lets through."""
+    """An exception that a bare ``except Exception`` lets through."""
 
 
 class Refusing(Leaf):
@@ -154,7 +155,7 @@ def test_a_call_that_fails_waits_for_its_nodes_on_other_threads(
         task = engine.current_graph_task
         assert task is not None
         is_running.set()
-        wait_until(lambda: task.has_error.value)
+        wait_until(lambda: task.outcome.has_error.value)
         log.append("the device's node ended")
 
     def fail() -> None:
@@ -175,7 +176,7 @@ def test_a_call_that_fails_does_not_wait_for_ever(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ):
     """F05: the wait is bounded, and what comes after the node does not run."""
-    monkeypatch.setattr(graph_task, "QUIESCE_NS", 1)
+    monkeypatch.setattr(outcome, "QUIESCE_NS", 1)
     is_running, may_end, has_ended = (threading.Event() for _ in range(3))
     leaf = Leaf()
 

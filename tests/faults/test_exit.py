@@ -1,4 +1,4 @@
-"""How a program ends that has used the engine: as if it had not (F14)."""
+"""The exit of a program that has used the engine: as if it had not (F14)."""
 
 import signal
 import textwrap
@@ -71,7 +71,7 @@ _PROGRAMS = {
     """,
     "with a node that lives to the end": "kept = Call(nothing, Call(nothing))",
     "in the middle of a recording": """
-        from gradviz.capture import record
+        from gradviz.capture.session import record
         recording = record()
         assert_works(engine)
     """,
@@ -221,7 +221,7 @@ def test_a_backward_while_the_interpreter_shuts_down_is_refused(place: str):
 def test_a_new_engine_starts_no_thread_while_the_interpreter_shuts_down(
     place: str, output: str
 ):
-    """F14: Python 3.11 would wait for ever for a thread that never begins."""
+    """F14: Python 3.11 would wait forever for a thread that never begins."""
     ended = run_program(
         "new_engine(); make = new_engine\n" + _LAST.replace("sys_argv[1]", repr(place))
     )

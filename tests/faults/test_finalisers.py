@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gradviz.backends.device import CPU
-from gradviz.capture import record
+from gradviz.capture.session import record
 from gradviz.engine import AccumulateGrad, Engine
 from gradviz.errors import EngineError
 from tests.faults.scene import (

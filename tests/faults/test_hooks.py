@@ -9,7 +9,7 @@ import pytest
 from gradviz.backends.base import copy_to
 from gradviz.backends.device import CPU, Device
 from gradviz.engine import AccumulateGrad, Engine, Node
-from gradviz.engine.node import NodeHooks
+from gradviz.engine.graph.node import NodeHooks
 from tests.faults.scene import (
     DEVICES,
     PLACES,

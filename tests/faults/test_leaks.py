@@ -1,4 +1,4 @@
-"""What passes leave behind: nothing, without the collector's help (F23)."""
+"""Remains of passes: nothing, without the collector's help (F23)."""
 
 import contextlib
 import gc

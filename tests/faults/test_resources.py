@@ -1,4 +1,4 @@
-"""What a process may run out of: files, threads, space.
+"""Exhausted resources of a process: files, threads, space.
 
 Each program lowers a limit of its own, so that nothing else suffers.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gradviz.trace.reader import load_trace
+from gradviz.trace.reading.reader import load_trace
 
 PREAMBLE = """
 import os, resource, signal, sys, warnings

@@ -59,7 +59,7 @@ def test_what_a_handler_raises_ends_the_wait_for_a_device():
         """
         def work():
             task = engine.current_graph_task
-            signal_main(lambda: task.has_error.value)
+            signal_main(lambda: task.outcome.has_error.value)
             print("the node ended")
 
         try:
@@ -77,8 +77,8 @@ def test_a_second_interrupt_ends_the_wait_for_a_node_that_does_not_end():
     """F04: the first Ctrl-C waits for it for long, the second one does not."""
     ended = run_signalled(
         """
-        from gradviz.engine import graph_task
-        graph_task.QUIESCE_NS = 10**18
+        from gradviz.engine.tasks import outcome
+        outcome.QUIESCE_NS = 10**18
         has_raised = threading.Event()
 
         try:
@@ -104,7 +104,7 @@ def test_a_ctrl_c_from_outside_interrupts_a_backward(place: str):
         def hold():
             task = engine.current_graph_task
             with subprocess.Popen(["kill", "-INT", str(os.getpid())]):
-                wait_until(lambda: task.has_error.value)
+                wait_until(lambda: task.outcome.has_error.value)
         try:
             run_at(engine, {place!r}, hold)
         except KeyboardInterrupt:
@@ -125,6 +125,15 @@ def test_interrupts_at_random_moments_never_hang_nor_harm_what_follows(
 
     assert report["failures"] == []
     assert report["delivered"] == 50
+
+
+@pytest.mark.parametrize("is_recording", [False, True], ids=["", "recording"])
+def test_interrupts_in_a_program_of_tensors_leave_no_mode_switched(is_recording: bool):
+    """F04: in ops, custom functions, hooks and inference mode."""
+    report = run_campaign("interrupts", "tensors", 100, int(is_recording))
+
+    assert report["failures"] == []
+    assert report["delivered"] == 100
 
 
 def test_a_thousand_signals_a_second_do_no_harm():

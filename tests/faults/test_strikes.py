@@ -6,7 +6,7 @@ strikes each of them.
 
 import pytest
 
-from gradviz.core import compiled
+from gradviz.compiled_core import compiled
 from tests.faults.programs import run_campaign
 
 #: What is compiled has no bytecodes: fewer places are left to strike.

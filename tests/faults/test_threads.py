@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradviz.engine.sync import Threads
+from gradviz.engine.graph.sync import Threads
 from tests.faults.programs import Ended, run_program
 from tests.faults.scene import (
     DEVICES,

@@ -1,10 +1,11 @@
-"""What is known of one pass, and whether it adds up."""
+"""Account of one pass, and a check that it adds up."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from gradviz.engine.graph_task import QUIESCE_NS, GraphTask
-from gradviz.engine.node import Node
+from gradviz.engine.graph.node import Node
+from gradviz.engine.tasks.graph_task import GraphTask
+from gradviz.engine.tasks.outcome import QUIESCE_NS
 from gradviz.errors import EngineError
 from tests.interleavings.workload import reachable
 
@@ -82,12 +83,12 @@ class Account:
             self._complain(f"{self._running} of {self._graph_task} still run")
 
     def check(self) -> Iterator[str]:
-        """What is wrong, when everything has come to rest."""
+        """Yield errors of the account once everything has come to rest."""
         yield from self.violations
         if self._error in (KeyboardInterrupt, EngineError):
             return  # the pass was given up, and counts no more
         task = self._graph_task
-        if task.outstanding_tasks or len(task.helpers):
+        if task.outstanding_tasks or len(task.outcome.helpers):
             yield f"{task} never counted to 0"
         if self._error is not None or self.root is None:
             return

@@ -1,11 +1,12 @@
-"""What must hold of the events of an engine that is watched from its beginning.
+"""Rules for the events of an engine watched from its beginning.
 
-More than `gradviz.trace.lifecycle` asks of any trace: here nothing is lost, and what is
-reported as over was over for every thread.
+More than `gradviz.trace.checking.lifecycle` asks of any trace: here nothing is lost,
+and what is reported as over was over for every thread.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from gradviz.trace.checking.lifecycle import check_events
 from gradviz.trace.events import (
     AnyEvent,
     CallbackRun,
@@ -14,7 +15,6 @@ from gradviz.trace.events import (
     TaskPushed,
     ThreadStarted,
 )
-from gradviz.trace.lifecycle import check_events
 
 
 def broken_rules(

@@ -3,6 +3,7 @@ import pytest
 from gradviz.testing import EventList
 from gradviz.trace.probe import Push, Role, Skip
 from tests.interleavings.event_rules import broken_rules
+from tests.trace.reports import begin_pass
 
 
 @pytest.fixture
@@ -12,16 +13,7 @@ def probe():
 
 def begin(probe):
     probe.thread_started(-1, Role.CALLER)
-    probe.task_begun(
-        1,
-        parent=-1,
-        reentrant_depth=0,
-        owner=-1,
-        num_roots=1,
-        num_outputs=0,
-        keep_graph=False,
-        create_graph=False,
-    )
+    begin_pass(probe, 1)
     probe.dependencies_counted(1, 1, 0)
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from gradviz.engine.node import next_sequence_nr
+from gradviz.engine.graph.node import next_sequence_nr
 from gradviz.testing.policy import Scripted
 from gradviz.testing.scheduler import Scheduler
 from tests.interleavings.workload import serial_gradients

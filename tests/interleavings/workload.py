@@ -1,4 +1,4 @@
-"""What passes of scenarios consist of: nodes whose results are known beforehand.
+"""Passes of scenarios: nodes whose results are known beforehand.
 
 They multiply and add whole numbers and report when they work. Their graph is like any
 other to the engine.
@@ -12,8 +12,8 @@ from typing import Any, Self, TypeAlias
 from gradviz.backends.base import accelerator_of
 from gradviz.backends.device import CPU, Device
 from gradviz.backends.stream import current_stream
-from gradviz.engine.basic_nodes import AccumulateGrad
-from gradviz.engine.node import Edge, Node
+from gradviz.engine.graph.basic_nodes import AccumulateGrad
+from gradviz.engine.graph.node import Edge, Node
 from gradviz.testing.scheduler import pause
 from gradviz.trace.probe import How
 from tests.backends.noted_device import Notebook, NotedBackend
@@ -98,14 +98,14 @@ def work_on(
 
 
 def notebook_of(device: Device) -> Notebook:
-    """Where a device of a scenario takes notes."""
+    """Return the notebook of a scenario's device."""
     backend = accelerator_of(device)
     assert isinstance(backend, NotedBackend)
     return backend.notebook
 
 
 class Leaf:
-    """What a pass adds to.
+    """Leaf that a pass adds to.
 
     Attributes:
         grad: The sum as a plain number: adding to it takes no time.
@@ -170,7 +170,7 @@ class Scaling(Node):
             return tuple(made[place] for place in places)
 
     def scaled(self, total: float) -> tuple[float, ...]:
-        """What it returns for gradients with this sum."""
+        """Return a node's results for gradients with this sum."""
         return tuple(factor * total for factor in self._factors)
 
 
@@ -202,7 +202,7 @@ class Total(AccumulateGrad):
 
 
 def serial_gradients(root: Node, gradient: float) -> dict[Node, float]:
-    """What each node under `root` receives in all, one node after the other."""
+    """Return the total gradient of each node under `root`, computed serially."""
     received: defaultdict[Node, float] = defaultdict(float, {root: gradient})
     for node in sorted(reachable(root), key=lambda node: -node.topological_nr):
         if isinstance(node, Scaling):

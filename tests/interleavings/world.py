@@ -23,10 +23,10 @@ from gradviz.backends.current_streams import on_streams
 from gradviz.backends.device import CPU, Device
 from gradviz.backends.stream import stream_at
 from gradviz.engine.engine import Engine
-from gradviz.engine.grad_mode import GRAD_ENABLED
-from gradviz.engine.graph_task import GraphTask
-from gradviz.engine.node import Edge, Node
-from gradviz.engine.ready_queue import ReadyQueue
+from gradviz.engine.graph.grad_mode import GRAD_ENABLED
+from gradviz.engine.graph.node import Edge, Node
+from gradviz.engine.tasks.graph_task import GraphTask
+from gradviz.engine.tasks.ready_queue import ReadyQueue
 from gradviz.testing.event_list import EventList
 from gradviz.testing.fiber import ScheduleError
 from gradviz.testing.scheduler import Scheduler, pause
@@ -165,7 +165,7 @@ class World:
 
     @contextlib.contextmanager
     def _made_on(self, device: Device, stream: int) -> Iterator[None]:
-        """What is made in the block is made on a stream, if it is on a device."""
+        """Make objects of the block on a stream, if the block is on a device."""
         if device is CPU:
             yield
             return
@@ -208,7 +208,7 @@ class World:
             yield from broken_rules(self._listener.events, devices)
 
     def _serial_total(self, total: Total) -> float:
-        """What the leaf should have, given which passes have reached it."""
+        """Return the leaf's expected sum, given the passes that have reached it."""
         return sum(
             serial_gradients(account.root, account.gradient)[total]
             for account in self._accounts.values()
@@ -242,7 +242,7 @@ class World:
         return next((account for account in recent if account.thread == thread), None)
 
     def _thread_state(self) -> tuple[object, ...]:
-        """What a call must leave as it was."""
+        """Return the thread state that a call must leave unchanged."""
         state = self.engine.worker()
         return (
             state.worker_device,

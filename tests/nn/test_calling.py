@@ -4,8 +4,8 @@ import pytest
 
 import gradviz as gv
 from gradviz import nn
+from gradviz.trace.checking.lifecycle import judge
 from gradviz.trace.events import ForwardBegun, ForwardEnded
-from gradviz.trace.lifecycle import check_lifecycle
 
 
 class Double(nn.Module):
@@ -138,7 +138,7 @@ def test_a_recording_has_every_call_of_a_module():
         ("Recorded.twice.0", "Double", 2, False),
         ("Recorded.twice.1", "ReLU", 2, False),
     ]
-    assert check_lifecycle(recording.trace) == ()
+    assert judge(recording.trace).violations == ()
 
 
 def test_the_call_of_a_module_that_raises_ends_in_a_recording():

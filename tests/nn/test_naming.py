@@ -1,4 +1,6 @@
 import gc
+import itertools
+import sys
 import threading
 import weakref
 
@@ -6,8 +8,8 @@ import pytest
 
 import gradviz as gv
 from gradviz import nn
-from gradviz.engine.node import MODULE_PATH
-from gradviz.nn import naming
+from gradviz.engine.graph.node import MODULE_PATH, MODULE_PATHS
+from gradviz.nn import calling, naming
 
 
 class Probe(nn.Module):
@@ -141,7 +143,7 @@ class TestRoots:
         ]
 
     def test_a_number_is_not_used_again(self, seen):
-        """What one model made is not taken for what another one made later."""
+        """Nodes of one model are not taken for those of a later one."""
         for _ in range(3):
             nn.Sequential(Probe(seen))(1)
 
@@ -220,3 +222,38 @@ class TestRoots:
 
         assert seen == ["Checkpointed.inner.0"] * 2
         assert MODULE_PATH.get() == ""
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt where Python looks for signals the nth time."""
+
+    def __init__(self, number):
+        self.number = number
+        self.has_struck = False
+
+    def hear(self, frame, event, _):
+        is_ours = frame.f_code.co_filename in {calling.__file__, naming.__file__}
+        if is_ours and event in {"call", "c_return"}:
+            self.number -= 1
+            if self.number == 0:
+                self.has_struck = True
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+
+def test_an_interrupt_at_any_point_of_a_call_leaves_no_module_running():
+    model, x = Model([]), gv.ones(1)
+    model(x)  # from now on each call goes through the same points
+    for number in itertools.count(1):
+        interrupt = Interrupt(number)
+        sys.setprofile(interrupt.hear)
+        try:
+            model(x)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        assert (MODULE_PATH.get(), MODULE_PATHS.get()) == ("", None), number
+        if not interrupt.has_struck:
+            break
+    assert number > 10

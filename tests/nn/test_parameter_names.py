@@ -1,4 +1,4 @@
-"""What AccumulateGrad nodes of parameters are called in traces."""
+"""Names of parameters' AccumulateGrad nodes in traces."""
 
 import copy
 import gc
@@ -13,7 +13,7 @@ from gradviz.nn import naming
 
 @pytest.fixture(autouse=True)
 def numbered_from_one(monkeypatch):
-    for table in ("_roots", "_named"):
+    for table in ("_roots", "_named", "_described"):
         monkeypatch.setattr(naming, table, weakref.WeakKeyDictionary())
     monkeypatch.setattr(naming, "_numbers", {})
     naming.forget()
@@ -50,6 +50,35 @@ def names(*losses):
 
 def loss_of(*models):
     return lambda: sum(model(gv.ones(1, 2)).sum() for model in models)
+
+
+def test_a_recording_lists_all_parameters_of_models_that_ran():
+    net = Net()
+    net.head.requires_grad_(False)
+    with gv.record() as recording:
+        for _ in range(3):
+            loss_of(net)().backward()
+        net.extra = nn.Linear(2, 3)  # from now on the model has others
+        net.extra.other = net.extra.bias
+        loss_of(net)()
+
+    (model,) = recording.trace.models.values()
+    assert model.name == "Net"
+    assert {one.names: (one.shape, one.requires_grad) for one in model.parameters} == {
+        ("Net.encoder.0.weight",): ((2, 2), True),
+        ("Net.head.weight",): ((2, 2), False),
+        ("Net.extra.weight",): ((3, 2), True),
+        ("Net.extra.bias", "Net.extra.other"): ((3,), True),
+    }
+    assert {one.dtype for one in model.parameters} == {"float32"}
+
+
+def test_a_model_is_listed_in_each_recording_in_which_it_runs():
+    net = Net()
+    for _ in range(2):
+        with gv.record() as recording:
+            loss_of(net)().backward()
+        assert list(recording.trace.models) == ["Net"]
 
 
 def test_a_parameter_is_called_by_its_model_and_its_place_there():

@@ -160,7 +160,7 @@ def columns_first(array):
 
 @pytest.fixture(name="watched")
 def _watched():
-    """Who carries out the work of devices, and counts waits."""
+    """Return an executor of the work of devices that counts waits."""
     with watched() as executor:
         yield executor
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gradviz.backends import base
-from gradviz.backends.cuda import CudaBackend
+from gradviz.backends.cuda.backend import CudaBackend
 from tests.backends import fake_cupy
 from tests.backends.isolation import backends_as_they_were
 from tests.ops.cases.case import tensors_in

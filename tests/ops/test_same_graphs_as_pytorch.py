@@ -259,7 +259,7 @@ def inputs(lib):
 
 
 def measure(lib, functional, expression):
-    """What comes of an expression: its graph, its value, its gradients."""
+    """Return an expression's graph, value and gradients."""
     leaves, constants = inputs(lib)
     names = {"gv": lib, "F": functional, **leaves, **constants}
     result = eval(expression, names)

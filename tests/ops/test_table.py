@@ -8,7 +8,7 @@ import gradviz.linalg
 import gradviz.nn.functional
 import gradviz.special
 from gradviz import api
-from gradviz.ops.recording.public import Home, names
+from gradviz.ops.dispatch.public import Home, names
 from gradviz.ops.table import gathered, public, publish
 from tests.ops.cases.table import CASES
 

@@ -5,20 +5,7 @@ import pytest
 import gradviz as gv
 from gradviz.optim import SGD
 from gradviz.optim.lr_scheduler import CosineAnnealingLR, LambdaLR, LRScheduler, StepLR
-
-
-@pytest.fixture
-def optimizer():
-    return SGD([gv.tensor([1.0], requires_grad=True)], lr=1.0)
-
-
-def rates(optimizer, scheduler, count):
-    found = []
-    for _ in range(count):
-        found.append(optimizer.param_groups[0]["lr"])
-        optimizer.step()
-        scheduler.step()
-    return found
+from tests.optim.rates import rates
 
 
 def test_the_rate_falls_in_steps(optimizer):

@@ -271,7 +271,7 @@ def test_a_state_of_other_parameters_is_an_error_that_changes_nothing(state):
 
 
 def steps_in(recording):
-    """What was reported of optimizers and backward passes, in words."""
+    """Describe the reports of optimizers and backward passes."""
     told = []
     for event in recording.events():
         match event:

@@ -10,20 +10,7 @@ from gradviz.optim.lr_scheduler import (
     SequentialLR,
     StepLR,
 )
-
-
-@pytest.fixture
-def optimizer():
-    return SGD([gv.tensor([1.0], requires_grad=True)], lr=1.0)
-
-
-def rates(optimizer, scheduler, count):
-    found = []
-    for _ in range(count):
-        found.append(optimizer.param_groups[0]["lr"])
-        optimizer.step()
-        scheduler.step()
-    return found
+from tests.optim.rates import rates
 
 
 def one_after_the_other(optimizer):

@@ -34,7 +34,7 @@ EXHAUSTED = (
 
 
 def share(num_schedules):
-    """How many of them one scenario gets."""
+    """Return the number of schedules for one scenario."""
     return -(-num_schedules // len(SCENARIOS))
 
 

@@ -25,6 +25,15 @@ def test_interrupts_at_random_moments(seed: int):
     assert report["delivered"] == _PER_PROGRAM
 
 
+@pytest.mark.parametrize("recording", [0, 1])
+def test_interrupts_at_random_moments_of_a_program_of_tensors(recording: int):
+    """F04: gradient mode, inference mode and NumPy's error handling are put back."""
+    report = run_campaign("interrupts", "tensors", 2_000, recording)
+
+    assert report["failures"] == []
+    assert report["delivered"] == 2_000
+
+
 @pytest.mark.parametrize("first", range(1, 5))
 @pytest.mark.parametrize("recording", [0, 1])
 @pytest.mark.parametrize("where", ["small", "big", "first"])

@@ -13,7 +13,7 @@ from types import CodeType, FunctionType
 
 import pytest
 
-from gradviz.core import compiled
+from gradviz.compiled_core import compiled
 from gradviz.testing.exploration import ScheduleFailed, explore, mixed
 from gradviz.testing.fiber import ScheduleError
 from tests.interleavings.scenarios import SCENARIOS
@@ -60,7 +60,7 @@ MUTANTS = (
         "the sleeping owner is not woken",
         "the_device_ends_the_pass",
         (
-            "completion:push_wake_up",
+            "threads.completion:push_wake_up",
             "        queue.push(task)",
             "        if not ends_pass:\n            queue.push(task)",
         ),
@@ -70,11 +70,11 @@ MUTANTS = (
     mutant(
         "gradients arrive without the lock",
         "three_threads_add",
-        ("handover:arrive", "with graph_task.mutex:", "if True:"),
+        ("threads.handover:arrive", "with graph_task.mutex:", "if True:"),
         (
-            "handover:_arrive",
+            "threads.handover:_arrive",
             "    if remaining < 0:",
-            "    graph_task.has_error.value\n    if remaining < 0:",
+            "    graph_task.outcome.has_error.value\n    if remaining < 0:",
         ),
     ),
     # Classical: notify before push. A mailbox's put is both.
@@ -82,7 +82,7 @@ MUTANTS = (
         "the owner is woken before the callbacks have run",
         "a_callback_calls_backward",
         (
-            "completion:mark_as_completed_and_run_post_processing",
+            "threads.completion:mark_as_completed_and_run_post_processing",
             "    try:\n        if worker is graph_task.home:",
             (
                 "    if worker.worker_device != graph_task.owner:\n"
@@ -97,7 +97,7 @@ MUTANTS = (
         "the count of outstanding tasks is not atomic",
         "there_and_back",
         (
-            "graph_task:GraphTask.finish_one",
+            "tasks.graph_task:GraphTask.finish_one",
             (
                 "    with self.mutex:\n"
                 "        self.outstanding_tasks -= 1\n"
@@ -115,7 +115,7 @@ MUTANTS = (
         "whether a task is the last is asked before it is counted",
         "there_and_back",
         (
-            "graph_task:GraphTask.finish_one",
+            "tasks.graph_task:GraphTask.finish_one",
             (
                 "    with self.mutex:\n"
                 "        self.outstanding_tasks -= 1\n"
@@ -133,7 +133,7 @@ MUTANTS = (
         "two threads complete one pass",
         "there_and_back",
         (
-            "graph_task:GraphTask.finish_one",
+            "tasks.graph_task:GraphTask.finish_one",
             (
                 "    with self.mutex:\n"
                 "        self.outstanding_tasks -= 1\n"
@@ -150,7 +150,7 @@ MUTANTS = (
         "the wake-up goes to another queue than the owner's",
         "the_device_ends_the_pass",
         (
-            "completion:push_wake_up",
+            "threads.completion:push_wake_up",
             "queues.queue_at(graph_task, graph_task.owner, worker)",
             "queues.queue_at(graph_task, 0, worker)",
         ),
@@ -159,7 +159,7 @@ MUTANTS = (
         "the wake-up of a failed pass is not counted",
         "an_error_on_a_device",
         (
-            "completion:push_wake_up",
+            "threads.completion:push_wake_up",
             "graph_task.outstanding_tasks += 1",
             "pass",
         ),
@@ -168,8 +168,8 @@ MUTANTS = (
         "a node runs although its pass has failed",
         "an_error_while_pushing",
         (
-            "thread_main:_evaluate",
-            "    if graph_task.has_error.value:",
+            "threads.thread_main:_evaluate",
+            "    if graph_task.outcome.has_error.value:",
             "    if False:",
         ),
     ),
@@ -177,7 +177,7 @@ MUTANTS = (
         "the pool makes one thread too few",
         "nested_at_the_limit",
         (
-            "thread_pool:ThreadPool.run",
+            "threads.thread_pool:ThreadPool.run",
             "self.num_threads < len(self._waiting | self._served)",
             "self.num_threads < len(self._waiting | self._served) - 1",
         ),
@@ -186,7 +186,7 @@ MUTANTS = (
         "a thread of the pool consumes a queue of its own",
         "nested_at_the_limit",
         (
-            "thread_pool:ThreadPool._stand_in",
+            "threads.thread_pool:ThreadPool._stand_in",
             "self._queues.queue_at(graph_task, graph_task.owner, worker)",
             "self._queues.new_caller_queue()",
         ),
@@ -195,7 +195,7 @@ MUTANTS = (
         "threads of the pool nest without limit",
         "nested_at_the_limit",
         (
-            "worker:Worker.serve",
+            "threads.worker:Worker.serve",
             "self.current_depth = 0",
             "self.current_depth = -1000",
         ),
@@ -206,7 +206,7 @@ MUTANTS = (
         "threads are stopped while a pass is under way",
         "stopped_while_busy",
         (
-            "passes:Passes.stop",
+            "tasks.passes_under_way:Passes.stop",
             "while self.under_way():",
             "while False:",
         ),
@@ -217,8 +217,8 @@ MUTANTS = (
         "a nested loop takes the end of another pass for its own",
         "nested_side_by_side",
         (
-            "thread_main:thread_main",
-            "            popped.is_done = True",
+            "threads.thread_main:thread_main",
+            "            popped.outcome.is_done = True",
             "            (graph_task or popped).is_done = True",
         ),
     ),
@@ -226,7 +226,7 @@ MUTANTS = (
         "nobody waits for a device's thread to start",
         "the_device_ends_the_pass",
         (
-            "device_threads:DeviceThreads._wait_for_start",
+            "threads.device_threads:DeviceThreads._wait_for_start",
             "while not self._start.is_over.value:",
             "while False:",
         ),
@@ -235,7 +235,7 @@ MUTANTS = (
         "each thing that arrives gives a failed pass more time",
         "an_error_while_a_device_hangs",
         (
-            "graph_task:GraphTask.time_left",
+            "tasks.outcome:Outcome.time_left",
             "if self.deadline_ns is None:",
             "if True:",
         ),
@@ -244,7 +244,7 @@ MUTANTS = (
         "the thread's state is put back only if all went well",
         "an_interruption_while_nested",
         (
-            "execution:execute_with_graph_task",
+            "threads.execution:execute_with_graph_task",
             "    finally:\n        (",
             "    except ZeroDivisionError:\n        pass\n    else:\n        (",
         ),
@@ -255,7 +255,7 @@ MUTANTS = (
         "a sum overwrites what has arrived meanwhile",
         "three_threads_add",
         (
-            "handover:_arrive",
+            "threads.handover:_arrive",
             "elif gradient is not None and buffer[input_nr] is not None:",
             (
                 "elif gradient is not None and how is How.FIRST"
@@ -267,7 +267,7 @@ MUTANTS = (
         "a gradient that others see is added to in place",
         "one_gradient_for_three",
         (
-            "input_buffer:add",
+            "graph.input_buffer:add",
             "        and is_sole_reference(buffer, index)\n",
             "",
         ),
@@ -276,7 +276,7 @@ MUTANTS = (
         "the short way forgets what has come before",
         "two_callers_share_a_graph",
         (
-            "handover:hand_on",
+            "threads.handover:hand_on",
             "            and receiver not in graph_task.not_ready\n",
             "",
         ),
@@ -285,7 +285,7 @@ MUTANTS = (
         "on the short way a count is passed on twice",
         "two_callers_share_a_graph",
         (
-            "worker:Worker.push_own",
+            "threads.worker:Worker.push_own",
             "        self.has_count = False",
             "        self.has_count = True",
         ),
@@ -294,7 +294,7 @@ MUTANTS = (
         "a task that has passed its count on is counted as done",
         "there_and_back",
         (
-            "thread_main:thread_main",
+            "threads.thread_main:thread_main",
             "if worker.has_count and popped.finish_one():",
             "if popped.finish_one():",
         ),
@@ -303,7 +303,7 @@ MUTANTS = (
         "a count is passed on to another thread",
         "two_devices_meet",
         (
-            "worker:Worker.push",
+            "threads.worker:Worker.push",
             "    graph_task.outstanding_tasks += 1",
             (
                 "    graph_task.outstanding_tasks += not self.has_count\n"
@@ -315,7 +315,7 @@ MUTANTS = (
         "a call returns while a node of it runs on another thread",
         "an_interruption_beside_devices",
         (
-            "graph_task:GraphTask.begin_help",
+            "tasks.outcome:Outcome.begin_help",
             "self.helpers.append(state)",
             "pass",
         ),
@@ -324,7 +324,7 @@ MUTANTS = (
         "a pass looks whether the engine was stopped before it is known to it",
         "stopped_while_busy",
         (
-            "passes:Passes.begin",
+            "tasks.passes_under_way:Passes.begin",
             (
                 "    self._under_way[graph_task.id] = graph_task\n"
                 "    if self._is_stopped.value and graph_task.parent is None:\n"
@@ -340,7 +340,7 @@ MUTANTS = (
         "tasks of an interrupted pass stay for the next one",
         "an_interruption_alone",
         (
-            "execution:execute_with_graph_task",
+            "threads.execution:execute_with_graph_task",
             "worker.is_interrupted = True\n            if saved[0] == NO_DEVICE:",
             "worker.is_interrupted = True\n            if False:",
         ),
@@ -394,7 +394,7 @@ def test_there_are_at_least_twenty_mutants():
 
 
 def test_a_mutant_that_no_longer_fits_is_an_error():
-    function = find("graph_task:GraphTask.finish_one")
+    function = find("tasks.graph_task:GraphTask.finish_one")
 
     with pytest.raises(AssertionError, match="this mutant no longer fits"):
         mutated_code(function, (("what is not there", ""),))

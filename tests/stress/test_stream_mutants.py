@@ -9,7 +9,7 @@ import itertools
 
 import pytest
 
-from gradviz.core import compiled
+from gradviz.compiled_core import compiled
 from tests.integration.test_streams import outcome
 from tests.stress.test_mutants import find, mutant, mutated_code
 
@@ -31,7 +31,7 @@ MUTANTS = (
         "a node works on whatever stream is current",
         "E1",
         (
-            "pass_streams:PassStreams.current_for",
+            "tasks.pass_streams:PassStreams.current_for",
             "    stream = None if node is None else node.forward_stream\n",
             "    stream = None\n",
         ),
@@ -40,7 +40,7 @@ MUTANTS = (
         "a node does not wait for its gradients",
         "C3",
         (
-            "pass_streams:PassStreams.receive",
+            "tasks.pass_streams:PassStreams.receive",
             "        if stream != ready.stream:\n",
             "        if False:\n",
         ),
@@ -49,7 +49,7 @@ MUTANTS = (
         "a sum does not wait for the gradient that has come",
         "C3",
         (
-            "pass_streams:PassStreams.prepare_sum",
+            "tasks.pass_streams:PassStreams.prepare_sum",
             (
                 "    if plan.waits_for_new:\n"
                 "        self._wait(plan.stream, receiver, new)\n"
@@ -61,7 +61,7 @@ MUTANTS = (
         "a sum does not wait for the gradient that was there",
         "C3",
         (
-            "pass_streams:PassStreams.prepare_sum",
+            "tasks.pass_streams:PassStreams.prepare_sum",
             (
                 "    if plan.waits_for_earlier:\n"
                 "        self._wait(plan.stream, receiver, earlier)\n"
@@ -73,7 +73,7 @@ MUTANTS = (
         "a sum is computed on whatever stream is current",
         "C3",
         (
-            "handover:_added",
+            "threads.handover:_added",
             "with on_stream(plan.stream):",
             "if True:",
         ),
@@ -82,7 +82,7 @@ MUTANTS = (
         "a gradient that another stream reads is added to in place",
         "N1",
         (
-            "pass_streams:PassStreams.may_overwrite",
+            "tasks.pass_streams:PassStreams.may_overwrite",
             "return self._has_one_stream or gradient.is_sum",
             "return True",
         ),
@@ -91,7 +91,7 @@ MUTANTS = (
         "the caller does not wait for the pass",
         "S5",
         (
-            "pass_streams:PassStreams.join",
+            "tasks.pass_streams:PassStreams.join",
             "        event.wait(caller, task=self._task)\n",
             "",
         ),
@@ -100,7 +100,7 @@ MUTANTS = (
         "the caller does not wait for what it captures",
         "S6",
         (
-            "evaluation:evaluate_on_stream",
+            "threads.evaluation:evaluate_on_stream",
             "if captured or not node.next_edges:",
             "if not node.next_edges:",
         ),
@@ -109,7 +109,7 @@ MUTANTS = (
         "what the caller gives is not waited for",
         "X10",
         (
-            "pass_streams:PassStreams.handed_on",
+            "tasks.pass_streams:PassStreams.handed_on",
             "    current = _current(gradient)\n",
             (
                 "    if isinstance(producer, GraphRoot | None):\n"
@@ -122,7 +122,7 @@ MUTANTS = (
         "a leaf does not wait for what the caller did with its gradient",
         "S5",
         (
-            "pass_streams:PassStreams.receive",
+            "tasks.pass_streams:PassStreams.receive",
             "        self._receive_stored(node, own)\n",
             "        pass\n",
         ),
@@ -131,16 +131,29 @@ MUTANTS = (
         "memory is not kept for the stream that reads it",
         "S2",
         (
-            "pass_streams:PassStreams.receive",
+            "tasks.pass_streams:PassStreams.receive",
             "            keep_for(gradients[input_nr], stream)\n",
             "",
         ),
     ),
 )
 
+#: Those whose races seldom make a number wrong: it takes seconds to find an order.
+RARELY_WRONG = {"a leaf does not wait for what the caller did with its gradient"}
+
 
 @pytest.mark.usefixtures("devices_for_programs")
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        pytest.param(
+            mutant,
+            marks=[pytest.mark.stress] if mutant.name in RARELY_WRONG else [],
+            id=mutant.name,
+        )
+        for mutant in MUTANTS
+    ],
+)
 def test_a_rule_that_is_left_out_is_found(mutant, monkeypatch):
     """F25."""
     for path, edits in mutant.patches:

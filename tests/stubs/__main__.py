@@ -18,7 +18,7 @@ def stubs() -> dict[Path, str]:
     modules = (gradviz.api, gradviz.linalg, gradviz.nn.functional, gradviz.special)
     texts = {
         "tensors.tensor": stub_of_tensor(),
-        "ops.recording.return_types": stub_of_results(),
+        "ops.variables.return_types": stub_of_results(),
     }
     for module in modules:
         texts[module.__name__.removeprefix("gradviz.")] = stub_of_module(module)

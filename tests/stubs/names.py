@@ -1,4 +1,4 @@
-"""What the names in an annotation mean, and what they are called in a stub."""
+"""Meaning of the names in an annotation, and their names in a stub."""
 
 import ast
 import builtins
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 
 class Origin(NamedTuple):
-    """Where a name is defined.
+    """The definition of a name.
 
     Attributes:
         module: Its module.
@@ -56,7 +56,7 @@ def _definitions(module: str) -> dict[str, Origin]:
 
 
 def origin_of(module: str, name: str) -> Origin:
-    """Where what `module` calls `name` is defined."""
+    """Return the origin of the object that `module` calls `name`."""
     origin = _definitions(module).get(name)
     if origin is None:
         for where in (sys.modules[module], builtins, typing):
@@ -89,7 +89,7 @@ class Names:
         self._imported: dict[str, Origin] = {}
 
     def name_of(self, origin: Origin) -> str:
-        """What something is called here; it is imported if need be."""
+        """Return the name of an object here; import it if need be."""
         module, name = origin
         if module == self.module or self._offered.get(name) == origin:
             return name

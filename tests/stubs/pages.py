@@ -10,8 +10,8 @@ import types
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gradviz.ops.recording import return_types
-from gradviz.ops.recording.variable import Variable
+from gradviz.ops.variables import return_types
+from gradviz.ops.variables.variable import Variable
 from gradviz.tensors.methods.graph import GraphPlace
 from gradviz.tensors.tensor import Tensor, make
 from tests.stubs.names import TENSOR, Names, Origin, Translation
@@ -71,7 +71,7 @@ def stub_of_module(module: types.ModuleType) -> str:
 
 
 def _entry(name: str, value: Any, names: Names) -> list[str]:
-    """What a stub of a module says of one name."""
+    """Return the lines of a module's stub for one name."""
     if inspect.ismodule(value):
         parent, _, own = value.__name__.rpartition(".")
         return [f"from {parent} import {own} as {name}"]
@@ -193,22 +193,22 @@ def stub_of_tensor() -> str:
         Origin("types", "EllipsisType"),
         Origin("collections.abc", "Sequence"),
         Origin("numpy", ""),
-        Origin("gradviz.ops.recording.promotion", "Scalar"),
-        Origin("gradviz.ops.recording.variable", "Variable"),
+        Origin("gradviz.ops.conventions.promotion", "Scalar"),
+        Origin("gradviz.ops.variables.variable", "Variable"),
     ):
         names.name_of(origin)
     return _page(names, parts)
 
 
 def _made_of_arrays(names: Names) -> str:
-    """What `make` takes: the one function whose arrays are no tensors."""
+    """Return the annotation for `make`, the one function of arrays, not tensors."""
     (signature,) = signatures_of(make)
     signature.arguments.args[0].annotation = ast.Name("Any")
     return _Definition(signature, names).text("make")
 
 
 def _attributes() -> Iterator[tuple[str, Any]]:
-    """What tensors have besides what `Variable` says well enough."""
+    """Yield the tensors' attributes that `Variable` does not describe well."""
     seen = set()
     for base in Tensor.__mro__[:-1]:
         for name, value in vars(base).items():
@@ -224,7 +224,7 @@ def _attributes() -> Iterator[tuple[str, Any]]:
 
 
 def _member(name: str, value: Any, names: Names) -> list[str]:
-    """What the stub of a class says of one attribute."""
+    """Return the lines of a class's stub for one attribute."""
     if isinstance(value, property):
         parts = []
         for decorator, function in (
@@ -267,7 +267,7 @@ def _page(names: Names, parts: list[str]) -> str:
 
 
 def formatted(text: str) -> str:
-    """As ``ruff format`` writes it."""
+    """Format text with ``ruff format``."""
     for command in (["check", "--select", "I", "--fix", "--quiet"], ["format"]):
         text = subprocess.run(
             [sys.executable, "-m", "ruff", *command, "--stdin-filename", "x.pyi", "-"],

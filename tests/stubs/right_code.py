@@ -7,8 +7,8 @@ import numpy as np
 import gradviz as gv
 from gradviz import nn, optim
 from gradviz.nn import functional as F
-from gradviz.tensors.size import Size
-from gradviz.trace.model import Trace
+from gradviz.tensors.attributes.size import Size
+from gradviz.trace.format.model import Trace
 from gradviz.utils.data import DataLoader, TensorDataset
 
 

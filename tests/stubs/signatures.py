@@ -1,4 +1,4 @@
-"""How a public function may be called: what its source says, wrappers included.
+"""Signatures of public functions, from their sources, wrappers included.
 
 Ops are made by doors and wrapped by what lets them be called in further ways, which
 leaves nothing of a signature at run time. So wrappers are taken off one by one, each
@@ -59,7 +59,7 @@ def signatures_of(function: Function) -> list[Signature]:
 
 
 def is_written_out(function: Function) -> bool:
-    """Whether a function is called as its ``def`` says, by no wrapper's leave."""
+    """Return whether a function is called as its ``def`` says, wrappers aside."""
     return (
         isinstance(function, types.FunctionType)
         and "<locals>" not in function.__code__.co_qualname
@@ -68,7 +68,7 @@ def is_written_out(function: Function) -> bool:
 
 
 def _own(function: Function) -> Signature:
-    """What the ``def`` of a function says."""
+    """Return the signature in the ``def`` of a function."""
     definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(definition, ast.FunctionDef), function
     assert isinstance(function, types.FunctionType)
@@ -206,7 +206,7 @@ def _with_old_names(signature: Signature, order: tuple[str, ...]) -> Signature:
 
 
 def _changing(signature: Signature) -> Signature:
-    """Of what changes its first argument, which is called `input`."""
+    """Return the signature of an op that changes its first argument, `input`."""
     arguments = copy.deepcopy(signature.arguments)
     arguments.args[0] = _argument("input", "Variable")
     returns = _argument("", "Variable").annotation

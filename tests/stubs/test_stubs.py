@@ -1,4 +1,4 @@
-"""What type checkers make of user code.
+"""User code as type checkers see it.
 
 That the stubs are those of the sources is for `make lint` to say.
 """
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 
 def mypy(page):
-    """What mypy says about a page of user code."""
+    """Return mypy's messages about a page of user code."""
     checked = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", str(page)],
         cwd=HERE.parents[1],

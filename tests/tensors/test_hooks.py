@@ -149,7 +149,7 @@ class TestAfterAccumulation:
 
 
 class TestNodes:
-    """What users register on ``grad_fn`` sees tensors."""
+    """Hooks that users register on ``grad_fn`` see tensors."""
 
     def test_hooks_before_a_node_may_replace_its_gradients(self):
         x = gv.tensor([1.0, 2.0], requires_grad=True)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import gradviz as gv
-from gradviz.ops.recording.in_place import in_place
+from gradviz.ops.dispatch.in_place import in_place
 
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 

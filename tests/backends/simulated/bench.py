@@ -1,4 +1,4 @@
-"""What the tests of simulated devices launch, and what they hear of it."""
+"""Launches for tests of simulated devices, and their reports."""
 
 import threading
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ import numpy as np
 
 from gradviz.backends.base import copy_to
 from gradviz.backends.device import Device
-from gradviz.backends.simulated.machine import machine
-from gradviz.backends.simulated.work import new_work
+from gradviz.backends.simulated.devices.machine import machine
+from gradviz.backends.simulated.devices.work import new_work
 from gradviz.backends.stream import Stream
 from gradviz.trace.probe import Probe
 

@@ -27,7 +27,7 @@ def an_event() -> gv.Event:
 
 @dataclass
 class Left:
-    """What a program still has of the device, and of others."""
+    """A program's remaining references to the device, and to others."""
 
     x: gv.Tensor = field(default_factory=lambda: gv.arange(4.0, device=GONE))
     w: gv.Tensor = field(
@@ -45,7 +45,7 @@ class Left:
         gv.synchronize(GONE)
 
     def state(self) -> tuple[object, ...]:
-        """What no error may change."""
+        """Return the state that no error may change."""
         tensors = self.x, self.w, self.host, self.pinned, self.other
         return (
             gv.current_stream("sim:0"),
@@ -57,7 +57,7 @@ class Left:
 
 @pytest.fixture(params=ENDS)
 def gone(request: pytest.FixtureRequest) -> Iterator[tuple[Left, str]]:
-    """What is left of a device, and what is said of it."""
+    """Yield the remains of a device, and the expected message."""
     end, words = ENDS[request.param]
     gv.sim.set_device_count(3)
     left = Left()

@@ -1,4 +1,4 @@
-"""What latencies are told of kernels, and what the preset makes of it."""
+"""The kernels that latencies see, and the preset's times for them."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def asked():
 
 
 def ran(call):
-    """What a call launches; how long each took, by the trace."""
+    """Return the durations of a call's launches, from the trace."""
     gv.synchronize(SIM0)
     with gv.record() as recording:
         call()
@@ -128,7 +128,7 @@ def test_another_latency_forgets_what_the_one_before_made_of_time(asked):
 
 
 def test_who_waits_comes_after_what_it_waited_for(asked):
-    """In modelled time too: what is launched then begins later."""
+    """In modeled time too: what is launched then begins later."""
     gv.sim.set_latency(gv.sim.fixed(3_600_000_000_000))
     x = gv.zeros(3, device="sim:0")
     side = gv.Stream("sim:0")

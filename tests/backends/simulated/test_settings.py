@@ -3,7 +3,7 @@ import pytest
 from gradviz.backends import simulated
 from gradviz.backends.base import backend_of
 from gradviz.backends.device import Device
-from gradviz.backends.simulated.machine import machine
+from gradviz.backends.simulated.devices.machine import machine
 
 
 def test_the_number_of_devices_can_be_set():

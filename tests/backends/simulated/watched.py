@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gradviz.backends.simulated.machine import machine
-from gradviz.backends.simulated.stepping import Stepped
-from gradviz.backends.simulated.work import Work
+from gradviz.backends.simulated.devices.machine import machine
+from gradviz.backends.simulated.devices.stepping import Stepped
+from gradviz.backends.simulated.devices.work import Work
 
 
 class Watched(Stepped):

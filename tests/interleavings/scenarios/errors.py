@@ -121,7 +121,7 @@ def an_error_in_the_pool(world: World) -> None:
 
 @scenario()
 def an_error_while_a_device_hangs(world: World) -> None:
-    """The failed pass gives a node of another thread some seconds, once, not for ever.
+    """The failed pass gives a node of another thread some seconds, once, not forever.
 
     Meanwhile things arrive on the caller, which are no reason for more patience.
     """

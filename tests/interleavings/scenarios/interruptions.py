@@ -75,7 +75,7 @@ def an_interruption_before_the_pool(world: World) -> None:
 def a_device_is_struck(world: World) -> None:
     """An error strikes a device's thread at any point, the engine's own code included.
 
-    The pass that it worked for may fail, but nobody waits for ever, and the thread
+    The pass that it worked for may fail, but nobody waits forever, and the thread
     goes on.
     """
     far = world.leaf(SIM0)

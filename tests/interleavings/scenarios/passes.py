@@ -1,6 +1,6 @@
 """Callers and devices that work for one pass, or for two at once."""
 
-from gradviz.engine.node import Edge
+from gradviz.engine.graph.node import Edge
 from tests.interleavings.scenarios.program import scenario
 from tests.interleavings.world import DEVICES, World
 

@@ -1,4 +1,4 @@
-"""What scenarios have in common: how one is declared, and how its nodes fail."""
+"""Common parts of scenarios: their declaration, and failures of nodes."""
 
 from collections.abc import Callable
 from typing import Final, TypeAlias
@@ -44,7 +44,7 @@ def scenario(*, max_depth: int = 60) -> Callable[[Program], Scenario]:
 
 
 class Failure(Exception):  # noqa: N818 - not an error of ours
-    """What nodes and callbacks raise here."""
+    """Exception of nodes and callbacks."""
 
 
 def fail() -> None:

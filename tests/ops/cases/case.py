@@ -1,4 +1,4 @@
-"""What is tried of an op: with which arguments, in which dtypes, or what it refuses.
+"""Cases of an op: arguments, dtypes, and calls that it refuses.
 
 A case says nothing of values or gradients that are to come out. What does: finite
 differences, float64, another device (`tests/ops/test_every_op.py`), and PyTorch
@@ -173,7 +173,7 @@ class Case:
 
     @property
     def changes_in_place(self) -> bool:
-        """Whether the first argument is changed."""
+        """True if the first argument is changed."""
         return self.name.endswith("_") and not self.name.endswith("__")
 
     def arrays(self, dtype: str, seed: int = 0) -> list[np.ndarray]:
@@ -182,7 +182,7 @@ class Case:
         return [one.array(random, dtype) for one in self._places()]
 
     def differentiated(self) -> list[bool]:
-        """Of which array arguments gradients are wanted."""
+        """Return whether the gradient of each array argument is wanted."""
         return [one.kind in "fr" for one in self._places()]
 
     def _places(self) -> Iterator[A | V]:

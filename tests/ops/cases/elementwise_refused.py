@@ -1,4 +1,4 @@
-"""What ops on each element refuse."""
+"""Calls that elementwise ops refuse."""
 
 from typing import Final
 

@@ -148,7 +148,7 @@ def resizes() -> Iterator[Case]:
     yield f("channel_shuffle", A((1, 6, 2, 2)), 3)
 
 
-# --- normalisation, dropout, attention ----------------------------------------------
+# --- normalization, dropout, attention ----------------------------------------------
 
 STATISTICS: Final = (A((3,), kind="d"), A((3,), 0.5, 2, kind="d"))
 

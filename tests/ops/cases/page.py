@@ -9,6 +9,7 @@ import gradviz as gv
 import gradviz.linalg
 import gradviz.nn.functional
 import gradviz.special
+from tests.ops.cases import families
 from tests.ops.cases.case import BOOL, COMPLEX, FLOATS, INTS, Case
 from tests.ops.cases.table import FAMILIES, REFUSED
 
@@ -60,7 +61,7 @@ def text() -> str:
         )
         for op, some in grouped(cases):
             parts.append(row(op, some, refused[op]))
-    return "".join(parts)
+    return "".join([*parts, families.section()])
 
 
 def op_of(name: str) -> str:
@@ -96,12 +97,12 @@ def row(op: str, cases: list[Case], num_refused: int) -> str:
 
 
 def is_there(home: object, name: str) -> bool:
-    """Whether users find an op there; `gradviz.view` is a package."""
+    """Return whether users find an op there; `gradviz.view` is a package."""
     return not isinstance(getattr(home, name, None), ModuleType | None)
 
 
 def places(op: str, cases: list[Case]) -> str:
-    """Where users find an op."""
+    """Return the public places of an op."""
     name = op.rpartition(".")[2]
     found = [
         label.format(name)

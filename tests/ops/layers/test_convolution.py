@@ -1,4 +1,4 @@
-"""What convolution promises besides values: memory, strides, devices."""
+"""Promises of convolution besides values: memory, strides, devices."""
 
 import tracemalloc
 

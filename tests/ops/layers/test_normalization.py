@@ -1,4 +1,4 @@
-"""What normalisation does besides values: running statistics, precision."""
+"""Normalization besides values: running statistics, precision."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which element of a window is chosen."""
+"""The chosen element of a window."""
 
 import numpy as np
 import pytest

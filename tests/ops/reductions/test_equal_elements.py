@@ -1,4 +1,4 @@
-"""What is expected here is what PyTorch returned."""
+"""Equal elements; the expected values are PyTorch's."""
 
 import numpy as np
 import pytest

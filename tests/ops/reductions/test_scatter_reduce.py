@@ -5,7 +5,7 @@ import gradviz as gv
 
 @pytest.mark.parametrize("reduce", ["scatter_reduce", "index_reduce"])
 def test_a_product_with_several_zeros_is_differentiated_once(reduce):
-    """As in PyTorch, which says so too: the formula has no second derivative there."""
+    """PyTorch says so too: the formula has no second derivative there."""
     x = gv.tensor([2.0], requires_grad=True)
     zeros = gv.tensor([0.0, 0.0], requires_grad=True)
     index = gv.tensor([0, 0])

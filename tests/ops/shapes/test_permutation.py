@@ -1,4 +1,4 @@
-"""What a transpose hands back."""
+"""The gradient of a transpose."""
 
 import numpy as np
 

@@ -6,7 +6,7 @@ import secrets
 import pytest
 
 from gradviz.distributed.transport.ray import RayTransport, open_boxes, ray_module
-from gradviz.engine.sync import THREADS
+from gradviz.engine.graph.sync import THREADS
 
 #: Of tests that need Ray: some of them take a second for each process they start.
 RAY = pytest.mark.ray
@@ -35,7 +35,7 @@ def three_nodes():
 
 
 class RayNetwork:
-    """What `Network` is for threads.
+    """A `Network` over Ray.
 
     Attributes:
         transports: One for each worker, all in this process.

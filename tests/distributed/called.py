@@ -52,7 +52,7 @@ def times_parameter(x, index=0):
 
 @rpc.register
 def gradients_of_parameters(context_id):
-    """What the context has for each parameter of the worker that is asked."""
+    """Return the context's gradient of each parameter of the called worker."""
     found = dist_autograd.get_gradients(context_id)
     return [found.get(one) for one in PARAMETERS[rpc.get_worker_info().id]]
 
@@ -63,7 +63,7 @@ def counts():
 
 
 class Fails(gv.autograd.Function):
-    """Whose backward raises."""
+    """A function whose backward raises."""
 
     @staticmethod
     def forward(ctx, x):

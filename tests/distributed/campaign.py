@@ -37,7 +37,7 @@ SILENCE_SECONDS = 30
 
 
 class Case:
-    """What a seed means."""
+    """Settings that a seed stands for."""
 
     def __init__(self, seed):
         self.seed = seed
@@ -93,7 +93,7 @@ def one_pass(chance, workers, timeout):
 
 
 def work(case, rank, ready):
-    """What each process does."""
+    """Run the work of each process."""
     rpc.init()
     worker = rpc.current_worker()
     chance = random.Random(f"{case.seed} {rank}")
@@ -122,7 +122,7 @@ def work(case, rank, ready):
 
 
 def struck(case, transport):
-    """What happens to the victim besides signals of the system."""
+    """Apply the victim's fault, besides signals of the system."""
     if case.kind == "slow":
         IS_SLOW.set()
         return
@@ -211,7 +211,7 @@ def watch(case, rendezvous, running, heard):
             time.sleep(0.005)
             continue
         rank = running.pop(pid)
-        rendezvous.bury(rank, "its process has ended")
+        rendezvous.report_exit(rank, "its process has ended")
         code = os.waitstatus_to_exitcode(status)
         is_killed = pid == victim and case.kind in {"killed", "stopped"}
         if code != (-signal.SIGKILL if is_killed else 0):

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import partial
 
 from gradviz.distributed import rpc
+from gradviz.distributed.calling.worker import RpcWorker
 from gradviz.distributed.transport.base import Transport
 from gradviz.distributed.transport.inproc import Network
-from gradviz.distributed.worker import RpcWorker
 from gradviz.testing.policy import RandomWalk
 from gradviz.testing.scheduler import Scheduler
 
@@ -70,4 +70,4 @@ class Company:
 
 
 def idle() -> None:
-    """What a worker does that is only there for others."""
+    """Idle: the worker is there only for others."""

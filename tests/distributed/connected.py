@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import partial
 
 from gradviz.distributed import rpc
+from gradviz.distributed.calling.worker import RpcWorker
 from gradviz.distributed.transport.inproc import Network
-from gradviz.distributed.worker import RpcWorker
 from tests.distributed.sockets import LocalNetwork
 from tests.distributed.waiting import PATIENCE_SECONDS, is_clean, until
 
 
 class Connected:
-    """What `Company` is, with threads of the system, which nobody schedules.
+    """A `Company` with system threads, which nobody schedules.
 
     Attributes:
         workers: Those of the last run, by rank.

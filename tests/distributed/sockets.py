@@ -8,14 +8,14 @@ from pathlib import Path
 
 from gradviz.distributed.transport.local import LocalTransport
 from gradviz.distributed.transport.rendezvous import Rendezvous
-from gradviz.engine.sync import THREADS
+from gradviz.engine.graph.sync import THREADS
 from tests.distributed.waiting import until
 
 KEY = bytes(range(32))
 
 
 class LocalNetwork:
-    """What `Network` is for threads.
+    """A `Network` over local sockets.
 
     Attributes:
         rendezvous: Where they are.

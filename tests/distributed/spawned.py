@@ -1,4 +1,4 @@
-"""What the workers of tests do that are processes of their own."""
+"""Programs of test workers that are processes of their own."""
 
 import importlib
 import itertools
@@ -168,7 +168,8 @@ def raising(rank):
         raise ValueError("no\ud800 luck")
 
 
-def given(rank, words, factor):
+def given(rank, words, factor, argv):
+    assert sys.argv == argv
     rpc.init(f"{words} {rank}")
     if rank == 0:
         others = range(1, len(rpc.current_worker().infos))

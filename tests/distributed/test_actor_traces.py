@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradviz.trace.reader import load_trace
+from gradviz.trace.reading.reader import load_trace
 from tests.distributed.boxes import RAY
 
 pytestmark = RAY

@@ -1,4 +1,4 @@
-"""What PyTorch's tests of distributed autograd ask, by its groups A to I."""
+"""The cases of PyTorch's tests of distributed autograd, by its groups A to I."""
 
 import random
 import re
@@ -8,7 +8,7 @@ import pytest
 import gradviz as gv
 from gradviz.distributed import autograd as dist_autograd
 from gradviz.distributed import rpc
-from gradviz.distributed.ids import worker_of
+from gradviz.distributed.messaging.ids import worker_of
 from gradviz.engine import AccumulateGrad
 from tests.distributed.called import (
     PARAMETERS,
@@ -45,11 +45,6 @@ def num_passes(worker):
 def sends(context_id):
     worker = rpc.current_worker()
     return [*worker.container.retrieve_context(context_id).send_functions().values()]
-
-
-def recvs(context_id):
-    worker = rpc.current_worker()
-    return [*worker.container.retrieve_context(context_id).recv_functions().values()]
 
 
 # --- A: ids of contexts -----------------------------------------------------------
@@ -142,44 +137,181 @@ def test_a_context_that_ends_is_forgotten_by_everybody_it_came_to(company, needs
 
 @rpc.register
 def shape_here(x, y):
-    """A sum, and what the context has where it was made."""
+    """A sum, the nodes that it came from, and how many sends there are here."""
     total = x + y
-    context_id = my_context()
-    recv = {one for one, _ in total.grad_fn.next_edges}
-    return (
-        total,
-        [one == {*recvs(context_id)} for one in [recv]],
-        len(sends(context_id)),
-    )
+    recvs = {one for one, _ in total.grad_fn.next_edges}
+    return total, [one.name() for one in recvs], len(sends(my_context()))
 
 
 def test_a_call_has_a_send_and_a_receive_on_either_side(company):
     def program():
         with dist_autograd.context() as context_id:
             x, y = leaf(1), leaf(2)
-            total, same_recv, num_sends = rpc.rpc_sync(1, shape_here, (x, y))
-            (send,), (recv,) = sends(context_id), recvs(context_id)
-            assert total.grad_fn is recv
-            assert recv.name() == "RecvRpcBackward"
+            total, recvs, num_sends = rpc.rpc_sync(1, shape_here, (x, y))
+            (send,) = sends(context_id)
+            assert total.grad_fn.name() == "RecvRpcBackward"
             assert send.name() == "SendRpcBackward"
             ends = [node for node, _ in send.next_edges]
             assert all(isinstance(one, AccumulateGrad) for one in ends)
             assert [one.leaf for one in ends] == [x, y]
-            assert same_recv == [True]
+            assert recvs == ["RecvRpcBackward"]
             assert num_sends == 0  # its answer had not been sent yet
         with dist_autograd.context() as context_id:
-            total = rpc.rpc_sync(1, same, (gv.tensor([1.0]),))
-            assert (sends(context_id), recvs(context_id)) == ([], [])
+            (total,) = rpc.rpc_sync(1, same, (gv.tensor([1.0]),))
+            assert (sends(context_id), total.grad_fn) == ([], None)
 
     company.run(program, idle)
 
 
-def test_nothing_is_recorded_without_gradient_mode_or_outside_of_contexts(company):
+@rpc.register
+def num_sends_here():
+    return len(sends(my_context()))
+
+
+def call_sync(x):
+    return rpc.rpc_sync(1, times_parameter, (x,))
+
+
+def call_async(x):
+    return rpc.rpc_async(1, times_parameter, (x,)).wait()
+
+
+def call_remote(x):
+    return rpc.remote(1, times_parameter, (x,)).to_here()
+
+
+def fetch_parameter(_):
+    return rpc.remote(1, parameter).to_here()
+
+
+def call_itself(x):
+    return rpc.rpc_sync(0, double, (x,))
+
+
+def call_where_the_callee_needs_no_gradient(x):
+    return rpc.rpc_sync(1, times_parameter, (x.detach(),))
+
+
+WAYS = [
+    call_sync,
+    call_async,
+    call_remote,
+    fetch_parameter,
+    call_itself,
+    call_where_the_callee_needs_no_gradient,
+]
+
+
+def test_nothing_is_recorded_outside_of_contexts(company):
     def program():
         assert rpc.rpc_sync(1, double, (leaf(1),)).is_leaf
-        with dist_autograd.context() as context_id, gv.no_grad():
-            rpc.rpc_sync(1, double, (leaf(1),))
+
+    company.run(program, idle)
+
+
+@pytest.mark.parametrize("mode", [gv.no_grad, gv.inference_mode])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_without_grad_mode_is_recorded_on_neither_side(company, way, mode):
+    PARAMETERS.clear()
+    PARAMETERS.update({1: [leaf(5, 7)]})
+
+    def program():
+        x, factor = leaf(1, 2), leaf(3, 4)
+        with dist_autograd.context() as context_id:
+            with mode():
+                y = way(x)
+            assert (y.grad_fn, y.requires_grad, y.is_inference()) == (None, True, False)
             assert sends(context_id) == []
+            assert rpc.rpc_sync(1, num_sends_here) == 0
+            dist_autograd.backward(context_id, [(y * factor).sum()])
+            assert gradients(context_id, factor, y) == [y.tolist(), [3.0, 4.0]]
+            assert x not in dist_autograd.get_gradients(context_id)
+            assert rpc.rpc_sync(1, gradients_of_parameters, (context_id,)) == [None]
+
+    company.run(program, idle)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_without_grad_mode_does_not_hold_up_those_that_are_recorded(
+    company, way
+):
+    PARAMETERS.clear()
+    PARAMETERS.update({1: [leaf(5, 7)]})
+
+    def program():
+        x = leaf(1, 2)
+        with dist_autograd.context() as context_id:
+            with gv.no_grad():
+                way(x)
+            y = call_sync(x)
+            with gv.no_grad():
+                way(x)
+            dist_autograd.backward(context_id, [y.sum()], timeout=20)
+            assert gradients(context_id, x) == [[5.0, 7.0]]
+            (found,) = rpc.rpc_sync(1, gradients_of_parameters, (context_id,))
+            assert found.tolist() == [1.0, 2.0]
+
+    company.run(program, idle)
+
+
+def test_the_grad_mode_of_the_call_counts_and_not_that_of_the_wait(company):
+    def program():
+        x = leaf(1)
+        with dist_autograd.context():
+            with gv.no_grad():
+                silent = rpc.rpc_async(1, double, (x,))
+                continued = rpc.rpc_async(1, double, (x,)).then(
+                    lambda done: done.value() * 3
+                )
+            recorded = rpc.rpc_async(1, double, (x,))
+            assert silent.wait().is_leaf
+            assert not continued.wait().requires_grad
+            with gv.no_grad():
+                assert recorded.wait().grad_fn.name() == "RecvRpcBackward"
+
+    company.run(program, idle)
+
+
+@rpc.register
+def modes_here(x):
+    return gv.is_grad_enabled(), gv.is_inference_mode_enabled(), x.requires_grad
+
+
+@rpc.register
+def modes_there(x):
+    return rpc.rpc_sync(2, modes_here, (x,))
+
+
+@pytest.mark.parametrize("mode", [gv.no_grad, gv.inference_mode])
+def test_grad_mode_does_not_travel_with_a_call(company, mode):
+    def program():
+        with dist_autograd.context(), mode():
+            assert rpc.rpc_sync(1, modes_here, (leaf(1),)) == (True, False, True)
+            assert rpc.rpc_sync(1, modes_there, (leaf(1),)) == (True, False, True)
+
+    company.run(program, idle, idle)
+
+
+@rpc.register
+def give_without_grad_mode(x):
+    with gv.no_grad():
+        return x * parameter(), parameter()
+
+
+def test_what_a_callee_made_without_grad_mode_needs_no_gradient_but_a_parameter_does(
+    company,
+):
+    PARAMETERS.clear()
+    PARAMETERS.update({1: [leaf(5, 7)]})
+
+    def program():
+        x = gv.tensor([1.0, 2.0])
+        with dist_autograd.context() as context_id:
+            made, given = rpc.rpc_sync(1, give_without_grad_mode, (x,))
+            assert not made.requires_grad
+            dist_autograd.backward(context_id, [(given * made).sum()])
+            (found,) = rpc.rpc_sync(1, gradients_of_parameters, (context_id,))
+            assert found.tolist() == [5.0, 14.0]
 
     company.run(program, idle)
 

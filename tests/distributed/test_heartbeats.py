@@ -1,9 +1,13 @@
 """Workers that are stopped or unplugged: nothing says so but their silence."""
 
+import functools
+import re
+
 import pytest
 
 from gradviz.distributed import autograd as dist_autograd
 from gradviz.distributed import rpc
+from gradviz.distributed.transport import base
 from gradviz.distributed.transport.faulty import Faults, FaultyTransport
 from gradviz.testing.scheduler import sleep
 from tests.distributed.called import add_on, double, leaf
@@ -62,6 +66,68 @@ def test_a_worker_that_computes_for_long_is_not_taken_for_dead():
         assert [one.wait() for one in asked] == ["done"] * 3
 
     company.run(program, idle)
+
+
+def lost_after(company):
+    """Return for how many seconds worker 0 bears the silence of worker 1."""
+    found = []
+
+    def program():
+        company.transports[1].unplug()
+        began_ns = company.scheduler.now_ns()
+        with pytest.raises(rpc.RpcError, match="no sign of life") as caught:
+            rpc.rpc_sync(1, double, (leaf(1),), timeout=None)
+        said = int(re.search(r"for (\d+) s", str(caught.value))[1])
+        waited = (company.scheduler.now_ns() - began_ns) / 1e9
+        assert said - 1 <= waited <= said + 2  # there is a heartbeat each second
+        found.append(said)
+        company.kill(1)
+
+    company.run(program, idle, dies=(1,))
+    return found[0]
+
+
+def test_a_silent_worker_whose_process_runs_is_waited_for_longer(monkeypatch):
+    assert lost_after(wired(1)) == 3
+    monkeypatch.setattr(FaultyTransport, "seems_to_run", lambda _self, _peer: True)
+    monkeypatch.setattr(base, "RUNNING_PATIENCE_SECONDS", 30.0)
+    assert lost_after(wired(1)) == 30
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+@pytest.mark.parametrize("seconds", [2, 40])
+def test_the_patience_of_a_program_counts_whatever_the_system_says(
+    monkeypatch, seconds, is_running
+):
+    init = functools.partial(rpc.init, patience=seconds)
+    monkeypatch.setattr(rpc, "init", init)
+    monkeypatch.setattr(
+        FaultyTransport, "seems_to_run", lambda _self, _peer: is_running
+    )
+    assert lost_after(wired(1)) == seconds
+
+
+@pytest.mark.parametrize("patience", [0, -1, float("nan")])
+def test_nobody_has_less_patience_than_some(patience):
+    with pytest.raises(ValueError, match=r"patience is .* expected more than 0"):
+        rpc.init(patience=patience)
+
+
+def test_a_worker_that_could_not_run_itself_judges_nobody():
+    slow = Faults(delay=1.0, kinds=frozenset({"Ping"}))
+    company, done = wired(1, slow), []
+
+    def program():
+        transport = company.transports[0]
+        transport.unplug()
+        sleep(1.5)  # pings are on their way
+        company.scheduler.fibers.now_ns += 60_000_000_000  # nothing ran meanwhile
+        transport._is_unplugged = False
+        sleep(10)
+        assert rpc.rpc_sync(1, double, (leaf(1),)).tolist() == [2.0]
+        done.append(True)
+
+    company.run(program, until_done(done))
 
 
 def test_signs_of_life_that_are_lost_do_no_harm_while_others_come():

@@ -1,21 +1,25 @@
-"""What sockets have besides the contract of all transports: strangers and silence."""
+"""Sockets beyond the contract of all transports: strangers and silence."""
 
+import os
 import pickle
 import random
+import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 
 import numpy as np
 import pytest
 
-from gradviz.distributed.failures import PeerDownError, RemoteError, RpcError
-from gradviz.distributed.future import completed
+from gradviz.distributed.messaging.failures import PeerDownError, RemoteError, RpcError
+from gradviz.distributed.messaging.future import completed
 from gradviz.distributed.transport import frames, handshake
 from gradviz.distributed.transport.frames import Ask, Hello, Reply
-from gradviz.distributed.transport.local import LocalTransport
+from gradviz.distributed.transport.local import LocalTransport, seems_to_run
 from gradviz.distributed.transport.rendezvous import Rendezvous
-from gradviz.engine.sync import THREADS
+from gradviz.engine.graph.sync import THREADS
 from tests.distributed.sockets import KEY, LocalNetwork, free_ports
 
 
@@ -161,7 +165,7 @@ def test_a_second_worker_of_the_same_rank_is_turned_away(victim):
         assert peer.request(0, {"n": 1}).wait(10)[0] == {"n": 1}
         with LocalNetworkPeer(rendezvous) as other:
             asked = other.request(0, {})
-            rendezvous.bury(0, "is not at the door any more")
+            rendezvous.report_exit(0, "is not at the door any more")
             with pytest.raises(PeerDownError):
                 asked.wait(10)
         assert transport.request(1, {"n": 2}).wait(10)[0] == {"n": 2}
@@ -218,9 +222,28 @@ def test_a_message_that_is_too_large_is_the_senders_error_alone():
 def test_a_worker_that_will_never_come_is_given_up(victim):
     transport, rendezvous = victim
     asked = transport.request(1, {})
-    rendezvous.bury(1, "its process ended with exit code 3")
+    rendezvous.report_exit(1, "its process ended with exit code 3")
     try:
         with pytest.raises(PeerDownError, match="ended with exit code 3"):
             asked.wait(10)
     finally:
         rendezvous._note(1).unlink()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")
+def test_a_process_seems_to_run_until_it_is_stopped_or_has_ended():
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE) as process:
+        assert seems_to_run(process.pid)
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        assert not seems_to_run(process.pid)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert not seems_to_run(process.pid)  # nobody has asked how it ended
+    assert not seems_to_run(process.pid)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has /proc")
+@pytest.mark.parametrize("pid", [0, -1, 2**70])
+def test_what_cannot_be_a_process_does_not_run(pid):
+    assert not seems_to_run(pid)

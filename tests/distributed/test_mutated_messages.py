@@ -5,9 +5,10 @@ import random
 import numpy as np
 import pytest
 
-from gradviz.distributed.failures import PeerDownError, RpcError
-from gradviz.distributed.future import completed
-from gradviz.distributed.messages import (
+from gradviz.distributed.calling.worker import RpcWorker
+from gradviz.distributed.messaging.failures import PeerDownError, RpcError
+from gradviz.distributed.messaging.future import completed
+from gradviz.distributed.messaging.messages import (
     AbortPass,
     AskUnfed,
     AutogradMetadata,
@@ -24,9 +25,8 @@ from gradviz.distributed.messages import (
     as_meta,
     from_meta,
 )
-from gradviz.distributed.worker import RpcWorker
 from gradviz.engine import default_engine
-from gradviz.engine.sync import THREADS
+from gradviz.engine.graph.sync import THREADS
 from tests.distributed import called
 from tests.distributed.sockets import LocalNetwork
 from tests.distributed.waiting import PATIENCE_SECONDS, is_clean, until

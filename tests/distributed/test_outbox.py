@@ -9,7 +9,7 @@ import pytest
 
 from gradviz.distributed.transport.frames import Ask, encode, read_frame
 from gradviz.distributed.transport.outbox import Outbox
-from gradviz.engine.sync import THREADS
+from gradviz.engine.graph.sync import THREADS
 from tests.distributed.waiting import until
 
 
@@ -98,7 +98,7 @@ def test_what_is_small_has_gone_when_a_thread_has_put_it(pair):
 
 
 def test_the_main_thread_leaves_it_to_the_writing_thread(pair):
-    """An interrupt would leave the line without an owner for ever."""
+    """An interrupt would leave the line without an owner forever."""
     pair.put(0)
 
     assert not pair.outbox._is_owned

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from gradviz.distributed import WorkerFailedError, autograd, rpc, spawn
-from gradviz.distributed.actors import start_actors
-from gradviz.distributed.failures import PeerDownError
-from gradviz.distributed.future import completed
+from gradviz.distributed.launching.actors import start_actors
+from gradviz.distributed.messaging.failures import PeerDownError
+from gradviz.distributed.messaging.future import completed
 from gradviz.distributed.transport.frames import Ask, encode, pieces
 from gradviz.distributed.transport.ray import RayTransport, open_boxes, ray_module
 from gradviz.errors import MissingToolError
@@ -26,7 +26,8 @@ def test_without_ray_the_extra_is_named(monkeypatch):
 
 @RAY
 def test_workers_on_three_nodes_have_one_backward(ray_nodes):
-    spawn(spawned.given, 3, ("worker no.", [2, "three"]), transport="ray")
+    args = ("worker no.", [2, "three"], sys.argv)
+    spawn(spawned.given, 3, args, transport="ray")
 
 
 @RAY
@@ -96,6 +97,57 @@ def test_a_program_that_is_no_actor_can_be_a_worker_beside_actors(ray_nodes):
     finally:
         rpc.shutdown()
     assert ray_module().get(others) == ["", ""]
+
+
+#: Two workers look where they are, and at what is beside them.
+ELSEWHERE = """
+import os, pathlib, sys
+import helper
+from gradviz.distributed import rpc, spawn
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+def main(rank, home, data):
+    rpc.init()
+    for one in (HERE, helper.HERE, pathlib.Path.cwd(), *map(pathlib.Path, sys.path)):
+        assert not one.resolve().is_relative_to(home), one
+    assert (HERE / data).read_text() == helper.WORDS
+    assert not [*pathlib.Path.cwd().rglob("*.gvt")]
+    assert "PYTHONPATH" not in os.environ or home not in os.environ["PYTHONPATH"]
+    rpc.shutdown()
+
+if __name__ == "__main__":
+    home, data, *folder = sys.argv[1:]
+    spawn(main, 2, (home, data), transport="ray", folder=folder[0] if folder else None)
+    print("right")
+"""
+
+
+@RAY
+@pytest.mark.parametrize(
+    ("data", "folder"), [("data.txt", []), ("../data.txt", [".."])]
+)
+def test_the_folder_of_a_program_goes_to_nodes_that_do_not_have_it(
+    ray_nodes, tmp_path, data, folder
+):
+    place = tmp_path / "home" / "program"
+    place.mkdir(parents=True)
+    (place / "program.py").write_text(ELSEWHERE)
+    (place / "helper.py").write_text(
+        "import pathlib\nHERE = pathlib.Path(__file__).parent\nWORDS = 'some words'\n"
+    )
+    (place / data).write_text("some words")
+    (place / "secret.gvt").write_text("a trace of before")
+    ran = subprocess.run(
+        [sys.executable, place / "program.py", tmp_path / "home", data, *folder],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert "right" in ran.stdout, ran.stderr
 
 
 JOIN = """

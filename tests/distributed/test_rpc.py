@@ -53,6 +53,56 @@ def test_tensors_are_copied_and_keep_whether_they_need_a_gradient(company):
     company.run(program, idle)
 
 
+@pytest.mark.parametrize("call", [rpc.rpc_async, rpc.remote])
+def test_what_the_caller_writes_after_a_call_is_not_seen_there(company, call):
+    def program():
+        x = gv.ones(2**20)
+        begun = call("worker1", total, (x, [x.array]))
+        x.zero_()
+        there = begun.wait() if call is rpc.rpc_async else begun.to_here()
+        assert there == (2**20, 2**20)
+
+    company.run(program, idle)
+
+
+def follow(to, function, args):
+    return rpc.remote(to, function, args).to_here()
+
+
+@pytest.mark.parametrize("call", [rpc.rpc_sync, follow])
+def test_a_call_that_gets_no_thread_does_not_run_and_can_be_made_again(
+    scheduled, monkeypatch, call
+):
+    ran.clear()
+
+    def refuse(_target, _name):
+        raise RuntimeError("can't start new thread")
+
+    def program():
+        with monkeypatch.context() as patch:
+            patch.setattr(scheduled.scheduler, "spawn", refuse)
+            with pytest.raises(rpc.RemoteError, match="can't start new thread"):
+                call("worker1", run_once, ("refused",))
+        call("worker1", run_once, ("again",))
+
+    scheduled.run(program, idle)
+
+    assert ran == ["again"]
+
+
+ran = []
+
+
+@rpc.register
+def run_once(word):
+    ran.append(word)
+
+
+@rpc.register
+def total(x, arrays):
+    return x.sum().item(), arrays[0].sum()
+
+
 def test_what_a_function_raises_is_raised_here_and_says_where_it_was(company):
     def program():
         with pytest.raises(ValueError, match="worker1") as caught:

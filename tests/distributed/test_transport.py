@@ -5,8 +5,12 @@ import threading
 import numpy as np
 import pytest
 
-from gradviz.distributed.failures import PeerDownError, RemoteError, RpcTimeoutError
-from gradviz.distributed.future import Future, completed
+from gradviz.distributed.messaging.failures import (
+    PeerDownError,
+    RemoteError,
+    RpcTimeoutError,
+)
+from gradviz.distributed.messaging.future import Future, completed
 from gradviz.distributed.transport.inproc import Network
 from gradviz.testing.policy import RandomWalk
 from gradviz.testing.scheduler import Scheduler, sleep

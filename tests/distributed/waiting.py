@@ -1,9 +1,9 @@
-"""What workers of tests do meanwhile, and what must be so afterwards."""
+"""Waits of test workers, and the state that must hold afterwards."""
 
 import time
 from collections.abc import Callable
 
-from gradviz.distributed.worker import RpcWorker
+from gradviz.distributed.calling.worker import RpcWorker
 from gradviz.testing.scheduler import sleep
 
 #: No test waits longer than that.
@@ -11,7 +11,7 @@ PATIENCE_SECONDS = 60
 
 
 def until_done(done):
-    """What a worker does until another one says that all is done."""
+    """Wait on a worker until another one reports that all is done."""
 
     def program():
         while not done:
@@ -24,13 +24,13 @@ def assert_nothing_is_left(company, ranks):
     """No context, no pass and no question on any of these workers."""
     for rank in ranks:
         assert {*company.workers[rank].dist_engine.debug_info().values()} == {0}
-        assert not company.transports[rank].num_pending()
+        assert not company.transports[rank]._pending
 
 
 def is_clean(worker: RpcWorker) -> bool:
-    """Whether a worker has no context, no pass and no question."""
+    """Return whether a worker has no context, no pass and no question."""
     counts = worker.dist_engine.debug_info()
-    return not any(counts.values()) and not worker.transport.num_pending()
+    return not any(counts.values()) and not worker.transport._pending
 
 
 def until(is_so: Callable[[], bool]) -> None:

@@ -3,10 +3,10 @@ from collections.abc import Iterator
 import pytest
 
 from gradviz import sim
-from gradviz.capture import record
-from gradviz.trace.model import Trace
+from gradviz.capture.session import record
+from gradviz.trace.format.model import Trace
 from tests.analysis.conftest import pair, story  # noqa: F401 - fixtures
-from tests.analysis.test_state import PROGRAMS
+from tests.analysis.moments.test_engine_state import PROGRAMS
 
 
 @pytest.fixture(params=PROGRAMS, ids=lambda one: one.__name__)

@@ -1,12 +1,12 @@
 """Recordings whose bytes are made here, and not by an engine."""
 
-from gradviz.trace.clock import ClockPair
-from gradviz.trace.columns import encode_events, tabulate
-from gradviz.trace.definitions import Closed, Definitions, encode_json
 from gradviz.trace.events import KINDS, own_columns
-from gradviz.trace.frames import FrameType, encode_frame, pack
-from gradviz.trace.joined import LAYOUTS
-from gradviz.trace.model import Header
+from gradviz.trace.format.clock import ClockPair
+from gradviz.trace.format.columns import encode_events, tabulate
+from gradviz.trace.format.definitions import Closed, Definitions, encode_json
+from gradviz.trace.format.frames import FrameType, encode_frame, pack
+from gradviz.trace.format.model import Header
+from gradviz.trace.format.row_layouts import LAYOUTS
 
 NOW = ClockPair(monotonic_ns=1, wall_ns=2)
 

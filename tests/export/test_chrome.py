@@ -7,7 +7,7 @@ import pytest
 
 from gradviz.export.chrome import parts
 from gradviz.trace import events as e
-from gradviz.trace.reader import parse_trace
+from gradviz.trace.reading.reader import parse_trace
 from tests.export.recordings import of_every_kind
 
 

@@ -5,11 +5,12 @@ import json
 import jsonschema
 import msgspec
 
-from gradviz.export.jsonl import event_schema, parts
+from gradviz.export.jsonl import parts
 from gradviz.trace.events import KINDS, AnyEvent, kind_name
-from gradviz.trace.model import Header
-from gradviz.trace.reader import parse_trace
+from gradviz.trace.format.model import Header
+from gradviz.trace.reading.reader import parse_trace
 from tests.docs.pages import DOCS
+from tests.docs.trace_format import event_schema
 from tests.export.recordings import of_every_kind
 
 SCHEMA = DOCS / "trace-events.schema.json"
@@ -23,6 +24,17 @@ def test_each_line_but_the_first_is_an_event_equal_to_that_of_the_trace(trace):
     decoder = msgspec.json.Decoder(AnyEvent)
 
     assert [*map(decoder.decode, lines(trace)[1:])] == [*trace.events()]
+
+
+def test_a_size_that_is_not_known_is_null(story):
+    story.recorder.tensor_saved(story.node(1).id, -1)
+
+    (line,) = [
+        json.loads(one) for one in lines(story.trace()) if b"tensor_saved" in one
+    ]
+
+    assert line["size_bytes"] is None
+    jsonschema.validate(line, json.loads(SCHEMA.read_text()))
 
 
 def test_every_kind_of_event_with_the_largest_numbers_comes_back():

@@ -10,7 +10,7 @@ import pytest
 from gradviz.errors import MissingToolError
 from gradviz.export import parquet
 from gradviz.export.tables import BATCH, TABLES
-from gradviz.trace.reader import parse_trace
+from gradviz.trace.reading.reader import parse_trace
 from tests.export.recordings import of_every_kind
 
 

@@ -5,11 +5,11 @@ from collections import Counter, defaultdict
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
 import gradviz as gv
-from gradviz.capture import record
+from gradviz.capture.session import record
 from gradviz.export.perfetto import parts
 from gradviz.trace import events as e
 from gradviz.trace.probe import How
-from gradviz.trace.reader import parse_trace
+from gradviz.trace.reading.reader import parse_trace
 from tests.export.recordings import of_every_kind
 
 Kind = proto.TrackEvent
@@ -64,7 +64,7 @@ def said(event):
 
 
 def ran(trace):
-    """When each node of each pass started and ended, event by event."""
+    """Return the start and end of each node of each pass, event by event."""
     starts, ends = {}, {}
     for one in trace.events():
         if isinstance(one, e.NodeStarted):
@@ -75,12 +75,7 @@ def ran(trace):
 
 
 def origin(trace):
-    sleeps = [
-        one.t_ns - one.waited_ns
-        for one in trace.events()
-        if isinstance(one, e.QueueWaited)
-    ]
-    return min([next(trace.events()).t_ns, *sleeps])
+    return next(trace.events()).t_ns
 
 
 def test_the_file_keeps_the_rules_of_viewers(trace):

@@ -7,7 +7,7 @@ import pytest
 
 import gradviz as gv
 from gradviz import sim
-from gradviz.capture import record
+from gradviz.capture.session import record
 from tests.export import (
     test_chrome,
     test_jsonl,

@@ -2,9 +2,10 @@
 
 import json
 
+import gradviz as gv
 from gradviz.export.speedscope import parts
 from gradviz.trace import events as e
-from gradviz.trace.reader import parse_trace
+from gradviz.trace.reading.reader import parse_trace
 
 
 def read(trace):
@@ -60,6 +61,19 @@ def test_a_frame_says_where_its_node_was_made(pair):
     assert (mul["name"], leaf["name"]) == ("MulBackward0", "AccumulateGrad")
     assert mul["file"].endswith("conftest.py")
     assert mul["line"] > 0
+
+
+def test_of_two_lines_a_frame_has_the_innermost():
+    space = {"__name__": "layers"}
+    code = "def double(x):\n    return x * 2"
+    exec(compile(code, "/site-packages/layers.py", "exec"), space)
+    with gv.record() as recording:
+        space["double"](gv.ones(1, requires_grad=True)).backward()
+
+    frames = read(recording.trace)["shared"]["frames"]
+    (mul,) = [one for one in frames if one["name"] == "MulBackward0"]
+
+    assert (mul["file"], mul["line"]) == ("/site-packages/layers.py", 2)
 
 
 def test_an_incomplete_trace_is_called_so(pair):

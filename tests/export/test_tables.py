@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 import gradviz as gv
-from gradviz.capture import record
+from gradviz.capture.session import record
 from gradviz.export import sqlite
 from gradviz.export.tables import TABLES
 from gradviz.trace import events as e
-from gradviz.trace.reader import parse_trace
+from gradviz.trace.reading.reader import parse_trace
 from tests.export.recordings import of_every_kind
 
 
@@ -42,6 +42,7 @@ def test_a_run_has_all_moments_of_a_node(pair):
         "waited_ns": 5,
         "took_ns": 60,
         "status": "completed",
+        "part": 7,
     }
     assert (leaf["name"], leaf["waited_ns"], leaf["took_ns"]) == (
         "AccumulateGrad",
@@ -59,6 +60,17 @@ def test_what_the_trace_lacks_is_null(story):
     lacking = ("queue", "pushed_ns", "popped_ns", "ended_ns", "waited_ns", "took_ns")
     assert [run[name] for name in lacking] == [None] * 6
     assert run["status"] == "unfinished"
+
+
+def test_what_an_event_does_not_know_is_null(story):
+    node = story.node(1)
+    for size_bytes in (8, -1):
+        story.recorder.tensor_saved(node.id, size_bytes)
+
+    told = [one for one in rows(story.trace(), "events") if "saved" in one["kind"]]
+
+    fields = [msgspec.json.decode(one["fields"]) for one in told]
+    assert fields == [{"size_bytes": 8}, {"size_bytes": None}]
 
 
 def test_runs_are_as_the_events_tell(trace):
@@ -126,7 +138,7 @@ def test_what_was_left_out_on_purpose_is_told_there_too():
 
 @pytest.fixture
 def database(tmp_path):
-    """What makes a database of a trace."""
+    """Return a function that makes a database of a trace."""
 
     with contextlib.ExitStack() as opened:
 
@@ -182,3 +194,16 @@ def test_fields_of_events_are_asked_for_in_sql(trace, database):
     )
 
     assert database(trace).execute(question).fetchone() == (told,)
+
+
+def test_a_kernel_of_which_nobody_knows_when_it_ran_has_no_times(story):
+    story.begin(0, [story.node(1)], at=0)
+    story.recorder.kernel_launched(1, "sim:0/0", "lost")
+    story.kernel(2, "sim:0/0", at=5, ran=(10, 20), name="known")
+
+    kernels = rows(story.trace(), "kernels")
+
+    assert [
+        (one["name"], one["began_ns"] is None, one["ended_ns"] is None)
+        for one in kernels
+    ] == [("known", False, False), ("lost", True, True)]

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import pytest
 
-from gradviz.trace.frames import Frame, scan
+from gradviz.trace.format.frames import Frame, scan
 from gradviz.trace.probe import How, Probe, Push, Role
-from gradviz.trace.reader import parse_trace
-from gradviz.trace.recorder import Recorder
-from gradviz.trace.sink import MemorySink
+from gradviz.trace.reading.reader import parse_trace
+from gradviz.trace.recording.recorder import Recorder
+from gradviz.trace.recording.sink import MemorySink
+from tests.trace.reports import begin_pass
 
 
 class FakeMetadata(NamedTuple):
@@ -59,16 +60,7 @@ class FakeEngine:
 
     def backward(self, task: int = 0, length: int = 3, first_id: int = 0) -> None:
         probe, nodes = self.probe, self.chain(length, first_id)
-        probe.task_begun(
-            task,
-            parent=-1,
-            reentrant_depth=0,
-            owner=-1,
-            num_roots=1,
-            num_outputs=0,
-            keep_graph=False,
-            create_graph=True,
-        )
+        begin_pass(probe, task, create_graph=True)
         probe.queue_defined(7, "caller 0", -1)
         probe.nodes_defined(nodes)
         probe.dependencies_counted(task, length, length - 1)

@@ -79,6 +79,9 @@ RELEASED = {
     92: "clock_compared",
     93: "message_sent",
     94: "message_received",
+    95: "collective_began",
+    96: "collective_ended",
+    97: "gradient_bucketed",
 }
 
 

@@ -4,9 +4,9 @@ import ast
 import re
 from pathlib import Path
 
-from gradviz.trace.columns import __doc__ as columns_doc
-from gradviz.trace.definitions import VERSION
-from gradviz.trace.frames import MAGIC, MAX_UNPACKED, FrameType
+from gradviz.trace.format.columns import __doc__ as columns_doc
+from gradviz.trace.format.definitions import VERSION
+from gradviz.trace.format.frames import MAGIC, MAX_UNPACKED, FrameType
 from tests.docs import trace_format
 
 ROOT = Path(__file__).parents[2]
@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "trace-format.md").read_text(encoding="utf-8")
 
 
 def section(name):
-    """What stands between two comments of the page."""
+    """Return the text between two comments of the page."""
     return re.search(rf"<!-- {name} -->\n(.*?)\n<!-- end -->", PAGE, re.DOTALL)[1]
 
 

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import pytest
 
 from gradviz.trace import probe
@@ -18,6 +21,15 @@ class Grumpy(Notebook):
     def node_started(self, task, node):
         super().node_started(task, node)
         raise ValueError("not again")
+
+
+def test_a_listener_can_be_copied_and_pickled():
+    notebook = Notebook()
+    notebook.node_started(0, 1)
+
+    for again in (copy.copy(notebook), pickle.loads(pickle.dumps(notebook))):
+        again.node_started(0, 2)
+        assert again.heard[0] == (0, 1)
 
 
 def test_every_method_says_what_happened():

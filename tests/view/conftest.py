@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from gradviz.trace.frames import FrameType, encode_frame, scan
+from gradviz.trace.format.frames import FrameType, encode_frame, scan
 from gradviz.view.admission import Admission
-from gradviz.view.messages import ViewRequest, ViewResponse
+from gradviz.view.http import ViewRequest, ViewResponse
 from gradviz.view.server import USUAL, ServerLimits, ViewServer, listen
 from gradviz.view.shelf import Shelf
 from gradviz.view.site import Site
@@ -43,13 +43,13 @@ class Served(NamedTuple):
         return socket.create_connection(("127.0.0.1", self.port), PATIENCE_S)
 
     def tell(self, raw: bytes) -> bytes:
-        """All that is answered to these bytes, up to the end of the connection."""
+        """Return the whole answer to these bytes, up to the end of the connection."""
         with self.connect() as connection:
             connection.sendall(raw)
             return everything(connection)
 
     def ask(self, target: str, *headers: str, method: str = "GET") -> bytes:
-        """What a browser that may ask is answered, if no header says otherwise."""
+        """Return the answer to an admitted browser, unless a header says otherwise."""
         given = {"Host": f"127.0.0.1:{self.port}", "Cookie": self.cookie}
         for one in headers:
             name, _, value = one.partition(": ")

@@ -1,4 +1,4 @@
-"""Who may ask."""
+"""Admission of clients."""
 
 import pytest
 

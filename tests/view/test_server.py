@@ -8,7 +8,7 @@ from http import HTTPStatus
 import pytest
 
 from gradviz.errors import UserError
-from gradviz.view.messages import ViewResponse
+from gradviz.view.http import ViewResponse
 from gradviz.view.server import LOOPBACK, ServerLimits, listen
 from tests.view.conftest import PATIENCE_S, body, everything, header, status
 
@@ -133,7 +133,7 @@ def head_of(served, target="/"):
 
 
 def test_who_has_not_asked_yet_makes_room_for_who_does(serve):
-    served = serve(limits=ServerLimits(connections=2))
+    served = serve(limits=ServerLimits(strangers=2))
 
     with served.connect() as first, served.connect() as second:
         for one in (first, second):
@@ -162,8 +162,31 @@ def test_only_so_many_may_wait_for_answers(serve):
         assert status(everything(connection)) == 200
 
 
+def test_strangers_leave_those_with_the_token_their_share(serve):
+    served = serve(limits=ServerLimits(connections=1, strangers=20))
+
+    with contextlib.ExitStack() as lingering:
+        for _ in range(20):
+            for raw in (b"GET / HTTP/1.1\r\n\r\n", b"GET "):
+                stranger = lingering.enter_context(served.connect())
+                stranger.sendall(raw)
+            assert status(served.ask("/")) == 200
+
+
+def test_strangers_that_were_refused_make_room_first(serve):
+    served = serve(limits=ServerLimits(strangers=2))
+
+    with served.connect() as asking, served.connect() as refused:
+        asking.sendall(b"GET ")
+        refused.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert refused.recv(12) == b"HTTP/1.1 403"
+        assert status(served.ask("/")) == 200
+        asking.sendall(head_of(served)[len("GET ") :])
+        assert status(everything(asking)) == 200
+
+
 def test_a_connection_that_closes_makes_room(serve):
-    served = serve(limits=ServerLimits(connections=1))
+    served = serve(limits=ServerLimits(strangers=1))
 
     for _ in range(5):
         with served.connect() as connection:

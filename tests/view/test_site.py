@@ -1,4 +1,4 @@
-"""What a server of traces answers."""
+"""Answers of a server of traces."""
 
 import gzip
 import json
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from gradviz.trace.reader import parse_trace
+from gradviz.trace.reading.reader import parse_trace
 from gradviz.view.site import LISTED, choose_passes
 from tests.hostile.texts import HOSTILE
 from tests.view.conftest import TOKEN, body, header, status, tell_passes, unclosed

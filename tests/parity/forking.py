@@ -24,7 +24,7 @@ def nest(world: World, depth: int) -> None:
 
 
 def in_child(world: World) -> str:
-    """How a backward ends in a fork of this process."""
+    """Return the outcome of a backward in a fork of this process."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

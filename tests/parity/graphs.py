@@ -16,7 +16,7 @@ MAX_FAN: Final = 10
 
 
 class Flaw(Enum):
-    """What is wrong, or only unusual, about what a step or hook returns."""
+    """A mistake, or only an oddity, in the result of a step or hook."""
 
     RAISES = auto()
     WRONG_SHAPE = auto()
@@ -26,7 +26,7 @@ class Flaw(Enum):
 
 
 class Kind(Enum):
-    """What a hook is registered on: a tensor, its node, or a leaf."""
+    """Object that a hook is registered on: a tensor, its node, or a leaf."""
 
     TENSOR = auto()
     RETAIN = auto()
@@ -128,13 +128,13 @@ class Graph:
 
 
 def random_graph(seed: int) -> Graph:
-    """The graph of a seed, for ever the same."""
+    """The graph of a seed, forever the same."""
     return _Builder(random.Random(seed)).graph(max_steps=MAX_STEPS, depth=0)
 
 
 @dataclass
 class _Shape:
-    """How a graph grows: what a step's inputs are drawn from, and how many."""
+    """Shape of a graph: the sources of a step's inputs, and their number."""
 
     recent: int
     max_inputs: int

@@ -90,7 +90,7 @@ SMOOTH: Final[Mapping[str, Op]] = {
 
 @dataclass(frozen=True)
 class Program:
-    """What to compute, and what to ask for; values are numbered, leaves first.
+    """A computation and its requests; values are numbered, leaves first.
 
     Attributes:
         leaves: For each its elements, and whether it requires a gradient.
@@ -114,7 +114,7 @@ class Program:
 
 
 def random_program(seed: int) -> Program:
-    """The program of a seed, for ever the same."""
+    """The program of a seed, forever the same."""
     rng = random.Random(seed)
     is_exact = rng.random() < 0.5
     table = LINEAR if is_exact else {**LINEAR, **SMOOTH}

@@ -21,7 +21,7 @@ _FLAWED = {
 
 @dataclass
 class Outcome:
-    """What a run has shown, without any object of its world.
+    """Observations of a run, without any object of its world.
 
     Attributes:
         structure: For each step's node, the names of those it leads to.
@@ -288,7 +288,7 @@ class _Built:
         return call
 
     def _hooked(self, hook: Hook, label: str, gradient: Any) -> Any:
-        """What a hook returns for a gradient."""
+        """Return a hook's result for a gradient."""
         if hook.flaw is Flaw.RAISES:
             raise ValueError(f"{label} failed")
         if hook.flaw is not None:

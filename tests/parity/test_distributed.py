@@ -61,7 +61,7 @@ def of_gradviz():
 
 
 def run(name):
-    """What a program shows in gradviz."""
+    """Return a program's results in gradviz."""
     found = []
     Company(0).run(lambda: found.append(programs.PROGRAMS[name]()), idle, idle)
     return found[0]

@@ -1,22 +1,19 @@
-"""What PyTorch's engine does in the cases that matter most, and that gradviz does it.
+"""Behavior of PyTorch's engine in the cases that matter most, and ours.
 
 Each fact is stated, and asked of both: should a later PyTorch change it, the test says
 so. Facts about what gradviz does not have, or does otherwise on purpose, are elsewhere.
 """
 
-import os
 import re
-import subprocess
-import sys
 import threading
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
 from tests.parity.worlds import GRADVIZ, TORCH, World
+from tests.warm_python import WITH_PYTORCH, run_warm
 
 pytestmark = pytest.mark.parity
 
@@ -24,7 +21,7 @@ T = TypeVar("T")
 
 
 def in_both(program: Callable[[World], T]) -> T:
-    """What `program` returns, which must be the same in both worlds."""
+    """Return the result of `program`, which must be the same in both worlds."""
     theirs, ours = program(TORCH), program(GRADVIZ)
     assert ours == theirs
     return theirs
@@ -430,18 +427,9 @@ def test_checkpoints_are_valid_only_where_all_passes_are_unrestricted():
 
 def test_a_child_can_run_a_backward_unless_its_parent_had_engine_threads():
     """G14, L9: sixty-one nested backwards make one."""
-    surroundings = dict(os.environ)
-    surroundings.pop("PYTHONPYCACHEPREFIX", None)  # PyTorch is compiled where it lies
-    done = subprocess.run(
-        [sys.executable, "-B", "-m", "tests.parity.forking"],
-        cwd=Path(__file__).parents[2],
-        env=surroundings,
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    children = done.stdout.splitlines()
+    done = run_warm("-m", "tests.parity.forking", modules=WITH_PYTORCH)
+    assert done.exit_code == 0, done.errors
+    children = done.output.splitlines()
     assert len(children) == 4  # two of each world
     for before, after in (children[:2], children[2:]):
         assert before == "fine"
@@ -711,7 +699,7 @@ def test_a_pass_says_which_nodes_it_will_run():
 
 
 def complaints(world: World, fail: Callable[[World], None]) -> tuple[str, list[str]]:
-    """What `fail` raises under anomaly detection, and the first lines it warns of."""
+    """Return the error of `fail` in anomaly mode, and its first warning lines."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's, of the NaN itself
         warnings.simplefilter("always", UserWarning)

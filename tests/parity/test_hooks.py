@@ -357,7 +357,7 @@ def a_hook_without_a_name(lib):
 
 @program
 def hooks_of_a_leaf_through_an_expanded_alias(lib):
-    """How data-parallel trainers find the node that accumulates."""
+    """Find the node that accumulates, like data-parallel trainers do."""
     seen = []
     x = leaf(lib)
     alias = x.expand_as(x)

@@ -1,4 +1,4 @@
-"""What goes wrong is said in PyTorch's words: the same type of error, the same text.
+"""Errors in PyTorch's words: the same type, the same text.
 
 Not here is where PyTorch's own words are at fault: it compares tensors while it looks
 for the one of the wrong shape, ignores gradients beyond the last output, and has three
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import gradviz as gv
-from gradviz.ops.recording.variable import raw
+from gradviz.ops.variables.variable import raw
 from tests.parity.worlds import GRADVIZ, TORCH, World
 
 pytestmark = pytest.mark.parity

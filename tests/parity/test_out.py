@@ -51,7 +51,7 @@ SCATTERING = "index_add index_copy scatter scatter_add"
 
 @cache
 def calls(lib: Any) -> dict[str, tuple[Any, ...]]:
-    """What each function is called with."""
+    """Return the arguments of each function."""
     x, i, b = lib.tensor([0.5, 0.25]), lib.tensor([1, 0]), lib.tensor([True, False])
     m = lib.tensor([[2.0, 0.5], [0.5, 1.5]])
     found: dict[str, tuple[Any, ...]] = {
@@ -104,7 +104,7 @@ def _function(lib: Any, name: str) -> Any:
 
 
 def outcome(lib: Any, name: str, dtype: str, place: int) -> tuple[str, str]:
-    """What comes of it if the result at a place is to have that dtype."""
+    """Return the outcome if the result at a place is to have that dtype."""
     call, args = _function(lib, name), calls(lib)[name]
     results = call(*args)
     is_one = hasattr(results, "dtype")

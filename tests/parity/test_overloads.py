@@ -101,7 +101,7 @@ def described(result: Any) -> Any:
 
 
 def differences(kind: str) -> tuple[int, dict[str, Any]]:
-    """How many calls were compared, and by name one that ended in another way."""
+    """Return the number of calls compared, and by name one with another end."""
     read, owner = FORMS[kind]
     different = {}
     compared = 0

@@ -22,7 +22,7 @@ NUM_STRESS_PROGRAMS = 2300
 
 @dataclass
 class Outcome:
-    """What a program has shown.
+    """Observations of a program.
 
     Attributes:
         graph: Each node, found by walking from the root: its name, its place in order

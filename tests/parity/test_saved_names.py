@@ -1,4 +1,4 @@
-"""What nodes show of what they saved is called as in PyTorch, and is the same."""
+"""Saved values of nodes have PyTorch's names, and are the same."""
 
 from typing import Any
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradviz import capture
-from gradviz.analysis.order import execution_order
-from gradviz.trace.model import Trace
+from gradviz.analysis.nodes.execution_order import execution_order
+from gradviz.capture import session
+from gradviz.trace.format.model import Trace
 from tests.parity.worlds import TORCH, torch
 
 pytestmark = pytest.mark.parity
@@ -42,7 +42,7 @@ def results_of(source: str, name: str) -> list[Any]:
 
 
 def in_gradviz(script: Path) -> tuple[list[Any], list[list[str]]]:
-    with capture.record() as recording:
+    with session.record() as recording:
         results = results_of(for_gradviz(script.read_text()), script.name)
     trace = recording.trace
     return results, [names_in(trace, task) for task in trace.tasks]

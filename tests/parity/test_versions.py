@@ -248,7 +248,7 @@ def test_a_program_ends_as_in_pytorch(program):
 
 
 def outcome(lib, program, *args):
-    """What a program returns, or its error's type and words."""
+    """Return the result of a program, or the type and text of its error."""
     try:
         return program(lib, *args)
     except Exception as error:  # noqa: BLE001 - errors are compared too

@@ -86,7 +86,7 @@ def program(seed):
 
 
 def run(lib, steps, seed):
-    """What happens at each step, and the gradients at the end."""
+    """Return the effect of each step, and the gradients at the end."""
     numbers = np.random.default_rng(seed)
     tensors = []
     report = []
@@ -109,19 +109,19 @@ def run(lib, steps, seed):
         except (RuntimeError, IndexError) as error:
             report.append((kind, name, words(error)))
             if "view of its base has been" in str(error):
-                return report  # this tensor raises for ever, whatever it is asked
+                return report  # this tensor raises forever, whatever it is asked
         report += [(kind, name, *described(tensors, one)) for one in tensors]
     report += ends(lib, tensors)
     return report
 
 
 def overlap(x, y):
-    """Whether two tensors share memory."""
+    """Return whether two tensors share memory."""
     return np.may_share_memory(x.detach().numpy(), y.detach().numpy())
 
 
 def described(tensors, x):
-    """All that can be told of a tensor."""
+    """Describe a tensor completely."""
     number = next((i for i, one in enumerate(tensors) if one is x._base), None)
     try:
         grad_fn = None if x.grad_fn is None else x.grad_fn.name().split("::")[-1]

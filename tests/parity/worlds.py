@@ -14,7 +14,7 @@ import pytest
 
 import gradviz as gv
 from gradviz.engine import Edge, InputMetadata, Node, default_engine
-from gradviz.ops.recording.variable import gradient_edge, raw, variable
+from gradviz.ops.variables.variable import gradient_edge, raw, variable
 
 # Whoever imports this module is skipped where there is no PyTorch to compare with.
 torch = pytest.importorskip("torch")
@@ -24,7 +24,7 @@ Backward = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 class World(Protocol):
-    """What a program can ask of either."""
+    """The common interface of both libraries for programs."""
 
     #: The namespace: ``torch`` or ``gradviz``.
     lib: Any
@@ -39,13 +39,13 @@ class World(Protocol):
         """A gradient for a step to return."""
 
     def node(self, x: Any) -> Any:
-        """Where the gradient of `x` goes."""
+        """Return the node that receives the gradient of `x`."""
 
     def children(self, node: Any) -> Sequence[tuple[Any, int]]:
         """The edges of a node."""
 
     def name(self, node: Any) -> str:
-        """What the world calls a node."""
+        """Return the world's name for a node."""
 
     def sequence_nr(self, node: Any) -> int:
         """Its number."""
@@ -66,13 +66,13 @@ class World(Protocol):
         """The id of the current pass, -1 outside."""
 
     def keeps_graph(self) -> bool:
-        """Whether the current pass does."""
+        """Return whether the current pass does."""
 
     def will_run(self, node: Any) -> bool:
-        """Whether the current pass will run the node."""
+        """Return whether the current pass will run the node."""
 
     def is_checkpoint_valid(self) -> bool:
-        """Whether all passes under way are unrestricted."""
+        """Return whether all passes under way are unrestricted."""
 
     def order(self) -> Sequence[Any]:
         """The nodes of the current pass in the order in which they will run."""

@@ -1,28 +1,35 @@
 """Passes as PyTorch's engine runs them, without PyTorch."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import pytest
 
-from gradviz.ids import next_node_id, next_task_id
-from gradviz.pytorch.inference import Inference
-from gradviz.pytorch.reports import tell_seen
-from gradviz.pytorch.seen_node import SeenEdge, SeenGraph, SeenInput, SeenNode
-from gradviz.pytorch.session import SeenRun
-from gradviz.pytorch.watched_pass import WatchedPass
+from gradviz.pytorch.nodes.data_parallel import BucketPlan, ProcessGroup
+from gradviz.pytorch.nodes.needs import graph_towards, number_topologically
+from gradviz.pytorch.nodes.seen_node import SeenEdge, SeenInput, SeenNode
+from gradviz.pytorch.reconstruction.pass_events import Inference
+from gradviz.pytorch.reconstruction.seen_collectives import (
+    SeenCollective,
+    tell_collectives,
+)
+from gradviz.pytorch.reconstruction.seen_queues import ReplayedPass
+from gradviz.pytorch.reconstruction.session import SeenRun
+from gradviz.pytorch.reconstruction.watched_pass import WatchedPass
+from gradviz.pytorch.watching.pass_reports import tell_seen
 from gradviz.trace.events import (
     MAX_SEQUENCE_NR,
     AnyEvent,
     DependenciesCounted,
     TaskBegun,
 )
-from gradviz.trace.model import Trace
+from gradviz.trace.format.model import Trace
 from gradviz.trace.probe import Probe
-from gradviz.trace.reader import parse_trace
-from gradviz.trace.recorder import Recorder
-from gradviz.trace.sink import MemorySink
+from gradviz.trace.reading.reader import parse_trace
+from gradviz.trace.recording.recorder import Recorder
+from gradviz.trace.recording.sink import MemorySink
+from gradviz.trace.reporting.ids import next_node_id, next_task_id
 
 
 def node(
@@ -44,24 +51,31 @@ def leaf() -> SeenNode:
     return node("AccumulateGrad", MAX_SEQUENCE_NR)
 
 
-def graph(root: SeenNode, *outputs: SeenNode) -> SeenGraph:
+class Asked(NamedTuple):
+    """A root, and what a pass from there is asked for."""
+
+    root: SeenNode
+    outputs: tuple[SeenNode, ...]
+
+
+def graph(root: SeenNode, *outputs: SeenNode) -> Asked:
     nodes = [root]
     for one in nodes:  # grows while it is walked
         for edge in one.next_edges:
-            assert edge.node is not None
-            edge.node.num_edges += 1
-            if edge.node not in nodes:
+            if edge.node is not None and edge.node not in nodes:
                 nodes.append(edge.node)
-    return SeenGraph(root, nodes, [SeenEdge(one, 0) for one in outputs], {})
+    number_topologically(nodes, in_order=False)
+    return Asked(root, outputs)
 
 
 class Seen(NamedTuple):
-    """What was seen to run: of which node, and when."""
+    """Observed runs of nodes, with their times."""
 
     node: SeenNode
     begin: int
     end: int
     thread: int = 0
+    made_by: int = 0
 
 
 class Told:
@@ -75,11 +89,12 @@ class Told:
 
     def begin(
         self,
-        of: SeenGraph,
+        of: Asked,
         called: int,
         returned: int,
         *,
         parent: WatchedPass | None = None,
+        inside: SeenNode | None = None,
         error: str = "",
         accumulates: bool = True,
         listener: Probe | None = None,
@@ -89,21 +104,35 @@ class Told:
         listener = listener or self.recorder
         one = WatchedPass(next_task_id(), parent, listener, thread, "main")
         one.called_ns, one.returned_ns, one.error = called, returned, error
-        one.fails_in_node = bool(error)
+        one.fails_in_node = bool(error) and error != "in a hook"
+        one.inside = -1 if inside is None else inside.id
         number = -1 if parent is None else parent.task
         begun = [called - 2, one.task, -1, number, one.depth, -1, 1, 0, 0, 0, ""]
-        counted = [called - 1, one.task, -1, len(of.nodes), 0]
-        listener.told(thread, "", {TaskBegun: begun, DependenciesCounted: counted})
-        one.take(of, accumulates=accumulates)
-        listener.nodes_defined(of.nodes)
+        outputs = [SeenEdge(output, 0) for output in of.outputs]
+        read = graph_towards(of.root, outputs, accumulate=accumulates)
+        counted = [called - 1, one.task, -1, len(read.nodes), 0]
+        listener.rows_reported(
+            thread, "", {TaskBegun: begun, DependenciesCounted: counted}
+        )
+        one.take(read, accumulates=accumulates)
+        listener.nodes_defined(read.nodes)
         self._passes.append(one)
         return one
 
-    def saw(self, *runs: Seen | tuple[SeenNode, int, int]) -> None:
+    def saw(
+        self,
+        *runs: Seen | tuple[SeenNode, int, int],
+        collectives: Sequence[SeenCollective] = (),
+        plans: Sequence[BucketPlan] = (),
+    ) -> list[ReplayedPass]:
         """All passes that were begun have ended, and these functions ran."""
         seen = [self._run(Seen(*one)) for one in runs]
-        tell_seen(self.engine.go_through(self._passes, sorted(seen), 0))
+        replays = self.engine.go_through(self._passes, sorted(seen), 0)
+        everybody = ProcessGroup("", 0, 2)
+        tell_collectives(replays, collectives, 0, plans, everybody)
+        tell_seen(replays)
         self._passes = []
+        return replays
 
     def trace(self) -> Trace:
         self.recorder.close()
@@ -117,7 +146,7 @@ class Told:
     def _run(self, one: Seen) -> SeenRun:
         thread = one.thread or threading.get_native_id()
         called = one.node.raw_name, one.node.seen_nr
-        return (one.begin, one.end, *called, thread)
+        return (one.begin, one.end, *called, thread, one.made_by)
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
-"""What follows from what PyTorch's engine was seen to do."""
+"""Events derived from the observed behavior of PyTorch's engine."""
 
 import itertools
 
-from gradviz.analysis.check import check_trace
-from gradviz.pytorch.watched_pass import WatchedPass
+from gradviz.analysis.findings.check import check_trace
+from gradviz.pytorch.reconstruction.watched_pass import WatchedPass
 from gradviz.trace import events as e
 from gradviz.trace.probe import How, Probe, Push
 from tests.pytorch.conftest import Seen, graph, leaf, node
@@ -34,12 +34,14 @@ def test_what_is_seen_is_seen_and_what_follows_is_inferred(pytorch):
         (e.TaskPushed, root.id, True),
         (e.TaskPopped, root.id, True),
         (e.NodeStarted, root.id, False),
+        (e.BufferFreed, root.id, True),
         (e.GradientBuffered, end.id, True),
         (e.TaskPushed, end.id, True),
         (e.NodeCompleted, root.id, False),
         (e.TaskPopped, end.id, True),
         (e.NodeStarted, end.id, False),
         (e.GradientAccumulated, end.id, True),
+        (e.BufferFreed, end.id, True),
         (e.NodeCompleted, end.id, False),
         (e.TaskCompleted, -1, False),
         (e.ThreadExited, -1, False),
@@ -271,3 +273,76 @@ def test_what_a_pass_runs_that_nobody_listens_to_is_told_of_nowhere(pytorch):
     assert [(one.node, one.t_ns) for one in started] == [(root.id, 110), (last.id, 130)]
     assert pytorch.events(e.Unexplained) == []
     assert violations(pytorch) == ()
+
+
+def test_a_node_is_popped_before_a_pass_in_its_hook_begins(pytorch):
+    end = leaf()
+    root = node("Sin", 5, end)
+    outer = pytorch.begin(graph(root), 100, 900)
+    inner_root = node("Inner", 9)
+    pytorch.begin(graph(inner_root), 300, 500, parent=outer, inside=end)
+    pytorch.saw((root, 110, 120), (inner_root, 310, 320), (end, 600, 610))
+
+    assert of_kind(pytorch, e.TaskPopped, e.ReentrantEntered, e.ReentrantLeft) == [
+        (e.TaskPopped, root.id),
+        (e.TaskPopped, end.id),
+        (e.ReentrantEntered, -1),
+        (e.TaskPopped, inner_root.id),
+        (e.ReentrantLeft, -1),
+    ]
+    assert not pytorch.events(e.Unexplained)
+    assert violations(pytorch) == ()
+
+
+def test_a_node_hands_on_after_a_pass_in_a_hook_behind_it(pytorch):
+    end = leaf()
+    root = node("Sin", 5, end)
+    outer = pytorch.begin(graph(root), 100, 900)
+    inner_root = node("Inner", 9)
+    pytorch.begin(graph(inner_root), 300, 500, parent=outer, inside=root)
+    pytorch.saw((root, 110, 120), (inner_root, 310, 320), (end, 600, 610))
+
+    assert of_kind(pytorch, e.TaskPushed, e.NodeCompleted, e.ReentrantLeft) == [
+        (e.TaskPushed, root.id),
+        (e.NodeCompleted, root.id),
+        (e.TaskPushed, inner_root.id),
+        (e.NodeCompleted, inner_root.id),
+        (e.ReentrantLeft, -1),
+        (e.TaskPushed, end.id),
+        (e.NodeCompleted, end.id),
+    ]
+    assert not pytorch.events(e.Unexplained)
+    assert violations(pytorch) == ()
+
+
+def test_what_is_taken_for_its_gradient_alone_may_have_hooks_that_run_passes(pytorch):
+    end = leaf()
+    root = node("Sin", 5, end)
+    outer = pytorch.begin(graph(root, end), 100, 900, accumulates=False)
+    inner_root = node("Inner", 9)
+    pytorch.begin(graph(inner_root), 300, 500, parent=outer, inside=end)
+    pytorch.saw((root, 110, 120), (inner_root, 310, 320))
+
+    assert of_kind(pytorch, e.TaskPopped, e.CaptureTaken, e.ReentrantLeft) == [
+        (e.TaskPopped, root.id),
+        (e.TaskPopped, end.id),
+        (e.TaskPopped, inner_root.id),
+        (e.ReentrantLeft, -1),
+        (e.CaptureTaken, end.id),
+    ]
+    assert not pytorch.events(e.Unexplained)
+    assert violations(pytorch) == ()
+
+
+def test_which_leaf_it_was_is_doubted_after_a_hook_has_failed(pytorch):
+    failing = node("Sin", 3, leaf(), leaf())
+    pytorch.begin(graph(failing), 100, 200, error="in a hook")
+    ends = leaf(), leaf()
+    root = node("Add", 9, *ends)
+    pytorch.begin(graph(root), 300, 900)
+    runs = [(one, 310 + 10 * nr, 315 + 10 * nr) for nr, one in enumerate((root, *ends))]
+    pytorch.saw((failing, 110, 120), *runs)
+
+    (doubt,) = pytorch.events(e.Unexplained)
+    assert doubt.node == ends[0].id
+    assert "an earlier pass failed in a hook" in doubt.text

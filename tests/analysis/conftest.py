@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import pytest
 
-from gradviz.trace.model import Trace
+from gradviz.trace.format.model import Trace
 from gradviz.trace.probe import How, Push
-from gradviz.trace.reader import parse_trace
-from gradviz.trace.recorder import Recorder
-from gradviz.trace.sink import MemorySink
+from gradviz.trace.reading.reader import parse_trace
+from gradviz.trace.recording.recorder import Recorder
+from gradviz.trace.recording.sink import MemorySink
+from tests.trace.reports import begin_pass
 
 #: When the time is 0: after the nodes were made.
 START_NS = 1_000
@@ -75,15 +76,8 @@ class Story:
 
     def begin(self, task: int, nodes: list[Written], *, at: int, parent: int = -1):
         self.now = START_NS + at
-        self.recorder.task_begun(
-            task,
-            parent=parent,
-            reentrant_depth=0 if parent < 0 else 1,
-            owner=-1,
-            num_roots=1,
-            num_outputs=0,
-            keep_graph=False,
-            create_graph=False,
+        begin_pass(
+            self.recorder, task, parent=parent, reentrant_depth=0 if parent < 0 else 1
         )
         self.recorder.nodes_defined(nodes)
         num_edges = sum(len(node.next_edges) for node in nodes)
@@ -201,7 +195,7 @@ class Story:
         thread.join()
 
     def trace(self) -> Trace:
-        """What was told; ends the story."""
+        """Return the events so far as a trace; end the story."""
         return parse_trace(self.contents())
 
     def contents(self) -> bytes:

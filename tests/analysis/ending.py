@@ -1,4 +1,4 @@
-"""What a trace says of its end, and of the order in its queues, event by event.
+"""The end of a trace and the order in its queues, event by event.
 
 The fixture of `tests.conftest` compares every trace that a test records with it.
 """
@@ -9,13 +9,13 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from gradviz.analysis.state import History
-from gradviz.trace.model import Trace
+from gradviz.analysis.moments.engine_state import History
+from gradviz.trace.format.model import Trace
 from gradviz.trace.probe import Push
 
 
 def contradictions(trace: Trace, *, order: bool = True) -> Iterator[str]:
-    """Where the last moment of a whole trace is not what its events add up to.
+    """Yield where the last moment of a whole trace contradicts its events.
 
     Args:
         trace: With no losses.
@@ -47,7 +47,7 @@ def contradictions(trace: Trace, *, order: bool = True) -> Iterator[str]:
 
 
 def _counted(trace: Trace) -> dict[str, Counter[tuple[int, ...]]]:
-    """What was begun and not ended, but for what passes left behind that are over."""
+    """Count things begun and not ended, except those left by passes that are over."""
     columns = trace.columns
     over = {
         task

@@ -1,7 +1,7 @@
 """A backward pass, gone through event by event, and changed at will.
 
-What `gradviz.analysis.causes` does with columns, done anew with a list of events and no
-cleverness, to check the one against the other.
+What `gradviz.analysis.causes.causal_graph` does with columns, done anew with a list of
+events and no cleverness, to check the one against the other.
 """
 
 from collections import defaultdict
@@ -53,7 +53,7 @@ class Model:
             newest[one.thread] = i
 
     def latest(self, i):
-        """What event `i` waited for in fact."""
+        """Return the event that event `i` actually waited for."""
         own = self.on_thread[i]
         latest = max(self.others[i], key=self.times.__getitem__, default=0)
         return latest if self.times[latest] > self.times[own] else own
@@ -66,7 +66,7 @@ class Model:
         return found[::-1]
 
     def duration(self, free=None, later=None, by=0):
-        """How long the pass takes, if a node runs in no time, or an event is later."""
+        """Return the duration if a node takes no time, or an event is later."""
         reached = [0]
         for i in range(1, len(self.events)):
             waited_for = self.latest(i)

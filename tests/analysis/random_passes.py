@@ -7,7 +7,7 @@ import pytest
 
 from gradviz import sim
 from gradviz.backends.device import Device
-from gradviz.capture import record
+from gradviz.capture.session import record
 from gradviz.engine import Edge, Engine, Node
 
 

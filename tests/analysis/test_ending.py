@@ -1,4 +1,4 @@
-"""What the check of every recorded trace finds, and what it forgives."""
+"""The check of every recorded trace: its findings, and its exceptions."""
 
 import pytest
 
@@ -83,7 +83,7 @@ def test_a_state_that_forgets_a_queued_task_contradicts_its_events(two, monkeypa
     assert list(contradictions(trace)) == []
 
     monkeypatch.setattr(
-        "gradviz.analysis.state.History._queued_at", lambda self, seq: {}
+        "gradviz.analysis.moments.engine_state.History._queued_at", lambda self, seq: {}
     )
 
     assert "in the end queues are Counter()" in next(contradictions(trace))

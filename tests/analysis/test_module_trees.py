@@ -8,8 +8,8 @@ import pytest
 
 import gradviz as gv
 from gradviz import nn
-from gradviz.analysis.graph import Graph, build_graph
-from gradviz.analysis.modules import collapse_modules, max_depth, stretches
+from gradviz.analysis.graphs.backward_graph import Graph, build_graph
+from gradviz.analysis.graphs.modules import collapse_modules, max_depth, stretches
 
 
 class Part(nn.Module):

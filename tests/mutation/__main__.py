@@ -29,17 +29,15 @@ PACKAGES: Final = ("engine", "trace")
 #: What a mutant is tried on after the tests of its own package.
 REST: Final = (
     "tests/stress/test_interleavings.py",
-    *(
-        "tests/test_capture.py",
-        "tests/test_stream_check.py",
-        "tests/test_recorded_schedule.py",
-    ),
+    "tests/capture/test_session.py",
+    "tests/stream_check/test_checker.py",
+    "tests/capture/test_recorded_schedule.py",
     *("tests/analysis", "tests/testing", "tests/interleavings", "tests/autograd"),
     *("tests/tensors", "tests/checkpointing", "tests/cli", "tests/faults"),
     "tests/integration",
     "tests/parity/test_random_graphs.py",
 )
-#: A change may make a test wait for ever: that is noticed, too.
+#: A change may make a test wait forever: that is noticed, too.
 HANG_SECONDS: Final = 30
 #: For what no timer of the tests' own process can end; all of them take a few minutes.
 TIMEOUT_SECONDS: Final = 1_800
@@ -82,7 +80,7 @@ def draw(count: int, seed: int) -> list[Mutant]:
     every = [
         Mutant(str(path.relative_to(ROOT)), site)
         for package in PACKAGES
-        for path in sorted((ROOT / "gradviz" / package).glob("*.py"))
+        for path in sorted((ROOT / "gradviz" / package).rglob("*.py"))
         for site in sites(path.read_text())
     ]
     return random.Random(seed).sample(every, min(count, len(every)))
@@ -98,7 +96,7 @@ def _copy(place: Path) -> Path:
 
 
 def _try(mutant: Mutant, places: "SimpleQueue[Path]") -> str:
-    """Which tests notice a mutant, empty if none do."""
+    """Return the tests that notice a mutant, empty if none do."""
     place = places.get()
     path = place / mutant.path
     source = path.read_text()
@@ -113,20 +111,20 @@ def _try(mutant: Mutant, places: "SimpleQueue[Path]") -> str:
 
 
 def _rounds(mutant: Mutant) -> Iterator[tuple[str, ...]]:
-    package, module = Path(mutant.path).parts[1], Path(mutant.path).stem
-    nearest = f"tests/{package}/test_{module}.py"
+    _, package, *rooms, module = Path(mutant.path).parts
+    nearest = Path("tests", package, *rooms, f"test_{module}")
     if (ROOT / nearest).exists():
-        yield (nearest,)
+        yield (str(nearest),)
     yield (f"tests/{package}",)
     yield tuple(f"tests/{one}" for one in PACKAGES if one != package)
     yield REST
 
 
 def _failure(place: Path, tests: tuple[str, ...]) -> str:
-    """What the tests say, if one of them fails; else nothing."""
+    """Return the output of the tests if one of them fails; else nothing."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not stress"]
     command += ["-p", "no:cacheprovider", "-p", "no:randomly"]
-    command += ["-o", f"faulthandler_timeout={HANG_SECONDS}"]
+    command += ["-o", f"hang_timeout={HANG_SECONDS}"]
     surroundings = {
         **os.environ,
         "PYTHONPATH": str(place),

@@ -1,4 +1,4 @@
-"""What can be changed in a module so that it does something else.
+"""Changes to a module that make it do something else.
 
 A *site* is a place in the syntax tree and one way to change it there. Texts,
 annotations and decorators are left alone: that changes what is said, not what is done.
@@ -80,7 +80,7 @@ def _changes(tree: ast.AST) -> Iterator[tuple[int, str, Any]]:
 
 
 def _instead_of(statement: ast.stmt) -> list[ast.stmt] | None:
-    """What can stand in place of a whole statement, None if nothing can."""
+    """Return replacements of a whole statement, None if there are none."""
     match statement:
         case ast.With() if not any(one.optional_vars for one in statement.items):
             return statement.body
@@ -93,7 +93,7 @@ def _instead_of(statement: ast.stmt) -> list[ast.stmt] | None:
 
 
 def _of(node: Any) -> tuple[str, Callable[[Any], None]] | None:
-    """What can be changed in a node itself, and how."""
+    """Return a change to a node itself, with its description."""
     match node:
         case ast.Compare(ops=[op]) if type(op) in _SWAPPED:
             return _swap_name(op), _swap_compare

@@ -52,7 +52,9 @@ def test_texts_are_left_alone():
 
 
 def test_every_change_is_python_and_another_program():
-    source = (Path(__file__).parents[2] / "gradviz/engine/ready_queue.py").read_text()
+    source = (
+        Path(__file__).parents[2] / "gradviz/engine/tasks/ready_queue.py"
+    ).read_text()
     plain = ast.unparse(ast.parse(source))
 
     found = sites(source)

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from gradviz.analysis.graph import Graph, GraphEdge, GraphNode
-from gradviz.analysis.passes import Pass
-from gradviz.analysis.timeline import Lane, Timeline
-from gradviz.analysis.timeline_spans import Span
-from gradviz.render import graph as graph_pictures
-from gradviz.render.layout import BoxLayout
-from gradviz.render.scene import Scene
-from gradviz.render.svg import svg
-from gradviz.trace.model import InputDefinition
+from gradviz.analysis.graphs.backward_graph import Graph, GraphEdge, GraphNode
+from gradviz.analysis.tables.passes import Pass
+from gradviz.analysis.timelines.timeline_lanes import Lane, Timeline
+from gradviz.analysis.timelines.timeline_spans import Span
+from gradviz.render.graph import graph_picture as graph_pictures
+from gradviz.render.graph.graph_scene import Scene
+from gradviz.render.graph.graph_svg import svg
+from gradviz.render.layout.placed_graph import BoxLayout
+from gradviz.trace.format.model import InputDefinition
 from tests.hostile.texts import HOSTILE
 from tests.render.svg_geometry import faults, misses, read_drawing
 
@@ -130,7 +130,7 @@ def make_timeline() -> Callable[..., Timeline]:
                     thread=-1 if kernels else number,
                     name=names[number % len(names)],
                     num_rows=1 + max(one.row for one in spans),
-                    num_nodes=len(nodes),
+                    num_runs=len(nodes),
                     busy_ns=sum(one.end_ns - one.start_ns for one in busy),
                     spans=spans,
                     num_kernels=len(kernels),

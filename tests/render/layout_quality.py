@@ -1,4 +1,4 @@
-"""How good a layout is, in numbers that can be compared."""
+"""Quality of a layout, in numbers that can be compared."""
 
 import itertools
 import math
@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gradviz.render.layout import BoxLayout
-from gradviz.render.routing import Point
+from gradviz.render.layout.placed_graph import BoxLayout
+from gradviz.render.layout.routing import Point
 
 #: Lines that stand for a curve that is not vertical.
 LINES = 6
@@ -57,7 +57,7 @@ def _lines(route: Sequence[Point]) -> list[tuple[float, float, float, float]]:
 
 
 def _crossings(lines: list[list[tuple[float, float, float, float]]]) -> int:
-    """How many pairs of lines of different edges cross, not counting shared ends."""
+    """Return the number of crossings of different edges, without shared ends."""
     all_lines = np.array([one for part in lines for one in part] or np.zeros((0, 4)))
     owner = np.repeat(np.arange(len(lines)), [len(part) for part in lines])
     top = np.minimum(all_lines[:, 1], all_lines[:, 3])
@@ -76,7 +76,7 @@ def _crossings(lines: list[list[tuple[float, float, float, float]]]) -> int:
 
 
 def _side(line: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """On which side of lines points lie: the sign says it."""
+    """Return the side of lines on which points are, as a sign."""
     x, y = line[..., 0], line[..., 1]
     return (line[..., 2] - x) * (points[..., 1] - y) - (line[..., 3] - y) * (
         points[..., 0] - x

@@ -6,9 +6,9 @@ from typing import Final
 
 import gradviz as gv
 from gradviz import nn
-from gradviz.analysis.graph import Graph, build_graph
-from gradviz.analysis.passes import select_task
-from gradviz.analysis.simplification import split_shared_leaves
+from gradviz.analysis.graphs.backward_graph import Graph, build_graph
+from gradviz.analysis.graphs.simplification import split_shared_leaves
+from gradviz.analysis.tables.passes import select_task
 from gradviz.utils.checkpoint import checkpoint
 
 

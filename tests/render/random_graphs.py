@@ -4,11 +4,11 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
-from gradviz.analysis.graph import LEAF, Graph, GraphEdge, GraphNode
-from gradviz.analysis.modules import collapse_modules
-from gradviz.analysis.repetition import fold_repeats
-from gradviz.analysis.simplification import contract_chains, split_shared_leaves
-from gradviz.trace.model import InputDefinition
+from gradviz.analysis.graphs.backward_graph import LEAF, Graph, GraphEdge, GraphNode
+from gradviz.analysis.graphs.modules import collapse_modules
+from gradviz.analysis.graphs.repetition import fold_repeats
+from gradviz.analysis.graphs.simplification import contract_chains, split_shared_leaves
+from gradviz.trace.format.model import InputDefinition
 
 OPS: Final = ("Mul", "Add", "Addmm", "T", "View", "Relu", "NativeLayerNorm", "Stack")
 ERROR: Final = "ValueError: the size of tensor a (3) must match that of tensor b (4)"

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gradviz.render import style
-from gradviz.render.frames import Rectangle
-from gradviz.render.scene import Scene
-from gradviz.render.text import width
+from gradviz.render.graph.graph_scene import Scene
+from gradviz.render.graph.module_frames import Rectangle
+from gradviz.render.words.text import width
 
 SVG: Final = "{http://www.w3.org/2000/svg}"
 #: Lengths are written with one decimal, those of large pictures with none.
@@ -89,7 +89,7 @@ def _drawing(drawing: ET.Element, page: Rectangle, x: float, y: float) -> Drawin
 
 
 def faults(drawing: Drawing) -> list[str]:
-    """What is wrong with it, a sentence each."""
+    """Return the faults of a drawing, a sentence each."""
     inside = [one for box in drawing.boxes for one in box.passes]
     return [
         *_of_boxes(drawing),
@@ -100,7 +100,7 @@ def faults(drawing: Drawing) -> list[str]:
 
 
 def misses(drawing: Drawing, scene: Scene) -> list[str]:
-    """What of a scene is not in its picture, and what in the picture is not of it."""
+    """Return differences between a scene and its picture."""
     tooltips = Counter(box.tooltip for box in scene.boxes)
     tooltips.update(chip.tooltip for box in scene.boxes for chip in box.chips)
     drawn = Counter(box.tooltip for box in drawing.boxes)
@@ -119,7 +119,7 @@ def misses(drawing: Drawing, scene: Scene) -> list[str]:
 
 
 def begins_in_sight(drawing: Drawing) -> bool:
-    """Whether title, legend and first node are on the first screen."""
+    """Return whether title, legend and first node are on the first screen."""
     first = [drawing.boxes[0].place] if drawing.boxes else []
     return all(
         one.right < FIRST_SCREEN[0] and one.bottom < FIRST_SCREEN[1]
@@ -264,7 +264,7 @@ def _met(
 
 
 def _touches(x: float, y: float, corners: Floats) -> bool:
-    """Whether a point lies on the border of a box."""
+    """Return whether a point lies on the border of a box."""
     near = (
         (corners[:, 0] - SLACK <= x)
         & (x <= corners[:, 2] + SLACK)
@@ -311,7 +311,7 @@ def _rect(rect: ET.Element, x: float, y: float) -> Rectangle:
 
 
 def _text(text: ET.Element, x: float, y: float) -> tuple[str, Rectangle]:
-    """What it says and its place, as `gradviz.render.text.width` estimates it."""
+    """Return a text and its place, sized by `gradviz.render.words.text.width`."""
     written = "".join(text.itertext())
     classes = text.get("class", "").split()
     sizes = {"small": style.SMALL_SIZE, "title": style.TITLE_SIZE}

@@ -11,7 +11,7 @@ from gradviz.render.markup import document, element
 
 @pytest.fixture
 def picture() -> bytes:
-    """Forty pixels by twenty, its left half in the colour of failures."""
+    """Forty pixels by twenty, its left half in the color of failures."""
     half = element("rect", x=0, y=0, width=20, height=20, fill=style.ALARM)
     return document("half", 40, 20, [half])
 

@@ -1,11 +1,11 @@
-"""Whatever the form of a graph is, nothing is wrong with its picture."""
+"""Pictures of graphs of every form."""
 
 import pytest
 
-from gradviz.render.frames import with_room
-from gradviz.render.layout import place
-from gradviz.render.scene import build_scene
-from gradviz.render.svg import svg
+from gradviz.render.graph.graph_scene import build_scene
+from gradviz.render.graph.graph_svg import svg
+from gradviz.render.graph.module_frames import with_room
+from gradviz.render.layout.placed_graph import place
 from tests.render.random_graphs import random_graph
 from tests.render.svg_geometry import begins_in_sight, faults, misses, read_drawing
 

@@ -4,12 +4,13 @@ import functools
 
 import pytest
 
-from gradviz.render import graphviz
-from gradviz.render.dot import parse_plain, skeleton
-from gradviz.render.frames import place_frames, with_room
-from gradviz.render.layout import FIRST_SCREEN, BoxLayout, place
-from gradviz.render.scene import Scene, build_scene
-from gradviz.render.svg import svg
+from gradviz.render.graph import graphviz
+from gradviz.render.graph.arrangement import Stacked, arranged
+from gradviz.render.graph.dot import parse_plain, skeleton
+from gradviz.render.graph.graph_scene import Scene, build_scene
+from gradviz.render.graph.graph_svg import svg
+from gradviz.render.graph.module_frames import place_frames, with_room
+from gradviz.render.layout.placed_graph import FIRST_SCREEN, BoxLayout, place
 from tests.render.layout_quality import quality
 from tests.render.models import MODELS, hubs, recurrent, residual, transformer
 from tests.render.svg_geometry import begins_in_sight, faults, misses, read_drawing
@@ -30,8 +31,12 @@ def our_layout(model: str) -> BoxLayout:
     return place(scene.sizes, scene.edges, scene.aside)
 
 
+def place_boxes(scene: Scene, order: Stacked = ()) -> BoxLayout:
+    return place(scene.sizes, scene.edges, scene.aside, order)
+
+
 def dots_layout(model: str) -> BoxLayout:
-    """What dot makes of the same boxes and edges, without frames."""
+    """Return dot's layout of the same boxes and edges, without frames."""
     scene = scene_of(model)._replace(frames=())
     plain = graphviz.run(skeleton(scene).source, "plain", 60)
     return parse_plain(plain.decode(), scene)
@@ -87,12 +92,12 @@ def test_the_longest_way_down_from_the_first_node_is_a_straight_line(model):
 
 @pytest.mark.parametrize("model", ["perceptron", "recurrent", "two devices"])
 def test_each_layer_has_its_frame(model):
-    scene = scene_of(model)
+    scene, layout, _ = arranged(scene_of(model), place_boxes)
 
-    placed = place_frames(scene, with_room(scene, our_layout(model)))
+    placed = place_frames(scene, layout)
 
     assert {frame.members for frame, _ in placed} == {
-        frame.members for frame in scene.frames
+        frame.members for frame in scene_of(model).frames
     }
 
 
@@ -136,11 +141,11 @@ def test_edges_across_labels_and_frames_around_strangers_are_found():
     scene = scene_of("perceptron")
     layout = with_room(scene, our_layout("perceptron"))
     drawing = read_drawing(svg(scene, layout))
-    (_, label), frame = drawing.labels[0], drawing.frames[0]
+    (_, label), frame = drawing.labels[0], drawing.frames[1]
     middle = ((label.left + label.right) / 2, (label.top + label.bottom) / 2)
     across = drawing._replace(edges=(*drawing.edges, (middle,) * 4))
     taller = frame._replace(bottom=frame.bottom + 30.0)
-    around = drawing._replace(frames=(taller, *drawing.frames[1:]))
+    around = drawing._replace(frames=(drawing.frames[0], taller))
 
     assert faults(drawing) == []
     assert any("crosses 'Sequential" in one for one in faults(across))

@@ -5,15 +5,29 @@ import { test } from "node:test";
 import type { Frame } from "../../../gradviz/render/page/source/camera.ts";
 import { composed } from "../../../gradviz/render/page/source/composition.ts";
 import { type Page, readPage } from "../../../gradviz/render/page/source/data.ts";
-import { levelsOf, opened, openedFirst } from "../../../gradviz/render/page/source/opening.ts";
-import { around, openable, partsOf } from "../../../gradviz/render/page/source/parts.ts";
+import {
+  levelsOf,
+  opened,
+  openedFirst,
+} from "../../../gradviz/render/page/source/opening.ts";
+import {
+  around,
+  openable,
+  partsOf,
+} from "../../../gradviz/render/page/source/parts.ts";
 import { passagesOf } from "../../../gradviz/render/page/source/passages.ts";
-import { frameOf, type Plan, TITLE_HEIGHT } from "../../../gradviz/render/page/source/plan.ts";
+import {
+  frameOf,
+  type Plan,
+  TITLE_HEIGHT,
+} from "../../../gradviz/render/page/source/plan.ts";
 import { random } from "./random.ts";
 
 /* Pages of programs: written by test_drawings.py. */
-const path = process.env["PAGES"];
-const told = path ? (JSON.parse(readFileSync(path, "utf-8")) as Record<string, string>) : {};
+const path = process.env.PAGES;
+const told = path
+  ? (JSON.parse(readFileSync(path, "utf-8")) as Record<string, string>)
+  : {};
 
 for (const [name, data] of Object.entries(told)) {
   test(`boxes open in place, and nothing meets that did not: ${name}`, async () => {
@@ -57,10 +71,15 @@ for (const [name, data] of Object.entries(told)) {
     for (const task of parts.roots.keys()) {
       const levels = levelsOf(parts, task);
       for (const { open, numBoxes } of levels)
-        assert.equal(composed(page, parts, task, new Set(open)).closed.length, numBoxes);
+        assert.equal(
+          composed(page, parts, task, new Set(open)).closed.length,
+          numBoxes,
+        );
       const shown = composed(page, parts, task, first).closed.length;
       assert.ok(shown <= Math.max(60, levels[0].numBoxes));
-      const [member] = [page.members.box.findIndex((box) => taskOf(page, box) === task)];
+      const [member] = [
+        page.members.box.findIndex((box) => taskOf(page, box) === task),
+      ];
       const box = page.members.box[member];
       const plan = composed(page, parts, task, new Set(opened(page, [], box)));
       assert.equal(plan.boxOf[page.members.node[member]], box);
@@ -78,7 +97,9 @@ function isChip({ edges, chips }: Page, edge: number): boolean {
 }
 
 function check(page: Page, plan: Plan, open: ReadonlySet<number>): void {
-  const frames = new Map([...plan.closed, ...plan.opened].map((box) => [box, frameOf(plan, box)]));
+  const frames = new Map(
+    [...plan.closed, ...plan.opened].map((box) => [box, frameOf(plan, box)]),
+  );
   for (const [box, frame] of frames) {
     const outer = around(page, box);
     if (outer < 0) {
@@ -94,12 +115,17 @@ function check(page: Page, plan: Plan, open: ReadonlySet<number>): void {
   const shown = plan.closed.map((box) => frames.get(box)!);
   shown.sort((one, other) => one.top - other.top);
   shown.forEach((one, at) => {
-    for (let next = at + 1; next < shown.length && shown[next].top < one.bottom - 1; next++)
+    for (
+      let next = at + 1;
+      next < shown.length && shown[next].top < one.bottom - 1;
+      next++
+    )
       assert.ok(!meet(one, shown[next]), "two boxes meet");
   });
   for (const box of plan.opened) {
     for (const other of plan.closed) {
-      if (!isIn(page, other, box)) assert.ok(!meet(frames.get(box)!, frames.get(other)!));
+      if (!isIn(page, other, box))
+        assert.ok(!meet(frames.get(box)!, frames.get(other)!));
     }
   }
 }
@@ -129,9 +155,16 @@ function isConnected(plan: Plan, ways: number[], one: number, other: number): vo
   const leave = ways.filter((way) => Math.abs(y[first(way)] - from.bottom) < 1.6);
   const arrive = ways.filter((way) => Math.abs(y[end[way] - 1] - to.top) < 1.6);
   assert.ok(ways.length > 0 && leave.length > 0 && arrive.length > 0);
-  assert.ok(leave.every((way) => x[first(way)] >= from.left && x[first(way)] <= from.right));
-  assert.ok(arrive.every((way) => x[end[way] - 1] >= to.left && x[end[way] - 1] <= to.right));
+  assert.ok(
+    leave.every((way) => x[first(way)] >= from.left && x[first(way)] <= from.right),
+  );
+  assert.ok(
+    arrive.every((way) => x[end[way] - 1] >= to.left && x[end[way] - 1] <= to.right),
+  );
   // All but the last piece end where another one begins.
   const open = [...ends].filter((place) => !begins.has(place));
-  assert.ok(open.every((place) => Number(place.split(" ")[1]) >= to.top - 1.6), open.join());
+  assert.ok(
+    open.every((place) => Number(place.split(" ")[1]) >= to.top - 1.6),
+    open.join(),
+  );
 }

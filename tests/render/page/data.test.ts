@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { readPage } from "../../../gradviz/render/page/source/data.ts";
 
 /* What Python packed, and what it says that this is: written by test_source.py. */
-const told = JSON.parse(readFileSync(process.env["PAGE"] ?? "", "utf-8")) as {
+const told = JSON.parse(readFileSync(process.env.PAGE ?? "", "utf-8")) as {
   data: string;
   columns: Record<string, number[]>;
 };
@@ -34,10 +34,10 @@ test("data of another version is refused", async () => {
   const bytes = Buffer.from(told.data, "base64");
   const { gunzipSync, gzipSync } = await import("node:zlib");
   const plain = gunzipSync(bytes);
-  const other = plain.toString("latin1").replace('"version":2,', '"version":7,');
+  const other = plain.toString("latin1").replace(/"version":\d+,/, '"version":0,');
 
   await assert.rejects(
     readPage(gzipSync(Buffer.from(other, "latin1")).toString("base64")),
-    /gradviz.page 7: write the page anew/,
+    /gradviz.page 0: write the page anew/,
   );
 });

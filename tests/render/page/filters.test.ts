@@ -9,7 +9,11 @@ const MORE = ["cpu", "sim:0", "a/mul.py:7"];
 
 /** Mul (3) on sim:0, its leaf (12) on cpu, and another Mul (7), which failed. */
 const page = {
-  header: { texts: [...TEXTS, ...MORE], statuses: ["completed", "failed"], passes: [{}] },
+  header: {
+    texts: [...TEXTS, ...MORE],
+    statuses: ["completed", "failed"],
+    passes: [{}],
+  },
   nodes: {
     id: Int32Array.of(3, 12, 7),
     name: Int32Array.of(0, 1, 0),
@@ -21,7 +25,12 @@ const page = {
     sequence_nr: Int32Array.of(40, -1, 12),
     length: 3,
   },
-  runs: { node: Int32Array.of(0, 1, 2), status: Int32Array.of(0, 0, 1), task: Int32Array.of(0, 0, 0), length: 3 },
+  runs: {
+    node: Int32Array.of(0, 1, 2),
+    status: Int32Array.of(0, 0, 1),
+    task: Int32Array.of(0, 0, 0),
+    length: 3,
+  },
   text: (place: number) => [...TEXTS, ...MORE][place] ?? "",
 } as unknown as Page;
 

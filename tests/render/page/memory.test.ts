@@ -5,13 +5,23 @@ import type { Page } from "../../../gradviz/render/page/source/data.ts";
 import { partsAt, stackOf } from "../../../gradviz/render/page/source/memory_panel.ts";
 
 /** A page that holds a curve for each purpose. */
-function held(curves: Record<string, [number, number][]>): Page {
-  const purposes = ["total", "buffers", "saved", "gradients", "results", "unclaimed"];
+function held(
+  curves: Record<string, [number, number][]>,
+  unknown_purposes: string[] = [],
+): Page {
+  const purposes = [
+    "total",
+    "buffers",
+    "saved",
+    "gradients",
+    "results",
+    "perhaps besides",
+  ];
   const rows = purposes.flatMap((name, purpose) =>
     (curves[name] ?? []).map(([at, size]) => [purpose, at, size]),
   );
   return {
-    header: { purposes },
+    header: { purposes, unknown_purposes },
     memory: {
       length: rows.length,
       purpose: Int32Array.from(rows, ([purpose]) => purpose),
@@ -34,7 +44,7 @@ test("a stack has at each change what each purpose held then", () => {
         [0, 100],
         [30, 0],
       ],
-      unclaimed: [[30, 7]],
+      "perhaps besides": [[30, 7]],
     }),
   );
 
@@ -52,7 +62,7 @@ test("a stack has at each change what each purpose held then", () => {
 
 test("what is unclaimed is beside the total, and the picture has room for it", () => {
   const stack = stackOf(
-    held({ total: [[0, 10]], saved: [[0, 10]], unclaimed: [[0, 5]] }),
+    held({ total: [[0, 10]], saved: [[0, 10]], "perhaps besides": [[0, 5]] }),
   );
 
   assert.equal(stack.total.value[0], 10);
@@ -68,5 +78,15 @@ test("parts of a slice that were largest at different moments fill the total", (
 });
 
 test("where nothing is known of memory there is no stack", () => {
-  assert.equal(stackOf(held({})).total.time.length, 0);
+  const stack = stackOf(held({}, ["buffers", "saved", "gradients", "results"]));
+
+  assert.equal(stack.total.time.length, 0);
+  assert.equal(stack.isKnown, false);
+});
+
+test("what is unknown of memory is told beside what is known", () => {
+  const stack = stackOf(held({ total: [[0, 9]], buffers: [[0, 9]] }, ["saved"]));
+
+  assert.equal(stack.isKnown, true);
+  assert.deepEqual(stack.unknown, ["saved"]);
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { composed } from "../../../gradviz/render/page/source/composition.ts";
+import type { Page } from "../../../gradviz/render/page/source/data.ts";
 import { partsOf } from "../../../gradviz/render/page/source/parts.ts";
 import {
   chipFrame,
@@ -15,7 +16,13 @@ import { tableOf } from "./tables.ts";
    opened and has box 2, node 1, in it, with node 4 as a chip. Node 5 is nowhere. */
 const page = {
   nodes: { length: 6 },
-  parts: tableOf({ task: [0, 0], box: [-1, 1], width: [120, 60], height: [200, 90], omitted: [0, 0] }),
+  parts: tableOf({
+    task: [0, 0],
+    box: [-1, 1],
+    width: [120, 60],
+    height: [200, 90],
+    omitted: [0, 0],
+  }),
   boxes: tableOf({
     part: [0, 0, 1],
     node: [0, 1, 1],
@@ -33,7 +40,7 @@ const page = {
   ways: tableOf({ part: [0, 1], producer: [0, -1], consumer: [1, 2], end: [2, 4] }),
   stops: tableOf({ x: [60, 60, 30, 30], y: [80, 140, 0, 30] }),
   text: () => "",
-} as any;
+} as unknown as Page;
 const parts = partsOf(page);
 const closed = composed(page, parts, 0, new Set());
 const open = composed(page, parts, 0, new Set([1]));
@@ -50,8 +57,16 @@ test("what is at a place is a chip, or the box around it, or nothing", () => {
   const second = chipFrame(page, closed, 0, 1);
   const at = (x: number, y: number) => hitAt(page, closed, x, y);
 
-  assert.deepEqual(at(60, (first.top + first.bottom) / 2), { box: 0, node: 2, isTitle: false });
-  assert.deepEqual(at(60, (second.top + second.bottom) / 2), { box: 0, node: 3, isTitle: false });
+  assert.deepEqual(at(60, (first.top + first.bottom) / 2), {
+    box: 0,
+    node: 2,
+    isTitle: false,
+  });
+  assert.deepEqual(at(60, (second.top + second.bottom) / 2), {
+    box: 0,
+    node: 3,
+    isTitle: false,
+  });
   assert.deepEqual(at(60, 5), { box: 0, node: 0, isTitle: false });
   assert.deepEqual(at(60, 160), { box: 1, node: 1, isTitle: false });
   assert.equal(at(5, 160), null);
@@ -60,14 +75,29 @@ test("what is at a place is a chip, or the box around it, or nothing", () => {
 test("an opened box is hit at its title only, and what is in it as ever", () => {
   const { left, top } = frameOf(open, 1);
 
-  assert.deepEqual(hitAt(page, open, left + 5, top + 5), { box: 1, node: -1, isTitle: true });
+  assert.deepEqual(hitAt(page, open, left + 5, top + 5), {
+    box: 1,
+    node: -1,
+    isTitle: true,
+  });
   assert.equal(hitAt(page, open, left + 5, top + TITLE_HEIGHT + 3), null);
   assert.equal(hitAt(page, open, open.x[2], open.y[2])?.box, 2);
 });
 
+test("a finger hits a title that is lower than a finger", () => {
+  const { left, top } = frameOf(open, 1);
+  const below = top + TITLE_HEIGHT + 3;
+
+  assert.equal(hitAt(page, open, left + 5, below, 44)?.isTitle, true);
+  assert.equal(hitAt(page, open, open.x[2], open.y[2], 44)?.box, 2);
+});
+
 test("chips lie inside of their box, right of its badge, and not on each other", () => {
   const box = frameOf(closed, 0);
-  const [first, second] = [chipFrame(page, closed, 0, 0), chipFrame(page, closed, 0, 1)];
+  const [first, second] = [
+    chipFrame(page, closed, 0, 0),
+    chipFrame(page, closed, 0, 1),
+  ];
 
   for (const chip of [first, second]) {
     assert.ok(chip.left > box.left + 20 && chip.right < box.right);

@@ -7,6 +7,7 @@ import gradviz as gv
 from gradviz import nn
 from gradviz.distributed import autograd as distributed
 from gradviz.distributed import rpc
+from tests.analysis.conftest import Story
 from tests.distributed.called import add_on
 from tests.distributed.company import idle
 from tests.distributed.connected import Connected
@@ -39,16 +40,31 @@ def nested_passes():
     return recording.trace
 
 
+def hooks():
+    def doubled(gradient):
+        return gradient * 2
+
+    with gv.record() as recording:
+        x = gv.ones(4, requires_grad=True)
+        y = x * 2
+        for _ in range(12):
+            y.register_hook(doubled)
+        x.register_post_accumulate_grad_hook(lambda leaf: None)
+        y.sum().backward()
+    return recording.trace
+
+
+class Fails(gv.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        raise ValueError("not today")
+
+
 def failure():
-    class Fails(gv.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 1
-
-        @staticmethod
-        def backward(ctx, gradient):
-            raise ValueError("not today")
-
     with gv.record() as recording:
         x = gv.ones(4, requires_grad=True)
         y = x.exp()
@@ -56,6 +72,29 @@ def failure():
         with pytest.raises(ValueError, match="not today"):
             total.backward()
     return recording.trace
+
+
+def after_a_failure():
+    with gv.record() as recording:
+        x = gv.ones(4, requires_grad=True)
+        with pytest.raises(ValueError, match="not today"):
+            (Fails.apply(x).sum() + (x * x).sum()).backward()
+        x.sum().backward()
+    return recording.trace
+
+
+def an_end_that_is_missing():
+    """A node is started and left when its pass fails; a backward follows."""
+    story = Story()
+    one, other, last = (story.node(number) for number in (1, 2, 3))
+    story.begin(0, [one, other], at=0)
+    story.give(0, other, one, at=1, remaining=1)
+    story.take(0, one, at=(2, 3, 4))
+    story.recorder.task_failed(0, 1, "interrupted")
+    story.begin(1, [last], at=20)
+    story.take(1, last, at=(21, 22, 23), until=30)
+    story.end(1, at=40)
+    return story.trace()
 
 
 def many_passes():
@@ -91,6 +130,9 @@ PROGRAMS = {
     "two devices": two_devices,
     "nested passes": nested_passes,
     "a failure": failure,
+    "after a failure": after_a_failure,
+    "hooks": hooks,
+    "an end that is missing": an_end_that_is_missing,
     "many passes": many_passes,
     "workers": workers,
 }

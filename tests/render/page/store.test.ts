@@ -5,14 +5,16 @@ import {
   createStore,
   fromHash,
   INITIAL,
-  toHash,
   type State,
+  toHash,
 } from "../../../gradviz/render/page/source/store.ts";
 
 function made() {
   const waiting: (() => void)[] = [];
   const store = createStore(INITIAL, (run) => waiting.push(run));
-  const frame = () => waiting.splice(0).forEach((run) => run());
+  const frame = () => {
+    for (const run of waiting.splice(0)) run();
+  };
   return { store, frame };
 }
 

@@ -49,7 +49,10 @@ test("in another pass it is the node called the same that came as late", () => {
     [23, "Mul"],
   ]);
   const select = (node: number) => carriedOver({ ...INITIAL, node }, before, next);
-  assert.deepEqual([0, 1, 2, -1].map((node) => select(node).node), [0, 2, 3, -1]);
+  assert.deepEqual(
+    [0, 1, 2, -1].map((node) => select(node).node),
+    [0, 2, 3, -1],
+  );
   assert.equal(carriedOver({ ...INITIAL, moment: 4 }, before, next).moment, -1);
 });
 

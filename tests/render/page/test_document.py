@@ -1,15 +1,16 @@
 """The tables of a page, against the events of the passes replayed one by one."""
 
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
 import gradviz as gv
 from gradviz import sim
-from gradviz.analysis.graph import build_graph
-from gradviz.analysis.holdings import holdings
+from gradviz.analysis.graphs.backward_graph import build_graph
+from gradviz.analysis.memory.allocations import holdings
 from gradviz.render import style
-from gradviz.render.colouring import colouring
+from gradviz.render.graph.colouring import colouring
 from gradviz.render.page.document import build_page, pack_page
 from gradviz.trace.events import (
     GradientBuffered,
@@ -20,8 +21,11 @@ from gradviz.trace.events import (
     TaskPopped,
     TaskPushed,
 )
-from gradviz.trace.model import ThreadDefinition
+from gradviz.trace.format.model import ThreadDefinition
+from gradviz.trace.reading.reader import load_trace
 from tests.analysis.conftest import Story
+
+GALLERY = Path(__file__).parents[3] / "docs" / "gallery"
 
 
 def two_devices():
@@ -293,3 +297,30 @@ def test_threads_of_one_worker_are_together_on_the_page() -> None:
     assert [one.owner for one in threads] == ["worker 0"] * len(others) + ["worker 1"]
     assert threads[-1].name == "worker 1 / main"
     assert threads[-1].name_at_owner == "main"
+
+
+@pytest.mark.parametrize(
+    ("events", "unknown"),
+    [
+        ((), ()),
+        (
+            "!task_p*",
+            ("input buffers", "saved tensors", ".grad", "captured results"),
+        ),
+    ],
+)
+def test_the_page_says_of_which_memory_nothing_is_known(events, unknown) -> None:
+    x = gv.ones(2, requires_grad=True)
+    with gv.record(events=events) as recording:
+        (x * x).sum().backward()
+
+    page = build_page(recording.trace, recording.trace.tasks)
+    assert page.header.unknown_purposes == unknown
+
+
+def test_the_page_says_which_part_of_memory_is_unknown() -> None:
+    trace = load_trace(GALLERY / "pytorch.gvt")
+
+    page = build_page(trace, trace.tasks)
+    assert page.header.unknown_purposes == ("saved tensors",)
+    assert (page.memory.size_bytes > 0).any()

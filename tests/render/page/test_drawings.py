@@ -9,9 +9,10 @@ import pytest
 
 import gradviz as gv
 from gradviz import nn
-from gradviz.analysis.graph import LEAF
+from gradviz.analysis.graphs.backward_graph import LEAF
 from gradviz.render.page import drawings
 from gradviz.render.page.document import build_page, pack_page
+from tests.analysis.conftest import Story
 from tests.render.page import programs
 
 
@@ -144,10 +145,10 @@ def test_a_closed_box_counts_each_node_in_it_once(page):
             counted[last] += 1
         for box in range(len(boxes.node) - 1, -1, -1):
             outer = parts.box[boxes.part[box]]
-            if outer >= 0:
+            if outer >= 0 and parts.task[boxes.part[outer]] == task:
                 counted[outer] += counted[box]
         several = (parts.task[boxes.part] == task) & np.isin(
-            np.arange(len(boxes.node)), parts.box
+            np.arange(len(boxes.node)), parts.box[parts.task == task]
         )
         assert boxes.num_nodes[several].tolist() == counted[several].tolist()
 
@@ -162,6 +163,89 @@ def test_what_there_is_no_room_for_stays_in_closed_boxes(monkeypatch):
     assert len(boxes.node) <= 20
     top = boxes.num_nodes[boxes.part == 0]
     assert top.sum() == len(set(members.node.tolist())) > 150
+
+
+def test_a_page_says_how_much_of_a_long_pass_its_graph_has(monkeypatch):
+    monkeypatch.setattr(drawings, "MAX_NODES", 3)
+    with gv.record() as recording:
+        gv.ones(2, requires_grad=True).exp().sin().exp().sum().backward()
+
+    page = build_page(recording.trace, recording.trace.tasks)
+
+    (ran,) = page.runs.node.shape
+    (number,) = recording.trace.tasks
+    told = f"the graph of pass {number} has the first 3 of {ran} nodes"
+    assert told in page.header.warnings
+
+
+def test_a_leaf_that_leads_to_another_part_is_a_box_of_its_own():
+    story = Story()
+    nodes = [story.node(1, name=LEAF)]
+    for id_ in range(2, 161):
+        nodes.append(story.node(id_, nodes[-1], name=LEAF))
+    story.begin(7, nodes, at=0)
+    for at, node in enumerate(reversed(nodes)):
+        story.ran(7, node, at=2 * at, until=2 * at + 1)
+    trace = story.trace()
+
+    page = build_page(trace, [7])
+
+    assert {id_ for found in homes(page).values() for id_ in found} == set(range(160))
+    assert set(page.drawings.members.box) <= set(range(len(page.drawings.boxes.node)))
+
+
+def test_the_graph_of_a_pass_is_in_the_box_of_the_node_that_called_it():
+    trace = programs.nested_passes()
+    page = build_page(trace, trace.tasks)
+    parts, boxes, *_ = page.drawings
+
+    runs = list(zip(page.runs.task, page.runs.node, strict=True))
+    first = {task: part for part, task in reversed([*enumerate(parts.task)])}
+    for place, pass_ in enumerate(page.header.passes):
+        caller = parts.box[first[place]]
+        if pass_.parent < 0:
+            assert caller == -1
+            continue
+        run = runs.index((parts.task[boxes.part[caller]], boxes.node[caller]))
+        assert page.header.passes[page.runs.task[run]].task == pass_.parent
+        assert page.runs.start_ns[run] <= pass_.begin_ns <= page.runs.end_ns[run]
+    assert sum(one.parent >= 0 for one in page.header.passes) == 3
+
+
+def test_of_several_passes_that_a_node_called_the_first_is_in_its_box():
+    class Twice(gv.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, gradient):
+            for _ in range(2):
+                with gv.enable_grad():
+                    (gv.ones(2, requires_grad=True) * 2).sum().backward()
+            return gradient
+
+    with gv.record() as recording:
+        Twice.apply(gv.ones(2, requires_grad=True)).sum().backward()
+    parts = build_page(recording.trace, recording.trace.tasks).drawings.parts
+
+    outer, first, second = (parts.box[parts.task == place] for place in range(3))
+    assert (outer[0], second[0]) == (-1, -1)
+    assert first[0] >= 0
+
+
+def test_a_module_may_be_called_as_leaves_are():
+    model = nn.Sequential()
+    setattr(model, LEAF, nn.Sequential(nn.Linear(4, 4), nn.Tanh()))
+    model.last = nn.Linear(4, 4)
+    with gv.record() as recording:
+        model(gv.ones(2, 4)).sum().backward()
+
+    page = build_page(recording.trace, recording.trace.tasks)
+
+    texts, boxes = page.texts, page.drawings.boxes
+    opened = {texts[boxes.title[box]] for box in page.drawings.parts.box if box >= 0}
+    assert LEAF in opened
 
 
 @pytest.mark.stress

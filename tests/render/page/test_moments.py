@@ -1,30 +1,36 @@
-"""What the page tells of moments, beside `gradviz.analysis.state`."""
+"""The page's moments, compared with `gradviz.analysis.moments`."""
 
 import base64
 import json
 import random
 
-import pytest
-
-from gradviz.analysis.state import History
+from gradviz.analysis.moments.engine_state import History
+from gradviz.analysis.moments.event_replay import Replay
+from gradviz.analysis.moments.node_stages import NodeStages
+from gradviz.analysis.moments.story import Filter
 from gradviz.render.page.document import build_page, pack_page
 from gradviz.render.page.extract import Extract
+from gradviz.render.replay.words import ReplayWords
+from gradviz.render.words.moment_text import stage_text
 from tests.render.page import programs
 
-pytestmark = pytest.mark.stress
-
 SEED = 5
-NUM_MOMENTS = 150
+NUM_MOMENTS = 60
 
 
 def test_any_moment_is_that_of_the_state_machine(tested, tmp_path) -> None:
     told = tmp_path / "moments.json"
-    told.write_text(
-        json.dumps(
-            [moments_of(name, record()) for name, record in programs.PROGRAMS.items()]
-        )
-    )
+    found = [moments_of(name, record()) for name, record in programs.PROGRAMS.items()]
+    told.write_text(json.dumps(found))
 
+    seen = {
+        stage
+        for program in found
+        for moment in program["moments"]
+        for nodes in moment["stages"]
+        for stage, *_ in nodes
+    }
+    assert seen >= {"waiting", "queued", "completed", "captured", "failed", "left over"}
     tested("moment", MOMENTS=str(told))
 
 
@@ -32,19 +38,17 @@ def moments_of(name, trace):
     """A page's data, and what the state machine says of some of its moments."""
     page = build_page(trace, trace.tasks)
     extract, history = Extract(trace, trace.tasks), History(trace)
+    stages, words = NodeStages(trace), ReplayWords(Replay(trace, Filter()))
     passes = {one.task: place for place, one in enumerate(page.header.passes)}
     nodes = {node: place for place, node in enumerate(page.nodes.id.tolist())} | {
         -1: -1
     }
-    waking = set(page.sleeps.end_ns.tolist()) | set(page.sleeps.begin_ns.tolist())
     chooser = random.Random(SEED)
     places = sorted(
         chooser.sample(range(len(extract.seq)), min(NUM_MOMENTS, len(extract.seq)))
     )
     moments = []
     for place in places:
-        if page.events.at_ns[place] in waking:
-            continue  # whether a thread sleeps at that very nanosecond is not known
         found = history.at(int(extract.seq[place]))
         moments.append(
             {
@@ -72,8 +76,17 @@ def moments_of(name, trace):
                         nodes[one.node],
                         one.remaining,
                         [nodes[it.producer] for it in one.gradients],
+                        words.countdown(one),
                     )
                     for one in found.countdowns
+                ],
+                "stages": [
+                    [
+                        (one.stage, one.remaining, stage_text(one))
+                        for node in page.nodes.id.tolist()
+                        for one in [stages.at(task, node, found.seq)]
+                    ]
+                    for task in passes
                 ],
             }
         )

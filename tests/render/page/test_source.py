@@ -1,4 +1,4 @@
-"""What is in `source/`: its tests, and whether `static/` is what it builds."""
+"""The tests in `source/`, and a check that `static/` is built from it."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""The colours of the page, beside those of the other pictures."""
+"""The colors of the page, beside those of the other pictures."""
 
 import itertools
 import re
@@ -12,7 +12,7 @@ CSS = resources.files("gradviz.render.page").joinpath("static", "page.css").read
 
 
 def themes():
-    """Of each theme the colours by name; dark is what it changes of light."""
+    """Of each theme the colors by name; dark is what it changes of light."""
     blocks = re.findall(r':root(\[data-theme="?dark"?\])?\{([^}]*--ink:[^}]*)\}', CSS)
     found = {
         "dark" if dark else "light": dict(re.findall(r"--([a-z0-9-]+):\s*(#\w+)", text))

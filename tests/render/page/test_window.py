@@ -80,6 +80,7 @@ def test_of_a_pass_that_is_too_long_the_beginning_is_shown(
     assert page.header.passes == whole.header.passes
     assert page.header.num_events == len(whole.events.kind)
     assert told(page) == cut(told(whole), most)
+    assert outcomes(page).items() <= outcomes(whole).items()
     assert all(page.memory.at_ns <= page.header.duration_ns)
     assert all(page.segments.begin_ns <= page.header.duration_ns)
     assert set(page.costs.node.tolist()) <= set(range(len(page.nodes.id)))
@@ -88,7 +89,7 @@ def test_of_a_pass_that_is_too_long_the_beginning_is_shown(
 
 
 def told(page):
-    """What tables say, with the trace's numbers of nodes, and moments at the end."""
+    """Return the page's tables, with node numbers and moments at the end."""
     ids = dict(enumerate(page.nodes.id.tolist())) | {-1: -1}
     kinds, statuses = page.header.kinds, page.header.statuses
 
@@ -113,8 +114,22 @@ def told(page):
     }
 
 
+def outcomes(page):
+    """The stage of each node of each pass after all events."""
+    ids, stages = page.nodes.id.tolist(), page.header.stages
+    changes = [
+        *zip(page.events.task, page.events.node, page.events.stage, strict=True),
+        *zip(page.endings.task, page.endings.node, page.endings.stage, strict=True),
+    ]
+    return {
+        (int(task), ids[node]): stages[stage]
+        for task, node, stage in changes
+        if stage >= 0
+    }
+
+
 def cut(tables, most):
-    """What is left of them with the first events."""
+    """Return the tables cut to the first events."""
     found = {"events": tables["events"][:most]}
     for name in ("runs", "stays", "gradients"):
         found[name] = [

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { count, duration, shorten, size } from "../../../gradviz/render/page/source/words.ts";
+import {
+  count,
+  duration,
+  shorten,
+  size,
+} from "../../../gradviz/render/page/source/words.ts";
 
 test("durations have three digits, rounded as Python rounds them", () => {
   const expected: [number, string][] = [

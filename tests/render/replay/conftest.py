@@ -2,8 +2,8 @@
 
 import pytest
 
-from gradviz.analysis.replay import Replay
-from gradviz.analysis.story import Filter
+from gradviz.analysis.moments.event_replay import Replay
+from gradviz.analysis.moments.story import Filter
 from gradviz.trace.probe import Push
 from tests.analysis.conftest import Story
 

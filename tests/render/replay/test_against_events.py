@@ -1,4 +1,4 @@
-"""What a replay prints, against the bare list of events of the same passes.
+"""Output of a replay, against the bare list of events of the same passes.
 
 The list is gone through event by event with no more than lists and dictionaries, and
 the printed lines are read back.
@@ -12,10 +12,10 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from gradviz.analysis.replay import NothingToReplayError, Replay
-from gradviz.analysis.story import Filter
+from gradviz.analysis.moments.event_replay import NothingToReplayError, Replay
+from gradviz.analysis.moments.story import Filter
 from gradviz.render.replay.plain import MOST, print_replay
-from gradviz.trace.reader import load_trace
+from gradviz.trace.reading.reader import load_trace
 from tests.analysis.random_passes import random_trace
 
 SEEDS = [
@@ -24,10 +24,10 @@ SEEDS = [
 ]
 
 QUEUE = re.compile(r"  Queue (\d+)[^,]*, ([\d,]+) tasks?, the next first: (.*)")
-TASK = re.compile(r"\S+ \((\d+)\) seq (max|\d+)(?:, depth (\d+))?")
-THREAD = re.compile(r"  Thread (\d+) .* (?:runs|sleeps|is idle)")
-RUNS = re.compile(r"runs \S+ \((\d+)\) of pass (\d+)")
-WAITS = re.compile(r"  \S+ \((\d+)\) waits for (\d+) of (\d+) .*? from (.*)")
+TASK = re.compile(r"(?:#\d+ )?\S+ \((\d+)\) seq (max|\d+)(?:, depth (\d+))?")
+THREAD = re.compile(r"  Thread (\d+) .* (?:runs|sleeps|is between nodes)")
+RUNS = re.compile(r"runs (?:#\d+ )?\S+ \((\d+)\) of pass (\d+)")
+WAITS = re.compile(r"  (?:#\d+ )?\S+ \((\d+)\) waits for (\d+) of (\d+) .*? from (.*)")
 
 
 @pytest.fixture(params=SEEDS)
@@ -71,7 +71,7 @@ def told_rank(words):
 
 
 class Walk:
-    """What lies, runs and waits after the events so far."""
+    """Waiting tasks, and running and waiting nodes, after the events so far."""
 
     def __init__(self, events):
         self.queues, self.running = defaultdict(list), defaultdict(list)
@@ -117,7 +117,7 @@ def test_each_line_says_what_the_events_until_then_say(trace):
     for event in events:
         before = {queue: list(tasks) for queue, tasks in walk.queues.items()}
         walk.step(event)
-        if event["task"] not in trace.tasks:  # its begin was lost, or it has none
+        if event["task"] not in trace.tasks:  # its start was lost, or it has none
             continue
         lines = next(told)
         check_queues(walk, lines)

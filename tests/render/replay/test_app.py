@@ -11,7 +11,7 @@ from tests.render.replay.conftest import replay_of
 
 
 def driven(replay, drive, size=(80, 24)):
-    """What `drive` returns, given the app and what presses its keys."""
+    """Return the result of `drive`, given the app and a function for its keys."""
 
     async def run():
         app = ReplayApp(Player(replay))

@@ -48,7 +48,7 @@ def test_what_happened_has_its_colour(busy):
     root = ET.fromstring(film(busy, [4]))
     (said,) = (one for one in root.iter(f"{SVG}text") if "thread 0" in (one.text or ""))
 
-    assert said.text == "thread 0 MainThread: Mul (5) started."
+    assert said.text == "thread 0 MainThread: #0 Mul (5) started."
     assert said.get("style") == f"fill: {PALETTE[2]}; font-weight: 700"
 
 

@@ -1,15 +1,15 @@
-"""What ``gradviz replay --plain`` says of stories."""
+"""Output of ``gradviz replay --plain`` for stories."""
 
 import io
 
 import pytest
 
-from gradviz.analysis.replay import Replay
-from gradviz.analysis.story import Filter
+from gradviz.analysis.moments.event_replay import Replay
+from gradviz.analysis.moments.story import Filter
 from gradviz.render.replay.plain import MOST, print_replay
 from gradviz.render.replay.words import ReplayWords
-from gradviz.render.terminal import make_console
-from gradviz.trace.reader import parse_trace
+from gradviz.render.terminal.cells import make_console
+from gradviz.trace.reading.reader import parse_trace
 from tests.render.conftest import HOSTILE
 from tests.render.replay.conftest import replay_of
 
@@ -30,16 +30,16 @@ def test_an_event_is_told_with_the_state_after_it(busy):
     assert told_at(busy, "gradient_buffered") == [
         "Event 10 of 21, 0.000030 ms, pass 0, thread 0 MainThread",
         (
-            "  SinBackward0 (1) was given a gradient of 8 bytes at input 0 by Mul (5); "
-            "1 more to come."
+            "  SinBackward0 (1) was given a gradient of 8 bytes at input 0 by "
+            "#0 Mul (5); 1 more to come."
         ),
         "  Pass 0: 1 of 5 nodes started",
         (
-            "  Queue 1 queue 1, 4 tasks, the next first: a wake-up; Exp (4) seq 3, "
-            "depth 1; AccumulateGrad (3) seq max; Add (2) seq 8"
+            "  Queue 1 queue 1, 4 tasks, the next first: a wake-up; #1 Exp (4) seq 3, "
+            "depth 1; #2 AccumulateGrad (3) seq max; #3 Add (2) seq 8"
         ),
-        "  Thread 0 MainThread runs Mul (5) of pass 0, for 18 ns",
-        "  SinBackward0 (1) waits for 1 of 2 gradients; 8 B from Mul (5)",
+        "  Thread 0 MainThread runs #0 Mul (5) of pass 0, for 18 ns",
+        "  SinBackward0 (1) waits for 1 of 2 gradients; 8 B from #0 Mul (5)",
     ]
 
 
@@ -49,20 +49,23 @@ def test_an_event_is_told_with_the_state_after_it(busy):
         (0, "Nothing else lay in the queue."),
         (
             1,
-            "A wake-up goes before every node: before the best of 3 others, Exp (4).",
+            (
+                "A wake-up goes before every node: before the best of 3 others, "
+                "#1 Exp (4)."
+            ),
         ),
         (
             2,
             (
                 "Its pass is nested deeper, at depth 1, than that of the best of 2 "
-                "others, AccumulateGrad (3): 0."
+                "others, #2 AccumulateGrad (3): 0."
             ),
         ),
         (
             3,
             (
-                "An AccumulateGrad has the largest sequence_nr there is; that of Add "
-                "(2) is 8."
+                "An AccumulateGrad has the largest sequence_nr there is; that of #3 "
+                "Add (2) is 8."
             ),
         ),
     ],
@@ -119,10 +122,10 @@ def test_of_nodes_inside_of_each_other_the_innermost_are_told(story):
     (*_, thread) = told_at(replay_of(story), "node_started", 9)
 
     assert thread.startswith(
-        "  Thread 0 MainThread runs 2 other nodes, inside of which it runs Mul (2) of "
-        "pass 0, for 7 ns, inside of which it runs Mul (3)"
+        "  Thread 0 MainThread runs 2 other nodes, inside of which it runs #2 Mul "
+        "(2) of pass 0, for 7 ns, inside of which it runs #3 Mul (3)"
     )
-    assert thread.endswith("runs Mul (9) of pass 0, for 0 ns")
+    assert thread.endswith("runs #9 Mul (9) of pass 0, for 0 ns")
 
 
 def test_it_prints_the_same_each_time(busy):

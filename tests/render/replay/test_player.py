@@ -1,7 +1,11 @@
-"""Where a player is after calls that stand for keys and for time."""
+"""The position of a player after calls for keys and for time."""
 
 import pytest
 
+import gradviz as gv
+from gradviz.analysis.moments.event_replay import Replay
+from gradviz.analysis.moments.story import Filter
+from gradviz.analysis.nodes.execution_order import execution_order
 from gradviz.render.replay.player import SPEEDS, Player
 
 
@@ -76,6 +80,25 @@ def test_a_node_is_found_and_what_may_have_been_meant_is_named(player):
     player.find("Exq")
     assert player.message == "pass 0 has no node 'Exq'. Did you mean 'Exp'?"
     assert player.selected == (0, 4)
+
+
+def test_of_several_nodes_the_next_one_is_found_and_again_the_one_after_it():
+    x = gv.ones(2, requires_grad=True)
+    with gv.record() as recording:
+        x.tanh().exp().tanh().tanh().sum().backward()
+    trace = recording.trace
+    player = Player(Replay(trace, Filter(tasks=trace.tasks)))
+    order = execution_order(trace, trace.tasks[0])
+    expected = [one.node for one in order if "Tanh" in one.name]
+
+    found = []
+    for _ in range(4):
+        player.find("Tanh")
+        found.append(player.selected[1])
+        assert "means 3 nodes" in player.message
+        assert player.place in player.replay.about(*player.selected)
+
+    assert found == [*expected, expected[0]]
 
 
 def test_the_node_of_each_event_is_looked_at_until_one_is_chosen(player):

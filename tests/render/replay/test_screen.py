@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from gradviz.analysis.replay import Replay
-from gradviz.analysis.story import Filter
+from gradviz.analysis.moments.event_replay import Replay
+from gradviz.analysis.moments.story import Filter
+from gradviz.render.replay.panel_lines import shares
 from gradviz.render.replay.player import Player
-from gradviz.render.replay.rows import shares
 from gradviz.render.replay.screen import screen
 from gradviz.render.replay.words import ReplayWords
-from gradviz.trace.reader import load_trace, parse_trace
+from gradviz.trace.reading.reader import load_trace, parse_trace
 from tests.render.conftest import HOSTILE
 from tests.render.replay.conftest import replay_of
 
@@ -46,10 +46,10 @@ def test_a_terminal_without_any_room_shows_nothing(busy):
 def test_queues_workers_and_countdowns_are_told_at_once(busy, width, height):
     text = "\n".join(drawn(at(busy, "gradient_buffered"), width, height))
 
-    tasks = [text.index(one) for one in ("a wake-up", "Exp (4)", "AccumulateGrad (3)")]
+    tasks = [text.index(one) for one in ("a wake-up", "#1 Exp", "#2 AccumulateGrad")]
     assert tasks == sorted(tasks)
     assert "Queues: 4 tasks" in text
-    assert "0 MainThread: Mul (5)" in text
+    assert "0 MainThread: #0 Mul" in text
     assert "Countdowns: 1 node waiting" in text
     assert "●○" in text
     assert "event 10/21  0.000030 ms" in text
@@ -58,7 +58,7 @@ def test_queues_workers_and_countdowns_are_told_at_once(busy, width, height):
 def test_a_pop_says_why(busy):
     text = " ".join(" ".join(drawn(at(busy, "task_popped", 2))).split())
 
-    assert "Exp (4) left queue 1" in text
+    assert "#1 Exp (4) left queue 1" in text
     assert "Why: Its pass is nested deeper, at depth 1, than that of" in text
 
 
@@ -66,7 +66,7 @@ def test_a_terminal_of_twenty_columns_says_what_happened(busy):
     lines = drawn(at(busy, "task_popped", 2), 20, 12)
 
     assert lines[0].startswith("13/21")
-    assert "Exp (4) left queue 1" in " ".join(" ".join(lines).split())
+    assert "#1 Exp (4) left queue 1" in " ".join(" ".join(lines).split())
     assert lines[-1] == "? keys, q quit"
 
 
@@ -147,8 +147,8 @@ def test_of_nodes_inside_of_each_other_the_innermost_are_shown(story):
     workers = [line for line in workers if "Mul" in line or "inside" in line]
 
     assert workers[0].startswith("0 MainThread: 2 nodes, and inside:")
-    assert [line.split()[2] for line in workers[1:9]] == [
-        f"({number})" for number in range(2, 10)
+    assert [line.split()[1] for line in workers[1:9]] == [
+        f"#{number}" for number in range(2, 10)
     ]
 
 
@@ -188,8 +188,8 @@ def test_a_node_and_its_neighbours_say_what_has_become_of_them(busy):
 
     assert "─ SinBackward0 (1) of pass 0, chosen ─" in text
     assert "waits for 1 more" in text
-    assert "gets from Mul (5)  completed" in text
-    assert "          Add (2)  in its queue" in text
+    assert "gets from #0 Mul (5)  completed" in text
+    assert "          #3 Add (2)  in its queue" in text
     assert "gives to nobody" in text
 
 
@@ -198,7 +198,7 @@ def test_in_one_line_the_first_neighbour_is_told_and_how_many_more(busy):
     player.choose(0, 1)
 
     (line,) = [line for line in drawn(player, 80, 24) if "gets from" in line]
-    assert line.startswith("gets from Mul (5)  completed")
+    assert line.startswith("gets from #0 Mul  completed")
     assert line[:39].endswith("and 1 more")
 
 
@@ -212,10 +212,10 @@ def test_what_a_trace_lacks_stands_on_the_screen(story):
     assert drawn(player)[2].startswith(" The trace is incomplete: its end is cut off")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/replay.md"])
+@pytest.mark.parametrize("page", ["docs/replay.md"])
 def test_the_screen_on_a_page_is_the_one_of_its_trace(page):
     root = Path(__file__).parents[3]
-    trace = load_trace(root / "docs" / "training.gvt")
+    trace = load_trace(root / "docs" / "traces" / "training.gvt")
     replay = Replay(trace, Filter(tasks=trace.tasks[-1:]))
 
     shown = "\n".join(drawn(Player(replay, 100)))

@@ -1,4 +1,4 @@
-"""What benchmarks measure with."""
+"""The environment of benchmarks."""
 
 import os
 import subprocess

@@ -8,20 +8,22 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 
-from gradviz.trace.clock import ClockPair
-from gradviz.trace.columns import encode_events, tabulate
-from gradviz.trace.definitions import (
+from gradviz.trace.events import KINDS, kind_name
+from gradviz.trace.format.clock import ClockPair
+from gradviz.trace.format.columns import encode_events, tabulate
+from gradviz.trace.format.definitions import (
     Closed,
     Definitions,
     InputRow,
+    ModelRow,
     NodeRow,
+    ParameterRow,
     QueueRow,
     encode_json,
 )
-from gradviz.trace.events import KINDS, kind_name
-from gradviz.trace.frames import MAGIC, FrameType, encode_frame
-from gradviz.trace.joined import LAYOUTS
-from gradviz.trace.model import Header
+from gradviz.trace.format.frames import MAGIC, FrameType, encode_frame
+from gradviz.trace.format.model import Header
+from gradviz.trace.format.row_layouts import LAYOUTS
 
 NOW = ClockPair(monotonic_ns=1, wall_ns=2)
 HEADER = encode_frame(FrameType.HEADER, encode_json(Header(version=(1, 0), clock=NOW)))
@@ -76,6 +78,17 @@ def one_pass(num_nodes: int, edges: list[int] | None = None) -> bytes:
     return events(begun, *ran)
 
 
+def many_begun(num_passes: int) -> bytes:
+    """A block of passes that begin, one every nanosecond."""
+    begun = [(0, 1), (0, 1), (-1, 0), (-1, 0), *[(0, 0)] * 6]
+    return regular("task_begun", num_passes, *begun)
+
+
+def many_passes(num_passes: int) -> bytes:
+    """A trace of passes that begin and never end."""
+    return HEADER + events(many_begun(num_passes)) + CLOSED
+
+
 # --- the corpus -----------------------------------------------------------------
 
 
@@ -92,19 +105,33 @@ def wide_rows_for_nothing() -> bytes:
 
 
 def passes_for_nothing() -> bytes:
-    begun = [(0, 1), (0, 1), (-1, 0), (-1, 0), *[(0, 0)] * 6]
-    return HEADER + events(regular("task_begun", 180_000, *begun)) * 6 + CLOSED
+    return HEADER + events(many_begun(180_000)) * 6 + CLOSED
 
 
 def failures_for_nothing() -> bytes:
     text = definitions(strings=[(0, "x" * 2_000)])
-    begun = [(0, 1), (0, 1), (-1, 0), (-1, 0), *[(0, 0)] * 6]
     failed = [(5, 1), (0, 1), (-1, 0), (0, 0)]
     blocks = (
-        regular("task_begun", 180_000, *begun),
+        many_begun(180_000),
         regular("task_failed", 200_000, *failed),
     )
     return HEADER + text + events(*blocks) + CLOSED
+
+
+def parts_for_nothing() -> bytes:
+    """Very many passes, each of which another worker has a part of."""
+    return HEADER + events(many_begun(180_000), sent_by(180_000, 1)) + CLOSED
+
+
+def parts_of_one_pass() -> bytes:
+    """A pass of very many parts."""
+    return HEADER + events(many_begun(180_000), sent_by(180_000, 0)) + CLOSED
+
+
+def sent_by(num_parts: int, step: int) -> bytes:
+    """A message of each GraphTask, of a pass whose number grows by `step`."""
+    message = [(5, 1), (0, 1), (-1, 0), (0, 1), (0, 0), (0, 1), (0, 0), (0, step)]
+    return regular("message_sent", num_parts, *message, (8, 0))
 
 
 def long_pass() -> bytes:
@@ -183,6 +210,14 @@ def dimensions() -> bytes:
     inputs = [InputRow(one, tuple(range(1_000)), 0, 0) for one in range(100)]
     some = [NodeRow(one, 0, 0, 0, 0, [], list(range(100)) * 50) for one in range(50)]
     return HEADER + definitions(inputs=inputs, nodes=some) + one_pass(50) + CLOSED
+
+
+def models() -> bytes:
+    """Models whose parameters have thousands of names."""
+    names = definitions(strings=[(0, "\n" * 4_000), (1, "Net")])
+    row = ParameterRow(0, (1,) * 64, 1, 1, True)
+    some = [ModelRow(1, 2**40, (row,) * 5_000) for _ in range(20)]
+    return HEADER + names + definitions(models=some) + one_pass(2) + CLOSED
 
 
 def threads() -> bytes:
@@ -323,6 +358,8 @@ BUILDERS: tuple[Callable[[], bytes], ...] = (
     passes_for_nothing,
     failures_for_nothing,
     long_pass,
+    parts_for_nothing,
+    parts_of_one_pass,
     queues,
     strings,
     nodes,
@@ -332,6 +369,7 @@ BUILDERS: tuple[Callable[[], bytes], ...] = (
     fan_out,
     parallel_edges,
     dimensions,
+    models,
     threads,
     nested,
     streams,

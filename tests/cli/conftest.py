@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from gradviz.capture import record
+from gradviz.capture.session import record
 from gradviz.cli.main import gradviz
 from gradviz.engine import Edge, Engine, Node
 

@@ -35,7 +35,7 @@ def outcomes(paths: Iterable[Path]) -> list[dict[str, object]]:
 
 
 def is_wrong(outcome: dict[str, object]) -> bool:
-    """Whether it was killed, failed in an unforeseen way, or said too much."""
+    """Return whether it was killed, failed in an unforeseen way, or said too much."""
     return (
         outcome["exit_code"] not in {0, 1, 2, 3}
         or "internal error" in str(outcome["stderr"])
@@ -45,7 +45,7 @@ def is_wrong(outcome: dict[str, object]) -> bool:
 
 
 def is_whole(outcome: dict[str, object]) -> bool:
-    """Whether there is nothing to say of the file: its header is long, and no more."""
+    """Return whether a file needs no message: its header is long, and no more."""
     return outcome["file"] == "header_of_arguments" and not outcome["stderr"]
 
 
@@ -89,7 +89,7 @@ def test_a_check_of_what_wants_to_do_harm_says_what_is_wrong(
 ):
     path = tmp_path / "x.gvt"
     path.write_bytes(bad_files.rows_for_nothing())
-    monkeypatch.setattr("gradviz.trace.lifecycle.MAX_SEEN", 2_000)
+    monkeypatch.setattr("gradviz.trace.checking.lifecycle.MAX_SEEN", 2_000)
 
     done = call("check", path)
     lines = done.stdout.splitlines()

@@ -7,7 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from gradviz.capture import record
+from gradviz.capture.session import record
 from gradviz.cli.main import gradviz
 from tests.cli.test_documentation import COMMANDS
 
@@ -21,7 +21,10 @@ for _ in range(3):
 """
 
 #: Commands whose example needs more than is here, and why.
-ELSEWHERE: dict[str, str] = {"view": "it goes on until Ctrl-C: test_view.py"}
+ELSEWHERE: dict[str, str] = {
+    "view": "it goes on until Ctrl-C: test_view.py",
+    "attach": "it takes a program that runs: test_attach.py",
+}
 
 
 def example_of(name: str) -> str:

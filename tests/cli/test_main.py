@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gradviz.__main__ import main
-from gradviz.cli.lazy import Entry
+from gradviz.cli.console.lazy import Entry
 from gradviz.cli.main import Root, gradviz
 from gradviz.errors import MissingToolError
 
@@ -52,9 +52,8 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_what_records_leaves_tensors_to_the_program() -> None:
-    script = (
-        "import gradviz.cli.run, gradviz.cli.surroundings, sys; print(*sys.modules)"
-    )
+    modules = "gradviz.cli.run.command, gradviz.cli.doctor.surroundings"
+    script = f"import {modules}, sys; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,

@@ -180,5 +180,7 @@ def test_only_a_full_screen_loads_what_draws_it(trace_path):
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
 
-    assert {"gradviz.cli.replay", "gradviz.cli.show_order"} <= {*done.stderr.split()}
+    assert {"gradviz.cli.commands.replay", "gradviz.cli.show.show_order"} <= {
+        *done.stderr.split()
+    }
     assert "textual" not in done.stderr.split()

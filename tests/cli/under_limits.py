@@ -4,13 +4,18 @@
 children are forks of one process that has loaded everything.
 """
 
-import importlib.util
+import importlib
 import json
 import os
 import resource
 import sys
 import tempfile
 from pathlib import Path
+
+import click
+
+from gradviz.cli.console.lazy import LazyGroup
+from gradviz.cli.main import gradviz
 
 MEMORY_BYTES = 512 << 20
 CPU_S = 5
@@ -23,37 +28,43 @@ COMMANDS = (
     ("show", "summary", "--json"),
     ("show", "summary", "--by", "source"),
     ("show", "summary", "--by", "module", "--json"),
-    ("show", "order", "--json", "--task", "all"),
-    ("show", "critical", "--task", "all"),
+    ("show", "order", "--json", "--pass", "all"),
+    ("show", "critical", "--pass", "all"),
     ("show", "critical", "--json"),
-    ("show", "memory", "--task", "all"),
-    ("show", "memory", "--json", "--task", "all"),
-    ("show", "order", "--predicted", "--task", "all"),
+    ("show", "memory", "--pass", "all"),
+    ("show", "memory", "--json", "--pass", "all"),
+    ("show", "order", "--predicted", "--pass", "all"),
     ("show", "events"),
     ("show", "events", "--json"),
     ("show", "order", "--sort", "module", "--filter", "source=*"),
-    ("show", "queues", "--json", "--task", "all"),
-    ("show", "utilisation", "--task", "all"),
-    ("show", "utilisation", "--json"),
-    ("simulate", "--policy", "fifo", "--device-threads", "3", "--task", "all"),
-    ("show", "timeline", "--task", "all"),
+    ("show", "queues", "--json", "--pass", "all"),
+    ("show", "utilization", "--pass", "all"),
+    ("show", "utilization", "--json"),
+    ("show", "collectives"),
+    ("show", "collectives", "--json"),
+    ("show", "parameters"),
+    ("show", "parameters", "--json", "--pass", "all"),
+    ("simulate", "--policy", "fifo", "--device-threads", "3", "--pass", "all"),
+    ("show", "timeline", "--pass", "all"),
     ("show", "timeline", "--step", "slowest"),
-    ("show", "timeline", "--json", "--task", "all"),
+    ("show", "timeline", "--json", "--pass", "all"),
     ("render", "graph", "--engine", "own", "-o", "-"),
     ("render", "graph", "--engine", "own", "-o", "-", "--no-collapse", "--critical"),
-    ("render", "timeline", "-o", "-", "--task", "all"),
+    ("render", "timeline", "-o", "-", "--pass", "all"),
     ("render", "timeline", "-o", "-", "--step", "all"),
-    ("render", "report", "-o", "-", "--task", "all"),
-    ("render", "queues", "-o", "-", "--task", "all"),
-    ("render", "memory", "-o", "-", "--task", "all"),
+    ("render", "report", "-o", "-", "--pass", "all"),
+    ("render", "queues", "-o", "-", "--pass", "all"),
+    ("render", "memory", "-o", "-", "--pass", "all"),
+    ("render", "replay", "-o", "-"),
     ("check",),
     ("check", "--json"),
     ("check", "--advice"),
     ("replay", "--plain"),
-    ("replay", "--json", "--task", "all"),
+    ("replay", "--json", "--pass", "all"),
     ("explain", "TRACE", "MulBackward0"),
     ("diff", "TRACE", "TRACE"),
     ("diff", "TRACE", "TRACE", "--json"),
+    ("diff", "TRACE", "TRACE", "--fail-on", "order,hooks,saved,sync,memory,time"),
 )
 
 #: What writes all of a trace; see `commands_for`.
@@ -79,7 +90,7 @@ def commands_for(number: int) -> tuple[tuple[str, ...], ...]:
 
 
 def run(command: tuple[str, ...], path: Path) -> dict[str, object]:
-    """What a command did with a file: how it ended, what it said, what it took."""
+    """Run a command on a file; return its end, its output and its use of resources."""
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as told:
         child = os.fork()
         if not child:
@@ -107,7 +118,7 @@ def _become(command: tuple[str, ...], path: Path, out: int, err: int) -> None:
     try:
         words = command if "TRACE" in command else (*command, "TRACE")
         words = [str(path) if word == "TRACE" else word for word in words]
-        importlib.import_module("gradviz.cli.main").gradviz.main(words)
+        gradviz.main(words)
     except SystemExit as exit_:
         code = exit_.code or 0
     finally:
@@ -117,12 +128,13 @@ def _become(command: tuple[str, ...], path: Path, out: int, err: int) -> None:
 
 
 def main() -> None:
-    for group, *words in COMMANDS + WRITERS:
-        for name in (group, "_".join((group, *words[:1]))):
-            if importlib.util.find_spec(f"gradviz.cli.{name}"):
-                importlib.import_module(f"gradviz.cli.{name}")
-    for name in ("gradviz.cli.main", "numpy.ma", "rich.cells", "tomllib"):
+    for name in ("numpy.ma", "rich.cells", "tomllib"):
         importlib.import_module(name)
+    context = click.Context(gradviz)
+    for name, *words in COMMANDS + WRITERS:
+        command = gradviz.get_command(context, name)
+        if isinstance(command, LazyGroup):
+            command.get_command(context, words[0])
     for number, path in enumerate(map(Path, sys.argv[1:])):
         for command in commands_for(number):
             sys.stdout.write(json.dumps(run(command, path)) + "\n")

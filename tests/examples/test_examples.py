@@ -8,18 +8,21 @@ from typing import NamedTuple
 
 import pytest
 
-from gradviz.analysis.stream_order import stream_order
+from gradviz.analysis.races.stream_order import stream_order
+from gradviz.trace.checking.lifecycle import judge
 from gradviz.trace.events import TaskBegun, Unexplained
-from gradviz.trace.lifecycle import check_lifecycle
-from gradviz.trace.model import Trace
-from gradviz.trace.reader import load_trace
+from gradviz.trace.format.model import Trace
+from gradviz.trace.reading.reader import load_trace
+from tests.warm_python import WITH_PYTORCH, run_warm
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+#: What examples import that only need gradviz.
+MODULES = ("gradviz.cli.run.command",)
 NAMES = sorted(one.name for one in EXAMPLES.iterdir() if one.is_dir())
 
 
 class Run(NamedTuple):
-    """What an example printed, and what it did."""
+    """Output and effects of an example."""
 
     output: str
     trace: Trace
@@ -33,21 +36,20 @@ class Run(NamedTuple):
 def run(tmp_path):
     """Runs an example under ``gradviz run``; warnings are errors."""
 
-    def run(example, *arguments, timeout=100):
+    def run(example, *arguments, timeout=100, modules=MODULES):
         path = tmp_path / "example.gvt"
-        command = ["-W", "error", "-m", "gradviz", "run", "-f", "-o", path]
-        output = subprocess.run(
-            [sys.executable, *command, EXAMPLES / example / "main.py", *arguments],
+        ended = run_warm(
+            *("-W", "error", "-m", "gradviz", "run", "-f", "-o", path),
+            *(EXAMPLES / example / "main.py", *arguments),
+            modules=modules,
             cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            text=True,
-            timeout=timeout,
-            check=True,
-        ).stdout
+            timeout_s=timeout,
+        )
+        assert ended.exit_code == 0, ended.errors
         trace = load_trace(path)
         assert trace.losses.is_complete
-        assert not list(check_lifecycle(trace))
-        return Run(output, trace)
+        assert not list(judge(trace).violations)
+        return Run(ended.output, trace)
 
     return run
 
@@ -208,22 +210,16 @@ def test_streams_and_devices_change_no_number(run):
 def test_a_wait_that_is_left_out_is_found(tmp_path, flags, code):
     example, *arguments = SMALL
     path = tmp_path / "example.gvt"
-    command = ["-m", "gradviz", "run", "--check-streams", "-o", path]
-    done = subprocess.run(
-        [
-            *(sys.executable, "-W", "error", *command),
-            *(EXAMPLES / example / "main.py", *arguments, *flags),
-        ],
+    done = run_warm(
+        *("-W", "error", "-m", "gradviz", "run", "--check-streams", "-o", path),
+        *(EXAMPLES / example / "main.py", *arguments, *flags),
+        modules=MODULES,
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
     )
 
-    assert done.returncode == code
-    assert ("races between streams: 1" in done.stderr) == bool(code)
-    assert ("missing: sim:0/0 must wait for sim:0/" in done.stderr) == bool(code)
+    assert done.exit_code == code
+    assert ("races between streams: 1" in done.errors) == bool(code)
+    assert ("missing: sim:0/0 must wait for sim:0/" in done.errors) == bool(code)
     assert len(stream_order(load_trace(path)).races) == code
 
 
@@ -299,9 +295,41 @@ def test_workers_may_be_processes_as_well(example, epochs):
     assert float(re.findall(r"test accuracy: (\d+\.\d)", output)[-1]) >= 75
 
 
+def share_with_own_line(trace, example):
+    """Of all nodes, how many have a line of the program itself."""
+    nodes = trace.nodes.values()
+    own = [one for one in nodes if f"{example}/main.py:" in one.location]
+    return len(own) / len(nodes)
+
+
+def test_a_slow_line_of_pytorchs_program_makes_a_node_for_each_pixel(run):
+    needs_pytorch()
+    slow = run("21_pytorch_slow_step", "--steps", "1", modules=WITH_PYTORCH)
+    mended = run(
+        *("21_pytorch_slow_step", "--steps", "1", "--unbind"), modules=WITH_PYTORCH
+    )
+
+    def num_nodes(result, name):
+        return [node.name for node in result.trace.nodes.values()].count(name)
+
+    assert slow.output == mended.output
+    assert num_nodes(slow, "SelectBackward0") == 64
+    assert num_nodes(mended, "SelectBackward0") == 0
+    assert num_nodes(mended, "UnbindBackward0") == 1
+
+
+def test_a_residual_network_of_pytorchs_has_a_node_that_waits_for_two_gradients(run):
+    needs_pytorch()
+    result = run("22_pytorch_residual", "--steps", "1", modules=WITH_PYTORCH)
+
+    given = result.trace.columns["gradient_buffered"]
+    (node,) = given["node"][given["remaining"] > 0].tolist()
+    assert result.trace.nodes[node].module == "Reader.embed"
+
+
 def test_pytorch_trains_as_it_does_and_is_recorded(run):
     needs_pytorch()
-    result = run("19_pytorch_training")
+    result = run("19_pytorch_training", modules=WITH_PYTORCH)
 
     assert result.number("test accuracy:") >= 95
     assert "Reader.blocks.1.conv" in modules(result.trace)
@@ -311,24 +339,24 @@ def test_pytorch_trains_as_it_does_and_is_recorded(run):
         if isinstance(event, TaskBegun)
     }
     assert depths == {0, 1}
+    assert share_with_own_line(result.trace, "19_pytorch_training") >= 0.99
     assert not any(isinstance(one, Unexplained) for one in result.trace.events())
 
 
 def test_each_process_of_pytorch_has_a_trace(tmp_path):
     needs_pytorch()
-    command = ["-m", "gradviz", "run", "--follow-children", "-o", "ddp.gvt"]
-    done = subprocess.run(
-        [sys.executable, *command, EXAMPLES / "20_pytorch_ddp" / "main.py"],
+    done = run_warm(
+        *("-m", "gradviz", "run", "--follow-children", "-o", "ddp.gvt"),
+        EXAMPLES / "20_pytorch_ddp" / "main.py",
+        modules=WITH_PYTORCH,
         cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=True,
     )
 
-    sums = re.findall(r"rank \d: the parameters' sum is (\d+\.\d+)", done.stdout)
+    assert done.exit_code == 0, done.errors
+    sums = re.findall(r"rank \d: the parameters' sum is (\d+\.\d+)", done.output)
     assert len(sums) == 2
     assert sums[0] == sums[1]
     traces = [load_trace(path) for path in sorted(tmp_path.glob("ddp.*.gvt"))]
     assert [len(trace.tasks) for trace in traces] == [3, 3]
-    assert not any(list(check_lifecycle(trace)) for trace in traces)
+    assert all(share_with_own_line(one, "20_pytorch_ddp") >= 0.99 for one in traces)
+    assert not any(list(judge(trace).violations) for trace in traces)

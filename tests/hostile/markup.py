@@ -1,4 +1,4 @@
-"""What a page or a picture consists of, its texts left out."""
+"""Structure of a page or a picture, without its texts."""
 
 import io
 import xml.etree.ElementTree as ET

@@ -17,7 +17,7 @@ from gradviz.cli.main import gradviz
 from tests.cli.under_limits import COMMANDS
 from tests.hostile.markup import Element, active_parts, structure
 
-#: What sets colours and nothing else.
+#: What sets colors and nothing else.
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 
 #: What a page has of that.
@@ -32,7 +32,7 @@ PICTURES = [command for command in COMMANDS if command[0] == "render"]
 
 
 def call(command: tuple[str, ...], path: Path, **variables: str) -> Result:
-    """What a command did; nothing may be an error but what the trace is about."""
+    """Run a command; the only errors allowed are the trace's own."""
     words = command if "TRACE" in command else (*command, "TRACE")
     words = [str(path) if word == "TRACE" else word for word in words]
     done = CliRunner().invoke(gradviz, words, env={"COLUMNS": "120"} | variables)

@@ -1,4 +1,4 @@
-"""What Graphviz makes of hostile texts: labels, and nothing else."""
+"""Graphviz's view of hostile texts: labels, and nothing else."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from gradviz.cli.main import gradviz
-from gradviz.render import graphviz
+from gradviz.render.graph import graphviz
 from tests.hostile.markup import active_parts, structure
 
 pytestmark = pytest.mark.skipif(
@@ -27,7 +27,7 @@ def drawn(path: Path, suffix: str) -> bytes:
 
 
 def told(path: Path, format_: str) -> bytes:
-    """What Graphviz makes of the DOT text of a trace."""
+    """Return Graphviz's output for the DOT text of a trace."""
     return graphviz.run(drawn(path, ".dot").decode(), format_, timeout_s=60)
 
 

@@ -1,11 +1,11 @@
-"""What is no command of one answer: full-screen replays, pictures in notebooks."""
+"""Views beyond commands: full-screen replays, pictures in notebooks."""
 
 import pytest
 
 import gradviz as gv
-from gradviz.analysis.replay import Replay
-from gradviz.analysis.story import Filter
-from gradviz.trace.reader import load_trace
+from gradviz.analysis.moments.event_replay import Replay
+from gradviz.analysis.moments.story import Filter
+from gradviz.trace.reading.reader import load_trace
 from tests.hostile.markup import active_parts, structure
 from tests.hostile.test_commands import SGR, acting
 from tests.hostile.texts import HOSTILE, benign

@@ -1,9 +1,9 @@
-"""What must never act, wherever a text of a trace is shown: the one table of it."""
+"""Texts that must never act, wherever a trace's text is shown: the one table."""
 
 import re
 from typing import Final
 
-from gradviz.render.text import clean, width
+from gradviz.render.words.text import clean, width
 
 #: Whoever runs any of it in a page sets `window.hacked`.
 _ACT: Final = "window.hacked=1"
@@ -43,7 +43,7 @@ HOSTILE: Final = (
 
 
 def benign(text: str) -> str:
-    """What is as long and as wide where it is shown, and cannot do anything."""
+    """Return a harmless text as long and as wide where it is shown."""
     lines = (clean(line) for line in text.split("\n"))
     return "\n".join(re.sub(r"[^\w ./:\\]", _harmless, line) for line in lines)
 

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import gradviz as gv
-from gradviz.trace.frames import Budget, FrameType, encode_frame, pack, scan, unpack
+from gradviz.trace.format.frames import (
+    Budget,
+    FrameType,
+    encode_frame,
+    pack,
+    scan,
+    unpack,
+)
 from tests.hostile.texts import HOSTILE, benign
 
 #: What means something, and is no name: without them a trace is another one.
@@ -70,7 +77,9 @@ def twins(data: bytes) -> tuple[bytes, bytes]:
     """
 
     def numbered(number: int) -> str:
-        return f"{number:03} {HOSTILE[number % len(HOSTILE)]}"
+        text = f"{number:03} {HOSTILE[number % len(HOSTILE)]}"
+        # A file has "?" for half a character: the twin is to be as wide as that.
+        return text.encode("utf-8", "replace").decode()
 
     hostile = _in_turns(numbered)
     return retold(data, hostile), retold(data, lambda text: benign(hostile(text)))

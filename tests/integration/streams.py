@@ -114,7 +114,7 @@ def random_program(seed: int) -> Program:
 
 
 class World:
-    """Where a program runs: on simulated devices, or all of it on the CPU.
+    """Devices of a program's run: simulated ones, or the CPU for all.
 
     Attributes:
         is_simulated: Which of the two.
@@ -245,7 +245,7 @@ def ask(
 
 
 def read(tensor: Tensor | None) -> np.ndarray | None:
-    """What is in a tensor, once the current stream has come so far."""
+    """Return the data of a tensor, once the current stream has come so far."""
     return None if tensor is None else tensor.detach().cpu().numpy().copy()
 
 
@@ -353,5 +353,5 @@ FAMILIES: Final = (
 
 
 def arity(op: str) -> int:
-    """How many tensors an op takes."""
+    """Return the number of tensors that an op takes."""
     return _ARITY[op]

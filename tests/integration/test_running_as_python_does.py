@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.warm_python import Ended, run_gradviz
+
 PROGRAMS = {
     "prints": "print('hello')",
     "sees its own arguments": "import sys; print(sys.argv)",
@@ -111,8 +113,12 @@ def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def outcome(done: subprocess.CompletedProcess[str]) -> tuple[str, str, int]:
-    return done.stdout, done.stderr, done.returncode
+def outcome(done: subprocess.CompletedProcess[str]) -> Ended:
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def run_recorded(*command: object, cwd: Path) -> Ended:
+    return run_gradviz("run", "-q", *command, cwd=cwd, stdin="from stdin")
 
 
 @pytest.fixture
@@ -131,9 +137,9 @@ def test_a_script_runs_as_under_python(name: str, folder: Path) -> None:
     args = ["script.py", "-q", "--size", "3", "--", "x y"]
 
     expected = run(*args, cwd=folder)
-    got = run("-m", "gradviz", "run", "-q", *args, cwd=folder)
+    got = run_recorded(*args, cwd=folder)
 
-    assert outcome(got) == outcome(expected)
+    assert got == outcome(expected)
 
 
 def test_a_script_elsewhere_is_found_with_its_neighbours(folder: Path) -> None:
@@ -141,18 +147,18 @@ def test_a_script_elsewhere_is_found_with_its_neighbours(folder: Path) -> None:
     script.write_text("import sys, os; print(sys.path[0], __file__, os.getcwd())")
 
     expected = run("scripts/script.py", cwd=folder)
-    got = run("-m", "gradviz", "run", "-q", "scripts/script.py", cwd=folder)
+    got = run_recorded("scripts/script.py", cwd=folder)
 
-    assert outcome(got) == outcome(expected)
+    assert got == outcome(expected)
 
 
 def test_a_script_in_another_encoding_is_read_as_it_declares(folder: Path) -> None:
     source = "# -*- coding: latin-1 -*-\nprint(ascii('\xe9'))\n"
     (folder / "script.py").write_bytes(source.encode("latin-1"))
 
-    got = run("-m", "gradviz", "run", "-q", "script.py", cwd=folder)
+    got = run_recorded("script.py", cwd=folder)
 
-    assert outcome(got) == ("'\\xe9'\n", "", 0)
+    assert got == Ended(0, "'\\xe9'\n", "")
 
 
 @pytest.mark.parametrize(
@@ -161,13 +167,13 @@ def test_a_script_in_another_encoding_is_read_as_it_declares(folder: Path) -> No
 def test_a_file_that_is_no_text_is_a_syntax_error(source: bytes, folder: Path) -> None:
     (folder / "script.py").write_bytes(source)
 
-    got = run("-m", "gradviz", "run", "-q", "script.py", cwd=folder)
+    got = run_recorded("script.py", cwd=folder)
 
     # The words differ between versions of Python.
-    assert got.returncode == 1
-    assert f'File "{folder / "script.py"}"' in got.stderr
-    assert got.stderr.splitlines()[-1].startswith("SyntaxError: ")
-    assert "Traceback" not in got.stderr
+    assert got.exit_code == 1
+    assert f'File "{folder / "script.py"}"' in got.errors
+    assert got.errors.splitlines()[-1].startswith("SyntaxError: ")
+    assert "Traceback" not in got.errors
 
 
 @pytest.mark.parametrize("args", [("package",), ("package.part",), ("part",)])
@@ -188,17 +194,17 @@ def test_a_module_runs_as_under_python(args: tuple[str, ...], folder: Path) -> N
     (package / "other.py").write_text("")
 
     expected = run("-m", *args, "-q", "-m", "x", cwd=folder)
-    got = run("-m", "gradviz", "run", "-q", "-m", *args, "-q", "-m", "x", cwd=folder)
+    got = run_recorded("-m", *args, "-q", "-m", "x", cwd=folder)
 
-    assert outcome(got) == outcome(expected)
+    assert got == outcome(expected)
 
 
 def test_the_traceback_of_a_module_begins_in_the_module(folder: Path) -> None:
-    got = run("-m", "gradviz", "run", "-q", "-m", "failing", cwd=folder)
+    got = run_recorded("-m", "failing", cwd=folder)
 
     failing = folder / "failing.py"
-    assert got.returncode == 1
-    assert got.stderr.splitlines()[:3] == [
+    assert got.exit_code == 1
+    assert got.errors.splitlines()[:3] == [
         "Traceback (most recent call last):",
         f'  File "{failing}", line 3, in <module>',
         "    f()",
@@ -210,10 +216,10 @@ def test_the_error_of_a_parent_package_is_the_users(folder: Path) -> None:
     (folder / "package" / "__init__.py").write_text("import missing_thing")
     (folder / "package" / "part.py").write_text("")
 
-    got = run("-m", "gradviz", "run", "-q", "-m", "package.part", cwd=folder)
+    got = run_recorded("-m", "package.part", cwd=folder)
 
-    lines = got.stderr.splitlines()
-    assert got.returncode == 1
+    lines = got.errors.splitlines()
+    assert got.exit_code == 1
     assert lines[1].endswith('__init__.py", line 1, in <module>')
     assert lines[-1] == "ModuleNotFoundError: No module named 'missing_thing'"
 
@@ -228,12 +234,12 @@ def test_the_error_of_a_parent_package_is_the_users(folder: Path) -> None:
 )
 def test_a_string_runs_as_under_python(source: str, folder: Path) -> None:
     expected = run("-c", source, "-q", "x", cwd=folder)
-    got = run("-m", "gradviz", "run", "-q", "-c", source, "-q", "x", cwd=folder)
+    got = run_recorded("-c", source, "-q", "x", cwd=folder)
 
-    assert (got.stdout, got.returncode) == (expected.stdout, expected.returncode)
+    assert (got.output, got.exit_code) == (expected.stdout, expected.returncode)
     # The lines between differ: from 3.13 on, Python quotes the string in tracebacks.
-    assert got.stderr.splitlines()[:1] == expected.stderr.splitlines()[:1]
-    assert got.stderr.splitlines()[-1:] == expected.stderr.splitlines()[-1:]
+    assert got.errors.splitlines()[:1] == expected.stderr.splitlines()[:1]
+    assert got.errors.splitlines()[-1:] == expected.stderr.splitlines()[-1:]
 
 
 def test_ctrl_c_ends_a_script_with_130(folder: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gradviz as gv
-from gradviz.analysis.races import Race
+from gradviz.analysis.races.race_reports import Race
 from tests.integration.streams import World, random_program, run
 
 NUM_PROGRAMS = 100
@@ -15,7 +15,7 @@ NUM_STRESS_PROGRAMS = 50_000 if os.environ.get("FULL") == "1" else 2_000
 
 
 class Outcome(NamedTuple):
-    """What is wrong with a program's run on simulated devices.
+    """Errors of a program's run on simulated devices.
 
     Attributes:
         wrong: Which of its results are not the CPU's.

@@ -5,14 +5,14 @@ import pytest
 
 import gradviz as gv
 from gradviz.backends import base
-from gradviz.backends.cuda import CudaBackend
+from gradviz.backends.cuda.backend import CudaBackend
 from tests.backends import fake_cupy
 from tests.backends.isolation import backends_as_they_were
 from tests.integration.streams import World, random_program, run
 
 
 class CudaWorld(World):
-    """Where a program runs: on CUDA devices, several places on one if need be."""
+    """CUDA devices of a program's run, several places on one if need be."""
 
     def __init__(self):
         super().__init__(is_simulated=True)

@@ -1,4 +1,4 @@
-"""What holds for every test of gradviz."""
+"""Fixtures for every test of gradviz."""
 
 import contextlib
 import gc
@@ -17,19 +17,28 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import hypothesis
 import pytest
 
-from gradviz import capture
-from gradviz.analysis.check import check_trace
-from gradviz.capture import Recording
+from gradviz.analysis.findings.check import check_trace
+from gradviz.capture import session
+from gradviz.capture.session import Recording
 from gradviz.errors import TraceError
-from gradviz.stream_check import check_streams
+from gradviz.stream_check.checker import check_streams
 from tests.analysis.ending import contradictions
+from tests.hang_watch import HangWatch
 
 # The same examples each time, and no limit that a busy machine could break.
 hypothesis.settings.register_profile("gradviz", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("gradviz")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini(
+        "hang_timeout", "seconds after which a test hangs; 0 is never", "float"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if timeout_s := config.getini("hang_timeout"):
+        config.pluginmanager.register(HangWatch(timeout_s))
     # A job that a shell script has put into the background ignores Ctrl-C, and so would
     # all that it starts, whose Ctrl-C is what some tests are about.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -66,8 +75,25 @@ def pytest_collection_modifyitems(
 
 
 def pytest_collection_finish() -> None:
-    # Thirty thousand tests are a million objects, which every full collection would
-    # look through: more than a second each time, in tests that are about collections.
+    forget_old_objects()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Iterator[None]:
+    result = yield
+    if nextitem is None or nextitem.path != item.path:
+        forget_old_objects()
+    return result
+
+
+def forget_old_objects() -> None:
+    """Collect garbage, and have later collections leave out all that is alive now.
+
+    Tests and what they import are a million objects. Full collections would look
+    through all of them, which took a sixth of the time of all tests.
+    """
     gc.collect()
     gc.freeze()
 
@@ -93,17 +119,17 @@ def bytecode_for_children(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(autouse=True)
 def every_trace_is_sound(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Whatever a test records, in memory or in a file, is a possible history.
+    """Check that every trace a test records, in memory or in a file, is possible.
 
     And its streams are in order, its queues were popped by priority, and it ends as its
     events add up to. A test that records anything else on purpose says so by a marker.
     """
     closed: list[Recording] = []
-    capture.after_close.append(closed.append)
+    session.after_close.append(closed.append)
     try:
         yield
     finally:
-        capture.after_close.remove(closed.append)
+        session.after_close.remove(closed.append)
     wrong: list[str] = []
     for recording in closed:
         with contextlib.suppress(TraceError):  # a file that the test has damaged since
@@ -129,7 +155,7 @@ def streams_in_order() -> Iterator[None]:
 
 @pytest.fixture
 def devices_for_programs() -> Iterator[None]:
-    """As many simulated devices as the programs of `tests.integration.streams` use."""
+    """Provide the simulated devices that programs of `tests.integration` use."""
     from gradviz import sim
     from gradviz.autograd.graph import set_warn_on_accumulate_grad_stream_mismatch
 

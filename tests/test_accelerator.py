@@ -57,7 +57,7 @@ CASES = {
 
 #: Runs each in a process of its own, for asking holds for all of a process.
 PROGRAM = """
-import json, os, sys, gradviz as gv, gradviz.stream_check, gradviz.cli.main
+import json, os, sys, gradviz as gv, gradviz.stream_check.checker, gradviz.cli.main
 gv.zeros
 for case in json.loads(sys.argv[1]):
     if os.fork() == 0:

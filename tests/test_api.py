@@ -23,6 +23,29 @@ def test_packages_are_attributes():
     assert gv.engine.Engine is not None
 
 
+@pytest.mark.parametrize("name", ["actor_hooks", "cli", "ids", "ops", "whole_file"])
+def test_a_module_that_is_not_public_is_no_attribute_until_it_is_imported(
+    name, monkeypatch
+):
+    monkeypatch.delattr(gv, name, raising=False)
+
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
+        getattr(gv, name)
+
+
+def test_importing_a_module_that_is_not_public_loads_no_api():
+    program = (
+        "import sys\n"
+        "from gradviz import modes\n"
+        "sys.exit(modes is not sys.modules['gradviz.modes'] or 'gradviz.api' in "
+        "sys.modules)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], timeout=120, check=False)
+
+    assert done.returncode == 0
+
+
 def test_importing_gradviz_loads_no_numpy():
     program = "import sys, gradviz; sys.exit('numpy' in sys.modules)"
 

@@ -1,13 +1,15 @@
-"""What a class lays out when it is compiled is what it has when it is not."""
+"""Layouts of compiled classes equal those of pure Python."""
 
 import gc
 import importlib
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
 import gradviz
+from gradviz.trace.node_reports import NodeReports
 
 #: Set in the flags of a class whose objects the garbage collector knows.
 HAVE_GC = 1 << 14
@@ -16,6 +18,7 @@ PACKAGE = Path(gradviz.__file__).parent
 CLASS = re.compile(r"^cdef class (\w+).*:\n((?:    .*\n)*)", re.MULTILINE)
 ABOVE_CLASS = re.compile(r"^@cython\.(\w+).*\n(?:@.*\n)*cdef class (\w+)", re.MULTILINE)
 FIELDS = re.compile(r"^    cdef (?:public |readonly )?\w+ ([\w, ]+)$", re.MULTILINE)
+METHODS = re.compile(r"^    cpdef (\w+\(.*\))$", re.MULTILINE)
 LAYOUTS = sorted(PACKAGE.rglob("*.pxd"))
 
 
@@ -38,7 +41,7 @@ def said_above_classes() -> list[tuple[str, str, str]]:
 
 
 def counted_of(cls: type, number: int) -> int:
-    """How many of so many objects the collector counts, if there were some before."""
+    """Return how many of so many objects the collector counts."""
 
     def make() -> list[object]:
         return [cls.__new__(cls) for _ in range(number)]
@@ -51,6 +54,12 @@ def counted_of(cls: type, number: int) -> int:
         return gc.get_count()[0] - before if held else number
     finally:
         gc.enable()
+
+
+def declared(path: Path, name: str) -> set[str]:
+    """The methods of a class that others call without making objects for the call."""
+    (body,) = [body for one, body in CLASS.findall(path.read_text()) if one == name]
+    return {*METHODS.findall(body)}
 
 
 def test_there_are_some():
@@ -74,8 +83,31 @@ def test_a_layout_lies_beside_its_module(path):
 def test_what_is_said_above_a_class_is_heeded(module, name, word):
     cls = getattr(importlib.import_module(module), name)
 
-    if word == "no_gc":
-        assert bool(cls.__flags__ & HAVE_GC) is not gradviz.compiled
-    else:
-        assert word == "freelist", "nothing else is kept by compile_core.py"
-        assert (counted_of(cls, 100) < 50) is gradviz.compiled
+    assert word == "freelist", "nothing else is kept by compile_core.py"
+    assert (counted_of(cls, 100) < 50) is gradviz.compiled
+
+
+@pytest.mark.parametrize(("module", "name"), sorted({one[:2] for one in classes()}))
+def test_objects_that_hold_objects_are_known_to_the_collector(module, name):
+    """Else a cycle through one would never be freed."""
+    cls = getattr(importlib.import_module(module), name)
+    holds_none = {"NodeReports", "Version", "Knowledge"}
+
+    assert bool(cls.__flags__ & HAVE_GC) or (gradviz.compiled and name in holds_none)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("trace/node_reports", "NodeReports"), ("trace/recording/node_rows", "NodeRows")],
+)
+def test_a_report_of_every_node_is_called_directly(module, name):
+    path = PACKAGE / f"{module}.pxd"
+    cls = getattr(importlib.import_module(f"gradviz.{module.replace('/', '.')}"), name)
+    reports = [one for one in vars(NodeReports) if not one.startswith("_")]
+
+    lines = {
+        f"{one}({', '.join(inspect.signature(getattr(cls, one)).parameters)})"
+        for one in reports
+    }
+    missing = "".join(f"\n    cpdef {one}" for one in lines - declared(path, name))
+    assert not missing, f"{path.name} lacks in class {name}:{missing}"

@@ -4,7 +4,8 @@ import sys
 import pytest
 
 import gradviz as gv
-from gradviz.backends import base, cuda
+from gradviz.backends import base
+from gradviz.backends.cuda import backend as cuda
 from tests.backends import fake_cupy
 
 NO_GPU = "CUDA devices need CuPy|finds no CUDA device"

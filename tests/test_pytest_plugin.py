@@ -1,9 +1,21 @@
+import contextlib
 import importlib.metadata
+import os
+import sys
+import textwrap
+import types
 
 import pytest
 
-from gradviz.recorded_tests import file_name
-from gradviz.trace.reader import load_trace
+from gradviz.capture.recorded_tests import file_name
+from gradviz.errors import UserError
+from gradviz.pytorch.watching import listeners
+from gradviz.trace.reading.reader import load_trace
+
+# A run inside of a test forgets the modules that it imported, and PyTorch cannot be
+# imported twice. So it is imported before the first run.
+with contextlib.suppress(ImportError):
+    import torch  # noqa: F401
 
 pytest_plugins = ["pytester"]
 
@@ -49,6 +61,38 @@ def test_each_test_with_a_pass_has_a_file(run, pytester) -> None:
     first, second = sorted((pytester.path / "kept").iterdir())
     assert first.name.endswith(".py.test_a.gvt")
     assert [len(load_trace(one).tasks) for one in (first, second)] == [2, 1]
+
+
+@pytest.mark.parametrize("where", ["before", "in"])
+def test_passes_of_pytorch_are_recorded_too(run, pytester, where) -> None:
+    pytest.importorskip("torch")
+    lines = "import torch", "torch.ones(2, requires_grad=True).sum().backward()"
+    if where == "before":
+        source = f"{lines[0]}\ndef test_a(): {lines[1]}"
+    else:
+        source = f"def test_a():\n    {lines[0]}\n    {lines[1]}"
+    # A new process is one in which nothing has imported PyTorch yet.
+    result = run(source, "--gradviz", "--gradviz-dir=kept", new=where == "in")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["gradviz: recorded 1 backward pass of 1 test in *"])
+    (path,) = (pytester.path / "kept").iterdir()
+    names = {node.name for node in load_trace(path).nodes.values()}
+    assert names == {"SumBackward0", "AccumulateGrad"}
+
+
+def test_why_passes_of_pytorch_are_not_there_is_told(run, monkeypatch) -> None:
+    def cannot(stacks: str, *, checks_finite: bool) -> None:
+        del stacks, checks_finite
+        raise UserError("it is too old")
+
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+    monkeypatch.setattr(listeners, "start", cannot)
+    result = run("def test_a(): pass\ndef test_b(): pass\n", "--gradviz")
+
+    result.stdout.fnmatch_lines(
+        ["gradviz: no pass of PyTorch's own engine is recorded: it is too old"]
+    )
 
 
 def test_passes_of_fixtures_belong_to_the_test_and_none_of_other_tests(run, pytester):
@@ -145,6 +189,38 @@ def test_a_folder_that_cannot_be_made_is_one_line(run, pytester) -> None:
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --gradviz-dir: cannot make *file/x: *"])
+
+
+GOLDEN = f"""
+    from gradviz.testing import assert_same_backward
+    def test_a():
+        with assert_same_backward("golden/a.txt"): {PASS}
+"""
+
+
+@pytest.mark.parametrize("how", ["option", "variable"])
+def test_golden_files_are_written_if_asked_for_and_never_without(
+    run, pytester, monkeypatch, how
+) -> None:
+    monkeypatch.delenv("GRADVIZ_UPDATE", raising=False)
+    source = textwrap.dedent(GOLDEN)
+    missing = run(source)
+    missing.assert_outcomes(failed=1)
+    missing.stdout.fnmatch_lines(["*no golden record golden/a.txt*--gradviz-update*"])
+
+    if how == "option":
+        run(source, "--gradviz-update").assert_outcomes(passed=1)
+    else:
+        with monkeypatch.context() as patch:
+            patch.setenv("GRADVIZ_UPDATE", "1")
+            run(source).assert_outcomes(passed=1)
+
+    assert "GRADVIZ_UPDATE" not in os.environ
+    assert "SumBackward0" in (pytester.path / "golden" / "a.txt").read_text()
+    run(source).assert_outcomes(passed=1)
+    changed = run(source.replace(".sum()", ".exp().sum()"))
+    changed.assert_outcomes(failed=1)
+    changed.stdout.fnmatch_lines(["*+ /ExpBackward0 float32*", "*To accept this: *"])
 
 
 def test_no_two_tests_share_a_file() -> None:

@@ -1,4 +1,4 @@
-"""Which rows of docs/parity.md and docs/promises.md are cited, and where.
+"""Citations of rows of docs/parity.md and docs/promises.md.
 
 A row is cited by its key, in a comment, a docstring or the text of a page, alone or as
 one of a range, "(Q2-Q4)".

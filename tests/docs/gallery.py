@@ -26,6 +26,7 @@ from tests.docs.pages import DOCS, ROOT
 
 PAGE: Final = DOCS / "gallery.md"
 PICTURES: Final = DOCS / "gallery"
+IMAGES: Final = DOCS / "images"
 
 _COMMAND: Final = re.compile(r"^\$ gradviz (.*(?:\\\n.*)*)", re.MULTILINE)
 
@@ -64,8 +65,15 @@ def record(folder: Path) -> None:
             shutil.copy(folder / command.written, PICTURES)
 
 
-def draw(folder: Path) -> Iterator[Path]:
-    """Draw each picture into `folder`, which is empty; where it lies."""
+def draw(folder: Path) -> Iterator[tuple[Path, Path]]:
+    """Draw each picture below `folder`, which is empty.
+
+    Yields:
+        Where it lies, and where it is kept: here, or in docs/images, which pages show.
+    """
+    for page in (PICTURES, IMAGES):
+        (folder / page.name).mkdir()
+    folder /= PICTURES.name
     for trace in PICTURES.glob("*.gvt"):
         shutil.copy(trace, folder)
     with contextlib.chdir(folder):
@@ -73,7 +81,7 @@ def draw(folder: Path) -> Iterator[Path]:
             if command.arguments[0] != "run":
                 done = CliRunner(env=_NO_DOT).invoke(gradviz, command.arguments)
                 assert done.exit_code == 0, done.output
-                yield folder / command.written
+                yield folder / command.written, PICTURES / command.written
 
 
 if __name__ == "__main__":
@@ -82,5 +90,5 @@ if __name__ == "__main__":
             record(Path(anywhere, "examples"))
         drawn = Path(anywhere, "drawn")
         drawn.mkdir()
-        for picture in draw(drawn):
-            shutil.copy(picture, PICTURES)
+        for picture, kept in draw(drawn):
+            shutil.copy(picture, kept)

@@ -9,10 +9,11 @@ import contextlib
 import io
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.warm_python import run_warm
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -51,18 +52,10 @@ def blocks(page: Path) -> list[Block]:
 
 
 def outputs(page: Path) -> list[str]:
-    """What the programs of a page print, in a process of their own."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", __file__, str(page)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.stderr == ""
-    assert done.returncode == 0
-    printed: list[str] = json.loads(done.stdout)
+    """Run the programs of a page in a process of their own; return their outputs."""
+    done = run_warm("-W", "error", "-m", "tests.docs.pages", page)
+    assert (done.exit_code, done.errors) == (0, "")
+    printed: list[str] = json.loads(done.output)
     return printed
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 import gradviz as gv
-from gradviz.analysis.graph import build_graph
-from gradviz.analysis.timeline import build_timeline
-from gradviz.capture import Recording
-from gradviz.render.graph import render_graph
-from gradviz.render.timeline_colours import TimelineColour
-from gradviz.render.timeline_scene import TimelineView
-from gradviz.render.timeline_svg import render_timeline
+from gradviz.analysis.graphs.backward_graph import build_graph
+from gradviz.analysis.timelines.timeline_lanes import build_timeline
+from gradviz.capture.session import Recording
+from gradviz.render.graph.graph_picture import render_graph
+from gradviz.render.timeline.timeline_colours import TimelineColour
+from gradviz.render.timeline.timeline_scene import TimelineView
+from gradviz.render.timeline.timeline_svg import render_timeline
 from tests.docs.pages import DOCS, ROOT, run
 
 #: Of each page its pictures, and the name of the recording that each shows.
@@ -29,7 +29,7 @@ PICTURES = {
         "engine-threads.svg": "sleeping",
         "engine-reentrant.svg": "nested",
     },
-    "streams.md": {
+    "stream-waits.md": {
         "streams-forward-stream.svg": "own_streams",
         "streams-handover.svg": "handed_over",
         "streams-accumulation.svg": "meeting",
@@ -44,7 +44,7 @@ PICTURES = {
 def pictures(page: str) -> dict[str, bytes]:
     """The SVG files of a page by name, from a run of its programs."""
     names = run(DOCS / page)[1]
-    if page == "streams.md":
+    if page == "stream-waits.md":
         names["overlap"] = overlap()
     return {
         picture: _drawn(picture, names[name])

@@ -2,7 +2,7 @@
 
 import re
 
-from gradviz.cli.export import FORMATS
+from gradviz.cli.commands.export import FORMATS
 from gradviz.export.tables import TABLES
 from tests.docs.pages import DOCS, blocks, outputs
 

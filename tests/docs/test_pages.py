@@ -21,6 +21,9 @@ RUN = (
     "library.md",
     "pictures.md",
     "streams.md",
+    "stream-waits.md",
+    "missing-waits.md",
+    "backends.md",
     "testing.md",
 )
 
@@ -44,12 +47,14 @@ def test_a_page_prints_what_it_says(name: str):
         assert (program.line, output) == (program.line, program.output)
 
 
-@pytest.mark.parametrize("name", ["page.md", "pictures.md", "replay.md"])
+@pytest.mark.parametrize(
+    "name", ["page.md", "pictures.md", "pictures-over-time.md", "replay.md"]
+)
 def test_the_commands_of_a_page_run_one_after_the_other(name, tmp_path, monkeypatch):
     pytest.importorskip("typst", reason="png and pdf need it")
     monkeypatch.chdir(tmp_path)
     for trace in ("first.gvt", "training.gvt"):
-        shutil.copy(DOCS / "training.gvt", trace)
+        shutil.copy(DOCS / "traces" / "training.gvt", trace)
     commands = COMMAND.findall((DOCS / name).read_text(encoding="utf-8"))
 
     results = [CliRunner().invoke(gradviz, shlex.split(one)) for one in commands]
@@ -93,7 +98,7 @@ def letters(picture: Path) -> set[str]:
 
 
 def arrows(picture: Path) -> int:
-    """How many waits a timeline has."""
+    """Return the number of waits in a timeline."""
     return picture.read_text().count('class="await"')
 
 
@@ -102,3 +107,38 @@ def test_what_a_page_points_to_is_there(page: Path):
     links = re.findall(r"\]\(([^)#:]+)\)", page.read_text())
 
     assert [link for link in links if not (DOCS / link).exists()] == []
+
+
+#: Tables and lists that are looked things up in, and are not read through.
+LOOKED_UP = {"cli.md", "ops.md", "parity.md", "promises.md", "trace-format.md"}
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_is_read_in_one_sitting(page: Path):
+    assert len(page.read_text().split()) <= 2_500 or page.name in LOOKED_UP
+
+
+def slug(heading: str) -> str:
+    """The name of a heading in links to it."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def anchors(page: Path) -> set[str]:
+    """The places of a page that a link can lead to."""
+    prose = re.sub(
+        r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE
+    )
+    headings = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {*map(slug, headings), *re.findall(r'<a id="([\w-]+)">', prose)}
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+def test_the_sections_that_a_page_points_to_are_there(page: Path):
+    links = re.findall(r"\]\(([\w-]*\.md|)#([\w-]+)\)", page.read_text())
+
+    missing = [
+        (name, anchor)
+        for name, anchor in links
+        if anchor not in anchors(DOCS / name if name else page)
+    ]
+    assert missing == []

@@ -1,4 +1,4 @@
-"""What is written out of the classes of events, where nothing can derive it.
+"""Text generated from the classes of events, where nothing can derive it.
 
 That is the tables of docs/trace-format.md, the JSON schema beside it, and the union of
 all kinds that a type checker reads. To write them anew: ``python -m
@@ -6,14 +6,19 @@ tests.docs.trace_format``.
 """
 
 import enum
+import functools
 import inspect
 import json
+import operator
 import re
 from pathlib import Path
+from typing import Any
 
-from gradviz.export.jsonl import event_schema
+import msgspec
+
 from gradviz.trace import events
 from gradviz.trace.events import KINDS, EventColumn, kind_name, label, own_columns
+from gradviz.trace.format.definitions import VERSION as TRACE_VERSION
 from tests.docs.pages import DOCS
 
 PAGE = DOCS / "trace-format.md"
@@ -51,6 +56,19 @@ def _field(column: EventColumn) -> str:
         return f"`{column.name}`"
     name = "text" if column.type is str else column.type.__name__
     return f"`{column.name}`: {name}"
+
+
+def event_schema() -> dict[str, Any]:
+    """The JSON schema of each line but the first."""
+    (schema,), components = msgspec.json.schema_components(
+        [functools.reduce(operator.or_, KINDS.values())], ref_template="#/$defs/{name}"
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"an event of a trace, format {TRACE_VERSION[0]}.{TRACE_VERSION[1]}",
+        **schema,
+        "$defs": components,
+    }
 
 
 def written_page() -> str:

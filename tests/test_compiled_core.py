@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from gradviz import core
+from gradviz import compiled_core
 
-ROOT = Path(core.__file__).parents[1]
+ROOT = Path(compiled_core.__file__).parents[1]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 MODULES = ("engine/node", "ready_order")
 
@@ -25,7 +25,7 @@ class Package:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "gradviz"
         (self.folder / "engine").mkdir(parents=True)
-        shutil.copy(core.__file__, self.folder)
+        shutil.copy(compiled_core.__file__, self.folder)
         for module in MODULES:
             self.source(module).write_text(f"name = {module!r}\n")
             self.binary(module).write_bytes(b"no library at all")
@@ -38,12 +38,14 @@ class Package:
         return self.folder / f"{module}{SUFFIX}"
 
     def stamp(self, suffix: str) -> None:
-        told = core.stamp(str(self.folder), suffix, MODULES)
-        (self.folder / core.STAMP).write_text(told)
+        told = compiled_core.stamp(str(self.folder), suffix, MODULES)
+        (self.folder / compiled_core.STAMP).write_text(told)
 
     def why_pure(self) -> str:
-        """What its own `core` says when it is imported."""
-        spec = importlib.util.spec_from_file_location("_core", self.folder / "core.py")
+        """Return the reason given by its own `compiled_core` when it is imported."""
+        spec = importlib.util.spec_from_file_location(
+            "_core", self.folder / "compiled_core.py"
+        )
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         assert module.compiled == (not module.why_pure)
@@ -59,7 +61,7 @@ class Package:
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
-    monkeypatch.delenv(core.PURE, raising=False)
+    monkeypatch.delenv(compiled_core.PURE, raising=False)
     return Package(tmp_path)
 
 
@@ -71,17 +73,32 @@ def test_what_was_compiled_is_used(package):
 
 
 def test_where_nothing_was_compiled_nothing_is_looked_for(package):
-    (package.folder / core.STAMP).unlink()
+    (package.folder / compiled_core.STAMP).unlink()
     before = sys.meta_path[:]
 
     assert package.why_pure() == "nothing was compiled"
     assert sys.meta_path == before
 
 
+def test_a_build_that_compiled_nothing_says_why(package):
+    (package.folder / compiled_core.STAMP).unlink()
+    (package.folder / compiled_core.PURE_BUILD).write_text("compiling failed: no gcc")
+
+    assert package.why_pure() == "nothing was compiled: compiling failed: no gcc"
+
+
+def test_a_source_tree_says_how_to_compile_it(package):
+    (package.folder / compiled_core.STAMP).unlink()
+    (package.folder.parent / "compile_core.py").touch()
+
+    assert "'python compile_core.py' compiles" in package.why_pure()
+
+
 def test_what_was_compiled_for_another_interpreter_is_none(package):
     package.stamp(".cpython-27-sparc-solaris.so")
 
-    assert package.why_pure() == "nothing was compiled for this interpreter"
+    why = package.why_pure()
+    assert why.startswith("nothing was compiled for this interpreter, but for .cpython")
 
 
 @pytest.mark.parametrize("damage", ["a source is newer", "a file is gone"])
@@ -103,7 +120,7 @@ def test_of_other_sources_nothing_is_used_and_a_line_says_so(package, damage, ca
 
 
 def test_the_environment_can_ask_for_pure_python(package, monkeypatch, capsys):
-    monkeypatch.setenv(core.PURE, "1")
+    monkeypatch.setenv(compiled_core.PURE, "1")
 
     assert package.why_pure() == "GRADVIZ_PURE asks for it"
     assert package.found("engine/node") == "node.py"
@@ -111,7 +128,7 @@ def test_the_environment_can_ask_for_pure_python(package, monkeypatch, capsys):
 
 
 def test_a_stamp_that_is_none_harms_nothing(package):
-    (package.folder / core.STAMP).write_text(f"{SUFFIX}\n\nno/such/module")
+    (package.folder / compiled_core.STAMP).write_text(f"{SUFFIX}\n\nno/such/module")
 
     assert package.why_pure() != ""
 
@@ -155,7 +172,9 @@ class TestWheels:
 
         assert said.startswith(told)
         assert wheel.name.endswith("-py3-none-any.whl")
-        assert not any(".so" in name for name in zipfile.ZipFile(wheel).namelist())
+        files = zipfile.ZipFile(wheel)
+        assert not any(".so" in name for name in files.namelist())
+        assert files.read(f"gradviz/{compiled_core.PURE_BUILD}")
 
     @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler")
     def test_with_one_it_is_compiled_and_works(self, built, tmp_path):

@@ -1,0 +1,87 @@
+import gc
+import re
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import gradviz
+from gradviz.thread_frames import outwards, thread_frames, variables_of
+
+
+def test_each_thread_has_its_innermost_frame():
+    waits, goes_on = threading.Event(), threading.Event()
+
+    def elsewhere() -> None:
+        waits.set()
+        goes_on.wait(30)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    waits.wait(30)
+    frame = thread_frames()[thread.ident]
+    goes_on.set()
+    thread.join()
+
+    names = []
+    while frame is not None:
+        names.append(frame.f_code.co_name)
+        frame = frame.f_back
+    assert "elsewhere" in names
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_collections_are_off_meanwhile_and_then_as_before(monkeypatch, enabled):
+    """Note [Frames of threads]."""
+    meanwhile = []
+    monkeypatch.setattr(
+        sys, "_current_frames", lambda: meanwhile.append(gc.isenabled()) or {}
+    )
+    was_enabled = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        assert thread_frames() == {}
+        assert meanwhile == [False]
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
+
+
+class Frame:
+    """A frame that notes if collections are on while it is read."""
+
+    def __init__(self, caller=None):
+        self.caller = caller
+        self.meanwhile = []
+
+    @property
+    def f_locals(self):
+        self.meanwhile.append(gc.isenabled())
+        return {"x": 1}
+
+    @property
+    def f_back(self):
+        self.meanwhile.append(gc.isenabled())
+        return self.caller
+
+
+def test_nor_are_they_on_while_a_frame_is_read():
+    """Note [Frames of threads]: the interpreter may crash in there."""
+    frame = Frame(Frame())
+
+    assert variables_of(frame) == {"x": 1}
+    assert list(outwards(frame)) == [frame, frame.caller]
+    assert frame.meanwhile == [False, False]
+    assert frame.caller.meanwhile == [False]
+    assert gc.isenabled()
+
+
+def test_no_other_module_asks_for_frames_of_threads():
+    """Note [Frames of threads]: the interpreter may hang in there."""
+    sources = Path(gradviz.__path__[0]).rglob("*.py")
+    ask = re.compile(r"sys\._current_(frames|exceptions)\b(?!`)")
+
+    assert [one.name for one in sources if ask.search(one.read_text())] == [
+        "thread_frames.py"
+    ]

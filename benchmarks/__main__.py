@@ -34,6 +34,9 @@ from benchmarks.devices import (
     overlap,
     waits,
 )
+from benchmarks.handovers import CASES as HANDOVERS
+from benchmarks.handovers import NUM_CALLS as NUM_HANDOVERS
+from benchmarks.handovers import heard_and_alone
 from benchmarks.hips import HIPS_CASES
 from benchmarks.kept import Row, changes, keep, load, row
 from benchmarks.many_workers import SHAPES, SIZES, Costs, simulated
@@ -45,7 +48,7 @@ from benchmarks.startup import BARE, COMMAND_MS, HELP_MS, OTHERS, startups
 from benchmarks.timing import Contestant, Result, compete, count_own_time
 from benchmarks.traces import answers
 from benchmarks.watched import NUM_NODES as WATCHED_NODES
-from benchmarks.watched import watchers
+from benchmarks.watched import watched_steps, watchers
 from benchmarks.workers import CASES as WORKER_CASES
 from benchmarks.workers import costs, two_workers
 
@@ -54,6 +57,7 @@ EXTRA = (
     "tracing",
     "collector",
     "probes",
+    "handovers",
     "watched",
     "memory",
     "devices",
@@ -124,6 +128,7 @@ def measure(name: str, rounds: int, *, own_time: bool) -> None:
         "tracing": lambda: report_tracing(rounds),
         "collector": lambda: report_collector(torch, rounds),
         "probes": lambda: report_probes(rounds),
+        "handovers": lambda: report_handovers(rounds),
         "memory": lambda: report_memory(torch),
         "devices": lambda: report_devices(torch, rounds),
         "traces": report_traces,
@@ -206,12 +211,15 @@ def report_collector(torch: ModuleType | None, rounds: int) -> None:
 
 
 def report_watched(torch: ModuleType | None, rounds: int) -> None:
-    """PyTorch's own backward with somebody who looks; a node may cost 10 µs more."""
+    """PyTorch's own passes, forwards and steps with somebody who looks."""
     if torch is None:
         return
     for result in compete(watchers(torch), "PyTorch", rounds):
-        title = "backward of PyTorch's chain, watched (goal: 10 µs more)"
+        title = "backward of PyTorch's chain, watched (goal: 5 µs more)"
         report(title, WATCHED_NODES, None, result, "")
+    for title, contestants in watched_steps(torch).items():
+        for result in compete(contestants, "PyTorch", rounds):
+            report(f"{title}, watched", 1, None, result, "")
 
 
 def report_probes(rounds: int) -> None:
@@ -222,6 +230,13 @@ def report_probes(rounds: int) -> None:
     }
     for result in compete(contestants, "without probes", rounds):
         report("probes that nobody listens to", 2000, 1.02, result, "not recorded")
+
+
+def report_handovers(rounds: int) -> None:
+    """Measure locks and queues while hand-overs of threads are heard."""
+    for title in HANDOVERS:
+        for result in compete(heard_and_alone(title), "alone", rounds):
+            report(f"{title}, heard", NUM_HANDOVERS, 2.0, result, "heard")
 
 
 def report_memory(torch: ModuleType | None) -> None:

@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple
 import gradviz as gv
 from gradviz.backends.base import Array
 from gradviz.distributed import autograd, rpc
-from gradviz.distributed.future import Future
+from gradviz.distributed.calling.worker import CURRENT, RpcWorker
+from gradviz.distributed.messaging.future import Future
 from gradviz.distributed.transport.base import Parcel, as_remote
 from gradviz.distributed.transport.inproc import InprocTransport, Network
-from gradviz.distributed.worker import CURRENT, RpcWorker
-from gradviz.engine.sync import Sync
+from gradviz.engine.graph.sync import Sync
 from gradviz.testing import fibers
 from gradviz.testing.policy import RandomWalk
 from gradviz.testing.scheduler import Scheduler

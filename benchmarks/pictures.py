@@ -18,11 +18,11 @@ from typing import Final, NamedTuple
 
 import gradviz as gv
 from benchmarks.memory import resident
-from gradviz.analysis.graph import MAX_SIMPLIFIED, build_graph
-from gradviz.analysis.simplification import split_shared_leaves
+from gradviz.analysis.graphs.backward_graph import MAX_SIMPLIFIED, build_graph
+from gradviz.analysis.graphs.simplification import split_shared_leaves
 from gradviz.errors import RenderTimeoutError
-from gradviz.render.graph import render_graph
-from gradviz.trace.reader import load_trace
+from gradviz.render.graph.graph_picture import render_graph
+from gradviz.trace.reading.reader import load_trace
 
 #: What ``dot`` is given for a picture.
 DOT_S: Final = 100.0

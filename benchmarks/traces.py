@@ -16,9 +16,9 @@ import numpy as np
 
 import gradviz
 from benchmarks.memory import resident
-from gradviz.analysis.state import History
-from gradviz.analysis.summary import summarise
-from gradviz.trace.reader import load_trace
+from gradviz.analysis.moments.engine_state import History
+from gradviz.analysis.training.summary import summarise
+from gradviz.trace.reading.reader import load_trace
 
 #: Nodes of a chain's backward, which reports eight events of each.
 _CHAIN: Final = 500

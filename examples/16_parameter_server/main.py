@@ -93,5 +93,9 @@ if __name__ == "__main__":
     options.add_argument("--transport", default="inproc", help="or local, or ray")
     chosen = options.parse_args()
     gv.distributed.spawn(
-        main, 1 + NUM_TRAINERS, (chosen.epochs,), transport=chosen.transport
+        main,
+        1 + NUM_TRAINERS,
+        (chosen.epochs,),
+        transport=chosen.transport,
+        folder=DATA.parents[1],
     )

@@ -148,4 +148,6 @@ def main(rank):
 if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--transport", default="inproc", help="or local, or ray")
-    gv.distributed.spawn(main, 3, transport=options.parse_args().transport)
+    gv.distributed.spawn(
+        main, 3, transport=options.parse_args().transport, folder=DATA.parents[1]
+    )

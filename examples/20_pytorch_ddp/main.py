@@ -2,6 +2,7 @@
 
 import argparse
 import tempfile
+import time
 from pathlib import Path
 
 import torch
@@ -12,8 +13,22 @@ from torch.nn.parallel import DistributedDataParallel
 WORLD_SIZE = 2
 
 
-def train(rank, meeting_place, steps):
-    """What each process does."""
+class Late(torch.autograd.Function):
+    """The identity, with a backward that sleeps."""
+
+    @staticmethod
+    def forward(ctx, values, milliseconds):
+        ctx.milliseconds = milliseconds
+        return values.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        time.sleep(ctx.milliseconds / 1000)
+        return grad, None
+
+
+def train(rank, meeting_place, steps, late_ms):
+    """Train in one of the processes; the backward of the last one is `late_ms` late."""
     torch.set_num_threads(1)
     dist.init_process_group(
         "gloo", init_method=meeting_place, rank=rank, world_size=WORLD_SIZE
@@ -25,7 +40,10 @@ def train(rank, meeting_place, steps):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(steps):
         optimizer.zero_grad()
-        loss = model(torch.randn(16, 64) + rank).square().mean()
+        values = model(torch.randn(16, 64) + rank)
+        if late_ms:
+            values = Late.apply(values, late_ms if rank == WORLD_SIZE - 1 else 0)
+        loss = values.square().mean()
         loss.backward()
         optimizer.step()
     total = sum(parameter.sum() for parameter in model.parameters())
@@ -36,11 +54,14 @@ def train(rank, meeting_place, steps):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--late", type=int, default=0, help="milliseconds")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         meeting_place = (Path(folder) / "meeting").as_uri()
         multiprocessing.spawn(
-            train, (meeting_place, arguments.steps), nprocs=WORLD_SIZE
+            train,
+            (meeting_place, arguments.steps, arguments.late),
+            nprocs=WORLD_SIZE,
         )
 
 

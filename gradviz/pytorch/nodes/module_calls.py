@@ -5,6 +5,7 @@ What is known of parameters is kept beside them, never on them: what a program s
 stays what it is.
 """
 
+import functools
 import itertools
 import sys
 import threading
@@ -241,8 +242,9 @@ class Models:
         key, names = id(parameter), self._names
         known = names.get(key)
         if known is None or known[0]() is not parameter:
-            gone = weakref.ref(parameter, lambda _: names.pop(key, None))
-            known = names[key] = (gone, [])
+            # As in `Owners`, no Python code runs when a parameter goes.
+            reference = weakref.ref(parameter, functools.partial(names.pop, key))
+            known = names[key] = (reference, [])
         if name not in known[1]:
             known[1].append(name)
 

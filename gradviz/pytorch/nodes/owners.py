@@ -6,6 +6,7 @@ parameters, of which PyTorch's hooks tell. What was made before the recording is
 for once, when the first parameter is met that nobody knows.
 """
 
+import functools
 import gc
 import weakref
 from collections.abc import Callable
@@ -28,7 +29,8 @@ class Owners:
     """Models by their parts. Any thread.
 
     It takes no lock: tables are changed by single calls into C, or made anew as a
-    whole.
+    whole. A module is forgotten by C code too: Python drops an exception that a signal
+    handler raises while a weak reference ends in Python code.
 
     Args:
         names: Of PyTorch.
@@ -88,7 +90,7 @@ class Owners:
         key, modules = id(module), self._modules
         known = modules.get(key)
         if known is None or known() is not module:
-            modules[key] = weakref.ref(module, lambda _: modules.pop(key, None))
+            modules[key] = weakref.ref(module, functools.partial(modules.pop, key))
         self._is_complete = False
 
     def _search(self) -> None:

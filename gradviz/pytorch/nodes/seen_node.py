@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -120,6 +120,9 @@ class SeenNode(msgspec.Struct, eq=False, gc=False):
         variable: That leaf, None for other nodes.
         hooks: Where its hooks are, as far as that is known.
     """
+
+    #: What its methods raise comes from a signal handler and belongs to the program.
+    runs_no_code_of_programs: ClassVar[bool] = True
 
     id: int
     raw_name: str

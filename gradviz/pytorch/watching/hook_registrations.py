@@ -66,13 +66,13 @@ class HookRegistrations:
     def __init__(self, names: PyTorch, compiler: Compiler) -> None:
         self._names = names
         self._compiler = compiler
-        compiler.skips(_forget)  # a dict may end in a function that is compiled
         self._handle: Any = names.of_hooks.RemovableHandle
         self._replaced: list[tuple[Any, Any]] = []
         self._folder = str(Path(names.torch.__file__).parent)
         self._locations: Locations[str] = Locations(lambda text: text)
         #: Of each dict of hooks the lines, by the ids of hooks. A dict takes its entry
-        #: with it. Changed by single calls into C.
+        #: with it, by C code: Dynamo could trace another, which may end anywhere.
+        #: Changed by single calls into C.
         self._lines: dict[int, tuple[weakref.ref[Any], dict[int, str]]] = {}
         #: Dicts of nodes that are not known.
         self._unplaced: dict[int, weakref.ref[Any]] = {}
@@ -173,7 +173,7 @@ class HookRegistrations:
             key = id(entries)
             found = self._lines.get(key)
             if found is None or found[0]() is not entries:
-                forget = functools.partial(_forget, (self._lines, self._unplaced), key)
+                forget = functools.partial(self._lines.pop, key)
                 found = self._lines[key] = weakref.ref(entries, forget), {}
                 place = self._registering[id(frame.f_code)]
                 if place is not None:
@@ -215,9 +215,6 @@ class HookRegistrations:
                     return
         entries = reference()
         if entries is not None:
-            self._unplaced[id(entries)] = reference
-
-
-def _forget(tables: Iterable[dict[int, Any]], key: int, _: object) -> None:
-    for table in tables:
-        table.pop(key, None)
+            key, unplaced = id(entries), self._unplaced
+            forget = functools.partial(unplaced.pop, key)
+            unplaced[key] = weakref.ref(entries, forget)

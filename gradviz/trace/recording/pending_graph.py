@@ -101,10 +101,11 @@ class PendingGraph:
     def define_nodes(
         self, nodes: Iterable[NodeLike], made_at: Mapping[int, str] = NO_LINES
     ) -> None:
-        """Read those of `nodes` that are not defined yet. Any thread; never raises.
+        """Read those of `nodes` that are not defined yet. Any thread.
 
-        So are those whose leaf has other names by now: a model was changed. For
-        `made_at` see `Probe.nodes_defined`.
+        A node whose leaf has other names by now is defined again: a model was changed.
+        A node whose own code fails is left out. For `made_at` see
+        `Probe.nodes_defined`.
         """
         if self._defines_again or self._num_defined() > _MAX_KNOWN:
             self._forget()
@@ -124,7 +125,10 @@ class PendingGraph:
                 is_new = number > newest and size > _NO_EDGES
                 if not is_new and self._is_defined(chunk, begin):
                     del chunk[begin:]
-            except Exception:  # noqa: BLE001 - its name, say, may be code that fails
+            except Exception:
+                # Its name, say, may be a program's code that fails.
+                if getattr(type(node), "runs_no_code_of_programs", False):
+                    raise
                 del chunk[begin:]
             if len(chunk) >= enough:
                 self._keep(chunk, made_at, newest)

@@ -76,7 +76,7 @@ def test_without_a_gpu_the_driver_is_named(monkeypatch):
 
 def test_an_error_about_cuda_harms_no_other_device(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    monkeypatch.setattr(base, "_by_type", {"sim": base._by_type["sim"]})
+    monkeypatch.setattr(base, "_by_type", {"sim": base.backend_of(gv.device("sim:0"))})
 
     assert not gv.cuda.is_available()
     assert gv.accelerator.current_accelerator().type == "sim"

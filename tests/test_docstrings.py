@@ -1,8 +1,7 @@
-"""Docstrings that begin with a noun or a verb, and rooms in which all of them do."""
+"""Docstrings begin with a noun or a verb."""
 
 import ast
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,21 +15,11 @@ CLAUSE = re.compile(
     r"(?:(?:to|of|for|in|on|at|by|with|from|under|after|before|since|until|as) )?"
     r"(?:what|whatever|who|whom|whose|whoever|which|whichever|whether"
     r"|where|wherever|when|whenever|why|how|however)\b"
-    r"|(?:as|likewise|nothing that|all that)\b",
+    r"|(?:as|if|is|so|such as|likewise|nothing that|all that)\b",
     re.IGNORECASE,
 )
 
-#: Folders for which only the share counts; the others have no such docstring.
-LENIENT = (
-    "tests/",
-    *(f"gradviz/{room}/" for room in ("analysis", "cli", "pytorch", "render", "view")),
-)
 
-#: Share of such docstrings in all of gradviz/ and tests/. Only ever lower it.
-AT_MOST = 0.02
-
-
-@cache
 def docstrings() -> tuple[tuple[str, str], ...]:
     """Return the place and the first line of each docstring."""
     files = [*(ROOT / "gradviz").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
@@ -45,18 +34,8 @@ def docstrings() -> tuple[tuple[str, str], ...]:
     )
 
 
-def clauses() -> list[tuple[str, str]]:
-    """Return those that begin with a clause."""
-    return [(place, line) for place, line in docstrings() if CLAUSE.match(line)]
-
-
-def test_a_clean_room_has_no_docstring_that_begins_with_a_clause():
-    assert [one for one in clauses() if not one[0].startswith(LENIENT)] == []
-
-
-def test_few_docstrings_begin_with_a_clause():
-    found = clauses()
-    assert len(found) <= AT_MOST * len(docstrings()), found
+def test_no_docstring_begins_with_a_clause():
+    assert [one for one in docstrings() if CLAUSE.match(one[1])] == []
 
 
 @pytest.mark.parametrize(
@@ -66,6 +45,7 @@ def test_few_docstrings_begin_with_a_clause():
         "To whom a node is reported.",
         "whether it ran",
         "As that of `Node`.",
+        "Such as ``cuda:0``.",
     ],
 )
 def test_it_notices_a_clause(summary):

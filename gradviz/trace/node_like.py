@@ -40,7 +40,7 @@ class NodeLike(Protocol):
         """Unique in the process."""
 
     def name(self) -> str:
-        """Such as ``MulBackward0``."""
+        """Name, such as ``MulBackward0``."""
 
     @property
     def sequence_nr(self) -> int:

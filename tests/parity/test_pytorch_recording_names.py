@@ -40,7 +40,7 @@ def own_names(model: Any) -> set[str]:
 
 
 class Kernel(nn.Module):
-    """Is called past PyTorch's hooks, as modules of GPyTorch are."""
+    """Module that is called past PyTorch's hooks, as modules of GPyTorch are."""
 
     def __init__(self) -> None:
         super().__init__()

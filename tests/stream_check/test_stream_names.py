@@ -55,7 +55,7 @@ def test_nothing_of_the_program_is_run():
 
 def test_nothing_is_kept_alive():
     class Thing:
-        """Can be pointed to weakly."""
+        """Object that can be pointed to weakly."""
 
     thing, stream = Thing(), gv.Stream("sim:0")
     name_here(stream)

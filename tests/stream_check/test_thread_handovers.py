@@ -281,7 +281,7 @@ def test_what_tells_cannot_be_copied_either(name, ask):
 @pytest.mark.parametrize("name", ["Lock", "RLock", "SimpleQueue"])
 def test_what_tells_is_freed_also_in_a_cycle(name):
     class Owner:
-        """Is held by what it holds."""
+        """Object that is held by what it holds."""
 
     owner = Owner()
     with gv.check_streams():

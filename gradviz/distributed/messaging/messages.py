@@ -31,11 +31,11 @@ class AutogradMetadata(msgspec.Struct, frozen=True):
 
 
 class Greet(Message, frozen=True):
-    """I am there; answered with `Greeting`."""
+    """First word to a worker; answered with `Greeting`."""
 
 
 class Greeting(Message, frozen=True):
-    """So am I, under this name."""
+    """Answer to `Greet`: the name of the worker that is there, too."""
 
     name: str
 

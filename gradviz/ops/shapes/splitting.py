@@ -191,7 +191,7 @@ def tensor_split(
     indices: Sequence[int] | Variable | None = None,
     sections: int | None = None,
 ) -> tuple[Value, ...]:
-    """So many parts as equal as can be, or parts that end at certain indices.
+    """Return so many parts as equal as can be, or parts that end at certain indices.
 
     Args:
         input: What is split.

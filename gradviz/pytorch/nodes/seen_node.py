@@ -146,7 +146,7 @@ class SeenNode(msgspec.Struct, eq=False, gc=False):
     hooks: tuple[HookDict, ...] = ()
 
     def name(self) -> str:
-        """Such as ``MulBackward0``."""
+        """Name, such as ``MulBackward0``."""
         return self.text
 
     def input_bytes(self) -> int:

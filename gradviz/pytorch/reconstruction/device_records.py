@@ -84,7 +84,7 @@ class DeviceWork(NamedTuple):
 
     @property
     def stream_name(self) -> str:
-        """Such as ``cuda:0/7``."""
+        """Name, such as ``cuda:0/7``."""
         return f"cuda:{self.device}/{self.stream}"
 
 

@@ -45,7 +45,7 @@ _GAP: Final = 8.0
 
 
 class FilmStage:
-    """All that a film shows, and where it stands.
+    """Contents of a film, and where they stand.
 
     Args:
         replay: The events.

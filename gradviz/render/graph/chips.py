@@ -63,7 +63,7 @@ def num_uses(graph: Graph, leaves: Mapping[int, tuple[int, ...]]) -> Counter[int
 
 
 def chip_text(leaf: GraphNode, uses: int, module: str = "", *, value: str = "") -> str:
-    """Such as ``weight (48, 192) · 14``, or with a value instead of its shape.
+    """Text such as ``weight (48, 192) · 14``, or with a value instead of its shape.
 
     Args:
         leaf: The leaf.

@@ -116,7 +116,7 @@ class Player:
         self._speed = min(max(self._speed + by, 0), len(SPEEDS) - 1)
 
     def tick(self, seconds: float) -> bool:
-        """So much time went by; whether that moved it."""
+        """Let so much time go by; return whether that moved it."""
         if not self.is_playing:
             return False
         self._due += seconds * self.speed

@@ -75,7 +75,7 @@ class StepSchedule(msgspec.Struct, frozen=True, kw_only=True):
         return Action.RECORD_AND_SAVE if is_last else Action.RECORD
 
     def __str__(self) -> str:
-        """Such as ``wait=1 warmup=1 active=3 repeat=0``."""
+        """Schedule, such as ``wait=1 warmup=1 active=3 repeat=0``."""
         numbers = {name: getattr(self, name) for name in self.__struct_fields__}
         if not self.skip_first:
             del numbers["skip_first"]

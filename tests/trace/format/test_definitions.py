@@ -56,7 +56,7 @@ def test_what_has_many_fields_is_made_by_their_names(kind):
     ("index", "is_one"), [(-1, False), (0, True), (2**31 - 1, True), (2**31, False)]
 )
 def test_an_index_has_31_bits(index, is_one):
-    """So that what it is counted with fits into any column."""
+    """A count of them fits into any column, then."""
     payload = b'{"strings":[[%d,"a"]]}' % index
 
     if is_one:

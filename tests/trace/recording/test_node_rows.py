@@ -95,7 +95,7 @@ def test_rows_that_have_become_many_call_the_writer(make_node, report):
 
 @pytest.mark.parametrize("report", sorted(JOINED))
 def test_a_clock_that_stands_still_is_read_once_for_each_event(make_node, report):
-    """So that the events of a row, a nanosecond apart, come before the next row."""
+    """The events of a row, a nanosecond apart, come before the next row."""
     rows = {one: [] for one in LAYOUTS}
     clock = itertools.count(1000).__next__
     origins = Origins(lambda: LINE, None, None)

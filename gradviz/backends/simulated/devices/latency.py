@@ -60,7 +60,7 @@ Latency: TypeAlias = Callable[[str, Kernel], int]
 
 
 def fixed(nanoseconds: int) -> Latency:
-    """So long for every kernel.
+    """Make every kernel take so long.
 
     Raises:
         ValueError: A kernel cannot take less than no time.
@@ -89,7 +89,7 @@ def randomly(seed: int, up_to_ns: int) -> Latency:
 
 
 def by_kernel(nanoseconds: Mapping[str, int], other: int = 0) -> Latency:
-    """So long for kernels of these names, and `other` for the rest.
+    """Make kernels of these names take so long, and the rest `other`.
 
     Raises:
         ValueError: A kernel cannot take less than no time.

@@ -39,20 +39,21 @@ PALETTE: Final = (
 )
 REST: Final = "#9aa4ae"
 #: For leaves, where operations have colors: the same in every picture.
-LEAF: Final = "#5b6673"
+LEAF: Final = "#4b5662"
 
 #: For tensors that nodes have saved.
 SAVED: Final = "#a8731c"
-#: For the families of operations, in their order: from dark to pale.
+#: For the families of operations, in their order: from dark to pale. In grayscale they
+#: and leaves stay apart, in nearly equal steps of lightness.
 FAMILIES: Final = (
-    "#17386b",
-    "#7a2f6d",
+    "#0b3264",
+    "#702563",
     "#b0451f",
-    "#2a9d7f",
-    "#4f9fd0",
-    "#dba024",
-    "#aab4bd",
-    "#d3c6ae",
+    "#038a6d",
+    "#4294c5",
+    "#d09617",
+    "#acb6bf",
+    "#d5c8b0",
 )
 
 #: What a training step consists of.

@@ -59,6 +59,16 @@ def test_bars_are_seen_on_their_lane(name) -> None:
         assert contrast(colours[f"family-{place}"], colours["panel"]) >= 1.5, place
 
 
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_families_and_leaves_stay_apart_in_grayscale(name) -> None:
+    colours = themes()[name]
+    names = ["leaf", *(f"family-{place}" for place in range(8))]
+
+    ordered = sorted(lightness(colours[one]) for one in names)
+
+    assert min(map(float.__sub__, ordered[1:], ordered)) >= 5
+
+
 def contrast(one, other):
     dark, light = sorted((luminance(one), luminance(other)))
     return (light + 0.05) / (dark + 0.05)
@@ -71,3 +81,8 @@ def luminance(colour):
         for part in parts
     ]
     return sum(map(float.__mul__, (0.2126, 0.7152, 0.0722), linear))
+
+
+def lightness(colour):
+    """Of CIELAB: 0 is black, 100 white."""
+    return 116 * luminance(colour) ** (1 / 3) - 16

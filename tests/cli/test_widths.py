@@ -64,7 +64,7 @@ WHOLE = [
     "show summary TRACE",
     "show summary --by name TRACE",
     "show summary --by module TRACE",
-    "show summary --by source TRACE",
+    "show summary --by line TRACE",
     "show critical --pass slowest TRACE",
     "show critical --pass failed TRACE",
     "show utilization --pass slowest TRACE",

@@ -26,7 +26,7 @@ EXPORT_CPU_S = 120
 COMMANDS = (
     ("show", "summary"),
     ("show", "summary", "--json"),
-    ("show", "summary", "--by", "source"),
+    ("show", "summary", "--by", "line"),
     ("show", "summary", "--by", "module", "--json"),
     ("show", "order", "--json", "--pass", "all"),
     ("show", "critical", "--pass", "all"),
@@ -36,7 +36,7 @@ COMMANDS = (
     ("show", "order", "--predicted", "--pass", "all"),
     ("show", "events"),
     ("show", "events", "--json"),
-    ("show", "order", "--sort", "module", "--filter", "source=*"),
+    ("show", "order", "--sort", "module", "--filter", "line=*"),
     ("show", "queues", "--json", "--pass", "all"),
     ("show", "utilization", "--pass", "all"),
     ("show", "utilization", "--json"),

@@ -1,13 +1,13 @@
 """The execution order of a backward pass."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import msgspec
 import numpy as np
 
 from gradviz.analysis.nodes.inferred import inferred_passes
-from gradviz.analysis.nodes.labels import Label, are_meant, labels
+from gradviz.analysis.nodes.labels import FORMER_LABELS, Label, are_meant, labels
 from gradviz.analysis.nodes.processor_waits import processor_waits
 from gradviz.analysis.tables.executions import (
     MAX_NAMES,
@@ -36,11 +36,18 @@ VERSION: Final = 1
 MAX_ROWS: Final = 100_000
 
 #: What rows can be sorted by: times, of which the longest comes first, and labels.
-OrderKey: TypeAlias = Literal["start", "duration", "wait"] | Label
+OrderKey: TypeAlias = Literal["start", "took", "running", "lost", "queued"] | Label
 
 ORDER_KEYS: Final[tuple[OrderKey, ...]] = tuple(
     key for part in get_args(OrderKey) for key in get_args(part)
 )
+
+#: Former names of keys.
+FORMER_ORDER_KEYS: Final[Mapping[str, OrderKey]] = {
+    **FORMER_LABELS,
+    "duration": "took",
+    "wait": "queued",
+}
 
 #: So many inputs of a node are told, and so many dimensions of each.
 MAX_INPUTS: Final = 8
@@ -152,12 +159,12 @@ def execution_orders(
     whole = wholes_of(trace, runs.task)
     ordered = np.sort(whole)
     index = places_in_order(trace, runs)
-    order = np.lexsort((index, _ranks(trace, runs, sort), whole))
+    lost_ns = processor_waits(trace, runs)
+    order = np.lexsort((index, _ranks(trace, runs, sort, lost_ns), whole))
     wanted = np.array(tasks[:MAX_PASSES], np.int64)
     sizes = np.diff(_borders(ordered, wanted)).ravel().tolist()
     order = order[are_meant(trace, runs, filters)[order]]
     borders = _borders(whole[order], wanted).tolist()
-    lost_ns = processor_waits(trace, runs)
     inferred = inferred_passes(trace)
     begun = trace.columns["task_begun"]
     begun = begun.having("task", wanted)
@@ -184,14 +191,18 @@ def _borders(tasks: Column, wanted: Column) -> Column:
     return np.stack((begins, np.searchsorted(tasks, wanted, side="right")), axis=1)
 
 
-def _ranks(trace: Trace, runs: Executions, sort: OrderKey) -> Column:
+def _ranks(trace: Trace, runs: Executions, sort: OrderKey, lost_ns: Column) -> Column:
     """Return the sort keys of rows, before their order of start."""
     match sort:
         case "start":
             return np.zeros(len(runs.node), np.int64)
-        case "duration":
+        case "took":
             return np.where(runs.has_ended, -runs.took_ns, _LAST)
-        case "wait":
+        case "running":
+            return np.where(runs.thread_time_ns < 0, _LAST, -runs.thread_time_ns)
+        case "lost":
+            return -lost_ns
+        case "queued":
             return np.where(runs.waited_ns < 0, _LAST, -runs.waited_ns)
         case _:
             return labels(trace, runs, sort).place
@@ -260,7 +271,7 @@ def _rows(
             texts("name"),
             texts("device"),
             texts("module"),
-            texts("source"),
+            texts("line"),
             _parameters(trace, runs),
             trace.nodes.sequence_nrs(runs.node).tolist(),
             trace.nodes.topological_nrs(runs.node).tolist(),

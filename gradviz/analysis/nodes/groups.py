@@ -26,7 +26,7 @@ VERSION: Final = 1
 MAX_GROUPS: Final = 100_000
 
 GroupKey: TypeAlias = Literal[
-    "total", "runs", "mean", "median", "p90", "longest", "label"
+    "total", "runs", "mean", "median", "p90", "longest", "running", "label"
 ]
 
 GROUP_KEYS: Final[tuple[GroupKey, ...]] = get_args(GroupKey)

@@ -1,6 +1,6 @@
 """Labels: words about nodes that select and group them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -21,7 +21,7 @@ Label: TypeAlias = Literal[
     "name",
     "module",
     "parameter",
-    "source",
+    "line",
     "depth",
     "device",
     "thread",
@@ -30,6 +30,9 @@ Label: TypeAlias = Literal[
 ]
 
 LABELS: Final[tuple[Label, ...]] = get_args(Label)
+
+#: Former names of labels.
+FORMER_LABELS: Final[Mapping[str, Label]] = {"source": "line"}
 
 #: Labels that are numbers: these are equal or not, and sorted by size.
 _NUMBERS: Final = frozenset({"depth", "thread", "worker"})
@@ -60,7 +63,7 @@ def labels(trace: Trace, runs: Executions, of: Label) -> Labels:
             texts, place = _workers(trace, runs)
         case "status":
             texts, place = list(STATUSES), runs.status
-        case "source":
+        case "line":
             texts, place = trace.nodes.names(runs.node, "location")
         case "parameter":
             texts, place = trace.nodes.names(runs.node, "parameter")

@@ -190,8 +190,8 @@ def part_options(command: Command) -> Command:
     return begin(until(command))
 
 
-class _Keys(click.Choice[str]):
-    """Keys to choose from, some of which had other names.
+class Keys(click.Choice[str]):
+    """A choice of keys, some of which had other names.
 
     Args:
         keys: The keys.
@@ -217,24 +217,31 @@ def sort_option(
     default: str,
     former: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Command], Command]:
-    """Return the option of what rows are sorted by: one of `keys`.
+    """Return the option that sorts rows by one of `keys`.
 
     Args:
-        keys: What can be sorted by.
+        keys: The keys, named as the columns of the table.
         default: One of them.
-        former: Names that some of them once had, which still work.
+        former: Former names of keys, which still work.
     """
     return click.option(
         "--sort",
-        type=_Keys(keys, former),
+        type=Keys(keys, former),
         default=default,
         show_default=True,
-        help="What to sort by: of numbers the largest comes first.",
+        help="Sort by this column; durations and counts start at the largest.",
     )
 
 
-def filter_option(keys: Sequence[str]) -> Callable[[Command], Command]:
-    """Return an option for filters ``KEY=TEXT``, any number of times, as pairs."""
+def filter_option(
+    keys: Sequence[str], former: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[Command], Command]:
+    """Return an option for filters ``KEY=TEXT``, any number of times, as pairs.
+
+    Args:
+        keys: The keys, named as the columns of the table.
+        former: Former names of keys, which still work.
+    """
 
     def pairs(
         context: click.Context, parameter: click.Parameter, value: Sequence[str]
@@ -243,9 +250,10 @@ def filter_option(keys: Sequence[str]) -> Callable[[Command], Command]:
         found = []
         for one in value:
             key, equals, text = one.partition("=")
+            key = former.get(key, key)
             if key not in keys or not equals:
                 raise click.BadParameter(
-                    f"{one!r} is no KEY=TEXT with one of the keys {', '.join(keys)}"
+                    f"{one!r} is not KEY=TEXT with one of the keys {', '.join(keys)}"
                 )
             found.append((key, text))
         return tuple(found)
@@ -256,8 +264,9 @@ def filter_option(keys: Sequence[str]) -> Callable[[Command], Command]:
         multiple=True,
         callback=pairs,
         metavar="KEY=TEXT",
-        help=f"Only what has TEXT in its KEY, which is {', '.join(keys[:-1])} or "
-        f"{keys[-1]}; with *, ? or [...] that is all of it. Several have to hold.",
+        help=f"Only rows whose column KEY contains TEXT: {', '.join(keys[:-1])} or "
+        f"{keys[-1]}. With *, ? or [...], TEXT must match the whole cell. Several "
+        "filters must all match.",
     )
 
 

@@ -8,13 +8,14 @@ import click
 import msgspec
 
 from gradviz.analysis.nodes.execution_order import (
+    FORMER_ORDER_KEYS,
     MAX_ROWS,
     ORDER_KEYS,
     OrderKey,
     document_of,
     execution_orders,
 )
-from gradviz.analysis.nodes.labels import LABELS, Label
+from gradviz.analysis.nodes.labels import FORMER_LABELS, LABELS, Label
 from gradviz.analysis.tables.passes import MAX_PASSES, select_task
 from gradviz.cli.console.documents import print_document
 from gradviz.cli.console.notes import note
@@ -38,8 +39,8 @@ _PUSHES: Final = ("task_pushed", "task_popped")
 @click.command("order")
 @trace_argument
 @task_option
-@filter_option(LABELS)
-@sort_option(ORDER_KEYS, "start")
+@filter_option(LABELS, FORMER_LABELS)
+@sort_option(ORDER_KEYS, "start", FORMER_ORDER_KEYS)
 @limit_option
 @click.option(
     "--predicted",
@@ -60,7 +61,7 @@ def command(
     """Show the nodes of a backward pass in the order in which they ran.
 
     Example:
-        gradviz show order --sort duration --limit 5 --filter device=cpu first.gvt
+        gradviz show order --sort took --limit 5 --filter device=cpu first.gvt
     """
     trace = read_trace(
         find_trace(trace_path),

@@ -11,11 +11,12 @@ from gradviz.analysis.nodes.groups import (
     document_of,
     group_nodes,
 )
-from gradviz.analysis.nodes.labels import LABELS, Label
+from gradviz.analysis.nodes.labels import FORMER_LABELS, LABELS, Label
 from gradviz.analysis.tables.passes import select_task
 from gradviz.analysis.training.summary import summarise, summary_document
 from gradviz.cli.console.documents import print_document, show
 from gradviz.cli.console.options import (
+    Keys,
     filter_option,
     json_option,
     limit_option,
@@ -32,11 +33,11 @@ from gradviz.render.terminal.summary import print_summary
 @tasks_option(None, "Only these backward passes. [default: all there is]")
 @click.option(
     "--by",
-    type=click.Choice(LABELS),
+    type=Keys(LABELS, FORMER_LABELS),
     help="Only the time of nodes, in groups of those that have this in common.",
 )
-@filter_option(LABELS)
-@sort_option(GROUP_KEYS, "total", {"nodes": "runs"})
+@filter_option(LABELS, FORMER_LABELS)
+@sort_option(GROUP_KEYS, "total", {"nodes": "runs", "share": "total"})
 @limit_option
 @json_option
 def command(

@@ -1,12 +1,8 @@
 """Groups of nodes as a table."""
 
-from collections.abc import Mapping
-from typing import Final
-
 from rich.console import Console
 
 from gradviz.analysis.nodes.groups import Groups, NodeGroup
-from gradviz.analysis.nodes.labels import Label
 from gradviz.render.terminal.cells import (
     NOTHING,
     duration_text,
@@ -16,9 +12,6 @@ from gradviz.render.terminal.cells import (
 )
 from gradviz.render.terminal.row_printer import print_rows
 from gradviz.render.words.text import clean, count, duration, place
-
-#: What a column of labels is called where not as they are.
-HEADS: Final[Mapping[Label, str]] = {"source": "line"}
 
 
 def print_groups(groups: Groups, console: Console | None = None) -> None:
@@ -48,7 +41,7 @@ def print_groups(groups: Groups, console: Console | None = None) -> None:
         ]
         for one in groups.groups
     )
-    print_rows(console, [HEADS.get(groups.by, groups.by), *names], rows)
+    print_rows(console, [groups.by, *names], rows)
     if groups.num_unfinished:
         told = f"{count(groups.num_unfinished, 'run')} without an end not counted"
         print_wrapped(console, told, "bold red", "")
@@ -60,4 +53,4 @@ def print_groups(groups: Groups, console: Console | None = None) -> None:
 def _label(groups: Groups, one: NodeGroup) -> str:
     if groups.by == "name":
         return name_text(one.label)
-    return clean(place(one.label) if groups.by == "source" else one.label) or NOTHING
+    return clean(place(one.label) if groups.by == "line" else one.label) or NOTHING

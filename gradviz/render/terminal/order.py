@@ -32,7 +32,7 @@ IMPORTANT: Final = (
     "shape",
     "running",
     "start",
-    "topo",
+    "depth",
 )
 
 #: A column of text is of use from so many characters on; one that is always shown gets
@@ -65,7 +65,7 @@ def print_order(order: Order, console: Console | None = None) -> None:
 def _head(order: Order) -> str:
     shown = len(order.rows)
     part = f"{shown:,} of " if shown < order.num_nodes else ""
-    by = "in the order they ran" if order.sort == "start" else f"by {order.sort}"
+    by = "in the order they ran" if order.sort == "start" else f"sorted by {order.sort}"
     inferred = ", time in the queue inferred" if order.is_inferred else ""
     nodes = count(order.num_nodes, "node")
     return f"Backward pass {order.task}: {part}{nodes} {by}{inferred}"
@@ -83,7 +83,7 @@ def _columns(order: Order) -> Mapping[str, Sequence[str]]:
         "line": lambda row: clean(place(row.location)),
         "shape": _shapes,
         "seq": _sequence_nr,
-        "topo": lambda row: str(row.topological_nr),
+        "depth": lambda row: str(row.topological_nr),
         "device": lambda row: clean(row.device),
         "thread": lambda row: str(row.thread),
         "start": lambda row: duration(row.start_ns - order.begin_ns),

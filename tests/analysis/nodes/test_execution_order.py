@@ -210,6 +210,7 @@ def brute_force(trace, task, sort, filters):
     for event in trace.events(task=task):
         moments.setdefault(type(event).__name__, {}).setdefault(event.node, event.t_ns)
     started = moments["NodeStarted"]
+    rows = {row.node: row for row in execution_order(trace, task)}
     threads = {
         event.node: event.thread
         for event in trace.events(task=task)
@@ -222,15 +223,17 @@ def brute_force(trace, task, sort, filters):
             "name": known.name,
             "module": known.module,
             "parameter": ", ".join(known.parameters),
-            "source": known.location,
+            "line": known.location,
             "depth": known.topological_nr,
             "device": known.device,
             "thread": threads[node],
             "worker": "",
             "status": "completed",
             "start": started[node],
-            "duration": started[node] - moments["NodeCompleted"][node],
-            "wait": moments["TaskPushed"][node] - moments["TaskPopped"][node],
+            "took": started[node] - moments["NodeCompleted"][node],
+            "running": -rows[node].thread_time_ns,
+            "lost": -rows[node].processor_wait_ns,
+            "queued": moments["TaskPushed"][node] - moments["TaskPopped"][node],
         }[of]
 
     nodes = sorted(started, key=lambda node: (label(node, sort), started[node]))
@@ -256,7 +259,7 @@ def test_rows_are_sorted_by_what_is_asked_for(trained, sort):
         [("name", "Addmm")],
         [("name", "A"), ("module", "second")],
         [("device", "sim:1")],
-        [("source", "test_execution_order.py"), ("module", "Ordered")],
+        [("line", "test_execution_order.py"), ("module", "Ordered")],
         [("depth", "1")],
         [("status", "failed")],
     ],
@@ -273,11 +276,11 @@ def test_only_rows_that_are_meant_are_there(trained, filters):
 
 
 def test_of_each_pass_the_first_rows_are_shown_and_the_others_counted(trained):
-    orders = list(execution_orders(trained, trained.tasks, sort="wait", limit=3))
+    orders = list(execution_orders(trained, trained.tasks, sort="queued", limit=3))
 
     assert [len(order.rows) for order in orders] == [3, 3]
     for order in orders:
-        expected = brute_force(trained, order.task, "wait", [])
+        expected = brute_force(trained, order.task, "queued", [])
         assert [row.node for row in order.rows] == expected[:3]
         assert order.omitted == len(expected) - 3
 
@@ -307,8 +310,8 @@ def test_what_is_not_known_comes_last(story):
         (order,) = execution_orders(trace, [0], sort=key)
         return [row.node for row in order.rows]
 
-    assert sorted_by("duration") == [2, 1, 0]
-    assert sorted_by("wait") == [2, 0, 1]
+    assert sorted_by("took") == [2, 1, 0]
+    assert sorted_by("queued") == [2, 0, 1]
 
 
 @pytest.mark.parametrize(

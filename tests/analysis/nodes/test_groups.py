@@ -53,7 +53,7 @@ def brute_force(trace, of):
                 label = {
                     "name": known.name,
                     "module": known.module,
-                    "source": known.location,
+                    "line": known.location,
                     "depth": known.topological_nr,
                     "device": known.device,
                     "thread": begun.thread,
@@ -72,7 +72,7 @@ def nearest_rank(times):
     )
 
 
-@given(NODES, st.sampled_from(["name", "device", "source", "status"]))
+@given(NODES, st.sampled_from(["name", "device", "line", "status"]))
 def test_the_figures_of_groups_are_those_of_their_nodes(nodes, by):
     trace = told(nodes)
     expected = brute_force(trace, by)

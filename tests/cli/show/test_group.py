@@ -230,7 +230,7 @@ def test_what_was_held_at_a_moment(trace_path, call) -> None:
 def test_an_order_shows_some_rows_in_another_order(trace_path, call) -> None:
     result = call(
         *("show", "order", trace_path, "--json", "--filter", "name=Double"),
-        *("--filter", "status=completed", "--sort", "duration", "--limit", 2),
+        *("--filter", "status=completed", "--sort", "took", "--limit", 2),
     )
 
     document = json.loads(result.stdout)
@@ -245,10 +245,10 @@ def test_an_order_shows_some_rows_in_another_order(trace_path, call) -> None:
     [
         (
             ("--filter", "colour=red"),
-            "with one of the keys name, module, parameter, source",
+            "with one of the keys name, module, parameter, line",
         ),
-        (("--filter", "name"), "'name' is no KEY=TEXT"),
-        (("--sort", "colour"), "'start', 'duration', 'wait', 'name'"),
+        (("--filter", "name"), "'name' is not KEY=TEXT"),
+        (("--sort", "colour"), "'start', 'took', 'running', 'lost', 'queued'"),
         (("--limit", "0"), "0 is not in the range x>=1"),
     ],
 )
@@ -283,6 +283,46 @@ def test_the_former_name_of_a_key_still_sorts(trace_path, call) -> None:
 
     assert sorted_by("nodes") == sorted_by("runs")
     assert sorted_by("runs")["sort"] == "runs"
+
+
+@pytest.mark.parametrize(
+    ("former", "present"),
+    [
+        (("--sort", "duration"), ("--sort", "took")),
+        (("--sort", "wait"), ("--sort", "queued")),
+        (("--sort", "source"), ("--sort", "line")),
+        (("--filter", "source=*test*"), ("--filter", "line=*test*")),
+    ],
+)
+def test_former_names_of_the_columns_of_an_order_still_work(
+    former, present, trace_path, call
+) -> None:
+    def printed(options):
+        result = call("show", "order", trace_path, *options)
+        assert result.exit_code == 0, result.stderr
+        return result.stdout
+
+    assert printed(former) == printed(present)
+
+
+def test_groups_by_the_former_name_of_a_column_are_those_by_the_column(
+    trace_path, call
+) -> None:
+    def printed(by):
+        return call("show", "summary", trace_path, "--by", by).stdout
+
+    assert printed("source") == printed("line")
+    assert printed("line").startswith("By line: ")
+
+
+@pytest.mark.parametrize("column", ["took", "queued", "lost", "running", "line"])
+def test_an_order_is_sorted_by_the_columns_that_it_shows(
+    column, trace_path, call
+) -> None:
+    result = call("show", "order", trace_path, "--sort", column)
+
+    assert result.exit_code == 0
+    assert f"sorted by {column}" in result.stdout.splitlines()[0]
 
 
 def test_options_of_groups_need_to_know_by_what(trace_path, call) -> None:

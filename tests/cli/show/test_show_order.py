@@ -22,7 +22,7 @@ def test_the_limit_is_one_of_rows_not_of_what_is_compared(trace_path, call) -> N
     assert "It ran as predicted, in 1 queue." in result.stdout
 
 
-@pytest.mark.parametrize("options", [["--sort", "wait"], ["--filter", "name=Double"]])
+@pytest.mark.parametrize("options", [["--sort", "queued"], ["--filter", "name=Double"]])
 def test_a_predicted_order_is_not_sorted_otherwise(options, trace_path, call) -> None:
     result = call("show", "order", trace_path, "--predicted", *options)
 

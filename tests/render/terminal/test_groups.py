@@ -53,7 +53,7 @@ def test_what_is_not_told_is_counted(shown):
     assert lines[-1].startswith("events are missing")
 
 
-@pytest.mark.parametrize("by", ["name", "module", "source", "device"])
+@pytest.mark.parametrize("by", ["name", "module", "line", "device"])
 def test_hostile_labels_are_shown_and_do_nothing(shown, hostile, by):
     lines = shown(lambda console: print_groups(groups(hostile, by=by), console))
 

@@ -103,7 +103,7 @@ def test_a_wide_console_shows_everything(shown):
     lines = shown(lambda console: print_order(order(row(**KNOWN)), console), width=200)
 
     assert lines[1].split() == [
-        *("#", "node", "name", "module", "line", "shape", "seq", "topo"),
+        *("#", "node", "name", "module", "line", "shape", "seq", "depth"),
         *("device", "thread", "start", "took", "queued"),
     ]
     assert words(lines[2]) == (
@@ -119,10 +119,10 @@ def test_a_column_of_nothing_is_left_out(shown):
 
 
 def test_a_part_of_the_rows_says_so_and_by_what_it_is_sorted(shown):
-    some = order(row(7), row(3), num_nodes=16, sort="duration")
+    some = order(row(7), row(3), num_nodes=16, sort="took")
     lines = shown(lambda console: print_order(some, console))
 
-    assert lines[0] == "Backward pass 4: 2 of 16 nodes by duration"
+    assert lines[0] == "Backward pass 4: 2 of 16 nodes sorted by took"
     assert [line.split()[0] for line in lines[2:]] == ["7", "3"]
 
 

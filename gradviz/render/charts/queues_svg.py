@@ -233,7 +233,7 @@ def _hint(run: Sequence[Stay], one: QueuesOverTime) -> str:
     if stay.popped_ns is None:
         lines.append("never taken")
     else:
-        lines.append(f"lay there for {duration(stay.popped_ns - stay.pushed_ns)}")
+        lines.append(f"waited there for {duration(stay.popped_ns - stay.pushed_ns)}")
     if stay.is_handed_over:
         names = one.threads[stay.pushed_by], one.threads[stay.popped_by]
         lines.append("from {} to {}".format(*names))

@@ -44,13 +44,13 @@ def _clauses(field: str, words: Mapping[enum.IntEnum, str]) -> str:
 _HOOK: Final = _clauses(
     "hook",
     {
-        Hook.TENSOR_PRE: "a hook of its tensor",
-        Hook.RETAINS_GRAD: "the hook that retains a gradient",
-        Hook.PRE: "a hook before it runs",
-        Hook.POST: "a hook after it ran",
-        Hook.POST_ACCUMULATE_GRAD: "a hook after .grad has changed",
-        Hook.MODULE_PRE: "a hook before the backward of a module",
-        Hook.MODULE: "a hook after the backward of a module",
+        Hook.TENSOR_PRE: "a tensor hook",
+        Hook.RETAINS_GRAD: "the retain_grad hook",
+        Hook.PRE: "a pre-hook",
+        Hook.POST: "a post-hook",
+        Hook.POST_ACCUMULATE_GRAD: "a post-accumulate-grad hook",
+        Hook.MODULE_PRE: "a backward pre-hook of a module",
+        Hook.MODULE: "a backward hook of a module",
     },
 )
 _HOW: Final = _clauses(
@@ -58,10 +58,10 @@ _HOW: Final = _clauses(
     {
         How.FIRST: "",
         How.IN_PLACE: ", added in place",
-        How.OUT_OF_PLACE: ", added to a new one",
-        How.STOLEN: ", which is kept as it is",
-        How.COPIED: ", which is copied",
-        How.UNDEFINED: ", an undefined one",
+        How.OUT_OF_PLACE: ", added out of place",
+        How.STOLEN: ", stored without a copy",
+        How.COPIED: ", stored as a copy",
+        How.UNDEFINED: ", which is undefined",
         How.UNKNOWN: "",
     },
 )
@@ -74,7 +74,7 @@ _ROLE: Final = (
         {
             Role.CALLER: "as the caller of a backward",
             Role.DEVICE: "for device",
-            Role.POOL: "for the pool of nested backwards, device",
+            Role.POOL: "for the pool of nested passes, device",
         },
     )
     + "[ {device:text}]"
@@ -85,7 +85,7 @@ _CHECKED: Final = _clauses(
     {
         Checked.RESULT: "result {index:number} of {name:name}",
         Checked.GRADIENT: "gradient {index:number} that {node:node} made",
-        Checked.SUM: "gradient {index:number} that {node:node} was given",
+        Checked.SUM: "gradient {index:number} that {node:node} received",
         Checked.LOSS: "loss {index:number}",
         Checked.PARAMETER: "parameter {name:name}",
     },
@@ -96,8 +96,8 @@ _FAILED: Final = "[{failed=yes}raised][{failed=no}returned]"
 _AT: Final = "[ at {location:text}]"
 _LEFT: Final = " left {queue:queue}[; {queue_length:tasks} there]."
 _GIVEN: Final = (
-    "{node:node} was given a gradient[ of {size_bytes:bytes}] at input {input_nr:id} "
-    "by {producer:node}" + _HOW
+    "{node:node} received a gradient[ of {size_bytes:bytes}] at input {input_nr:id} "
+    "from {producer:node}" + _HOW
 )
 _MESSAGE: Final = "Message {message:id}[{pass_id=known} with gradients]"
 
@@ -108,26 +108,26 @@ EVENT_SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
         "The forward made {node:node}" + _AT + "[, sequence_nr {sequence_nr:id}].",
     ),
     "tensor_saved": (
-        "{node:node} kept a tensor of {size_bytes:bytes} for its backward.",
-        "{node:node} kept a tensor of unknown size for its backward.",
+        "{node:node} saved a tensor of {size_bytes:bytes} for its backward.",
+        "{node:node} saved a tensor of unknown size for its backward.",
     ),
     "saved_elsewhere": (
         (
-            "{node:node} kept {parameter_bytes:bytes} of parameters and buffers "
-            "besides, and {shared_bytes:bytes} that count for another tensor."
+            "{node:node} also saved {parameter_bytes:bytes} of parameters and buffers, "
+            "and {shared_bytes:bytes} that another saved tensor counts."
         ),
     ),
     "stack_taken": ("{node:node} was made at {stack:text}.",),
     "task_begun": (
         "Pass {task:pass} began" + _AT + "[ inside pass {parent:pass}]"
-        "[: {num_roots:roots}][, {num_outputs:gradients} asked for]"
-        "[{keep_graph=yes}, the graph is kept]"
-        "[{create_graph=yes}, making a graph of its own].",
+        "[: {num_roots:roots}][, {num_outputs:gradients} requested]"
+        "[{keep_graph=yes}, with retain_graph]"
+        "[{create_graph=yes}, with create_graph].",
     ),
     "dependencies_counted": (
         "Pass {task:pass} has {num_nodes:nodes} and {num_edges:edges}.",
     ),
-    "task_completed": ("Pass {task:pass} ended well.",),
+    "task_completed": ("Pass {task:pass} completed.",),
     "task_failed": (
         "Pass {task:pass} failed in {node:node}: {error:message}",
         "Pass {task:pass} failed: {error:message}",
@@ -136,7 +136,10 @@ EVENT_SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
         "Pass {task:pass} is about to run its final callback {index:id}.",
     ),
     "capture_taken": (
-        "What {node:node} was given is result[ {output_index:id}] of pass {task:pass}.",
+        (
+            "Pass {task:pass} captured the gradient of {node:node} as result"
+            "[ {output_index:id}]."
+        ),
     ),
     "task_pushed": (
         "{node:node} entered {queue:queue}" + _WHAT + "[, pushed by {pushed_by:node}]"
@@ -157,7 +160,7 @@ EVENT_SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
         ),
     ),
     "node_started": ("{node:node} started.",),
-    "node_completed": ("{node:node} was done, its gradients handed on.",),
+    "node_completed": ("{node:node} completed and passed on its gradients.",),
     "node_failed": ("{node:node} failed: {error:message}",),
     "node_skipped": ("{node:node} was skipped: " + _REASON + ".",),
     "hook_called": (
@@ -165,30 +168,32 @@ EVENT_SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
         "[: {function:name}][ at {defined_at:text}][, registered at "
         "{registered_at:text}][, of {target:name}].",
     ),
-    "hook_returned": ("{node:node} is back from " + _HOOK + ", number {index:id}.",),
+    "hook_returned": ("{node:node} returned from " + _HOOK + ", number {index:id}.",),
     "unexplained": (
-        "{node:node} is not as it was expected: {text:message}.",
-        "Pass {task:pass} is not as it was expected: {text:message}.",
+        "Unexpected at {node:node}: {text:message}.",
+        "Unexpected in pass {task:pass}: {text:message}.",
     ),
     "not_finite": (
         "The first [{is_nan=yes}NaN][{is_nan=no}infinity]: " + _CHECKED + "[, in module"
-        " {module:name}]" + _AT + "[; magnitudes of its inputs up to {largest:text}].",
+        " {module:name}]" + _AT + "[; largest magnitude of its inputs {largest:text}].",
     ),
     "gradient_buffered": (
         _GIVEN + "; {remaining:number} more to come.",
         _GIVEN + "; it was the last.",
     ),
-    "gradient_accumulated": ("{node:node} put a gradient into .grad" + _HOW + ".",),
-    "buffer_freed": ("{node:node} let go of what it was given[, {size_bytes:bytes}].",),
-    "memory_allocated": (
-        "Memory {memory:id} was taken, {size_bytes:bytes} for {stream:name}.",
+    "gradient_accumulated": (
+        "{node:node} accumulated a gradient into .grad" + _HOW + ".",
     ),
-    "memory_shared": ("Memory {memory:id} is used on {stream:name} too.",),
+    "buffer_freed": ("{node:node} released its inputs[, {size_bytes:bytes}].",),
+    "memory_allocated": (
+        "Memory {memory:id} was allocated, {size_bytes:bytes} for {stream:name}.",
+    ),
+    "memory_shared": ("Memory {memory:id} is also used on {stream:name}.",),
     "memory_freed": ("Memory {memory:id} of {stream:name} was freed.",),
     "stream_named": ("{stream:name} is called {name:name}" + _AT + ".",),
     "event_recorded": (
-        "Event {event:id} marks the work of {stream:name}, that of {node:node}.",
-        "Event {event:id} marks the work of {stream:name}.",
+        "Event {event:id} was recorded on {stream:name} after the work of {node:node}.",
+        "Event {event:id} was recorded on {stream:name}.",
     ),
     "stream_waited": (
         "{stream:name} waits for event {event:id} of {producer:node} before "
@@ -207,7 +212,7 @@ EVENT_SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
         "The host knows that all work of[ {device:text}] is done.",
     ),
     "kernel_launched": (
-        "Kernel {kernel:id}, {name:name}, was put into {stream:name}" + _AT + ".",
+        "Kernel {kernel:id}, {name:name}, was launched on {stream:name}" + _AT + ".",
     ),
     "array_accessed": (
         "Kernel {kernel:id} " + _WRITES + " memory {memory:id} at {layout:name}.",
@@ -218,21 +223,21 @@ EVENT_SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
     "host_accessed": (
         "The program " + _WRITES + " memory {memory:id} at {layout:name}" + _AT + ".",
     ),
-    "thread_started": ("The thread begins to work " + _ROLE + ".",),
-    "thread_exited": ("The thread no longer works " + _ROLE + ".",),
+    "thread_started": ("The thread starts to work " + _ROLE + ".",),
+    "thread_exited": ("The thread stops working " + _ROLE + ".",),
     "reentrant_entered": (
-        "Pass {task:pass} began inside of another one[, at depth {depth:id}].",
+        "Pass {task:pass} began inside another pass[, at depth {depth:id}].",
     ),
-    "reentrant_left": ("Pass {task:pass} went back to the one that it was inside of.",),
+    "reentrant_left": ("Pass {task:pass} returned to the pass around it.",),
     "pool_thread_spawned": (
-        "The pool for nested backwards has {num_threads:threads} now.",
+        "The pool for nested passes now has {num_threads:threads}.",
     ),
-    "handovers_heard": ("From here on it is heard how threads hand over.",),
+    "handovers_heard": ("From here on, handovers between threads are recorded.",),
     "program_thread_begun": ("The program is about to start thread {key:hex}.",),
-    "program_thread_entered": ("This is the thread that was started as {key:hex}.",),
-    "program_thread_left": ("The thread that was started as {key:hex} is done.",),
-    "handed_over": ("The program leaves something for other threads at {key:hex}.",),
-    "taken_over": ("The program took what was left at {key:hex}.",),
+    "program_thread_entered": ("This thread was started as {key:hex}.",),
+    "program_thread_left": ("The thread that was started as {key:hex} ended.",),
+    "handed_over": ("The program handed something to other threads at {key:hex}.",),
+    "taken_over": ("The program took what was handed over at {key:hex}.",),
     "mark": ("The program says: {text:message}",),
     "step_begun": ("Step {step:id} begins.",),
     "forward_begun": (

@@ -30,13 +30,15 @@ EXPLANATION: Final = (
     Template("{never_came:sentence}", is_alarm=True),
     Template("{began=root}The pass began with it."),
     Template(
-        "It was given {num_given:gradient}[, by {only_giver:node}][; the last one came "
-        "from {last_giver:node}], {given_after:duration} after the pass began"
+        "It received {num_given:gradient}[, from {only_giver:node}][; the last one "
+        "came from {last_giver:node}], {given_after:duration} after the pass began"
         "[, {given_later:duration} after that of {giver_before:node}]"
         "[; it waits for {num_missing:number} more]."
     ),
     Template(
-        "{left=popped}" + _QUEUED + "[, on {pushing_thread:thread},] and lay there for "
+        "{left=popped}"
+        + _QUEUED
+        + "[, on {pushing_thread:thread},] and waited there for "
         "{lay:duration}[ until {popping_thread:thread} popped it]"
         "[{meanwhile=busy}; {taker:short_thread} ran other nodes for {busy:duration}]"
         "[{meanwhile=slept}; {taker:short_thread} woke up {slept:duration} later]"
@@ -52,7 +54,7 @@ EXPLANATION: Final = (
         + " after {came_after:duration} and was still "
         "there where this page ends."
     ),
-    Template("Before it left: {ahead:overtakers}."),
+    Template("Popped before it: {ahead:overtakers}."),
     Template("Its stream had to wait for the work of {stream_waits:nodes}."),
     Template(
         "{outcome=captured}Its gradient was captured on {thread:thread}; it did not "
@@ -80,8 +82,8 @@ EXPLANATION: Final = (
         is_alarm=True,
     ),
     Template(
-        "{outcome=after the trace}It did not run as far as the trace goes, which ends "
-        "inside its pass.",
+        "{outcome=after the trace}It had not run when the trace ended, inside its "
+        "pass.",
         is_alarm=True,
     ),
     Template(
@@ -90,14 +92,14 @@ EXPLANATION: Final = (
         is_alarm=True,
     ),
     Template(
-        "{outcome=not reached}It did not run: no gradient came to it, or nobody asked "
-        "for it.",
+        "{outcome=not reached}It did not run: no gradient reached it, or its gradient "
+        "was not requested.",
         is_alarm=True,
     ),
     Template(
-        "For {not_running:duration} of that its thread was not running, and nothing "
-        "recorded says why: another thread had the processor or the interpreter's "
-        "lock, or it slept."
+        "For {not_running:duration} of that time its thread was not running, and "
+        "nothing recorded explains why: another thread had the processor or the "
+        "interpreter's lock, or it slept."
     ),
     Template("Its hooks, in the order in which they ran: {hooks:hooks}."),
     Template(
@@ -108,17 +110,17 @@ EXPLANATION: Final = (
         "[, {usual_on_processor:duration} of it on a processor]."
     ),
     Template("{went:sentence}"),
-    Template("It gave the last gradient to {let_start:nodes}."),
+    Template("It sent the last missing gradient to {let_start:nodes}."),
     Template(
-        "{on_path:duration} of the critical path are its own[ ({share:percent})]."
+        "It accounts for {on_path:duration} of the critical path[ ({share:percent})]."
     ),
     Template(
         "If it took no time, the pass would take {if_free:duration} instead of "
         "{pass_took:duration}."
     ),
     Template(
-        "It is not on the critical path: it could take {slack:duration} longer, and "
-        "the pass would not."
+        "It is not on the critical path: it could take {slack:duration} longer without "
+        "delaying the pass."
     ),
 )
 
@@ -127,8 +129,8 @@ REASONS: Final = {
     "wake-up": "a wake-up goes first",
     "deeper": "pass {pass:id} is nested deeper",
     "made later": "made later by the forward",
-    "equal": "equal to it, and on top of the heap",
-    "none": "not by PyTorch's order",
+    "equal": "equal priority, and on top of the heap",
+    "none": "not in PyTorch's order",
 }
 
 

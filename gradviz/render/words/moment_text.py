@@ -18,7 +18,7 @@ from gradviz.trace.probe import Push
 NODE_AT: Final = (
     "{stage=not reached}not reached yet",
     "{stage=waiting}waits for {remaining:number} more",
-    "{stage=waiting}has all it waits for",
+    "{stage=waiting}has all its gradients",
     "{stage=queued}in its queue",
     "{stage:text}",
 )
@@ -39,7 +39,7 @@ _BEST: Final = "[the best of {several:number} others, ]{other:text}"
 
 #: Why a task was the next to be popped; see `Choice`.
 CHOSEN: Final = (
-    "{why=alone}Nothing else lay in the queue.",
+    "{why=alone}Nothing else was in the queue.",
     "{why=wake-up}A wake-up goes before every node: before " + _BEST + ".",
     "{why=deeper}Its pass is nested deeper, at depth {depth:id}, than that of "
     + _BEST
@@ -50,12 +50,11 @@ CHOSEN: Final = (
     "{why=made later}The forward made it later, sequence_nr {made:id}, than "
     + _BEST
     + ": {other_number:id}.",
-    "{why=equal wake-up}Of wake-ups none goes first: before " + _BEST + ".",
-    "{why=equal}Of equals, sequence_nr {made:id}, the heap had it on top: before "
-    + _BEST
-    + ".",
+    "{why=equal wake-up}Wake-ups are equal in priority: before " + _BEST + ".",
+    "{why=equal}At equal priority, sequence_nr {made:id}, the heap had it on top: "
+    "before " + _BEST + ".",
     "In PyTorch's order it would have been " + _BEST + ": another thread pushed that "
-    "too late to be seen, or the schedule is another one.",
+    "too late, or another schedule is in force.",
 )
 
 _FORMS: Final[Forms] = {

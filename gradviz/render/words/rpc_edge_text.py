@@ -55,7 +55,7 @@ def arrival_of(crossing: RpcEdge) -> RpcEdgeSentence | None:
     by = f"{who}, sent by " if crossing.node >= 0 else who
     if crossing.sent_ns is None:
         after = (
-            f" ({_what(crossing)}), when is not recorded; it was there "
+            f" ({_what(crossing)}), its send time is not recorded; it arrived "
             f"{_moment(crossing.received_ns)}, and {_lay(crossing)}."
         )
     else:
@@ -69,7 +69,7 @@ def departure_of(crossing: RpcEdge) -> RpcEdgeSentence | None:
         return None
     to = _peer(crossing) + (", to " if crossing.node >= 0 else "")
     if crossing.sent_ns is None:
-        after = f" ({_what(crossing)}), and nothing recorded says that it left."
+        after = f" ({_what(crossing)}), and no departure is recorded."
         return _sentence(f"Its gradient is for {to}", crossing, after)
     after = f", {_moment(crossing.sent_ns)} ({_what(crossing)}); {_way(crossing)}."
     return _sentence(f"It sent its gradient to {to}", crossing, after)
@@ -80,11 +80,11 @@ def _never_came(crossing: RpcEdge, who: str) -> RpcEdgeSentence:
     if crossing.sent_ns is not None:
         by = ", from " if crossing.node >= 0 else ""
         before += f" sent it {_moment(crossing.sent_ns)}{by}"
-        rest = "and nothing recorded says that it arrived."
+        rest = "and no arrival is recorded."
     else:
         by = " as " if crossing.node >= 0 else ""
         before += f", which has what it sent{by}"
-        rest = "is not recorded to have sent one back."
+        rest = "is not recorded as having sent one back."
     said = _sentence(before, crossing, f" ({_what(crossing)}), {rest}")
     return said._replace(has_come=False)
 
@@ -112,17 +112,17 @@ def _moment(ns: int) -> str:
 def _way(crossing: RpcEdge) -> str:
     """Return the times that it was on its way, and then waited."""
     if crossing.sent_ns is None or crossing.received_ns is None:
-        return "nothing recorded says that it arrived"
+        return "no arrival is recorded"
     took_ns = crossing.received_ns - crossing.sent_ns
     lay = f", and {_lay(crossing)}"
     if crossing.contradicts:
         early = duration(-took_ns)
-        return f"by clocks that disagree it came {early} before it left{lay}"
-    return f"it was {duration(took_ns)} on its way{lay}"
+        return f"the clocks disagree: it arrived {early} before it left{lay}"
+    return f"it took {duration(took_ns)} to arrive{lay}"
 
 
 def _lay(crossing: RpcEdge) -> str:
     if crossing.start_ns is None or crossing.received_ns is None:
         return "nothing ran for it"
     lay = duration(max(crossing.start_ns - crossing.received_ns, 0))
-    return f"lay {lay} until {'this' if crossing.end == 'send' else 'that'} ran"
+    return f"waited {lay} until {'this' if crossing.end == 'send' else 'that'} ran"

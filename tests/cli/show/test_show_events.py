@@ -30,10 +30,10 @@ def test_json_is_an_event_a_line_as_the_trace_has_it(trace_path, call) -> None:
     ("options", "words"),
     [
         (["--of", "Double:1"], "Double ({node}) started."),
-        (["--of", "pass {first}"], "Pass {first} ended well."),
+        (["--of", "pass {first}"], "Pass {first} completed."),
         (["--of", "cpu", "--kind", "task_popped"], "left queue"),
         (["--of", "MainThread", "--pass", "last"], "pass {second} began"),
-        (["--from", "0ms", "--until", "20s"], "Pass {second} ended well."),
+        (["--from", "0ms", "--until", "20s"], "Pass {second} completed."),
     ],
 )
 def test_a_story_is_of_what_was_asked_for(options, words, call, trace_path) -> None:

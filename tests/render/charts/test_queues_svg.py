@@ -52,7 +52,7 @@ def queues(*stays: Stay, sleeps=(), **changes: object) -> QueuesOverTime:
 def test_a_stay_is_told_with_the_number_of_its_node():
     svg = render_queues([queues(stay(108, 0, 100, 400, index=5))])
 
-    (told,) = [one for one in texts(svg) if "lay there for" in one]
+    (told,) = [one for one in texts(svg) if "waited there for" in one]
     assert told.startswith("#5 MulBackward0 (id 108) of pass 0\n")
 
 
@@ -80,7 +80,7 @@ def test_a_task_is_a_bar_from_its_push_to_its_pop() -> None:
     shown = texts(svg)
     assert "Ready queues of backward pass 0 · 1 µs · train.py" in shown
     assert "Mul" in shown
-    assert any("lay there for 300 ns" in one for one in shown)
+    assert any("waited there for 300 ns" in one for one in shown)
 
 
 def test_a_hand_over_is_told_with_both_threads() -> None:

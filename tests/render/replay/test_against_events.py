@@ -175,7 +175,7 @@ def check_why(event, before, lines):
     if not mine:  # its push was lost
         assert why == []
     elif not others:
-        assert "Nothing else lay in the queue" in why[0]
+        assert "Nothing else was in the queue" in why[0]
     else:
         (depth, number), best = rank(mine[0]), max(map(rank, others))
         words = (

@@ -30,7 +30,7 @@ def test_an_event_is_told_with_the_state_after_it(busy):
     assert told_at(busy, "gradient_buffered") == [
         "Event 10 of 21, 0.000030 ms, pass 0, thread 0 MainThread",
         (
-            "  SinBackward0 (1) was given a gradient of 8 bytes at input 0 by "
+            "  SinBackward0 (1) received a gradient of 8 bytes at input 0 from "
             "#0 Mul (5); 1 more to come."
         ),
         "  Pass 0: 1 of 5 nodes started",
@@ -46,7 +46,7 @@ def test_an_event_is_told_with_the_state_after_it(busy):
 @pytest.mark.parametrize(
     ("number", "why"),
     [
-        (0, "Nothing else lay in the queue."),
+        (0, "Nothing else was in the queue."),
         (
             1,
             (
@@ -90,12 +90,12 @@ def test_what_was_made_later_goes_first_and_of_equals_what_the_heap_has_on_top(s
             "3 others, Mul (2): 2."
         ),
         (
-            "Why this one: Of equals, sequence_nr 2, the heap had it on top: before "
-            "the best of 2 others, Mul (2)."
+            "Why this one: At equal priority, sequence_nr 2, the heap had it on top: "
+            "before the best of 2 others, Mul (2)."
         ),
         (
             "Why this one: In PyTorch's order it would have been Mul (2): another "
-            "thread pushed that too late to be seen, or the schedule is another one."
+            "thread pushed that too late, or another schedule is in force."
         ),
     ]
 

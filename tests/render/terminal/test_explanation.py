@@ -81,15 +81,16 @@ def test_a_node_is_told_in_the_order_in_which_things_happened_to_it(shown):
     assert "\n".join(lines(shown)) == (
         "#5 MulBackward0, node 9 of pass 4, on cpu, made at main.py:7, "
         "in Net.layers.0\n"
-        "  It was given 2 gradients; the last one came from #4 CosBackward0 (6), "
+        "  It received 2 gradients; the last one came from #4 CosBackward0 (6), "
         "3.5 µs after the pass began, 2.5 µs after that of #2 SinBackward0 (5).\n"
-        "  It was pushed to the queue of device 0 and lay there for 6 µs; thread 2 ran "
-        "other nodes for 2 µs.\n"
-        "  Before it left: #0 Exp (7) and #1 Log (8) (made later by the forward); "
+        "  It was pushed to the queue of device 0 and waited there for 6 µs; thread 2 "
+        "ran other nodes for 2 µs.\n"
+        "  Popped before it: #0 Exp (7) and #1 Log (8) (made later by the forward); "
         "wake-up (a wake-up goes first); and 2 more.\n"
         "  Its stream had to wait for the work of #4 CosBackward0 (6).\n"
         "  It ran on thread 2 gradviz-sim:0 for 1 µs.\n"
-        "  It gave the last gradient to #6 AccumulateGrad (1) and TBackward0 (2)."
+        "  It sent the last missing gradient to #6 AccumulateGrad (1) and "
+        "TBackward0 (2)."
     )
 
 
@@ -120,7 +121,7 @@ def test_a_node_is_told_in_the_order_in_which_things_happened_to_it(shown):
         ),
         (
             {"processor_wait_ns": 7_000_000},
-            "For 7 ms of that its thread was not running, and nothing recorded says",
+            "For 7 ms of that time its thread was not running, and nothing recorded",
         ),
         (
             {"num_alike": 20, "usual_ns": 200_000, "usual_thread_time_ns": 150_000},
@@ -139,11 +140,14 @@ def test_a_node_is_told_in_the_order_in_which_things_happened_to_it(shown):
             "It did not run: its pass failed before (ValueError: no).",
         ),
         ({"status": None, "absence": "skipped"}, "its pass had failed by then"),
-        ({"status": None, "absence": "unfinished"}, "which ends inside its pass"),
-        ({"status": None, "absence": "not reached"}, "no gradient came to it"),
+        (
+            {"status": None, "absence": "unfinished"},
+            "when the trace ended, inside its pass",
+        ),
+        ({"status": None, "absence": "not reached"}, "no gradient reached it"),
         (
             {"arrivals": (GivenGradient(Mention(5, "Sin"), 90, 2),), "num_arrivals": 1},
-            "by Sin (5), 90 ns after the pass began; it waits for 2 more.",
+            "from Sin (5), 90 ns after the pass began; it waits for 2 more.",
         ),
     ],
 )

@@ -91,7 +91,7 @@ def test_numbers_are_names(words):
         (
             "GradientBuffered",
             {"producer": -1, "remaining": 0},
-            "by the caller; it was the last",
+            "from the caller; it was the last",
         ),
         (
             "GradientBuffered",
@@ -109,7 +109,7 @@ def test_numbers_are_names(words):
             "as the caller of a backward.",
         ),
         ("NodeSkipped", {"reason": Skip.ERROR}, "its pass had failed"),
-        ("HookCalled", {"hook": Hook.PRE}, "a hook before it runs, number 3"),
+        ("HookCalled", {"hook": Hook.PRE}, "a pre-hook, number 3"),
         ("ArrayAccessed", {"writes": False}, "Kernel 3 reads memory 3"),
         (
             "KernelRan",

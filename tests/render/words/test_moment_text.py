@@ -17,7 +17,7 @@ def test_every_stage_is_said(stage):
 
 def test_a_node_waits_for_so_many_more_or_has_all_it_waits_for():
     assert stage_text(node("waiting", 1_200)) == "waits for 1,200 more"
-    assert stage_text(node("waiting")) == "has all it waits for"
+    assert stage_text(node("waiting")) == "has all its gradients"
 
 
 def test_a_thread_that_runs_nothing_sleeps_on_a_queue_or_is_between_nodes():

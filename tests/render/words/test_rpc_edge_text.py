@@ -26,7 +26,7 @@ def make(end, **changes):
 def test_of_a_send_it_is_said_whence_and_when_its_gradient_came():
     assert arrival_of(make("send")).text == (
         "Its gradient came from worker 2, sent by RecvRpcBackward (7) 40 µs before the "
-        "pass began (message 9, 12 B); it was 30 µs on its way, and lay 12 µs until "
+        "pass began (message 9, 12 B); it took 30 µs to arrive, and waited 12 µs until "
         "this ran."
     )
 
@@ -36,7 +36,7 @@ def test_of_a_receive_it_is_said_where_its_gradient_went_and_what_ran_for_it():
 
     assert departure_of(make("receive", **times)).text == (
         "It sent its gradient to worker 2, to SendRpcBackward (7), 40 µs after the "
-        "pass began (message 9, 12 B); it was 20 µs on its way, and lay 1 µs until "
+        "pass began (message 9, 12 B); it took 20 µs to arrive, and waited 1 µs until "
         "that ran."
     )
 
@@ -49,11 +49,11 @@ def test_each_end_has_one_of_both_sentences():
 def test_of_a_gradient_that_never_left_both_ends_say_so():
     assert arrival_of(make("send", **NO_GRADIENT)).text == (
         "Its gradient never came: worker 2, which has what it sent as RecvRpcBackward "
-        "(7) (message 9), is not recorded to have sent one back."
+        "(7) (message 9), is not recorded as having sent one back."
     )
     assert departure_of(make("receive", **NO_GRADIENT)).text == (
-        "Its gradient is for worker 2, to SendRpcBackward (7) (message 9), and nothing "
-        "recorded says that it left."
+        "Its gradient is for worker 2, to SendRpcBackward (7) (message 9), and no "
+        "departure is recorded."
     )
 
 
@@ -62,11 +62,11 @@ def test_of_a_gradient_that_left_and_never_came_both_ends_say_so():
 
     assert arrival_of(make("send", **lost)).text == (
         "Its gradient never came: worker 2 sent it 40 µs before the pass began, from "
-        "RecvRpcBackward (7) (message 9, 12 B), and nothing recorded says that it "
-        "arrived."
+        "RecvRpcBackward (7) (message 9, 12 B), and no arrival is "
+        "recorded."
     )
     assert departure_of(make("receive", **lost)).text.endswith(
-        "; nothing recorded says that it arrived."
+        "; no arrival is recorded."
     )
 
 
@@ -75,12 +75,15 @@ def test_of_a_gradient_that_left_and_never_came_both_ends_say_so():
     [
         ({"peer": 1}, "Its gradient came from its own worker 1, sent by"),
         ({"node": -1, "name": ""}, "Its gradient came from worker 2 40 µs before the"),
-        ({"sent_ns": None}, "when is not recorded; it was there 10 µs before the pass"),
+        (
+            {"sent_ns": None},
+            "its send time is not recorded; it arrived 10 µs before the pass",
+        ),
         (
             {"received_ns": -90_000, "contradicts": True},
-            "; by clocks that disagree it came 50 µs before it left, and lay",
+            "; the clocks disagree: it arrived 50 µs before it left, and waited",
         ),
-        ({"start_ns": None}, "on its way, and nothing ran for it."),
+        ({"start_ns": None}, "to arrive, and nothing ran for it."),
     ],
 )
 def test_what_is_particular_is_said(changes, words):

@@ -52,7 +52,7 @@ def test_nodes_have_their_numbers_in_the_pass_of_the_event(trace):
 
     said = [words.sentence(event) for event in trace.events() if event.node == 1]
 
-    assert said[-1].startswith("#0 AccumulateGrad (1) was done")
+    assert said[-1].startswith("#0 AccumulateGrad (1) completed")
     assert "made AccumulateGrad (1)" in said[0]  # in no pass yet
 
 

@@ -197,7 +197,7 @@ def test_who_waits_for_a_peer_that_dies_is_told_and_so_is_who_asks_it_then(world
         assert not other.done()
         told = set()
         while len(told) < 2:
-            rank, peer = world.lost.get(timeout=10)
+            rank, peer = world.lost.get(timeout=60)
             if rank != 1:  # who is killed hears nothing, unless it is in this process
                 told.add((rank, peer))
         assert told == {(0, 1), (2, 1)}

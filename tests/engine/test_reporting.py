@@ -369,7 +369,7 @@ def test_many_passes_at_once(engine: Engine):
             for _ in range(8)
         ]
         for future in futures:
-            future.result(10)
+            future.result(60)
 
     trace = recorded(backwards)
 

@@ -170,7 +170,7 @@ def test_a_backward_inside_one_that_stops_its_engine_still_ends(engine: Engine):
         run(one, Call(nothing, AccumulateGrad(leaf)))
 
     run(one, Call(stop_and_call))
-    stopper.join(10)
+    stopper.join(60)
 
     assert leaf.grad == 1
     assert not stopper.is_alive()

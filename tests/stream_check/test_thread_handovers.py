@@ -339,7 +339,7 @@ def test_c_code_may_use_what_tells_from_a_thread_that_runs_no_python():
         thread = threading.Thread(target=done.put, args=("started",))
         for call, args in ((event.set, ()), (items.put, (1,)), (thread.start, ())):
             _thread.start_new_thread(call, args)
-        assert event.wait(10)
-        assert items.get(timeout=10) == 1
-        assert done.get(timeout=10) == "started"
+        assert event.wait(60)
+        assert items.get(timeout=60) == 1
+        assert done.get(timeout=60) == "started"
         thread.join()

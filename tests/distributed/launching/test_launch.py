@@ -49,7 +49,7 @@ def test_threads_that_are_workers_fail_like_processes():
     spawn(spawned.leaving_without_a_word, 2, transport="inproc")
     for thread in threading.enumerate():
         if thread.name.startswith(("worker 0 / timers", "worker 1 / timers")):
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
 
 

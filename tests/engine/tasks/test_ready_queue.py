@@ -37,7 +37,7 @@ def test_pop_sleeps_until_another_thread_pushes():
 
     queue.push(Task("a", 0))
 
-    assert popped.result(10) == "a"
+    assert popped.result(60) == "a"
 
 
 def test_pop_gives_up_after_its_timeout():

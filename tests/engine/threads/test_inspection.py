@@ -47,7 +47,7 @@ def hanging(engine: Engine) -> Iterator[Hanging]:
     one = Hanging(engine)
     yield one
     one.may_end.send()
-    one.call.result(10)
+    one.call.result(60)
 
 
 def test_it_names_passes_queues_unmet_dependencies_and_stacks(

@@ -165,11 +165,11 @@ class TestErrors:
         errors = ValueError("first"), KeyError("second")
 
         def fail_first(grad: Any) -> Any:
-            both_run.wait(10)
+            both_run.wait(60)
             raise errors[0]
 
         def fail_second(grad: Any) -> Any:
-            both_run.wait(10)
+            both_run.wait(60)
             first_failed.wait()
             raise errors[1]
 
@@ -251,7 +251,7 @@ class TestErrors:
         call = start_thread(lambda: engine.execute([(Pass(*ways), 0)], [1]))
 
         with pytest.raises(ValueError, match="mine"):
-            call.result(5)
+            call.result(60)
         may_end.send()
         ended.wait()
         assert_works(engine)
@@ -307,10 +307,10 @@ class TestErrors:
         )
         done.send()
 
-        assert good.result(10) == ()
+        assert good.result(60) == ()
         assert sink.received == [(3,)]
         with pytest.raises(ValueError, match="mine"):
-            bad.result(10)
+            bad.result(60)
 
     @pytest.mark.parametrize("place", PLACES)
     def test_the_child_of_a_failed_node_may_be_tried_again(

@@ -102,26 +102,26 @@ def ramp(part: float) -> str:
     return mix(RAMP[index + 1], RAMP[index], at - index)
 
 
-def mix(colour: str, other: str, part: float) -> str:
-    """`part` of `colour`, the rest `other`."""
+def mix(color: str, other: str, part: float) -> str:
+    """`part` of `color`, the rest `other`."""
     mixed = (
         round(part * one + (1 - part) * two)
-        for one, two in zip(_rgb(colour), _rgb(other), strict=True)
+        for one, two in zip(_rgb(color), _rgb(other), strict=True)
     )
     return "#" + "".join(f"{value:02x}" for value in mixed)
 
 
 @functools.lru_cache(maxsize=1 << 10)
-def tint(colour: str, part: float = 0.13) -> str:
-    """A light shade of `colour`, on which `INK` reads well."""
-    return mix(colour, BACKGROUND, part)
+def tint(color: str, part: float = 0.13) -> str:
+    """A light shade of `color`, on which `INK` reads well."""
+    return mix(color, BACKGROUND, part)
 
 
-def text_on(colour: str) -> str:
-    """White or ink, whichever reads better on `colour`."""
-    red, green, blue = _rgb(colour)
+def text_on(color: str) -> str:
+    """White or ink, whichever reads better on `color`."""
+    red, green, blue = _rgb(color)
     return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else BACKGROUND
 
 
-def _rgb(colour: str) -> tuple[int, int, int]:
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+def _rgb(color: str) -> tuple[int, int, int]:
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)

@@ -510,17 +510,17 @@ def test_a_click_on_a_title_closes_a_box_and_a_double_click_opens_it(page):
     assert opened(page) == whole
 
 
-def test_colours_of_the_graph_are_chosen_and_explained(page):
+def test_colors_of_the_graph_are_chosen_and_explained(page):
     before, legend = pictures(page)["graph"], text_of(page, "#graph .legend")
 
     page.run(
-        "const one = document.querySelector('#graph [aria-label^=\"What colours\"]');"
+        "const one = document.querySelector('#graph [aria-label^=\"What colors\"]');"
         "one.value = 'time'; one.dispatchEvent(new Event('change'));"
     )
     settle(page)
     assert text_of(page, "#graph .legend") != legend
     assert pictures(page)["graph"] != before
-    assert state(page)["colour"] == "time"
+    assert state(page)["color"] == "time"
 
 
 # --- paper ------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def test_a_picture_begins_on_the_first_screen(drawn, window):
     window.open(drawn("benign"))
 
     seen = window.ink()
-    assert seen.num_colours > 20
+    assert seen.num_colors > 20
     assert seen.share > 0.01
     assert seen.left < 200
     assert seen.top < 200

@@ -48,7 +48,7 @@ class Ink(NamedTuple):
     """Pixels of a screenshot that differ from its background.
 
     Attributes:
-        num_colours: How many colors there are.
+        num_colors: How many colors there are.
         share: Of the pixels, that are not of the most frequent color.
         left: Where what is drawn begins, in pixels.
         top: The same.
@@ -56,7 +56,7 @@ class Ink(NamedTuple):
         bottom: The same.
     """
 
-    num_colours: int
+    num_colors: int
     share: float
     left: int
     top: int

@@ -21,7 +21,7 @@ CONTROL = re.compile(
 STYLE = re.compile(rb"\x1b\[([0-9;]*)m")
 
 
-def has_colours(output):
+def has_colors(output):
     codes = {
         int(code) for one in STYLE.findall(output) for code in one.split(b";") if code
     }
@@ -122,7 +122,7 @@ def test_it_starts_steps_resizes_and_quits(trace_path, width, height, variables)
     terminal.press(b"q")
 
     assert is_restored(terminal)
-    assert has_colours(seen) == (not variables)
+    assert has_colors(seen) == (not variables)
 
 
 @pytest.mark.parametrize(

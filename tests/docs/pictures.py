@@ -17,7 +17,7 @@ from gradviz.analysis.graphs.backward_graph import build_graph
 from gradviz.analysis.timelines.timeline_lanes import build_timeline
 from gradviz.capture.session import Recording
 from gradviz.render.graph.graph_picture import render_graph
-from gradviz.render.timeline.timeline_colours import TimelineColour
+from gradviz.render.timeline.timeline_colors import TimelineColor
 from gradviz.render.timeline.timeline_scene import TimelineView
 from gradviz.render.timeline.timeline_svg import render_timeline
 from tests.docs.pages import DOCS, ROOT, run
@@ -72,9 +72,9 @@ def _drawn(picture: str, recording: object) -> bytes:
     trace = recording.trace
     if picture.endswith("-graph.svg"):
         return _graph(recording)
-    colour_by: TimelineColour = "device" if "overlap" in picture else "auto"
+    color_by: TimelineColor = "device" if "overlap" in picture else "auto"
     timeline = build_timeline(trace, trace.tasks)
-    return render_timeline(timeline, TimelineView(colour_by=colour_by))
+    return render_timeline(timeline, TimelineView(color_by=color_by))
 
 
 def _graph(recording: Recording) -> bytes:

@@ -55,7 +55,7 @@ def test_a_terminal_gets_nothing_from_a_trace_that_acts(command, traces):
 
 
 @pytest.mark.parametrize("command", VIEWS, ids=" ".join)
-def test_a_terminal_with_colours_gets_colours_and_nothing_else(command, traces):
+def test_a_terminal_with_colors_gets_colors_and_nothing_else(command, traces):
     done = call(command, traces["bare"], FORCE_COLOR="1")
 
     assert acting(SGR.sub("", done.stdout)) == set()

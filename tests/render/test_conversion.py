@@ -27,8 +27,8 @@ def pixels(png: bytes) -> list[list[tuple[int, int, int]]]:
             header = struct.unpack(">IIBB", body[:10])
         data += body if kind == b"IDAT" else b""
         at += size + 12
-    wide, high, _, colour = header
-    channels = {2: 3, 6: 4}[colour]
+    wide, high, _, color = header
+    channels = {2: 3, 6: 4}[color]
     raw, stride = zlib.decompress(data), wide * channels
     rows, before = [], bytes(stride)
     for y in range(high):
@@ -55,7 +55,7 @@ def test_an_svg_stays_as_it_is(picture) -> None:
     assert converted(picture, "svg") is picture
 
 
-def test_a_png_has_two_pixels_for_each_and_the_same_colours(picture) -> None:
+def test_a_png_has_two_pixels_for_each_and_the_same_colors(picture) -> None:
     pytest.importorskip("typst")
 
     rows = pixels(converted(picture, "png"))

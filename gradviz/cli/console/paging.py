@@ -71,7 +71,7 @@ class PagedOutput(io.TextIOBase):
         return self._terminal.errors or "strict"
 
     def isatty(self) -> bool:
-        """It is one to all who ask for colours and for its size."""
+        """It is one to all who ask for colors and for its size."""
         return True
 
     def fileno(self) -> int:

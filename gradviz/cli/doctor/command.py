@@ -55,7 +55,7 @@ def _print(found: Sequence[Finding]) -> None:
     for about, together in groupby(found, lambda one: one.about):
         click.secho(about, bold=True)
         for one in together:
-            sign, colour = _SIGNS[one.state]
+            sign, color = _SIGNS[one.state]
             told = clean(one.told + (f": {one.advice}" if one.advice else ""))
-            line = f"  {click.style(sign, fg=colour)}  {one.name:{wide}}  {told}"
+            line = f"  {click.style(sign, fg=color)}  {one.name:{wide}}  {told}"
             click.echo(line, file=sys.stdout)

@@ -141,9 +141,9 @@ def _terminal() -> Iterator[Finding]:
     is_one = "a terminal" if sys.stdout.isatty() else "no terminal"
     told = f"{is_one}, {size.columns} columns, {size.lines} lines"
     yield Finding("terminal", "stdout", "ok", told)
-    colours = make_console().color_system or "none"
+    colors = make_console().color_system or "none"
     why = " (NO_COLOR is set)" if os.environ.get("NO_COLOR") else ""
-    yield Finding("terminal", "colours", "ok", f"{colours}{why}")
+    yield Finding("terminal", "colors", "ok", f"{colors}{why}")
     encoding = sys.stdout.encoding
     try:
         "█µ→".encode(encoding)

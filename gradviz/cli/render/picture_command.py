@@ -107,14 +107,14 @@ def picture_command(
 
 
 def color_option(kinds: object) -> Callable[[Any], Any]:
-    """Return the option that says what colours mean: one text of a Literal."""
+    """Return the option that says what colors mean: one text of a Literal."""
     return click.option(
         "--color",
-        "colour_by",
+        "color_by",
         type=click.Choice(get_args(kinds)),
         default="auto",
         show_default=True,
-        help="What the colours of nodes stand for.",
+        help="What the colors of nodes stand for.",
     )
 
 

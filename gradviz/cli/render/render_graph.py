@@ -28,7 +28,7 @@ from gradviz.cli.render.picture_command import (
     color_option,
     picture_command,
 )
-from gradviz.render.graph.colouring import ColourBy
+from gradviz.render.graph.coloring import ColorBy
 from gradviz.render.graph.graph_picture import (
     FORMATS,
     Format,
@@ -44,7 +44,7 @@ LAID_OUT: Final = {"dot": " laid out by dot", "own": " laid out by gradviz", "no
 @picture_command(
     "graph",
     options=(
-        color_option(ColourBy),
+        color_option(ColorBy),
         graph_layout_options,
         graph_part_options,
         graph_detail_options,
@@ -64,7 +64,7 @@ def command(
     format: Format,  # noqa: A002 - what it is called everywhere
     *,
     task: str,
-    colour_by: ColourBy,
+    color_by: ColorBy,
     layout: AskedLayout,
     part: AskedPart,
     detail: AskedDetail,
@@ -85,7 +85,7 @@ def command(
     whole = build_graph(trace, tasks[0], most)
     difference = None
     if other is not None:
-        if colour_by != "auto":
+        if color_by != "auto":
             raise click.UsageError("--color and --diff exclude each other")
         # Loaded where two passes are compared.
         from gradviz.cli.render.graph_difference import difference_of  # noqa: PLC0415
@@ -100,7 +100,7 @@ def command(
         drawn = render_graph(
             graph,
             format=format,
-            colour_by=colour_by,
+            color_by=color_by,
             engine=layout.engine,
             timeout_s=layout.timeout_s,
             fit=detail.fit,

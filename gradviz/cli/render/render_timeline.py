@@ -19,7 +19,7 @@ from gradviz.cli.render.over_time import (
     width_option,
 )
 from gradviz.cli.render.picture_command import PictureFile, color_option
-from gradviz.render.timeline.timeline_colours import TimelineColour
+from gradviz.render.timeline.timeline_colors import TimelineColor
 from gradviz.render.timeline.timeline_scene import TimelineView
 from gradviz.render.timeline.timeline_svg import render_timeline
 from gradviz.render.words.text import count, duration
@@ -48,7 +48,7 @@ MAX_DRAWN: Final = 150_000
             help="Draw a pass of another trace below, and what differs in colors.",
         ),
         part_options,
-        color_option(TimelineColour),
+        color_option(TimelineColor),
         width_option,
         click.option(
             "--queues/--no-queues",
@@ -71,7 +71,7 @@ def command(
     *,
     step: str | None,
     is_each: bool,
-    colour_by: TimelineColour,
+    color_by: TimelineColor,
     has_queues: bool,
     other: str | None,
     has_threads: bool,
@@ -117,7 +117,7 @@ def command(
         request.width,
         request.begin_ns,
         request.end_ns,
-        colour_by,
+        color_by,
         has_queues,
         both,
         is_by_worker=_has_workers(request.trace, timelines),

@@ -22,7 +22,7 @@ from gradviz.render.charts.time_chart import (
     title_of,
 )
 from gradviz.render.markup import element, escape, number
-from gradviz.render.words.purposes import CALLED, COLOURS
+from gradviz.render.words.purposes import CALLED, COLORS
 from gradviz.render.words.text import (
     clean,
     count,
@@ -65,8 +65,8 @@ def render_memory(
         words=[_words(memories)],
         alarms=list(dict.fromkeys(_missing(memories))),
         legend=[
-            LegendKey(CALLED[purpose], {"fill": COLOURS[purpose]})
-            for purpose in COLOURS
+            LegendKey(CALLED[purpose], {"fill": COLORS[purpose]})
+            for purpose in COLORS
             if purpose in purposes
         ]
         + (
@@ -161,7 +161,7 @@ def _layers(
     ]
     lower = [0] * len(memory.stack)
     per_byte = PLOT_HEIGHT / most
-    for purpose in (*COLOURS, "unclaimed"):
+    for purpose in (*COLORS, "unclaimed"):
         nr = 1 + PURPOSES.index(purpose)
         upper = [
             below + _known(point[nr])
@@ -172,7 +172,7 @@ def _layers(
             look = (
                 'class="hatched"'
                 if purpose == "unclaimed"
-                else f'fill="{COLOURS[purpose]}"'
+                else f'fill="{COLORS[purpose]}"'
             )
             peak = max(_known(point[nr]) for point in memory.stack)
             hint = f"{CALLED[purpose]}: at most {size(peak)}"
@@ -245,7 +245,7 @@ def _holders(memory: HeldMemory, top: float, wide: float) -> Drawn:
         look: dict[str, str] = (
             {"class_": "hatched"}
             if one.purpose == "unclaimed"
-            else {"fill": COLOURS[one.purpose]}
+            else {"fill": COLORS[one.purpose]}
         )
         parts.append(
             element(

@@ -31,7 +31,7 @@ class PanelRow(NamedTuple):
         left: What it is about.
         right: What else is to be said, the shorter the better.
         detail: What may follow `left`, as much of it as there is room for.
-        stage: The stage of a node, whose colour the row has; None for no colour.
+        stage: The stage of a node, whose color the row has; None for no color.
     """
 
     left: str

@@ -32,14 +32,14 @@ class Chip(NamedTuple):
     Attributes:
         text: Its parameter, how large it is, and its number in the execution order.
         tooltip: All that is known, a line each.
-        colour: Of the border.
+        color: Of the border.
         fill: Of the rest.
         outline: The border's kind; see `gradviz.render.graph.graph_scene.Box`.
     """
 
     text: str
     tooltip: str
-    colour: str
+    color: str
     fill: str
     outline: style.Outline
 

@@ -21,7 +21,7 @@ from gradviz.analysis.changes.union_graph import EdgeOwner, UnionGraph
 from gradviz.analysis.graphs.backward_graph import Graph, GraphNode
 from gradviz.render import style
 from gradviz.render.graph.chips import leaves_by_user
-from gradviz.render.graph.colouring import Colouring, NodeMark
+from gradviz.render.graph.coloring import Coloring, NodeMark
 from gradviz.render.graph.graph_scene import LegendEntry, Scene, build_scene
 from gradviz.render.graph.tooltip import tooltip
 from gradviz.render.style import Outline
@@ -65,7 +65,7 @@ def difference_scene(graph: Graph, difference: Difference) -> Scene:
         for user, own in leaves_by_user(graph).items()
     }
     owners = _owners(graph, difference.union)
-    colours = Colouring(
+    colors = Coloring(
         {
             node.id: style.CHANGES[_gravest(_changes_of(node, difference))]
             for node in graph.nodes
@@ -74,7 +74,7 @@ def difference_scene(graph: Graph, difference: Difference) -> Scene:
         gone=frozenset(ends for ends, owner in owners.items() if owner == "before"),
         new=frozenset(ends for ends, owner in owners.items() if owner == "after"),
     )
-    scene = build_scene(graph, leaves=leaves, colours_of=lambda _: colours)
+    scene = build_scene(graph, leaves=leaves, colors_of=lambda _: colors)
     comparison = difference.changes.comparison
     notes = [scene.notes, by_chance(difference.changes)]
     return scene._replace(
@@ -161,6 +161,6 @@ def _legend(difference: Difference) -> Iterator[LegendEntry]:
         "appeared": edges["after"],
     }
     for kind, text in counted(difference.changes.nodes, num_edges):
-        colour = style.CHANGES[kind]
+        color = style.CHANGES[kind]
         outline = OUTLINES.get(kind, "plain")
-        yield LegendEntry(text, colour, style.tint(colour, 0.3), outline)
+        yield LegendEntry(text, color, style.tint(color, 0.3), outline)

@@ -209,7 +209,7 @@ def _box(box: Box) -> dict[str, str]:
         "label": label(*lines),
         "tooltip": label(*box.tooltip.splitlines()),
         "fillcolor": box.fill,
-        **_border(box.outline, box.colour),
+        **_border(box.outline, box.color),
     }
 
 
@@ -217,18 +217,18 @@ def _size(wide: float, high: float) -> dict[str, str]:
     return {"width": f"{wide / POINTS:.4f}", "height": f"{high / POINTS:.4f}"}
 
 
-def _border(outline: Outline, colour: str) -> dict[str, str]:
+def _border(outline: Outline, color: str) -> dict[str, str]:
     match outline:
         case "alarm":
             return {"color": style.ALARM, "penwidth": "2.5"}
         case "dashed":
-            return {"color": colour, "style": "rounded,filled,dashed"}
+            return {"color": color, "style": "rounded,filled,dashed"}
         case "dotted":
-            return {"color": colour, "style": "rounded,filled,dotted"}
+            return {"color": color, "style": "rounded,filled,dotted"}
         case "bold":
-            return {"color": colour, "penwidth": "3"}
+            return {"color": color, "penwidth": "3"}
         case "plain":
-            return {"color": colour}
+            return {"color": color}
 
 
 def _add_legend(picture: graphviz.Digraph, scene: Scene) -> None:
@@ -248,5 +248,5 @@ def _add_legend(picture: graphviz.Digraph, scene: Scene) -> None:
                 label=label(entry.text),
                 fillcolor=entry.fill,
                 fontcolor=style.text_on(entry.fill),
-                **_border(entry.outline, entry.colour),
+                **_border(entry.outline, entry.color),
             )

@@ -14,7 +14,7 @@ from gradviz.render.conversion import (
 )
 from gradviz.render.graph import graphviz
 from gradviz.render.graph.arrangement import Stacked, arranged
-from gradviz.render.graph.colouring import ColourBy
+from gradviz.render.graph.coloring import ColorBy
 from gradviz.render.graph.dot import digraph, parse_plain, skeleton
 from gradviz.render.graph.graph_scene import Scene, build_scene
 from gradviz.render.graph.graph_svg import page_size, svg
@@ -54,7 +54,7 @@ def render_graph(
     graph: Graph,
     *,
     format: Format = "svg",  # noqa: A002 - what it is called everywhere
-    colour_by: ColourBy = "auto",
+    color_by: ColorBy = "auto",
     engine: LayoutEngine = "auto",
     timeout_s: float = 20.0,
     fit: tuple[int, int] | None = None,
@@ -65,7 +65,7 @@ def render_graph(
     Args:
         graph: What to draw.
         format: Of the result. ``svg`` and ``dot`` need no tool.
-        colour_by: What the colors of nodes stand for.
+        color_by: What the colors of nodes stand for.
         engine: Who lays it out; ``auto`` tries ``dot`` if it is there and the graph
             small enough, and takes its picture if that is smaller than our own.
         timeout_s: What Graphviz is given, each time that it is run.
@@ -79,7 +79,7 @@ def render_graph(
     """
     if format != "dot":
         check_convertible(format)
-    scene = _scene(graph, colour_by, difference)
+    scene = _scene(graph, color_by, difference)
     if format == "dot":
         return Rendered(
             digraph(scene).source.encode(), "none", "DOT text has no layout"
@@ -111,9 +111,9 @@ def render_graph(
     return Rendered(data, used, "; ".join(notes))
 
 
-def _scene(graph: Graph, colour_by: ColourBy, difference: "Difference | None") -> Scene:
+def _scene(graph: Graph, color_by: ColorBy, difference: "Difference | None") -> Scene:
     if difference is None:
-        return build_scene(graph, colour_by)
+        return build_scene(graph, color_by)
     # Loaded where two passes are compared.
     from gradviz.render.graph.difference import difference_scene  # noqa: PLC0415
 

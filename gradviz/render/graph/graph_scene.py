@@ -29,7 +29,7 @@ from gradviz.render.graph.chips import (
     num_uses,
     numbers,
 )
-from gradviz.render.graph.colouring import ColourBy, Colouring, colouring
+from gradviz.render.graph.coloring import ColorBy, Coloring, coloring
 from gradviz.render.graph.module_words import (
     box_repeats,
     calls_told,
@@ -76,7 +76,7 @@ class Box(NamedTuple):
         title: Its name, in one line or several.
         subtitle: What else is worth showing.
         tooltip: All that is known, a line each; of a big picture, only the name.
-        colour: Of the badge and the border.
+        color: Of the badge and the border.
         fill: Of the rest.
         outline: The border's kind: did not run is dashed, captured is dotted, failed
             is an alarm.
@@ -98,7 +98,7 @@ class Box(NamedTuple):
     title: str
     subtitle: str
     tooltip: str
-    colour: str
+    color: str
     fill: str
     outline: Outline
     is_leaf: bool
@@ -123,7 +123,7 @@ class LegendEntry(NamedTuple):
     """One line of the legend."""
 
     text: str
-    colour: str
+    color: str
     fill: str
     outline: Outline = "plain"
 
@@ -211,18 +211,18 @@ class Scene(NamedTuple):
 @gc_paused()
 def build_scene(
     graph: Graph,
-    colour_by: ColourBy = "auto",
+    color_by: ColorBy = "auto",
     uses: Counter[int] | None = None,
     leaves: Mapping[int, tuple[int, ...]] | None = None,
     *,
     for_page: bool = False,
-    colours_of: Callable[[Graph], Colouring] | None = None,
+    colors_of: Callable[[Graph], Coloring] | None = None,
 ) -> Scene:
     """Decide on every text, color and size of a picture of `graph`.
 
     Args:
         graph: What the picture shows.
-        colour_by: What the colors of nodes stand for.
+        color_by: What the colors of nodes stand for.
         uses: How many chips stand for each leaf, by its id, where there are others
             elsewhere.
         leaves: The nodes that are chips, by the node whose box has them, where `graph`
@@ -230,23 +230,23 @@ def build_scene(
             `leaves_by_user`.
         for_page: Whether the page or a film draws it. They have tooltips of their own,
             and room for one line of a name, whatever the frame.
-        colours_of: Chooses the colors of a graph in place of `colour_by`.
+        colors_of: Chooses the colors of a graph in place of `color_by`.
     """
     every = every_graph(graph)
-    if colours_of is None:
-        colours = {one.task: colouring(one, colour_by, every) for one in every}
+    if colors_of is None:
+        colors = {one.task: coloring(one, color_by, every) for one in every}
     else:
-        colours = {one.task: colours_of(one) for one in every}
-    scene = _scene(graph, colours, uses, leaves, for_page=for_page)
-    legend = colours[graph.task].legend
+        colors = {one.task: colors_of(one) for one in every}
+    scene = _scene(graph, colors, uses, leaves, for_page=for_page)
+    legend = colors[graph.task].legend
     return scene._replace(
         title=_graph_title(graph),
         subtitle=_subtitle(graph),
         legend=(
-            *(LegendEntry(text, colour, colour) for text, colour in legend),
+            *(LegendEntry(text, color, color) for text, color in legend),
             *_marks(every),
         ),
-        scale=colours[graph.task].scale,
+        scale=colors[graph.task].scale,
         notes=_notes(graph, has_carried=bool(scene.carried)),
     )
 
@@ -260,7 +260,7 @@ def _graph_title(graph: Graph) -> str:
 
 def _scene(
     graph: Graph,
-    colours: Mapping[int, Colouring],
+    colors: Mapping[int, Coloring],
     uses: Counter[int] | None = None,
     leaves: Mapping[int, tuple[int, ...]] | None = None,
     *,
@@ -268,7 +268,7 @@ def _scene(
 ) -> Scene:
     """The boxes and edges of a graph, and of the graphs inside of it."""
     nodes = graph.nodes
-    own = colours[graph.task]
+    own = colors[graph.task]
     leaves = leaves_by_user(graph) if leaves is None else leaves
     uses = num_uses(graph, leaves) if uses is None else uses
     folded = {leaf for own in leaves.values() for leaf in own}
@@ -293,7 +293,7 @@ def _scene(
                 _chip(nodes[leaf], nodes[index].module, own, uses, tell)
                 for leaf in leaves.get(index, ())
             ),
-            tuple(_called(one, colours) for one in nodes[index].nested),
+            tuple(_called(one, colors) for one in nodes[index].nested),
             told.get(index, ()),
             box_repeats(graph, nodes[index]),
         )._replace(is_aside=index in ends and _is_view(nodes[index]))
@@ -320,9 +320,9 @@ def _scene(
     return scene.with_frames(frames)
 
 
-def _called(graph: Graph, colours: Mapping[int, Colouring]) -> Scene:
+def _called(graph: Graph, colors: Mapping[int, Coloring]) -> Scene:
     """A pass inside of the node that called it: a box for the pass, then its graph."""
-    scene = _scene(graph, colours)
+    scene = _scene(graph, colors)
     if len(graph.nodes) == 1 and graph.nodes[0].members:
         return scene
     consumers = {consumer for _, consumer in scene.edges}
@@ -355,7 +355,7 @@ def _pass_box(graph: Graph) -> Box:
         title=title,
         subtitle=subtitle,
         tooltip=f"{told} alone\n{subtitle}",
-        colour=style.FAINT_INK,
+        color=style.FAINT_INK,
         fill=style.BACKGROUND,
         outline="plain",
         is_leaf=False,
@@ -435,7 +435,7 @@ def _repeated(text: str, times: int) -> str:
 
 def _box(
     node: GraphNode,
-    colours: Colouring,
+    colors: Coloring,
     is_detailed: bool,
     tell: Callable[[GraphNode], str],
     chips: tuple[Chip, ...],
@@ -444,19 +444,19 @@ def _box(
     repeats: int,
 ) -> Box:
     """Return the box of a node, titled as outside of all frames."""
-    subtitle = _details(node, colours, told) if is_detailed else ""
-    mark = colours.marks.get(node.id)
+    subtitle = _details(node, colors, told) if is_detailed else ""
+    mark = colors.marks.get(node.id)
     badge = (mark.badge if mark else "") or numbers(node)
     badge_width = 12 + max(len(badge), 1) * 7.5 if badge else 0.0
     title, chips = _repeated(_short_name(node), repeats), limited(chips)
     wide, high = _box_size(title, subtitle, badge_width, chips)
-    colour, fill, outline = _look(node, colours)
+    color, fill, outline = _look(node, colors)
     return Box(
         badge=badge,
         title=title,
         subtitle=subtitle,
         tooltip=mark.tooltip if mark and mark.tooltip else tell(node),
-        colour=colour,
+        color=color,
         fill=fill,
         outline=outline,
         is_leaf=node.name == LEAF,
@@ -485,16 +485,16 @@ def _box_size(
 def _chip(
     leaf: GraphNode,
     module: str,
-    colours: Colouring,
+    colors: Coloring,
     uses: Counter[int],
     tell: Callable[[GraphNode], str],
 ) -> Chip:
-    value = colours.texts.get(leaf.id, "")
+    value = colors.texts.get(leaf.id, "")
     text = chip_text(leaf, uses[leaf.id], module, value=value)
-    border, fill, outline = _look(leaf, colours)
-    if colours.scale is None and leaf.saved_by is None:
+    border, fill, outline = _look(leaf, colors)
+    if colors.scale is None and leaf.saved_by is None:
         fill = style.BACKGROUND
-    mark = colours.marks.get(leaf.id)
+    mark = colors.marks.get(leaf.id)
     if mark is None:
         outline = "plain" if outline == "bold" else outline
         return Chip(text, tell(leaf), border, fill, outline)
@@ -518,22 +518,22 @@ def _is_view(node: GraphNode) -> bool:
     return not node.is_part and op_family(node.name) == "shapes"
 
 
-def _look(node: GraphNode, colours: Colouring) -> tuple[str, str, Outline]:
+def _look(node: GraphNode, colors: Coloring) -> tuple[str, str, Outline]:
     """The color of the border, the fill, and the kind of border."""
     if node.saved_by is not None:
         return style.SAVED, style.tint(style.SAVED), "plain"
-    if node.id in colours.marks:
-        colour = colours.colours[node.id]
-        return colour, style.tint(colour, 0.3), colours.marks[node.id].outline
+    if node.id in colors.marks:
+        color = colors.colors[node.id]
+        return color, style.tint(color, 0.3), colors.marks[node.id].outline
     if node.status is None and not node.is_predicted:
         return style.LINE, style.BACKGROUND, "dashed"
-    colour = colours.colours[node.id]
-    fill = style.tint(colour, 0.3 if colours.scale else 0.13)
+    color = colors.colors[node.id]
+    fill = style.tint(color, 0.3 if colors.scale else 0.13)
     if node.status == "captured":
-        return colour, fill, "dotted"
+        return color, fill, "dotted"
     if node.status in {"failed", "unfinished"}:
-        return colour, fill, "alarm"
-    return colour, fill, "bold" if node.is_critical else "plain"
+        return color, fill, "alarm"
+    return color, fill, "bold" if node.is_critical else "plain"
 
 
 def _short_name(node: GraphNode) -> str:
@@ -551,17 +551,17 @@ def _long_name(node: GraphNode) -> str:
     return clean(node.name) if node.is_part or node.is_module else ""
 
 
-def _details(node: GraphNode, colours: Colouring, told: Sequence[str]) -> str:
+def _details(node: GraphNode, colors: Coloring, told: Sequence[str]) -> str:
     """Return the second line of a box: its error, its shape or value, and so on."""
-    if node.id in colours.marks and (marked := colours.marks[node.id].text):
+    if node.id in colors.marks and (marked := colors.marks[node.id].text):
         return " · ".join([marked, *_of_several(node, shows_time=False)])
     if node.status == "failed":
         lines = node.error.strip().splitlines() or ["failed"]
         error = shorten(clean(lines[0]), MAX_ERROR)
         return " · ".join([error, *_left_undone(node)])
     parts = [*told]
-    if colours.scale:
-        parts += [colours.texts[node.id]] if node.id in colours.texts else []
+    if colors.scale:
+        parts += [colors.texts[node.id]] if node.id in colors.texts else []
         if node.processor_wait_ns and node.usual_ns and node.num_alike > 1:
             parts.append(f"usually {duration(node.usual_ns)}")
     elif node.parameters:
@@ -572,9 +572,9 @@ def _details(node: GraphNode, colours: Colouring, told: Sequence[str]) -> str:
         is_told = bool(told) or node.is_part
         parts += [shape(first.shape)] if first and not is_told else []
     is_line_told = node.name != LEAF and not node.is_part
-    if node.location and not colours.scale and is_line_told:
+    if node.location and not colors.scale and is_line_told:
         parts.append(clean(place(node.location, MAX_PLACE)))
-    parts += _of_several(node, shows_time=not colours.scale)
+    parts += _of_several(node, shows_time=not colors.scale)
     return " · ".join([*parts, *_particulars(node)])
 
 

@@ -304,38 +304,38 @@ class _Looks:
         self._names: dict[tuple[str, str, Outline], str] = {}
 
     def name(self, one: Box | Chip) -> str:
-        look = (one.colour, one.fill, one.outline)
+        look = (one.color, one.fill, one.outline)
         return self._names.setdefault(look, f"k{len(self._names)}")
 
     def rules(self) -> str:
         rules = []
-        for (colour, fill, outline), name in self._names.items():
-            border = ";".join(f"{k}:{v}" for k, v in _border(outline, colour).items())
+        for (color, fill, outline), name in self._names.items():
+            border = ";".join(f"{k}:{v}" for k, v in _border(outline, color).items())
             rules += [
                 f".{name} {{ fill: {fill}; {border} }}",
-                f".{name}b {{ fill: {colour} }}",
-                f"text.{name}t {{ fill: {style.text_on(colour)} }}",
+                f".{name}b {{ fill: {color} }}",
+                f"text.{name}t {{ fill: {style.text_on(color)} }}",
             ]
         return "\n".join([*rules, ""])
 
 
-def _border(outline: Outline, colour: str) -> dict[str, str]:
+def _border(outline: Outline, color: str) -> dict[str, str]:
     match outline:
         case "alarm":
             return {"stroke": style.ALARM, "stroke-width": "2.5"}
         case "dashed":
-            return {"stroke": colour, "stroke-dasharray": "4 3"}
+            return {"stroke": color, "stroke-dasharray": "4 3"}
         case "dotted":
             return {
-                "stroke": colour,
+                "stroke": color,
                 "stroke-width": "2",
                 "stroke-dasharray": "0.1 4",
                 "stroke-linecap": "round",
             }
         case "bold":
-            return {"stroke": colour, "stroke-width": "3"}
+            return {"stroke": color, "stroke-width": "3"}
         case "plain":
-            return {"stroke": colour, "stroke-width": "1.2"}
+            return {"stroke": color, "stroke-width": "1.2"}
 
 
 # --- legend ---------------------------------------------------------------------
@@ -363,7 +363,7 @@ def _swatch(entry: LegendEntry, x: float) -> list[str]:
             height=SWATCH,
             rx=3,
             fill=entry.fill,
-            **_border(entry.outline, entry.colour),
+            **_border(entry.outline, entry.color),
         ),
         element("text", entry.text, x=x + SWATCH + 7, y=11.5),
     ]
@@ -372,8 +372,8 @@ def _swatch(entry: LegendEntry, x: float) -> list[str]:
 def _ramp(low: str, high: str) -> tuple[list[str], float]:
     """Return the scale of time as a strip of colors, and its right end."""
     stops = "".join(
-        element("stop", offset=f"{index / (len(style.RAMP) - 1):g}", stop_color=colour)
-        for index, colour in enumerate(style.RAMP)
+        element("stop", offset=f"{index / (len(style.RAMP) - 1):g}", stop_color=color)
+        for index, color in enumerate(style.RAMP)
     )
     strip = width(low, style.TEXT_SIZE) + 6
     after = strip + RAMP_WIDTH + 8

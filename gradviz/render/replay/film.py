@@ -20,7 +20,7 @@ _WIDE: Final = 8.0
 _HIGH: Final = 17.0
 _MARGIN: Final = 10.0
 
-_COLOURS: Final = {
+_COLORS: Final = {
     "cyan": style.PALETTE[0],
     "yellow": "#8a5a00",
     "magenta": style.PALETTE[3],
@@ -83,7 +83,7 @@ def _pieces(segments: Iterable[Segment], top: float) -> Iterator[str]:
         ink, weight = style.INK, "400"
         if look is not None:
             name = look.color.name if look.color else ""
-            ink = _COLOURS.get(name, style.FAINT_INK if look.dim else style.INK)
+            ink = _COLORS.get(name, style.FAINT_INK if look.dim else style.INK)
             weight = "700" if look.bold else "400"
             if look.reverse:
                 yield element(

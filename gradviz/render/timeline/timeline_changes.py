@@ -14,7 +14,7 @@ from gradviz.analysis.changes.node_changes import (
 )
 from gradviz.analysis.timelines.timeline_spans import Span
 from gradviz.render import style
-from gradviz.render.timeline.timeline_colours import LegendItem, Look, SpanColours
+from gradviz.render.timeline.timeline_colors import LegendItem, Look, SpanColors
 from gradviz.render.words.change_text import (
     by_chance,
     counted,
@@ -78,15 +78,15 @@ class Beside(NamedTuple):
             yield f"#{node.index if node else '?'} {name} {in_short(change)}"
         yield from dict.fromkeys(filter(None, map(by_chance, self.compared)))
 
-    def colours(self) -> list[SpanColours]:
+    def colors(self) -> list[SpanColors]:
         """Return the colors and looks of the spans of each timeline."""
         items = _legend(self.compared)
-        return [_colours(one.changes, items) for one in self.sides]
+        return [_colors(one.changes, items) for one in self.sides]
 
 
-def _colours(
+def _colors(
     changes: Mapping[NodeInPass, NodeChange], items: Sequence[LegendItem]
-) -> SpanColours:
+) -> SpanColors:
 
     def kind(span: Span) -> ChangeKind | None:
         change = changes.get((span.task, span.node))
@@ -107,7 +107,7 @@ def _colours(
             return [*told(found[0])] if found else []
         return [tally(found)] if tally(found) else []
 
-    return SpanColours(of, items, look, words)
+    return SpanColors(of, items, look, words)
 
 
 def _legend(compared: Sequence[PassChanges]) -> list[LegendItem]:

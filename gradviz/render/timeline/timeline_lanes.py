@@ -13,7 +13,7 @@ from gradviz.render import style
 from gradviz.render.charts.bars import Bar, Row, Scale, bars, row_of
 from gradviz.render.timeline.span_text import BAR_TEXT, fitting, tooltip
 from gradviz.render.timeline.timeline_arrows import Place
-from gradviz.render.timeline.timeline_colours import Look, SpanColours, look_of
+from gradviz.render.timeline.timeline_colors import Look, SpanColors, look_of
 from gradviz.render.words.text import clean, count, fit, nodes_ran, width
 from gradviz.render.words.timeline_text import failure
 from gradviz.trace.reading.worker_threads import name_at, owner_of
@@ -201,7 +201,7 @@ def _work_of(lane: Lane, kinds: Collection[SpanKind]) -> SpanKind:
 
 
 def place_lane(
-    contents: LaneContents, scale: Scale, y: float, cell: float, colours: SpanColours
+    contents: LaneContents, scale: Scale, y: float, cell: float, colors: SpanColors
 ) -> PlacedLane:
     """Place the contents of a lane whose upper edge is at `y`."""
     top = y + LANE_PADDING
@@ -210,7 +210,7 @@ def place_lane(
         for number in range(max(len(contents.rows), 1))
     ]
     placed = [
-        _placed(bar, place.top, colours)
+        _placed(bar, place.top, colors)
         for place, row in zip(rows, contents.rows, strict=False)
         for bar in bars(row, scale, cell)
     ]
@@ -251,19 +251,19 @@ def place_lane(
     )
 
 
-def _placed(bar: Bar, y: float, colours: SpanColours) -> PlacedBar:
+def _placed(bar: Bar, y: float, colors: SpanColors) -> PlacedBar:
     spans = tuple(bar.spans)
     main = max(spans, key=lambda one: (one.end_ns - one.start_ns, one.kind == "node"))
-    look = colours.look(main) or look_of(main)
+    look = colors.look(main) or look_of(main)
     if any(look_of(one) == "failed" for one in spans):
         look = "failed"
     is_module = main.kind in {"forward", "module"}
-    if main.kind in {"node", "kernel"} or (colours.is_of_modules and is_module):
-        fill = colours.of(main)
+    if main.kind in {"node", "kernel"} or (colors.is_of_modules and is_module):
+        fill = colors.of(main)
     else:
         fill = _FILLS.get(main.kind, style.BACKGROUND)
     label = fitting(main, bar.wide) if len(spans) == 1 else ""
-    told = "\n".join([*map(clean, colours.words(spans)), tooltip(spans)])
+    told = "\n".join([*map(clean, colors.words(spans)), tooltip(spans)])
     return PlacedBar(bar.x, y, bar.wide, look, fill, label, told, spans)
 
 

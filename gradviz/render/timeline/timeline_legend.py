@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 from gradviz.analysis.timelines.timeline_spans import Span
 from gradviz.render import style
 from gradviz.render.timeline.timeline_arrows import ArrowKind
-from gradviz.render.timeline.timeline_colours import (
+from gradviz.render.timeline.timeline_colors import (
     LegendItem,
     Look,
-    SpanColours,
+    SpanColors,
     look_of,
 )
 from gradviz.render.words.text import fit, width
@@ -44,18 +44,18 @@ class PlacedItem(NamedTuple):
 
 
 def legend(
-    spans: Sequence[Span], colours: SpanColours, *, has_queues: bool
+    spans: Sequence[Span], colors: SpanColors, *, has_queues: bool
 ) -> list[LegendItem]:
     """Return the legend of some spans, and nothing else."""
-    found = [*colours.legend]
+    found = [*colors.legend]
     others = [one for one in spans if one.kind != "node" or one.status != "completed"]
     kinds = {span.kind for span in others}
     found += [
-        LegendItem(part, "bar", colour)
-        for part, colour in style.STEP.items()
-        if part in kinds and not (colours.is_of_modules and part == "forward")
+        LegendItem(part, "bar", color)
+        for part, color in style.STEP.items()
+        if part in kinds and not (colors.is_of_modules and part == "forward")
     ]
-    if "module" in kinds and not colours.is_of_modules:
+    if "module" in kinds and not colors.is_of_modules:
         words = "backward of a module, by its nodes"
         found.append(LegendItem(words, "bar", style.MODULE))
     if "hook" in kinds:

@@ -16,10 +16,10 @@ from gradviz.render.timeline.timeline_arrows import (
     arrows,
     rows_of_pushed,
 )
-from gradviz.render.timeline.timeline_colours import (
-    SpanColours,
-    TimelineColour,
-    span_colours,
+from gradviz.render.timeline.timeline_colors import (
+    SpanColors,
+    TimelineColor,
+    span_colors,
 )
 from gradviz.render.timeline.timeline_lanes import (
     LaneContents,
@@ -74,7 +74,7 @@ class TimelineView(NamedTuple):
         width: Of the picture, in pixels.
         begin_ns: The first moment, after the start of each timeline.
         end_ns: The last one; None for the end.
-        colour_by: What the colors of nodes and kernels stand for.
+        color_by: What the colors of nodes and kernels stand for.
         has_queues: Whether the lengths of queues are drawn.
         beside: What the timelines are, if they are of two traces.
         is_by_worker: Whether lanes are workers: each says its bubble.
@@ -84,7 +84,7 @@ class TimelineView(NamedTuple):
     width: float = 960.0
     begin_ns: int = 0
     end_ns: int | None = None
-    colour_by: TimelineColour = "auto"
+    color_by: TimelineColor = "auto"
     has_queues: bool = True
     beside: "Beside | None" = None
     is_by_worker: bool = False
@@ -155,7 +155,7 @@ def timeline_scene(timelines: Sequence[Timeline], view: TimelineView) -> Timelin
     spans = [
         span for own in lanes for lane in own for row in lane.rows for span in row.spans
     ]
-    colours = _colours(spans, timelines, view)
+    colors = _colors(spans, timelines, view)
     cell = _cell(lanes, scales)
 
     def panels(y: float) -> list[Panel]:
@@ -165,7 +165,7 @@ def timeline_scene(timelines: Sequence[Timeline], view: TimelineView) -> Timelin
         ):
             head = _heading(timeline, room, view.beside, number)
             head = head if len(timelines) > 1 else ""
-            found.append(_panel(timeline, scale, own, (head, y, cell), colours[number]))
+            found.append(_panel(timeline, scale, own, (head, y, cell), colors[number]))
             y = found[-1].bottom + PANEL_GAP
         return found
 
@@ -183,7 +183,7 @@ def timeline_scene(timelines: Sequence[Timeline], view: TimelineView) -> Timelin
     items = place_legend(
         [
             *legend(
-                spans, colours[0], has_queues=any(one.strips for one in lanes_drawn)
+                spans, colors[0], has_queues=any(one.strips for one in lanes_drawn)
             ),
             *arrow_items({one.kind for panel in at_top for one in panel.arrows}),
         ],
@@ -254,16 +254,16 @@ def _cell(lanes: Sequence[Sequence[LaneContents]], scales: Sequence[Scale]) -> f
     return cell
 
 
-def _colours(
+def _colors(
     spans: Sequence[Span], timelines: Sequence[Timeline], view: TimelineView
-) -> list[SpanColours]:
+) -> list[SpanColors]:
     """Return the colors of each timeline; all have the same legend."""
-    by = view.colour_by
+    by = view.color_by
     if by == "auto" and view.beside is not None and view.beside.compared:
-        return view.beside.colours()
+        return view.beside.colors()
     if by == "auto" and view.micro_batches:
         by = "microbatch"
-    return [span_colours(spans, by, view.micro_batches)] * len(timelines)
+    return [span_colors(spans, by, view.micro_batches)] * len(timelines)
 
 
 def _alarms(timelines: Sequence[Timeline], beside: "Beside | None") -> Iterator[str]:
@@ -298,7 +298,7 @@ def _panel(
     scale: Scale,
     lanes: Sequence[LaneContents],
     head: tuple[str, float, float],
-    colours: SpanColours,
+    colors: SpanColors,
 ) -> Panel:
     """A timeline, whose heading, upper edge and width of cells are given."""
     heading, y, cell = head
@@ -306,7 +306,7 @@ def _panel(
     placed: list[PlacedLane] = []
     for lane in lanes:
         at = placed[-1].bottom + LANE_GAP if placed else top
-        placed.append(place_lane(lane, scale, at, cell, colours))
+        placed.append(place_lane(lane, scale, at, cell, colors))
     own = placed[len(placed) - len(timeline.lanes) :]
     places: dict[int | str, Sequence[Place]] = {
         lane.name if lane.thread < 0 else lane.thread: one.rows

@@ -8,7 +8,7 @@ from gradviz.render import style
 from gradviz.render.markup import document, element, group, number
 from gradviz.render.timeline.span_text import BAR_TEXT
 from gradviz.render.timeline.timeline_arrows import Arrow
-from gradviz.render.timeline.timeline_colours import Look
+from gradviz.render.timeline.timeline_colors import Look
 from gradviz.render.timeline.timeline_lanes import (
     BAR_HEIGHT,
     STRIP_HEIGHT,
@@ -81,11 +81,11 @@ def _pattern(name: str, size: int, path: str, more: str = "") -> str:
     )
 
 
-def _head(name: str, colour: str) -> str:
+def _head(name: str, color: str) -> str:
     return (
         f'<marker id="{name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" '
         'markerHeight="7" markerUnits="userSpaceOnUse" orient="auto">'
-        f'<path d="M0 0.8L8 4L0 7.2Z" fill="{colour}"/></marker>'
+        f'<path d="M0 0.8L8 4L0 7.2Z" fill="{color}"/></marker>'
     )
 
 

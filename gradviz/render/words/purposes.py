@@ -14,7 +14,7 @@ CALLED: Final[dict[Purpose, str]] = {
 
 #: From the bottom of a stack to its top, each darker or lighter than its neighbors.
 #: The page has the same in `shell.css`.
-COLOURS: Final[dict[Purpose, str]] = {
+COLORS: Final[dict[Purpose, str]] = {
     "gradients": "#17406d",
     "saved": "#e39a3b",
     "buffers": "#2f7d6d",

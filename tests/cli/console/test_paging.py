@@ -58,7 +58,7 @@ def test_what_is_longer_goes_through_the_pager_as_a_whole(terminal) -> None:
     assert (terminal.getvalue(), in_pager()) == ("", "line\n" * 1_000)
 
 
-def test_less_keeps_colours_and_other_pagers_get_none(
+def test_less_keeps_colors_and_other_pagers_get_none(
     terminal, monkeypatch, tmp_path
 ) -> None:
     write(terminal, 9, "\x1b[1mbold\x1b[0m")

@@ -206,9 +206,9 @@ def test_dot_text_needs_no_tool(trace_path, call, tmp_path, monkeypatch) -> None
     assert (tmp_path / "x.dot").read_text().startswith("digraph")
 
 
-@pytest.mark.parametrize("colour", ["device", "time"])
-def test_a_graph_is_coloured_by(colour, trace_path, call) -> None:
-    result = call("render", "graph", trace_path, "-o", "-", "--color", colour)
+@pytest.mark.parametrize("color", ["device", "time"])
+def test_a_graph_is_colored_by(color, trace_path, call) -> None:
+    result = call("render", "graph", trace_path, "-o", "-", "--color", color)
 
     assert result.exit_code == 0
 
@@ -373,7 +373,7 @@ def test_pictures_over_time_have_the_same_options_and_a_timeline_has_more() -> N
     assert [one for one in options_of("queues") if one not in timeline] == []
     more = [one["name"] for one in timeline if one not in options_of("queues")]
     assert more == [
-        *("step", "is_each", "other", "colour_by", "has_queues", "has_threads")
+        *("step", "is_each", "other", "color_by", "has_queues", "has_threads")
     ]
 
 

@@ -244,11 +244,11 @@ def test_an_order_shows_some_rows_in_another_order(trace_path, call) -> None:
     ("options", "words"),
     [
         (
-            ("--filter", "colour=red"),
+            ("--filter", "color=red"),
             "with one of the keys name, module, parameter, line",
         ),
         (("--filter", "name"), "'name' is not KEY=TEXT"),
-        (("--sort", "colour"), "'start', 'took', 'running', 'lost', 'queued'"),
+        (("--sort", "color"), "'start', 'took', 'running', 'lost', 'queued'"),
         (("--limit", "0"), "0 is not in the range x>=1"),
     ],
 )

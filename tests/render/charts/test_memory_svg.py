@@ -9,7 +9,7 @@ from gradviz.analysis.memory.memory_use import (
     Holder,
     MemoryMoment,
 )
-from gradviz.render.charts.memory_svg import COLOURS, PLOT_HEIGHT, render_memory
+from gradviz.render.charts.memory_svg import COLORS, PLOT_HEIGHT, render_memory
 
 SVG = "{http://www.w3.org/2000/svg}"
 KIB = 1 << 10
@@ -71,12 +71,12 @@ def texts(svg: bytes) -> list[str]:
     return [one for one in ET.fromstring(svg).itertext() if one.strip()]
 
 
-def outline(svg: bytes, colour: str) -> list[tuple[float, float]]:
+def outline(svg: bytes, color: str) -> list[tuple[float, float]]:
     """The corners of the layer of a color."""
     (path,) = (
         one.get("d")
         for one in ET.fromstring(svg).iter(f"{SVG}path")
-        if one.get("fill") == colour
+        if one.get("fill") == color
     )
     x, y, found = 0.0, 0.0, []
     for letter, numbers in re.findall(r"([MHV])([-0-9. ]+)", path):
@@ -89,7 +89,7 @@ def outline(svg: bytes, colour: str) -> list[tuple[float, float]]:
 def test_layers_lie_on_each_other_as_high_as_the_bytes() -> None:
     svg = render_memory([memory()])
 
-    saved, buffers = outline(svg, COLOURS["saved"]), outline(svg, COLOURS["buffers"])
+    saved, buffers = outline(svg, COLORS["saved"]), outline(svg, COLORS["buffers"])
     left, right = 152, 940  # margin and gutter of 960 pixels
     bottom = max(y for _, y in saved)
     per_kib = PLOT_HEIGHT / (10 * 1.15)

@@ -36,11 +36,11 @@ def test_a_long_title_ends_in_an_ellipsis_and_a_legend_takes_another_line() -> N
     assert "lost" in shown
 
 
-def lightness(colour: str) -> float:
+def lightness(color: str) -> float:
     """L* of a color, as a printer without colors has it."""
     linear = [
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        for part in (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
     ]
     luminance = sum(
         a * b for a, b in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
@@ -48,11 +48,11 @@ def lightness(colour: str) -> float:
     return 116 * luminance ** (1 / 3) - 16
 
 
-def test_colours_of_a_picture_are_told_apart_without_colours() -> None:
-    from gradviz.render.charts.memory_svg import COLOURS
+def test_colors_of_a_picture_are_told_apart_without_colors() -> None:
+    from gradviz.render.charts.memory_svg import COLORS
     from gradviz.render.charts.queues_svg import HANDED_OVER, OWN
 
-    for colours in (COLOURS.values(), (OWN, HANDED_OVER, style.BACKGROUND)):
-        shades = sorted(map(lightness, colours))
+    for colors in (COLORS.values(), (OWN, HANDED_OVER, style.BACKGROUND)):
+        shades = sorted(map(lightness, colors))
         steps = [b - a for a, b in itertools.pairwise(shades)]
         assert min(steps) > 14

@@ -14,9 +14,9 @@ def shared(make_graph, make_node):
     return make_graph(7, [*chain, (0, 6), (5, 6)], nodes=(*nodes, leaf))
 
 
-def chips(graph, colour_by="device"):
+def chips(graph, color_by="device"):
     return [
-        [chip.text for chip in box.chips] for box in build_scene(graph, colour_by).boxes
+        [chip.text for chip in box.chips] for box in build_scene(graph, color_by).boxes
     ]
 
 
@@ -44,7 +44,7 @@ def test_a_leaf_used_twice_by_one_node_is_one_chip(shared, make_graph):
     assert chips(graph)[0] == ["net.0.weight (32, 10) · 6"]
 
 
-def test_a_chip_tells_the_time_where_colours_do(shared):
+def test_a_chip_tells_the_time_where_colors_do(shared):
     assert chips(shared, "time")[0] == [
         "net.0.weight 700 ns · 6 · \N{MULTIPLICATION SIGN}2"
     ]

@@ -12,8 +12,8 @@ from gradviz.render.layout.placed_graph import place
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(graph, colour_by="device"):
-    scene = build_scene(graph, colour_by)
+def drawn(graph, color_by="device"):
+    scene = build_scene(graph, color_by)
     return ET.fromstring(svg(scene, place(scene.sizes, scene.edges, scene.aside)))
 
 
@@ -90,18 +90,18 @@ def test_what_failed_and_what_did_not_run_is_marked_and_in_the_legend(step, make
     assert "1" not in texts(picture)
 
 
-def test_colours_by_time_have_a_scale_with_its_ends(step):
+def test_colors_by_time_have_a_scale_with_its_ends(step):
     shown = texts(drawn(step, "time"))
 
     assert shown[2:4] == ["time: 100 ns", "900 ns"]
 
 
-def test_the_longest_node_is_darkest_when_colours_stand_for_time(step):
+def test_the_longest_node_is_darkest_when_colors_stand_for_time(step):
     boxes = build_scene(step, "time").boxes
     (longest,) = boxes[-1].chips
 
-    assert boxes[0].colour != boxes[-1].colour != longest.colour
-    assert longest.colour == "#7a1f4f"
+    assert boxes[0].color != boxes[-1].color != longest.color
+    assert longest.color == "#7a1f4f"
 
 
 def test_what_is_left_out_is_told_and_where(step, make_node):
@@ -207,14 +207,14 @@ def test_hostile_names_change_nothing_but_text(hostile_graph, make_graph):
     assert structure(drawn(hostile_graph)) == structure(drawn(benign))
 
 
-@pytest.mark.parametrize("colour_by", ["device", "time"])
+@pytest.mark.parametrize("color_by", ["device", "time"])
 def test_an_overview_of_many_nodes_has_names_numbers_and_straight_edges(
-    make_graph, colour_by
+    make_graph, color_by
 ):
     many = 3_001
     graph = make_graph(many, [(index, index + 1) for index in range(many - 1)])
 
-    picture = drawn(graph, colour_by)
+    picture = drawn(graph, color_by)
 
     assert "3000 MulBackward0" in texts(picture)
     edges = picture.find(f".//{SVG}g[@class='edges']")
@@ -239,7 +239,7 @@ def test_a_leaf_says_which_parameter_it_is_of(make_graph, make_node):
     assert "adds up the gradient of Net.a.weight = Net.b.w" in box.tooltip
 
 
-def test_colours_by_time_stand_for_what_is_usual(make_graph, make_node):
+def test_colors_by_time_stand_for_what_is_usual(make_graph, make_node):
     unlucky = make_node(
         0,
         end_ns=49_000_000,
@@ -254,7 +254,7 @@ def test_colours_by_time_stand_for_what_is_usual(make_graph, make_node):
 
     boxes = build_scene(graph, "time").boxes
 
-    assert boxes[0].colour == boxes[1].colour != boxes[2].colour
+    assert boxes[0].color == boxes[1].color != boxes[2].color
     assert "usually 200 µs" in boxes[0].subtitle
     for line in (
         "its thread was running for 200 µs",
@@ -264,12 +264,12 @@ def test_colours_by_time_stand_for_what_is_usual(make_graph, make_node):
         assert line in boxes[0].tooltip
 
 
-def test_what_was_seen_once_has_the_colour_of_its_time(make_graph, make_node):
+def test_what_was_seen_once_has_the_color_of_its_time(make_graph, make_node):
     once = [make_node(n, end_ns=10 ** (n + 4), num_alike=1, usual_ns=7) for n in (0, 1)]
 
     boxes = build_scene(make_graph(2, [], nodes=tuple(once)), "time").boxes
 
-    assert boxes[0].colour != boxes[1].colour
+    assert boxes[0].color != boxes[1].color
 
 
 def test_the_critical_path_is_bold_and_other_boxes_say_their_slack(step):

@@ -5,7 +5,7 @@ import gradviz as gv
 from gradviz import nn
 from gradviz.analysis.graphs.backward_graph import Graph, build_graph
 from gradviz.analysis.graphs.nested_passes import every_graph, nest_passes
-from gradviz.render.graph.colouring import colouring
+from gradviz.render.graph.coloring import coloring
 from gradviz.render.graph.dot import digraph
 from gradviz.render.graph.graph_picture import render_graph
 from gradviz.render.graph.graph_scene import build_scene
@@ -100,16 +100,16 @@ def test_a_pass_as_one_box_has_no_other():
             assert "nodes" in whole.subtitle
 
 
-def test_one_scale_of_colours_holds_for_all_passes():
+def test_one_scale_of_colors_holds_for_all_passes():
     graph = checkpointed()
     every = every_graph(graph)
 
-    found = [colouring(one, "order", every) for one in every]
+    found = [coloring(one, "order", every) for one in every]
 
     assert len({one.scale for one in found}) == 1
     pairs = {
-        (node.order, colours.colours[node.id])
-        for one, colours in zip(every, found, strict=True)
+        (node.order, colors.colors[node.id])
+        for one, colors in zip(every, found, strict=True)
         for node in one.nodes
         if node.order is not None
     }

@@ -91,7 +91,7 @@ test("a state comes back from its hash", () => {
     from_ns: 5,
     until_ns: 10 ** 12,
     open: [1, 2, 3, 9],
-    colourBy: "wait",
+    colorBy: "wait",
     critical: false,
     theme: "dark",
     panel: "memory",
@@ -103,7 +103,7 @@ test("a state comes back from its hash", () => {
 });
 
 test("of a hash that says nonsense nothing is believed", () => {
-  const hash = "#node=abc&moment=1e9&theme=<b>&panel=<script>&colour=green&toString=1";
+  const hash = "#node=abc&moment=1e9&theme=<b>&panel=<script>&color=green&toString=1";
 
   assert.deepEqual(fromHash(hash), {});
 });

@@ -10,7 +10,7 @@ from gradviz import sim
 from gradviz.analysis.graphs.backward_graph import build_graph
 from gradviz.analysis.memory.allocations import holdings
 from gradviz.render import style
-from gradviz.render.graph.colouring import colouring
+from gradviz.render.graph.coloring import coloring
 from gradviz.render.page.document import build_page, pack_page
 from gradviz.trace.events import (
     GradientBuffered,
@@ -159,16 +159,16 @@ def test_edges_are_those_of_the_definitions(trace) -> None:
     assert found == expected
 
 
-def test_families_are_the_colours_that_a_picture_of_the_graph_has(trace) -> None:
+def test_families_are_the_colors_that_a_picture_of_the_graph_has(trace) -> None:
     page = build_page(trace, trace.tasks)
     graph = build_graph(trace, trace.tasks[0])
 
-    colours = colouring(graph, "op").colours
+    colors = coloring(graph, "op").colors
     ids, families = page.nodes.id.tolist(), page.nodes.family.tolist()
     of_page = [*style.FAMILIES, style.LEAF]
     found = {id_: of_page[at] for id_, at in zip(ids, families, strict=True)}
-    assert len(set(colours.values())) > 1
-    assert {id_: found[id_] for id_ in colours} == colours
+    assert len(set(colors.values())) > 1
+    assert {id_: found[id_] for id_ in colors} == colors
 
 
 def test_what_is_packed_is_what_the_tables_say(trace, unpacked) -> None:

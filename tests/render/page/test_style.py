@@ -21,15 +21,15 @@ def themes():
     return {name: {k: full(v) for k, v in one.items()} for name, one in found.items()}
 
 
-def full(colour):
-    return colour if len(colour) > 4 else "#" + "".join(2 * one for one in colour[1:])
+def full(color):
+    return color if len(color) > 4 else "#" + "".join(2 * one for one in color[1:])
 
 
 def test_light_is_as_other_pictures_are() -> None:
     light = themes()["light"]
 
-    for name, colours in (("palette", style.PALETTE), ("family", style.FAMILIES)):
-        assert tuple(light[f"{name}-{place}"] for place in range(8)) == colours
+    for name, colors in (("palette", style.PALETTE), ("family", style.FAMILIES)):
+        assert tuple(light[f"{name}-{place}"] for place in range(8)) == colors
     assert light["ink"] == style.INK
     assert light["leaf"] == style.LEAF
     assert light["rest"] == style.REST
@@ -41,22 +41,22 @@ def test_dark_has_all_that_light_has() -> None:
 
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_text_reads_on_the_ground(name) -> None:
-    colours = themes()[name]
+    colors = themes()[name]
     for text, ground in itertools.product(
         ("ink", "faint-ink", "alarm", "accent"), ("background", "panel")
     ):
-        assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+        assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_bars_are_seen_on_their_lane(name) -> None:
-    colours = themes()[name]
+    colors = themes()[name]
     bars = [f"palette-{place}" for place in range(8)] + ["leaf", "rest", "critical"]
     for bar in bars:
-        assert contrast(colours[bar], colours["panel"]) >= 2.2, bar
+        assert contrast(colors[bar], colors["panel"]) >= 2.2, bar
     # The last families are pale on white, where grey lanes take less than that away.
     for place in range(8):
-        assert contrast(colours[f"family-{place}"], colours["panel"]) >= 1.5, place
+        assert contrast(colors[f"family-{place}"], colors["panel"]) >= 1.5, place
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])
@@ -74,8 +74,8 @@ def contrast(one, other):
     return (light + 0.05) / (dark + 0.05)
 
 
-def luminance(colour):
-    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+def luminance(color):
+    parts = (int(color[at : at + 2], 16) / 255 for at in (1, 3, 5))
     linear = [
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
         for part in parts

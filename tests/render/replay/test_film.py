@@ -44,7 +44,7 @@ def test_where_nothing_moves_the_first_screen_is_seen(busy):
     assert "event 5/21" not in texts
 
 
-def test_what_happened_has_its_colour(busy):
+def test_what_happened_has_its_color(busy):
     root = ET.fromstring(film(busy, [4]))
     (said,) = (one for one in root.iter(f"{SVG}text") if "thread 0" in (one.text or ""))
 

@@ -244,13 +244,13 @@ def test_the_legend_has_what_is_drawn_and_nothing_else(make_span, make_timeline)
 
 
 @pytest.mark.parametrize("by", ["time", "wait", "order"])
-def test_colours_go_from_little_to_much(make_span, make_timeline, by):
+def test_colors_go_from_little_to_much(make_span, make_timeline, by):
     spans = [
         make_span(n, 100 * n, 100 * n + 20 * 2**n, waited_ns=10 * 2**n)
         for n in range(3)
     ]
 
-    scene = scene_of(make_timeline(spans, duration_ns=400), colour_by=by)
+    scene = scene_of(make_timeline(spans, duration_ns=400), color_by=by)
 
     fills = [bar.fill for bar in scene.panels[0].lanes[0].bars]
     assert fills == [style.ramp(0), style.ramp(0.5), style.ramp(1)]

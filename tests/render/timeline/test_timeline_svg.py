@@ -162,21 +162,21 @@ def test_what_was_only_captured_is_pale(make_span, make_timeline):
     assert of_class(picture, "failed") == []
 
 
-def test_colours_can_stand_for_devices(make_span, make_timeline):
+def test_colors_can_stand_for_devices(make_span, make_timeline):
     timeline = make_timeline(
         [make_span(0, 0, 50), make_span(1, 50, 90, device="sim:0")], duration_ns=100
     )
 
-    assert {"cpu", "sim:0"} <= set(texts(drawn(timeline, colour_by="device")))
+    assert {"cpu", "sim:0"} <= set(texts(drawn(timeline, color_by="device")))
 
 
-def test_operations_beyond_the_palette_share_a_colour(make_span, make_timeline):
+def test_operations_beyond_the_palette_share_a_color(make_span, make_timeline):
     spans = [
         make_span(index, 10 * index, 10 * index + 10, name=f"Op{index:02}Backward0")
         for index in range(12)
     ]
 
-    picture = drawn(make_timeline(spans, duration_ns=120), colour_by="name")
+    picture = drawn(make_timeline(spans, duration_ns=120), color_by="name")
 
     assert "others" in texts(picture)
 
@@ -229,7 +229,7 @@ def test_the_sizes_of_text_are_those_that_were_measured(make_span, make_timeline
     assert re.search(rb"\.label \{ font-size: 11px", data)
 
 
-def test_leaves_have_the_same_colour_in_every_picture(make_span, make_timeline):
+def test_leaves_have_the_same_color_in_every_picture(make_span, make_timeline):
     leaf = make_span(0, 0, 50, name="AccumulateGrad")
     alone = make_timeline([leaf], duration_ns=100)
     others = [make_span(index, 50, 60, name=f"Op{index}") for index in range(1, 12)]
@@ -291,7 +291,7 @@ def test_forward_and_backward_of_a_module_have_its_color(make_span, make_timelin
         make_span(1, 140, 200, module="Net.a"),
         make_span(2, 200, 250),
     ]
-    picture = drawn(make_timeline(spans, duration_ns=250), colour_by="module")
+    picture = drawn(make_timeline(spans, duration_ns=250), color_by="module")
 
     fills = [one.get("fill") for one in of_class(picture, "bar")][-5:]
     assert fills[0] == fills[3] != fills[1] == fills[2]
@@ -321,7 +321,7 @@ def test_of_many_models_those_that_took_most_time_have_a_color(
     spans = [
         make_span(at, ends[at], ends[at + 1], module=f"Net{at}") for at in range(10)
     ]
-    picture = drawn(make_timeline(spans, duration_ns=200), colour_by="module")
+    picture = drawn(make_timeline(spans, duration_ns=200), color_by="module")
 
     named = [one for one in texts(picture) if one.startswith("Net")]
     assert len(named) == len(style.PALETTE)
@@ -331,7 +331,7 @@ def test_of_many_models_those_that_took_most_time_have_a_color(
 
 def test_the_legend_names_no_color_that_no_bar_has(make_span, make_timeline):
     spans = [make_span(0, 0, 50, module="Net.a"), make_span(1, 50, 100, module="Net.b")]
-    picture = drawn(make_timeline(spans, duration_ns=100), colour_by="module")
+    picture = drawn(make_timeline(spans, duration_ns=100), color_by="module")
 
     assert {"Net.a", "Net.b"} <= set(texts(picture))
     assert "outside of any module" not in texts(picture)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import gradviz.render.page
 from gradviz.analysis.memory.memory_use import PURPOSES
-from gradviz.render.words.purposes import CALLED, COLOURS
+from gradviz.render.words.purposes import CALLED, COLORS
 
 STYLE = Path(gradviz.render.page.__file__).parent / "source" / "shell.css"
 
@@ -13,8 +13,8 @@ def test_the_page_has_the_colors_that_pictures_have():
     colors = dict(re.findall(r"--purpose-(\d): (#\w+)", light))
 
     for place, purpose in enumerate(PURPOSES):
-        if purpose in COLOURS:
-            assert colors[str(place)] == COLOURS[purpose]
+        if purpose in COLORS:
+            assert colors[str(place)] == COLORS[purpose]
 
 
 def test_each_purpose_has_a_name_of_its_own():

@@ -24,18 +24,18 @@ export function drawArrows(
   drawn: Drawn,
   arrows: readonly Arrow[],
 ): void {
-  const { colours, place, scrolled, view } = drawn;
+  const { colors, place, scrolled, view } = drawn;
   for (const one of arrows) {
     const x = place.gutter + pixelOf(view, one.pushed);
     const until = place.gutter + pixelOf(view, one.started);
     const y = rowTop(place, one.fromLane, one.fromRow, scrolled) + place.barHeight / 2;
     const end = rowTop(place, one.toLane, one.toRow, scrolled) + place.barHeight / 2;
     // It lies in a queue from here on: a thin line beside its lane, up to its start.
-    context.fillStyle = hatched(colours.ink);
+    context.fillStyle = hatched(colors.ink);
     context.fillRect(x, end - 2.5, Math.max(until - x - HEAD, 0), 5);
     context.strokeStyle = context.fillStyle = one.isIncoming
-      ? colours.accent
-      : colours.ink;
+      ? colors.accent
+      : colors.ink;
     context.lineWidth = one.isIncoming ? 2 : 1.25;
     context.beginPath();
     context.moveTo(x, y);

@@ -1,6 +1,6 @@
 /* The axis of time and its lines, and what all pictures write and hatch with. */
 
-import type { Colours } from "./colours.ts";
+import type { Colors } from "./colors.ts";
 import { moment, ticks } from "./ticks.ts";
 import { pixelOf, type Viewport } from "./viewport.ts";
 
@@ -17,7 +17,7 @@ export function drawAxis(
   view: Viewport,
   left: number,
   height: number,
-  colours: Colours,
+  colors: Colors,
 ): void {
   const { at, step } = ticks(view.from, view.until, view.width / 90);
   context.font = FONT;
@@ -25,12 +25,12 @@ export function drawAxis(
   context.textBaseline = "middle";
   for (const time of at) {
     const x = left + Math.round(pixelOf(view, time)) + 0.5;
-    context.fillStyle = colours.faintLine;
+    context.fillStyle = colors.faintLine;
     context.fillRect(x - 0.5, AXIS_HEIGHT - 4, 1, height - AXIS_HEIGHT + 4);
     const text = time === 0 ? "0" : moment(time, step);
     const half = context.measureText(text).width / 2;
     if (x - half < left - 2 || x + half > left + view.width + 2) continue;
-    context.fillStyle = colours.faintInk;
+    context.fillStyle = colors.faintInk;
     context.fillText(text, x, AXIS_HEIGHT / 2 - 1);
   }
 }
@@ -76,7 +76,7 @@ export const crossed = tiled([...RISING, ...FALLING]);
 /** What a pattern looks like, for pictures that are not made of pixels. */
 export interface Look {
   readonly strokes: readonly Stroke[];
-  readonly colour: string;
+  readonly color: string;
   readonly size: number;
   readonly alpha: number;
   readonly width: number;
@@ -91,13 +91,13 @@ export function lookOf(pattern: CanvasPattern): Look | undefined {
 const TILE = { size: 6, alpha: 0.6, width: 1.4 } as const;
 
 function tiled(strokes: readonly Stroke[]) {
-  let known: { colour: string; pattern: CanvasPattern } | undefined;
-  return (colour: string): CanvasPattern => {
-    if (known?.colour === colour) return known.pattern;
+  let known: { color: string; pattern: CanvasPattern } | undefined;
+  return (color: string): CanvasPattern => {
+    if (known?.color === color) return known.pattern;
     const tile = document.createElement("canvas");
     tile.width = tile.height = TILE.size;
     const drawn = tile.getContext("2d")!;
-    drawn.strokeStyle = colour;
+    drawn.strokeStyle = color;
     drawn.globalAlpha = TILE.alpha;
     drawn.lineWidth = TILE.width;
     drawn.beginPath();
@@ -106,8 +106,8 @@ function tiled(strokes: readonly Stroke[]) {
       drawn.lineTo(toX, toY);
     }
     drawn.stroke();
-    known = { colour, pattern: drawn.createPattern(tile, "repeat")! };
-    looks.set(known.pattern, { strokes, colour, ...TILE });
+    known = { color, pattern: drawn.createPattern(tile, "repeat")! };
+    looks.set(known.pattern, { strokes, color, ...TILE });
     return known.pattern;
   };
 }

@@ -37,9 +37,9 @@ export function drawCritical(
   drawn: Drawn,
   lanes: readonly number[],
 ): void {
-  const { view, colours, crossings } = drawn;
+  const { view, colors, crossings } = drawn;
   const slice = nsPerPixel(view);
-  context.fillStyle = colours.critical;
+  context.fillStyle = colors.critical;
   for (const lane of lanes) {
     const y = lineTop(drawn, lane);
     marks(drawn.lanes[lane].critical, view.from, view.until, slice, (_, start, end) => {

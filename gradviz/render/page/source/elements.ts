@@ -26,7 +26,7 @@ export function button(
   return made;
 }
 
-/** A colour or a length that the style sheet defines: `variable("--ink")`. */
+/** A color or a length that the style sheet defines: `variable("--ink")`. */
 export function variable(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }

@@ -2,8 +2,8 @@
 
 import { calledIn } from "./calls.ts";
 import { type Camera, dragged, fitted, revealing, seen, zoomedAt } from "./camera.ts";
-import { type Colouring, colouringOf } from "./colourings.ts";
-import { colours } from "./colours.ts";
+import { type Coloring, coloringOf } from "./colorings.ts";
+import { colors } from "./colors.ts";
 import { composed } from "./composition.ts";
 import type { Page } from "./data.ts";
 import { canvas, el } from "./elements.ts";
@@ -81,7 +81,7 @@ export function mountGraph(
     task: number;
     open: State["open"];
     plan: Plan;
-    colouring: Colouring;
+    coloring: Coloring;
     passages: Passages;
   };
   let marks: ReturnType<typeof marksOf>;
@@ -108,15 +108,15 @@ export function mountGraph(
     const task = taskDrawn();
     const plan = composed(page, parts, task, new Set(openNow()));
     const tasks = tasksIn(parts, task);
-    const colouring = colouringOf(page, plan, tasks, store.get().colourBy);
+    const coloring = coloringOf(page, plan, tasks, store.get().colorBy);
     const { open } = store.get();
-    shown = { task, open, plan, colouring, passages: passagesOf(page, plan) };
+    shown = { task, open, plan, coloring, passages: passagesOf(page, plan) };
     mark();
     tell();
   }
 
   function tell(): void {
-    bar.tell(shown.plan, shown.colouring, outcome, shown.task);
+    bar.tell(shown.plan, shown.coloring, outcome, shown.task);
   }
 
   function mark(): void {
@@ -198,9 +198,9 @@ export function mountGraph(
   ): void {
     const { moment, node } = store.get();
     if (moment !== played) [played, now] = [moment, progress(moment)];
-    const { plan, colouring } = shown;
+    const { plan, coloring } = shown;
     const look = {
-      ...{ colours: colours(), colouring, progress: now, isReplay: moment >= 0, meant },
+      ...{ colors: colors(), coloring, progress: now, isReplay: moment >= 0, meant },
       ...{ outcome, stages, ...marks, node, hovered },
       selected: node < 0 ? -1 : plan.boxOf[node],
     };
@@ -368,7 +368,7 @@ export function mountGraph(
       if (changed.has("task")) ({ progress, outcome, now, played } = ofPass());
       if (changed.has("filters")) meant = meantBy(page, state.filters);
       const isNew = changed.has("task") && shown.task !== taskDrawn();
-      if (isNew || state.open !== shown.open || changed.has("colourBy")) compose();
+      if (isNew || state.open !== shown.open || changed.has("colorBy")) compose();
       else if (MARKED.some((part) => changed.has(part))) mark();
       if (changed.has("task") || changed.has("critical") || changed.has("theme"))
         tell();
@@ -380,7 +380,7 @@ export function mountGraph(
       if (changed.size > 1 || !changed.has("moment")) again();
       else picture.again(); // the map shows no moments
     },
-    ...(["task", "open", "colourBy", "filters", "critical", "node", "hover"] as const),
+    ...(["task", "open", "colorBy", "filters", "critical", "node", "hover"] as const),
     ...(["moment", "panel", "theme"] as const),
   );
   requestAnimationFrame(() => {

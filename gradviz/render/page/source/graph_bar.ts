@@ -1,8 +1,8 @@
 /* The controls above the graph, and the legend below them. */
 
 import { callerOf } from "./calls.ts";
-import { COLOURINGS, type ColourBy, type Colouring } from "./colourings.ts";
-import { colours } from "./colours.ts";
+import { COLORINGS, type ColorBy, type Coloring } from "./colorings.ts";
+import { colors } from "./colors.ts";
 import { type Page, passName } from "./data.ts";
 import { button, el } from "./elements.ts";
 import { goesOn } from "./events.ts";
@@ -17,7 +17,7 @@ import { count, shorten } from "./words.ts";
 export interface GraphBar {
   readonly elements: readonly HTMLElement[];
   /** Says what is shown. */
-  tell(plan: Plan, colouring: Colouring, outcome: Uint8Array, task: number): void;
+  tell(plan: Plan, coloring: Coloring, outcome: Uint8Array, task: number): void;
 }
 
 export interface Asked {
@@ -38,7 +38,7 @@ export function graphBar(
   const stages = stageKinds(page.header);
   const passes = el("select", { "aria-label": "Pass" });
   const levels = el("select", { "aria-label": "How much of the graph is open" });
-  const colourings = el("select", { "aria-label": "What colours stand for" });
+  const colorings = el("select", { "aria-label": "What colors stand for" });
   const critical = el("input", { type: "checkbox" });
   const caller = button("", () => {}, { class: "link" });
   const omitted = el("span", { class: "faint" });
@@ -67,7 +67,7 @@ export function graphBar(
       "aria-label": "Farther",
       title: "Farther (−)",
     }),
-    el("label", {}, "colour", colourings),
+    el("label", {}, "color", colorings),
     el("label", {}, critical, "critical path"),
     omitted,
   );
@@ -77,19 +77,19 @@ export function graphBar(
   levels.addEventListener("change", () =>
     asked.open(known.levels[Number(levels.value)]?.open ?? []),
   );
-  colourings.addEventListener("change", () =>
-    store.set({ colourBy: colourings.value as ColourBy }),
+  colorings.addEventListener("change", () =>
+    store.set({ colorBy: colorings.value as ColorBy }),
   );
   critical.addEventListener("change", () => store.set({ critical: critical.checked }));
-  fill(colourings, Object.entries(COLOURINGS), store.get().colourBy);
+  fill(colorings, Object.entries(COLORINGS), store.get().colorBy);
 
   function tell(
     plan: Plan,
-    colouring: Colouring,
+    coloring: Coloring,
     outcome: Uint8Array,
     task: number,
   ): void {
-    const { colourBy } = store.get();
+    const { colorBy } = store.get();
     if (known.task !== task) known = { task, levels: levelsOf(parts, task) };
     const tasks = [...parts.roots.keys()];
     passes.hidden = tasks.length < 2;
@@ -100,13 +100,13 @@ export function graphBar(
     );
     tellCaller(task);
     tellLevels(plan);
-    colourings.value = colourBy;
+    colorings.value = colorBy;
     critical.checked = store.get().critical;
     critical.disabled = page.header.critical_task !== task;
     const root = parts.roots.get(task) ?? -1;
     const left = root < 0 ? 0 : page.parts.omitted[root];
     omitted.textContent = left ? `${count(left, "node")} left out` : "";
-    legend.replaceChildren(...entries(colouring, outcome, task));
+    legend.replaceChildren(...entries(coloring, outcome, task));
   }
 
   function tellLevels(plan: Plan): void {
@@ -142,28 +142,28 @@ export function graphBar(
   }
 
   function entries(
-    colouring: Colouring,
+    coloring: Coloring,
     outcome: Uint8Array,
     task: number,
   ): HTMLElement[] {
-    const shade = colours();
+    const shade = colors();
     const swatch = (style: string, kind = "") => {
       const made = el("span", { class: `swatch ${kind}` });
       made.style.background = style;
       return made;
     };
-    const found = colouring
+    const found = coloring
       .legend(shade)
-      .map(({ name, colour }) => el("li", {}, swatch(colour), shorten(name, 40)));
-    if (colouring.scale) {
-      const { low, high } = colouring.scale;
+      .map(({ name, color }) => el("li", {}, swatch(color), shorten(name, 40)));
+    if (coloring.scale) {
+      const { low, high } = coloring.scale;
       const steps = `linear-gradient(90deg, ${shade.ramp.join(", ")})`;
       found.push(el("li", {}, low, swatch(steps, "ramp"), high));
     }
     const pass = page.header.passes[task];
     const mark = (kind: string, name: string) =>
       el("li", {}, el("span", { class: `swatch ${kind}` }), name);
-    if (colouring.isUnknown) found.push(mark("hatched", "unknown, or a part of it"));
+    if (coloring.isUnknown) found.push(mark("hatched", "unknown, or a part of it"));
     if (outcome.includes(stages.failed)) found.push(mark("failed", "failed"));
     if (outcome.includes(stages.captured)) found.push(mark("captured", "captured"));
     if (hasIdle(task, outcome)) {

@@ -3,7 +3,7 @@
 import { hatched } from "./axis.ts";
 import type { Frame } from "./camera.ts";
 import { rowsOf } from "./chains.ts";
-import { textOn } from "./colours.ts";
+import { textOn } from "./colors.ts";
 import type { Page } from "./data.ts";
 import { drawChip } from "./graph_chips.ts";
 import { drawSign } from "./graph_frames.ts";
@@ -20,12 +20,12 @@ export function drawBox(
   isOpenable: boolean,
 ): void {
   const { boxes } = page;
-  const { colours } = look;
+  const { colors } = look;
   const frame = frameOf(plan, box);
   const wide = boxes.width[box];
   const high = boxes.height[box];
   const node = boxes.node[box];
-  const colour = look.colouring.of(box, colours) ?? colours.line;
+  const color = look.coloring.of(box, colors) ?? colors.line;
   const { done, total, runs, queued, failed, ended } = tally(page, plan, look, box);
   const isSelected = look.selected === box;
   const { isNever, isCaptured } = ended;
@@ -36,47 +36,33 @@ export function drawBox(
       look,
       box,
       frame,
-      failed ? colours.alarm : isNever ? colours.faintLine : colour,
+      failed ? colors.alarm : isNever ? colors.faintLine : color,
       done / total,
     );
-    if (isSelected) ring(context, frame, colours.accent, 3, false, scale);
+    if (isSelected) ring(context, frame, colors.accent, 3, false, scale);
     return;
   }
   context.beginPath();
   context.roundRect(frame.left, frame.top, wide, high, 6);
-  context.fillStyle = colours.background;
+  context.fillStyle = colors.background;
   context.fill();
-  fill(context, frame, colour, isNever ? 0 : look.isReplay ? 0.06 : 0.15, 1);
-  if (look.colouring.isUnknown?.(box))
-    fill(context, frame, hatched(colours.line), 1, 1);
-  if (look.isReplay && done > 0) fill(context, frame, colour, 0.32, done / total);
+  fill(context, frame, color, isNever ? 0 : look.isReplay ? 0.06 : 0.15, 1);
+  if (look.coloring.isUnknown?.(box)) fill(context, frame, hatched(colors.line), 1, 1);
+  if (look.isReplay && done > 0) fill(context, frame, color, 0.32, done / total);
   const isFar = look.isReplay && done === 0;
   if (boxes.badge_width[box] > 0)
-    fill(
-      context,
-      frame,
-      isFar ? colours.line : colour,
-      1,
-      boxes.badge_width[box] / wide,
-    );
+    fill(context, frame, isFar ? colors.line : color, 1, boxes.badge_width[box] / wide);
   const isCritical = look.criticalBoxes.has(box);
-  context.strokeStyle = failed ? colours.alarm : isNever ? colours.line : colour;
+  context.strokeStyle = failed ? colors.alarm : isNever ? colors.line : color;
   context.lineWidth =
     (failed ? 4 : isCritical ? 2.6 : isCaptured ? 2 : 1.1) * Math.max(1, 0.5 / scale);
   context.setLineDash(isNever ? [4, 3] : isCaptured ? [1.5, 3] : []);
   context.stroke();
   context.setLineDash([]);
   if (look.isReplay && (runs || queued))
-    ring(
-      context,
-      frame,
-      runs ? colours.accent : colours.ink,
-      runs ? 4 : 2,
-      !runs,
-      scale,
-    );
-  if (isSelected) ring(context, frame, colours.accent, 3, false, scale);
-  else if (look.hovered === box) ring(context, frame, colours.ink, 1.5, false, scale);
+    ring(context, frame, runs ? colors.accent : colors.ink, runs ? 4 : 2, !runs, scale);
+  if (isSelected) ring(context, frame, colors.accent, 3, false, scale);
+  else if (look.hovered === box) ring(context, frame, colors.ink, 1.5, false, scale);
   if (scale < TEXT) return;
 
   const badge = boxes.badge_width[box];
@@ -94,20 +80,20 @@ export function drawBox(
       context,
       frame.left + badge + 10,
       top - 4,
-      look.hovered === box ? colours.accent : colours.faintInk,
+      look.hovered === box ? colors.accent : colors.faintInk,
       false,
     );
   context.textAlign = "center";
-  context.fillStyle = colours.ink;
+  context.fillStyle = colors.ink;
   context.font = `12px ${FONT}`;
   context.fillText(page.text(boxes.title[box]), middle, top, wide - badge - sign - 6);
   if (subtitle && scale >= SMALL_TEXT) {
-    context.fillStyle = failed ? colours.alarm : colours.faintInk;
+    context.fillStyle = failed ? colors.alarm : colors.faintInk;
     context.font = `10px ${FONT}`;
     context.fillText(subtitle, middle - sign / 2, frame.top + 29, wide - badge - 6);
   }
   if (badge > 0) {
-    context.fillStyle = textOn(isFar ? colours.line : colour);
+    context.fillStyle = textOn(isFar ? colors.line : color);
     context.font = `600 12px ${FONT}`;
     context.fillText(
       page.text(boxes.badge[box]),
@@ -125,36 +111,36 @@ export function drawBox(
 function fill(
   context: CanvasRenderingContext2D,
   { left, top, right, bottom }: Frame,
-  colour: string | CanvasPattern,
+  color: string | CanvasPattern,
   alpha: number,
   part: number,
 ): void {
   if (!alpha) return;
   context.save();
   context.clip();
-  context.fillStyle = colour;
+  context.fillStyle = color;
   context.globalAlpha *= alpha;
   context.fillRect(left, top, (right - left) * part, bottom - top);
   context.restore();
 }
 
-/** From far away: no more than a colour, and in a replay how far it is. */
+/** From far away: no more than a color, and in a replay how far it is. */
 function drawFar(
   context: CanvasRenderingContext2D,
   look: Look,
   box: number,
   { left, top, right, bottom }: Frame,
-  colour: string,
+  color: string,
   done: number,
 ): void {
   const faint = context.globalAlpha;
-  context.fillStyle = colour;
+  context.fillStyle = color;
   context.globalAlpha = faint * (look.isReplay ? 0.2 : 0.75);
   context.fillRect(left, top, right - left, bottom - top);
   context.globalAlpha = faint;
   if (look.isReplay) context.fillRect(left, top, (right - left) * done, bottom - top);
   if (!look.criticalBoxes.has(box)) return;
-  context.fillStyle = look.colours.critical;
+  context.fillStyle = look.colors.critical;
   context.fillRect(left, top, 14, bottom - top);
 }
 
@@ -184,7 +170,7 @@ function tally({ members, boxes }: Page, plan: Plan, look: Look, box: number) {
 function ring(
   context: CanvasRenderingContext2D,
   frame: Frame,
-  colour: string,
+  color: string,
   wide: number,
   isDashed: boolean,
   scale: number,
@@ -198,7 +184,7 @@ function ring(
     frame.bottom - frame.top + 2 * gap,
     8,
   );
-  context.strokeStyle = colour;
+  context.strokeStyle = color;
   context.lineWidth = wide * Math.max(1, 0.6 / scale);
   context.setLineDash(isDashed ? [3, 3] : []);
   context.stroke();
@@ -208,7 +194,7 @@ function ring(
 /** For how many more gradients a node waits. */
 function countdown(
   context: CanvasRenderingContext2D,
-  { colours }: Look,
+  { colors }: Look,
   frame: Frame,
   waits: number,
 ): void {
@@ -217,8 +203,8 @@ function countdown(
   const wide = Math.max(18, context.measureText(text).width + 9);
   context.beginPath();
   context.roundRect(frame.right - wide / 2, frame.top - 9, wide, 18, 9);
-  context.fillStyle = colours.ink;
+  context.fillStyle = colors.ink;
   context.fill();
-  context.fillStyle = colours.background;
+  context.fillStyle = colors.background;
   context.fillText(text, frame.right, frame.top + 4);
 }

@@ -15,7 +15,7 @@ export function drawChip(
   row: number,
   scale: number,
 ): void {
-  const { colours } = look;
+  const { colors } = look;
   const node = page.chips.node[row];
   const frame = chipFrame(page, plan, box, number);
   const { stages } = look;
@@ -29,21 +29,21 @@ export function drawChip(
     CHIP_HEIGHT,
     CHIP_HEIGHT / 2,
   );
-  context.fillStyle = isDone && look.isReplay ? colours.faintLine : colours.background;
+  context.fillStyle = isDone && look.isReplay ? colors.faintLine : colors.background;
   context.fill();
   const isChosen = node >= 0 && node === look.node;
   const isRunning =
     look.isReplay && (stage === stages.running || stage === stages.queued);
   context.strokeStyle =
     stage === stages.failed
-      ? colours.alarm
+      ? colors.alarm
       : isChosen || isRunning
-        ? colours.accent
-        : colours.line;
+        ? colors.accent
+        : colors.line;
   context.lineWidth = isChosen ? 2.5 : isRunning ? 2 : 1;
   context.stroke();
   if (scale < SMALL_TEXT) return;
-  context.fillStyle = colours.ink;
+  context.fillStyle = colors.ink;
   context.font = `10px ${FONT}`;
   context.textAlign = "center";
   const wide = frame.right - frame.left;

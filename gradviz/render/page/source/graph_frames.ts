@@ -20,13 +20,13 @@ export function drawFrames(
   scale: number,
   isSeen: (frame: Frame) => boolean,
 ): void {
-  const { colours } = look;
+  const { colors } = look;
   for (const box of plan.opened) {
     const frame = frameOf(plan, box);
     if (!isSeen(frame)) continue;
     context.beginPath();
     context.roundRect(frame.left, frame.top, plan.width[box], plan.height[box], CORNER);
-    context.fillStyle = colours.panel;
+    context.fillStyle = colors.panel;
     context.globalAlpha = 0.55;
     context.fill();
     context.globalAlpha = 1;
@@ -35,7 +35,7 @@ export function drawFrames(
       page.boxes.num_nodes[box] === 1 &&
       page.boxes.node[box] === look.node;
     const isHovered = isChosen || look.hovered === box;
-    context.strokeStyle = isHovered ? colours.accent : colours.line;
+    context.strokeStyle = isHovered ? colors.accent : colors.line;
     context.lineWidth = (isHovered ? 2 : 1) * Math.max(1, 0.6 / scale);
     context.setLineDash([]);
     context.stroke();
@@ -49,7 +49,7 @@ function drawTitle(
   page: Page,
   parts: Parts,
   plan: Plan,
-  { colours, hovered }: Look,
+  { colors, hovered }: Look,
   box: number,
   frame: Frame,
 ): void {
@@ -59,12 +59,12 @@ function drawTitle(
     context,
     frame.left + 12,
     middle,
-    hovered === box ? colours.accent : colours.faintInk,
+    hovered === box ? colors.accent : colors.faintInk,
     true,
   );
   context.textAlign = "left";
   context.font = `600 11px ${FONT}`;
-  context.fillStyle = hovered === box ? colours.accent : colours.faintInk;
+  context.fillStyle = hovered === box ? colors.accent : colors.faintInk;
   const title = page.text(boxes.title[box]);
   const room = plan.width[box] - 32;
   context.fillText(title, frame.left + 22, middle + 4, room);
@@ -88,11 +88,11 @@ export function drawSign(
   context: CanvasRenderingContext2D,
   x: number,
   y: number,
-  colour: string,
+  color: string,
   isOpen: boolean,
 ): void {
   const size = 4;
-  context.fillStyle = colour;
+  context.fillStyle = color;
   context.beginPath();
   if (isOpen) {
     context.moveTo(x - size, y - size / 2);
@@ -111,7 +111,7 @@ export function drawFarTitles(
   context: CanvasRenderingContext2D,
   page: Page,
   plan: Plan,
-  { colours }: Look,
+  { colors }: Look,
   scale: number,
   isSeen: (frame: Frame) => boolean,
 ): void {
@@ -120,8 +120,8 @@ export function drawFarTitles(
   context.font = `600 ${FAR_SIZE / scale}px ${FONT}`;
   context.lineWidth = 4 / scale;
   context.lineJoin = "round";
-  context.strokeStyle = colours.background;
-  context.fillStyle = colours.ink;
+  context.strokeStyle = colors.background;
+  context.fillStyle = colors.ink;
   const taken: Frame[] = [];
   for (const box of plan.opened) {
     const frame = frameOf(plan, box);

@@ -1,7 +1,7 @@
 /* What of a graph is marked, and how: all that pictures of it need besides places. */
 
-import type { Colouring } from "./colourings.ts";
-import type { Colours } from "./colours.ts";
+import type { Coloring } from "./colorings.ts";
+import type { Colors } from "./colors.ts";
 import type { Progress, StageKinds } from "./progress.ts";
 
 /** Below these scales there are no small texts, no texts, no curves. */
@@ -12,8 +12,8 @@ export const CURVES = 0.2;
 export const FONT = 'Helvetica, Arial, "Liberation Sans", "DejaVu Sans", sans-serif';
 
 export interface Look {
-  readonly colours: Colours;
-  readonly colouring: Colouring;
+  readonly colors: Colors;
+  readonly coloring: Coloring;
   readonly progress: Progress;
   /** Whether a moment is shown, and not the whole pass. */
   readonly isReplay: boolean;

@@ -18,7 +18,7 @@ export function drawWays(
   const marked: number[] = [];
   const seen: number[] = [];
   const thin = Math.max(1, 0.7 / scale);
-  context.strokeStyle = look.colours.line;
+  context.strokeStyle = look.colors.line;
   context.lineWidth = thin;
   context.globalAlpha = look.selected < 0 ? 0.85 : 0.5;
   context.beginPath();
@@ -33,19 +33,19 @@ export function drawWays(
   const isArrow = (way: number) => ends(page, plan, way);
   if (scale > SMALL_TEXT) {
     for (const way of seen) {
-      if (isArrow(way)) arrow(context, ways, way, look.colours.line);
+      if (isArrow(way)) arrow(context, ways, way, look.colors.line);
     }
   }
   for (const way of marked) {
     const isCritical = look.criticalWays.has(way);
     const isNear = look.nearWays.has(way);
-    const colour = isCritical ? look.colours.critical : look.colours.accent;
-    context.strokeStyle = colour;
+    const color = isCritical ? look.colors.critical : look.colors.accent;
+    context.strokeStyle = color;
     context.lineWidth = (isCritical ? 3 : 2) * (isNear && isCritical ? 1.4 : 1) * thin;
     context.beginPath();
     trace(context, ways, way, scale);
     context.stroke();
-    if (scale > TEXT && isArrow(way)) arrow(context, ways, way, colour);
+    if (scale > TEXT && isArrow(way)) arrow(context, ways, way, color);
   }
 }
 
@@ -87,12 +87,12 @@ function arrow(
   context: CanvasRenderingContext2D,
   { x, y, end }: Ways,
   way: number,
-  colour: string,
+  color: string,
 ): void {
   const last = end[way] - 1;
   const [tipX, tipY] = [x[last], y[last]];
   const sign = y[last - 1] > tipY ? -1 : 1;
-  context.fillStyle = colour;
+  context.fillStyle = color;
   context.beginPath();
   context.moveTo(tipX, tipY);
   context.lineTo(tipX - 3.5, tipY - 7 * sign);

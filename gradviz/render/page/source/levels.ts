@@ -3,7 +3,7 @@
 Note [Level of detail]
 ~~~~~~~~~~~~~~~~~~~~~~
 A span that is wide enough is drawn as itself. Narrower ones share a mark with all that
-begin in the same slice of the time, about a pixel wide: it has the colour of the longest
+begin in the same slice of the time, about a pixel wide: it has the color of the longest
 of them, and says how many they are. Slices are counted from time 0 and not from the edge
 of the screen, so nothing flickers while one pans. The first span of a slice is found by
 binary search, the longest by a pyramid in which each block knows the longest of the

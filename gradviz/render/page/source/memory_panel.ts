@@ -1,7 +1,7 @@
 /* Bytes that were held, over time, stacked by what they were held for. */
 
 import { AXIS_HEIGHT, BOLD, type Context, drawAxis, FONT, hatched } from "./axis.ts";
-import { type Colours, colours } from "./colours.ts";
+import { type Colors, colors } from "./colors.ts";
 import { mountCursor } from "./cursor.ts";
 import type { Page } from "./data.ts";
 import { canvas, el } from "./elements.ts";
@@ -155,7 +155,7 @@ function drawMemory(
   high: number,
   top: number,
 ): void {
-  const look = colours();
+  const look = colors();
   const left = gutterOf(wide);
   drawAxis(context, view, left, high, look);
   if (stack.unknown.length) drawUnknown(context, stack, view, left, high, look);
@@ -169,7 +169,7 @@ function drawUnknown(
   view: Viewport,
   left: number,
   high: number,
-  look: Colours,
+  look: Colors,
 ): void {
   const [begin, end] = [view.from, view.until].map((time) => pixelOf(view, time));
   context.fillStyle = hatched(look.line);
@@ -193,7 +193,7 @@ function drawStack(
   view: Viewport,
   left: number,
   high: number,
-  look: Colours,
+  look: Colors,
   top: number,
 ): void {
   const peak = stack.total.value[top];

@@ -1,8 +1,8 @@
 /* All of a graph, small, with a frame around what is seen of it. */
 
 import { type Camera, type Frame, fitted } from "./camera.ts";
-import type { Colouring } from "./colourings.ts";
-import { type Colours, colours } from "./colours.ts";
+import type { Coloring } from "./colorings.ts";
+import { type Colors, colors } from "./colors.ts";
 import { canvas, el } from "./elements.ts";
 import { type Plan, whole } from "./plan.ts";
 
@@ -17,7 +17,7 @@ export interface Minimap {
 }
 
 export function minimapOf(
-  shown: () => { plan: Plan; colouring: Colouring },
+  shown: () => { plan: Plan; coloring: Coloring },
   view: () => Frame,
   lookAt: (x: number, y: number) => void,
 ): Minimap {
@@ -25,7 +25,7 @@ export function minimapOf(
   map.element.tabIndex = -1;
   const element = el("div", { class: "minimap", "aria-hidden": "true" }, map.element);
   const small = document.createElement("canvas");
-  let drawn: { of: Colouring | null; shade: Colours | null } = {
+  let drawn: { of: Coloring | null; shade: Colors | null } = {
     of: null,
     shade: null,
   };
@@ -45,9 +45,9 @@ export function minimapOf(
     element.classList.toggle("idle", seesAll);
     if (seesAll) return;
     const far = camera(wide, high);
-    const shade = colours();
-    if (drawn.of !== shown().colouring || drawn.shade !== shade) {
-      drawn = { of: shown().colouring, shade };
+    const shade = colors();
+    if (drawn.of !== shown().coloring || drawn.shade !== shade) {
+      drawn = { of: shown().coloring, shade };
       drawBoxes(wide, high, far, shade);
     }
     context.drawImage(small, 0, 0, wide, high);
@@ -64,18 +64,18 @@ export function minimapOf(
   }
 
   /** All boxes: once, and not whenever one looks elsewhere. */
-  function drawBoxes(wide: number, high: number, far: Camera, shade: Colours): void {
+  function drawBoxes(wide: number, high: number, far: Camera, shade: Colors): void {
     small.width = wide * SHARP;
     small.height = high * SHARP;
     const context = small.getContext("2d");
     if (!context) return;
-    const { plan, colouring } = shown();
+    const { plan, coloring } = shown();
     for (const box of plan.closed) {
       const x = ((plan.x[box] - far.x) * far.scale - ROOM) * SHARP;
       const y = ((plan.y[box] - far.y) * far.scale - ROOM) * SHARP;
       const w = Math.max(plan.width[box] * far.scale * SHARP, 1);
       const h = Math.max(plan.height[box] * far.scale * SHARP, 1);
-      context.fillStyle = colouring.of(box, shade) ?? shade.line;
+      context.fillStyle = coloring.of(box, shade) ?? shade.line;
       context.fillRect(x - w / 2, y - h / 2, w, h);
     }
   }

@@ -1,7 +1,7 @@
 /* Pictures of panels on paper: saved as files, and laid out when the page is printed. */
 
 import { type Context, FONT, hatched } from "./axis.ts";
-import { colours } from "./colours.ts";
+import { colors } from "./colors.ts";
 import { button, el } from "./elements.ts";
 import { elementOf, type Measure, SvgContext, type SvgNode, written } from "./svg.ts";
 
@@ -153,7 +153,7 @@ function pngOf(paper: Paper): Promise<Blob | null> {
   return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
 
-/** A picture below what explains its colours; the ground is that of the theme. */
+/** A picture below what explains its colors; the ground is that of the theme. */
 function withLegend(panel: HTMLElement, paper: Paper): Paper {
   const items = [...panel.querySelectorAll<HTMLElement>(".legend li")];
   const measure = measured();
@@ -170,7 +170,7 @@ function withLegend(panel: HTMLElement, paper: Paper): Paper {
   return {
     ...{ width, height: paper.height + top, kept: [] },
     draw(context) {
-      context.fillStyle = colours().background;
+      context.fillStyle = colors().background;
       context.fillRect(0, 0, width, paper.height + top);
       context.save();
       for (const { item, x, y } of places) drawItem(context, item, x, y, measure);
@@ -217,7 +217,7 @@ function drawItem(
       context.font = FONT;
       context.textAlign = "left";
       context.textBaseline = "middle";
-      context.fillStyle = colours().faintInk;
+      context.fillStyle = colors().faintInk;
       context.fillText(one, x, y + LEGEND.swatch / 2 + 0.5);
       x += measure(one, FONT) + LEGEND.space;
     } else {
@@ -234,10 +234,10 @@ function drawSwatch(context: Context, swatch: HTMLElement, x: number, y: number)
   const high = Math.min(Number.parseFloat(look.height) || Infinity, LEGEND.swatch);
   const top = y + (LEGEND.swatch - high) / 2;
   const isRamp = swatch.classList.contains("ramp");
-  const steps = isRamp ? colours().ramp : [look.backgroundColor];
-  steps.forEach((colour, at) => {
+  const steps = isRamp ? colors().ramp : [look.backgroundColor];
+  steps.forEach((color, at) => {
     const isHatched = !isRamp && look.backgroundImage !== "none";
-    context.fillStyle = isHatched ? hatched(colours().line) : colour;
+    context.fillStyle = isHatched ? hatched(colors().line) : color;
     context.fillRect(x + (wide * at) / steps.length, top, wide / steps.length, high);
   });
   const border = Number.parseFloat(look.borderTopWidth);

@@ -1,7 +1,7 @@
 /* How many tasks lay in each ready queue, over time. */
 
 import { AXIS_HEIGHT, BOLD, type Context, drawAxis, FONT, fitted } from "./axis.ts";
-import { type Colours, colours } from "./colours.ts";
+import { type Colors, colors } from "./colors.ts";
 import { mountCursor } from "./cursor.ts";
 import type { Page } from "./data.ts";
 import { canvas, el } from "./elements.ts";
@@ -120,7 +120,7 @@ function drawCharts(
   high: number,
   scrolled: number,
 ): void {
-  const look = colours();
+  const look = colors();
   const left = gutterOf(wide);
   const tall = chartHeightIn(high, charts.length);
   drawAxis(context, view, left, high, look);
@@ -143,7 +143,7 @@ function drawChart(
   height: number,
   view: Viewport,
   left: number,
-  look: Colours,
+  look: Colors,
 ): void {
   const base = top + height;
   const unit = (height - 6) / Math.max(longest, 1);

@@ -4,7 +4,7 @@ A panel calls `set` with what changes, and hears by `subscribe` of what it looks
 matter who changed it: so what is selected in one is selected in all. Listeners are
 called once for a frame, after all changes of that frame. */
 
-import { type ColourBy, isColouring } from "./colourings.ts";
+import { type ColorBy, isColoring } from "./colorings.ts";
 import { read, written } from "./places.ts";
 
 export type Theme = "auto" | "light" | "dark";
@@ -24,8 +24,8 @@ export interface State {
   filters: Filters;
   /** The boxes of the graph that are open, by place; null: as at first. */
   open: readonly number[] | null;
-  /** What the colours of the graph stand for. */
-  colourBy: ColourBy;
+  /** What the colors of the graph stand for. */
+  colorBy: ColorBy;
   /** Whether the critical path is marked. */
   critical: boolean;
   theme: Theme;
@@ -49,7 +49,7 @@ export const INITIAL: State = {
   until_ns: 0,
   filters: { text: "", device: "", status: "" },
   open: null,
-  colourBy: "op",
+  colorBy: "op",
   critical: true,
   theme: "auto",
   panel: "timeline",
@@ -117,7 +117,7 @@ export function toHash(state: Readonly<State>): string {
     if (state[part] !== INITIAL[part]) words.set(part, state[part]);
   }
   if (state.open !== null) words.set("open", written(state.open));
-  if (state.colourBy !== INITIAL.colourBy) words.set("colour", state.colourBy);
+  if (state.colorBy !== INITIAL.colorBy) words.set("color", state.colorBy);
   if (!state.critical) words.set("critical", "0");
   for (const [name, text] of Object.entries(state.filters)) {
     if (text) words.set(`filter.${name}`, text);
@@ -139,8 +139,8 @@ export function fromHash(hash: string): Partial<State> {
   if (panel !== null && /^[a-z]{1,20}$/.test(panel)) found.panel = panel;
   const open = words.get("open");
   if (open !== null) found.open = read(open);
-  const colour = words.get("colour");
-  if (colour !== null && isColouring(colour)) found.colourBy = colour;
+  const color = words.get("color");
+  if (color !== null && isColoring(color)) found.colorBy = color;
   if (words.get("critical") === "0") found.critical = false;
   const filters = { ...INITIAL.filters };
   for (const name of Object.keys(filters) as (keyof Filters)[]) {

@@ -62,9 +62,9 @@ export function drawnOf(
 }
 
 export function drawStreamWaits(context: Context, drawn: Drawn): void {
-  const { view, place, scrolled, colours, streamWaits: waits } = drawn;
+  const { view, place, scrolled, colors, streamWaits: waits } = drawn;
   const some = drawnOf(waits, view.from, view.until, nsPerPixel(view));
-  context.strokeStyle = context.fillStyle = colours.ink;
+  context.strokeStyle = context.fillStyle = colors.ink;
   context.lineWidth = 1.4;
   for (const at of some) {
     const isBelow = waits.to[at] > waits.from[at];

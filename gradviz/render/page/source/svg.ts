@@ -267,9 +267,9 @@ export class SvgContext {
   }
 }
 
-function tile(id: string, { strokes, colour, size, alpha, width }: Look): SvgNode {
+function tile(id: string, { strokes, color, size, alpha, width }: Look): SvgNode {
   const d = strokes.map(([x, y, toX, toY]) => `M${x} ${y}L${toX} ${toY}`).join("");
-  const line = { d, fill: "none", stroke: colour, "stroke-width": width };
+  const line = { d, fill: "none", stroke: color, "stroke-width": width };
   return {
     tag: "pattern",
     attributes: { id, patternUnits: "userSpaceOnUse", width: size, height: size },

@@ -11,7 +11,7 @@ import {
   hatched,
   widthOf,
 } from "./axis.ts";
-import { type Colours, textOn } from "./colours.ts";
+import { type Colors, textOn } from "./colors.ts";
 import { type Crossings, drawCritical } from "./critical.ts";
 import { type LeveledRow, marks, placeAt } from "./levels.ts";
 import { firstAbove } from "./sorted.ts";
@@ -137,7 +137,7 @@ export interface Drawn {
   readonly place: Placement;
   readonly view: Viewport;
   readonly scrolled: number;
-  readonly colours: Colours;
+  readonly colors: Colors;
   readonly height: number;
   readonly crossings: Crossings;
   readonly streamWaits: StreamWaits;
@@ -145,9 +145,9 @@ export interface Drawn {
 }
 
 export function drawTimeline(context: Context, drawn: Drawn): void {
-  const { lanes, place, view, colours, height } = drawn;
+  const { lanes, place, view, colors, height } = drawn;
   const left = place.gutter;
-  context.fillStyle = colours.background;
+  context.fillStyle = colors.background;
   context.fillRect(0, 0, left + view.width, height);
   context.save();
   context.beginPath();
@@ -156,7 +156,7 @@ export function drawTimeline(context: Context, drawn: Drawn): void {
   const seen = lanes.map((_, lane) => lane).filter((lane) => isSeen(drawn, lane));
   for (const lane of seen) drawLane(context, drawn, lane);
   context.restore();
-  drawAxis(context, view, left, height, colours);
+  drawAxis(context, view, left, height, colors);
   context.save();
   context.beginPath();
   context.rect(left, AXIS_HEIGHT, view.width, height - AXIS_HEIGHT);
@@ -175,29 +175,29 @@ function isSeen({ lanes, place, scrolled, height }: Drawn, lane: number): boolea
 
 function drawLane(
   context: Context,
-  { lanes, place, view, scrolled, colours }: Drawn,
+  { lanes, place, view, scrolled, colors }: Drawn,
   lane: number,
 ): void {
   const one = lanes[lane];
   const top = AXIS_HEIGHT + place.tops[lane] - scrolled;
   const high = heightOf(place, lane);
-  context.fillStyle = colours.panel;
+  context.fillStyle = colors.panel;
   context.fillRect(place.gutter, top + place.nameHeight, view.width, high);
   context.textAlign = "left";
   context.textBaseline = "middle";
-  drawHeading(context, one.heading, top, place.gutter + view.width, colours);
+  drawHeading(context, one.heading, top, place.gutter + view.width, colors);
   const room = (place.gutter || view.width) - 14;
   const middle = place.nameHeight
     ? top + NAME_HEIGHT / 2
     : top + high / 2 - (high > 34 ? 7 : 0);
   context.font = BOLD;
-  context.fillStyle = colours.ink;
+  context.fillStyle = colors.ink;
   const name = fitted(context, one.name, room);
   context.fillText(name, 8, middle);
   const used = place.nameHeight ? context.measureText(name).width + 10 : 0;
   if (!place.nameHeight && high <= 34) return;
   context.font = FONT;
-  context.fillStyle = colours.faintInk;
+  context.fillStyle = colors.faintInk;
   context.fillText(
     fitted(context, one.detail, room - used),
     8 + used,
@@ -211,13 +211,13 @@ function drawHeading(
   heading: string,
   top: number,
   width: number,
-  colours: Colours,
+  colors: Colors,
 ): void {
   if (heading === "") return;
-  context.fillStyle = colours.line;
+  context.fillStyle = colors.line;
   context.fillRect(0, top - HEADING_HEIGHT, width, 1);
   context.font = BOLD;
-  context.fillStyle = colours.ink;
+  context.fillStyle = colors.ink;
   const text = fitted(context, heading, width - 14);
   context.fillText(text, 8, top - HEADING_HEIGHT / 2);
 }
@@ -237,7 +237,7 @@ function drawRow(
   y: number,
   slice: number,
 ): void {
-  const { bars, view, colours } = drawn;
+  const { bars, view, colors } = drawn;
   const { barHeight } = drawn.place;
   const labels: [number, number, number][] = [];
   const bad: [number, number][] = [];
@@ -248,15 +248,15 @@ function drawRow(
     const kind = bars.kind[item];
     if (kind === WAIT || kind === BLOCKED) {
       filled = "";
-      context.fillStyle = (kind === WAIT ? hatched : crossed)(colours.line);
+      context.fillStyle = (kind === WAIT ? hatched : crossed)(colors.line);
       context.fillRect(x, y, wide, barHeight);
       return;
     }
-    const fill = fillOf(bars, item, colours);
+    const fill = fillOf(bars, item, colors);
     if (fill !== filled) context.fillStyle = filled = fill;
     const isFaint = bars.isFaint(item);
     if (isFaint) context.globalAlpha = 0.18;
-    // A hair of background between bars keeps those of one colour apart.
+    // A hair of background between bars keeps those of one color apart.
     const drawnWide = wide > 3 ? wide - 0.75 : wide;
     if (bars.status[item] === CAPTURED && num === 1) {
       context.globalAlpha *= 0.35;
@@ -265,16 +265,16 @@ function drawRow(
     context.globalAlpha = 1;
     const blocked = num === 1 && wide > 6 ? bars.blocked(item) : 0;
     if (blocked > 0.02) {
-      context.fillStyle = colours.blocked;
+      context.fillStyle = colors.blocked;
       context.fillRect(x, y + barHeight - 5, drawnWide * blocked, 5);
-      context.fillStyle = hatched(colours.line);
+      context.fillStyle = hatched(colors.line);
       context.fillRect(x, y + barHeight - 5, drawnWide * blocked, 5);
       filled = "";
     }
     if (bars.status[item] >= FAILED) bad.push([x, Math.max(drawnWide, 3)]);
     if (num === 1 && wide >= MIN_LABEL && !isFaint) labels.push([item, x, wide]);
   });
-  context.strokeStyle = colours.alarm;
+  context.strokeStyle = colors.alarm;
   context.lineWidth = 2.5;
   for (const [x, wide] of bad)
     context.strokeRect(x + 1, y + 1, Math.max(wide - 2, 1), barHeight - 2);
@@ -284,8 +284,8 @@ function drawRow(
   for (const [item, x, wide] of labels) {
     const text = labelled(context, bars.label(item), wide - 8);
     if (text === "") continue;
-    context.fillStyle = textOn(fillOf(bars, item, colours));
-    if (bars.status[item] === CAPTURED) context.fillStyle = colours.ink;
+    context.fillStyle = textOn(fillOf(bars, item, colors));
+    if (bars.status[item] === CAPTURED) context.fillStyle = colors.ink;
     context.fillText(text, x + wide / 2, y + barHeight / 2 + 0.5);
   }
 }
@@ -298,9 +298,9 @@ function labelled(context: Context, text: string, room: number): string {
   return fitted(context, text, room);
 }
 
-function fillOf(bars: Bars, item: number, colours: Colours): string {
-  if (bars.kind[item] === BACKWARD) return colours.pass;
-  return colours.families[bars.family[item]];
+function fillOf(bars: Bars, item: number, colors: Colors): string {
+  if (bars.kind[item] === BACKWARD) return colors.pass;
+  return colors.families[bars.family[item]];
 }
 
 /** Where on the screen something from one time to another lies, never too thin to see. */

@@ -4,7 +4,7 @@ import { type Arrow, drawArrows } from "./arrows.ts";
 import { AXIS_HEIGHT, type Context } from "./axis.ts";
 import { type Arranged, arranged } from "./bars.ts";
 import { type Chains, chained, rowsOf } from "./chains.ts";
-import { colours } from "./colours.ts";
+import { colors } from "./colors.ts";
 import { mountCursor } from "./cursor.ts";
 import type { Page } from "./data.ts";
 import { canvas, el } from "./elements.ts";
@@ -61,7 +61,7 @@ export function mountTimeline(element: HTMLElement, page: Page, store: Store): v
       place,
       view: viewOf(page, store, wide - place.gutter),
       scrolled,
-      colours: colours(),
+      colors: colors(),
       height: high,
       crossings: all.crossings,
       streamWaits: all.streamWaits,
@@ -176,14 +176,14 @@ function draw(
   context.rect(place.gutter, AXIS_HEIGHT, view.width, height);
   context.clip();
   drawArrows(context, drawn, arrows);
-  for (const [run, colour, thick] of [
-    [runOf(all, hover, task), drawn.colours.ink, 1.5],
-    [runOf(all, node, task), drawn.colours.accent, 3],
+  for (const [run, color, thick] of [
+    [runOf(all, hover, task), drawn.colors.ink, 1.5],
+    [runOf(all, node, task), drawn.colors.accent, 3],
   ] as const) {
     if (run < 0) continue;
     const [x, length] = extent(drawn, all.bars.start[run], all.bars.end[run]);
     const y = rowTop(place, all.laneOf[run], all.rowOf[run], scrolled);
-    context.strokeStyle = colour;
+    context.strokeStyle = color;
     context.lineWidth = thick;
     context.strokeRect(x - 1, y - 1, Math.max(length + 1, 3), place.barHeight + 2);
   }
@@ -207,7 +207,7 @@ function paperOf(
       place.bottoms[lane] + AXIS_HEIGHT,
     ]),
     draw: (context) => {
-      const drawn = { ...shown, place, view, height, scrolled: 0, colours: colours() };
+      const drawn = { ...shown, place, view, height, scrolled: 0, colors: colors() };
       draw(context, drawn, all, store, arrows);
     },
   };
@@ -347,7 +347,7 @@ function legendOf(all: Indexed): HTMLElement {
   const { nodes, kernels } = all.page;
   const used = new Set([...all.page.runs.node].map((node) => nodes.family[node]));
   for (const family of kernels.family) used.add(family);
-  const legend = el("ul", { class: "legend", "aria-label": "Colours of the timeline" });
+  const legend = el("ul", { class: "legend", "aria-label": "Colors of the timeline" });
   function entry(name: string, background: string, look = ""): void {
     const swatch = el("span", { class: `swatch ${look}`, "aria-hidden": "true" });
     if (background !== "") swatch.style.background = `var(${background})`;

@@ -45,7 +45,7 @@ IDLE: Final[Mapping[SpanKind, tuple[str, str]]] = {
     "setup": ("╌", "set-up and end of a pass"),
     "finish": ("╌", "set-up and end of a pass"),
 }
-COLOURS: Final = ("blue", "yellow", "green", "magenta", "cyan", "red")
+COLORS: Final = ("blue", "yellow", "green", "magenta", "cyan", "red")
 
 
 def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
@@ -57,7 +57,7 @@ def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
     names = [shorten(clean(lane.name), MAX_LANE_NAME) for lane in timeline.lanes]
     gutter = max(map(len, names), default=0) + 2
     columns = max(console.width - gutter, MIN_COLUMNS)
-    colours = _colours(timeline)
+    colors = _colors(timeline)
     head = (
         f"{called(timeline)}: {took(timeline)}, "
         f"{ran(timeline.lanes)}, {_lanes_named(timeline)}"
@@ -68,10 +68,10 @@ def print_timeline(timeline: Timeline, console: Console | None = None) -> None:
     for lane, name in zip(timeline.lanes, names, strict=True):
         for row in range(lane.num_rows):
             label = (name if row == 0 else "").ljust(gutter)
-            bars = _bars(lane, row, timeline.duration_ns, columns, colours)
+            bars = _bars(lane, row, timeline.duration_ns, columns, colors)
             line = Text.assemble((label, "bold"), bars)
             console.print(line, no_wrap=True, overflow="crop")
-    for legend in _legend(timeline, colours, console.width):
+    for legend in _legend(timeline, colors, console.width):
         console.print(legend)
     for failure in failures(timeline):
         print_wrapped(console, shorten(failure, MAX_FAILURE), "bold red", "")
@@ -99,7 +99,7 @@ def _ruler(end_ns: int, columns: int) -> str:
 
 
 def _bars(
-    lane: Lane, row: int, end_ns: int, columns: int, colours: Mapping[str, str]
+    lane: Lane, row: int, end_ns: int, columns: int, colors: Mapping[str, str]
 ) -> Text:
     """One row of a lane."""
     per_column = max(end_ns, 1) / columns
@@ -123,20 +123,18 @@ def _bars(
     for end in range(1, columns + 1):
         if end == columns or shown[end] is not shown[begin]:
             parts = [one / per_column for one in busy_ns[begin:end]]
-            text.append_text(_bar(shown[begin], parts, colours))
+            text.append_text(_bar(shown[begin], parts, colors))
             begin = end
     return text
 
 
-def _bar(
-    span: Span | None, filled: Sequence[float], colours: Mapping[str, str]
-) -> Text:
+def _bar(span: Span | None, filled: Sequence[float], colors: Mapping[str, str]) -> Text:
     """The columns of one span, with its number and name if there is room.
 
     Args:
         span: Whose columns they are, None for nobody's.
         filled: For each column the part of its time in which anything ran.
-        colours: See `_colours`.
+        colors: See `_colors`.
     """
     room = len(filled)
     if span is None:
@@ -153,28 +151,28 @@ def _bar(
         if len(label) + 3 <= room:
             blocks = f"{blocks[0]} {label} {blocks[len(label) + 3 :]}"
             break
-    return Text(blocks, style=_style(span, colours))
+    return Text(blocks, style=_style(span, colors))
 
 
-def _style(span: Span, colours: Mapping[str, str]) -> str:
+def _style(span: Span, colors: Mapping[str, str]) -> str:
     if span.status == "captured":
         return CAPTURED
     if span.status != "completed":
         return "bold red"
     if span.kind in STEP_PARTS:
         return PARTS[span.kind]
-    return colours.get(_operation(span), "default")
+    return colors.get(_operation(span), "default")
 
 
-def _colours(timeline: Timeline) -> dict[str, str]:
+def _colors(timeline: Timeline) -> dict[str, str]:
     """Colors for the operations that took most time."""
     took: Counter[str] = Counter()
     for lane in timeline.lanes:
         for span in lane.spans:
             if span.kind in {"node", "kernel"}:
                 took[_operation(span)] += span.end_ns - span.start_ns
-    names = [name for name, _ in took.most_common(len(COLOURS))]
-    return dict(zip(names, COLOURS, strict=False))
+    names = [name for name, _ in took.most_common(len(COLORS))]
+    return dict(zip(names, COLORS, strict=False))
 
 
 def _operation(span: Span) -> str:
@@ -182,12 +180,12 @@ def _operation(span: Span) -> str:
 
 
 def _legend(
-    timeline: Timeline, colours: Mapping[str, str], width: int
+    timeline: Timeline, colors: Mapping[str, str], width: int
 ) -> Iterator[Text]:
     """Yield the meanings of the bars, in lines that break between two only."""
     parts = [
-        Text.assemble(("█", colour), f" {shorten(name, width - 2)}")
-        for name, colour in colours.items()
+        Text.assemble(("█", color), f" {shorten(name, width - 2)}")
+        for name, color in colors.items()
     ]
     spans = [span for lane in timeline.lanes for span in lane.spans]
     kinds = {span.kind for span in spans}

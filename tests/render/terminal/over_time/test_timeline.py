@@ -134,9 +134,7 @@ def test_what_failed_is_told_below(shown, make_span, make_timeline):
     ]
 
 
-def test_what_was_only_captured_has_a_colour_of_its_own(
-    shown, make_span, make_timeline
-):
+def test_what_was_only_captured_has_a_color_of_its_own(shown, make_span, make_timeline):
     timeline = make_timeline([make_span(0, 0, 9, status="captured")], duration_ns=9)
 
     lines = shown(lambda console: print_timeline(timeline, console))

@@ -12,9 +12,9 @@ from gradviz.analysis.timelines.timeline_spans import Span
 from gradviz.render import style
 from gradviz.render.words.text import clean, duration, operation
 
-#: The words of `ColourBy`, as far as they mean something over time, and ``name``.
+#: The words of `ColorBy`, as far as they mean something over time, and ``name``.
 #: ``auto`` is by family of the operation: lanes tell devices apart.
-TimelineColour: TypeAlias = Literal[
+TimelineColor: TypeAlias = Literal[
     "auto",
     "op",
     "name",
@@ -44,7 +44,7 @@ Look: TypeAlias = Literal[
     "new",
 ]
 
-MAX_COLOURS: Final = len(style.PALETTE)
+MAX_COLORS: Final = len(style.PALETTE)
 
 OTHERS: Final = "others"
 
@@ -65,7 +65,7 @@ def _no_words(_: Sequence[Span]) -> Sequence[str]:
     return ()
 
 
-class SpanColours(NamedTuple):
+class SpanColors(NamedTuple):
     """The color of each span that is a node or a kernel, and what colors mean.
 
     Attributes:
@@ -96,11 +96,11 @@ def look_of(span: Span) -> Look:
     return "captured" if span.status == "captured" else "bar"
 
 
-def span_colours(
+def span_colors(
     spans: Sequence[Span],
-    by: TimelineColour,
+    by: TimelineColor,
     micro_batches: Mapping[int, int] = MappingProxyType({}),
-) -> SpanColours:
+) -> SpanColors:
     """Return colors for spans: for nodes and kernels, or for modules as well.
 
     Args:
@@ -113,9 +113,9 @@ def span_colours(
     spans = [one for one in spans if one.kind in {"node", "kernel"}]
     match by:
         case "device":
-            colours = style.assign({clean(span.device) for span in spans})
-            items = [LegendItem(name, "bar", one) for name, one in colours.items()]
-            return SpanColours(lambda span: colours[clean(span.device)], items)
+            colors = style.assign({clean(span.device) for span in spans})
+            items = [LegendItem(name, "bar", one) for name, one in colors.items()]
+            return SpanColors(lambda span: colors[clean(span.device)], items)
         case "name":
             return _by_name(spans)
         case "pass":
@@ -137,22 +137,22 @@ def span_colours(
             return _by_family(spans)
 
 
-def _by_family(spans: Iterable[Span]) -> SpanColours:
-    colours: dict[str, str] = dict(zip(OP_FAMILIES, style.FAMILIES, strict=True))
+def _by_family(spans: Iterable[Span]) -> SpanColors:
+    colors: dict[str, str] = dict(zip(OP_FAMILIES, style.FAMILIES, strict=True))
     family = {
         name: LEAF if name == LEAF else op_family(name)
         for name in {span.name for span in spans}
     }
     found = set(family.values())
     items = [
-        LegendItem(name, "bar", one) for name, one in colours.items() if name in found
+        LegendItem(name, "bar", one) for name, one in colors.items() if name in found
     ]
     if LEAF in found:
         items.append(LegendItem("leaves", "bar", style.LEAF))
-    return SpanColours(lambda span: colours.get(family[span.name], style.LEAF), items)
+    return SpanColors(lambda span: colors.get(family[span.name], style.LEAF), items)
 
 
-def _by_name(spans: Iterable[Span]) -> SpanColours:
+def _by_name(spans: Iterable[Span]) -> SpanColors:
     """Colors for what took most time; the others share one."""
     raw: Counter[str] = Counter()
     for span in spans:
@@ -161,19 +161,19 @@ def _by_name(spans: Iterable[Span]) -> SpanColours:
     for name, ns in raw.items():
         took[clean(operation(name))] += ns
     has_leaves = took.pop(LEAF, None) is not None
-    names = [name for name, _ in took.most_common(MAX_COLOURS)]
-    colours = dict(zip(names, style.PALETTE, strict=False))
+    names = [name for name, _ in took.most_common(MAX_COLORS)]
+    colors = dict(zip(names, style.PALETTE, strict=False))
     if has_leaves:
-        colours[LEAF] = style.LEAF
-    items = [LegendItem(name, "bar", colour) for name, colour in colours.items()]
+        colors[LEAF] = style.LEAF
+    items = [LegendItem(name, "bar", color) for name, color in colors.items()]
     if len(took) > len(names):
         items.append(LegendItem(OTHERS, "bar", style.REST))
-    return SpanColours(
-        lambda span: colours.get(clean(operation(span.name)), style.REST), items
+    return SpanColors(
+        lambda span: colors.get(clean(operation(span.name)), style.REST), items
     )
 
 
-def _by_module(spans: Sequence[Span]) -> SpanColours:
+def _by_module(spans: Sequence[Span]) -> SpanColors:
     """Return colors for the parts of models, at the deepest level with few enough.
 
     A part has the same color in the forward, in the backward, and on each of its
@@ -184,37 +184,37 @@ def _by_module(spans: Sequence[Span]) -> SpanColours:
         if path := _path(span):
             took[path] += span.end_ns - span.start_ns
     parts = _parts(took)
-    colours = _colours_of_parts(took, parts)
+    colors = _colors_of_parts(took, parts)
 
     def of(span: Span) -> str:
         if not (path := _path(span)):
             return style.LEAF
-        return colours.get(parts[path], style.REST)
+        return colors.get(parts[path], style.REST)
 
-    items = [LegendItem(clean(part), "bar", one) for part, one in colours.items()]
-    if not colours.keys() >= {*parts.values()}:
+    items = [LegendItem(clean(part), "bar", one) for part, one in colors.items()]
+    if not colors.keys() >= {*parts.values()}:
         items.append(LegendItem("whole models, other parts", "bar", style.REST))
     if any(one.kind in {"node", "kernel"} and not _path(one) for one in spans):
         items.append(LegendItem("outside of any module", "bar", style.LEAF))
-    return SpanColours(of, items, is_of_modules=True)
+    return SpanColors(of, items, is_of_modules=True)
 
 
 def _parts(paths: Collection[str]) -> dict[str, str]:
     """Return the part of each path, at the deepest level with few enough parts.
 
-    There are at most `MAX_COLOURS` parts, unless there are more models.
+    There are at most `MAX_COLORS` parts, unless there are more models.
     """
     deepest = max((path.count(".") for path in paths), default=0)
     parts: dict[str, str] = {}
     for depth in range(deepest + 1):
         found = {path: ".".join(path.split(".")[: depth + 1]) for path in paths}
-        if depth and len({*found.values()}) > MAX_COLOURS:
+        if depth and len({*found.values()}) > MAX_COLORS:
             break
         parts = found
     return parts
 
 
-def _colours_of_parts(
+def _colors_of_parts(
     took: Mapping[str, int], parts: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the colors of parts, in their order; those around others have none."""
@@ -222,7 +222,7 @@ def _colours_of_parts(
     for path, part in parts.items():
         total[part] += took[path]
     inner = [one for one, _ in total.most_common() if not _is_around(one, total)]
-    names = sorted(inner[:MAX_COLOURS], key=_natural)
+    names = sorted(inner[:MAX_COLORS], key=_natural)
     return dict(zip(names, style.PALETTE, strict=False))
 
 
@@ -244,18 +244,18 @@ def _natural(path: str) -> list[tuple[int, str]]:
 
 def _by_label(
     spans: Iterable[Span], label: Callable[[Span], int | None], noun: str, none: str
-) -> SpanColours:
+) -> SpanColors:
     """Colors for numbers in their order; the palette repeats."""
     found = {label(span) for span in spans}
     numbers = sorted(one for one in found if one is not None)
-    colours = {
-        number: style.PALETTE[at % MAX_COLOURS] for at, number in enumerate(numbers)
+    colors = {
+        number: style.PALETTE[at % MAX_COLORS] for at, number in enumerate(numbers)
     }
     items = [
-        LegendItem(f"{noun} {number}", "bar", colours[number])
-        for number in numbers[:MAX_COLOURS]
+        LegendItem(f"{noun} {number}", "bar", colors[number])
+        for number in numbers[:MAX_COLORS]
     ]
-    if len(numbers) > MAX_COLOURS:
+    if len(numbers) > MAX_COLORS:
         more = f"and so on to {noun} {numbers[-1]}"
         items.append(LegendItem(more, "blank", style.PANEL))
     if None in found:
@@ -263,9 +263,9 @@ def _by_label(
 
     def of(span: Span) -> str:
         number = label(span)
-        return style.REST if number is None else colours[number]
+        return style.REST if number is None else colors[number]
 
-    return SpanColours(of, items)
+    return SpanColors(of, items)
 
 
 def _pass_of(span: Span) -> int | None:
@@ -278,11 +278,11 @@ def _by_number(
     what: str,
     *,
     is_linear: bool = False,
-) -> SpanColours:
+) -> SpanColors:
     """Colors from little to much, times logarithmic; what has none is grey."""
     known = [one for one in map(number, spans) if one is not None]
     if not known:
-        return SpanColours(lambda _: style.REST, ())
+        return SpanColors(lambda _: style.REST, ())
 
     def place(value: float) -> float:
         return value if is_linear else math.log(max(value, 1))
@@ -291,17 +291,17 @@ def _by_number(
     low, high = min(known), max(known)
     length = max(place(high) - place(low), 1e-9)
 
-    def colour(value: float) -> str:
+    def color(value: float) -> str:
         return style.ramp((place(value) - place(low)) / length)
 
     def of(span: Span) -> str:
         value = number(span)
-        return style.REST if value is None else colour(value)
+        return style.REST if value is None else color(value)
 
     middle = (low + high) // 2 if is_linear else round(math.sqrt(max(low, 1) * high))
     steps = sorted({low, min(max(middle, low), high), high})
-    items = [LegendItem(f"{what} {written(one)}", "bar", colour(one)) for one in steps]
-    return SpanColours(of, items)
+    items = [LegendItem(f"{what} {written(one)}", "bar", color(one)) for one in steps]
+    return SpanColors(of, items)
 
 
 def _took_ns(span: Span) -> int | None:

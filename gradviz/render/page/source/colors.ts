@@ -1,6 +1,6 @@
-/* The colours of the page, which page.css has, for pictures on canvases.
+/* The colors of the page, which page.css has, for pictures on canvases.
 
-They are told apart with any of the usual kinds of colour blindness and differ in
+They are told apart with any of the usual kinds of color blindness and differ in
 lightness, so that they survive greyscale; none of them alone carries a meaning. */
 
 import { variable } from "./elements.ts";
@@ -12,7 +12,7 @@ const NUM_FAMILIES = 8;
 /** What memory is held for: `--purpose-0` and on. */
 const NUM_PURPOSES = 5;
 
-export interface Colours {
+export interface Colors {
   readonly background: string;
   readonly panel: string;
   readonly ink: string;
@@ -33,13 +33,13 @@ export interface Colours {
   readonly ramp: readonly string[];
 }
 
-let known: { theme: string; colours: Colours } | undefined;
+let known: { theme: string; colors: Colors } | undefined;
 
 /** Those of the theme that is on; paper is white whatever the screen is. */
-export function colours(): Colours {
+export function colors(): Colors {
   const theme = `${document.documentElement.dataset.theme} ${matchMedia("print").matches}`;
-  if (known?.theme === theme) return known.colours;
-  const colours: Colours = {
+  if (known?.theme === theme) return known.colors;
+  const colors: Colors = {
     background: variable("--background"),
     panel: variable("--panel"),
     ink: variable("--ink"),
@@ -64,11 +64,11 @@ export function colours(): Colours {
     ),
     ramp: ramp(Array.from({ length: 5 }, (_, at) => variable(`--ramp-${at}`))),
   };
-  known = { theme, colours };
-  return colours;
+  known = { theme, colors };
+  return colors;
 }
 
-/** Colours between some, and these. */
+/** Colors between some, and these. */
 function ramp(marks: readonly string[]): string[] {
   const parts = marks.map((mark) =>
     [1, 3, 5].map((at) => parseInt(mark.slice(at, at + 2), 16)),
@@ -87,20 +87,20 @@ function ramp(marks: readonly string[]): string[] {
 const INK = "#1b1f24";
 const WHITE = "#ffffff";
 
-/** White or ink, whichever reads better on `colour`. */
-export function textOn(colour: string): string {
-  return contrast(INK, colour) >= contrast(WHITE, colour) ? INK : WHITE;
+/** White or ink, whichever reads better on `color`. */
+export function textOn(color: string): string {
+  return contrast(INK, color) >= contrast(WHITE, color) ? INK : WHITE;
 }
 
-/** How well one colour reads on another: 1 to 21, as WCAG 2 has it. */
+/** How well one color reads on another: 1 to 21, as WCAG 2 has it. */
 export function contrast(one: string, other: string): number {
   const [dark, light] = [luminance(one), luminance(other)].sort((a, b) => a - b);
   return (light + 0.05) / (dark + 0.05);
 }
 
-function luminance(colour: string): number {
+function luminance(color: string): number {
   const [red, green, blue] = [1, 3, 5].map((at) => {
-    const part = parseInt(colour.slice(at, at + 2), 16) / 255;
+    const part = parseInt(color.slice(at, at + 2), 16) / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
   });
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;

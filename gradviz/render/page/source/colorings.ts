@@ -1,7 +1,7 @@
-/* What the colours of boxes in the graph stand for, and the words that explain them. */
+/* What the colors of boxes in the graph stand for, and the words that explain them. */
 
 import { rowsOf } from "./chains.ts";
-import { type Colours, NUM_PALETTE } from "./colours.ts";
+import { type Colors, NUM_PALETTE } from "./colors.ts";
 import type { Page } from "./data.ts";
 import { numberingOf } from "./numbering.ts";
 import { leavesOf } from "./operations.ts";
@@ -10,7 +10,7 @@ import type { Plan } from "./plan.ts";
 import { duration, size } from "./words.ts";
 
 /** As `--color` of `gradviz render graph` has them, in the words of the page. */
-export const COLOURINGS = {
+export const COLORINGS = {
   op: "kind of work",
   order: "order",
   time: "time",
@@ -18,29 +18,29 @@ export const COLOURINGS = {
   wait: "time queued",
   device: "device",
 } as const;
-export type ColourBy = keyof typeof COLOURINGS;
+export type ColorBy = keyof typeof COLORINGS;
 
-export function isColouring(text: string): text is ColourBy {
-  return Object.hasOwn(COLOURINGS, text);
+export function isColoring(text: string): text is ColorBy {
+  return Object.hasOwn(COLORINGS, text);
 }
 
-export interface Colouring {
-  /** The colour of a box that is shown closed, null where there is nothing to tell. */
-  of(box: number, colours: Colours): string | null;
+export interface Coloring {
+  /** The color of a box that is shown closed, null where there is nothing to tell. */
+  of(box: number, colors: Colors): string | null;
   /** Whether it is unknown, at least for some nodes of a box, how much that is. */
   isUnknown?(box: number): boolean;
-  /** The names of colours that have names. */
-  legend(colours: Colours): { name: string; colour: string }[];
-  /** The least and the most, if colours are on a scale. */
+  /** The names of colors that have names. */
+  legend(colors: Colors): { name: string; color: string }[];
+  /** The least and the most, if colors are on a scale. */
   readonly scale: { low: string; high: string } | null;
 }
 
-export function colouringOf(
+export function coloringOf(
   page: Page,
   plan: Plan,
   tasks: readonly number[],
-  by: ColourBy,
-): Colouring {
+  by: ColorBy,
+): Coloring {
   switch (by) {
     case "op":
       return byFamily(page, plan, tasks);
@@ -59,7 +59,7 @@ export function colouringOf(
 }
 
 const SCALES: Record<
-  Exclude<ColourBy, "op" | "device">,
+  Exclude<ColorBy, "op" | "device">,
   (page: Page, plan: Plan, tasks: readonly number[]) => Float64Array
 > = {
   order: (page, plan) => {
@@ -133,7 +133,7 @@ function tookIn({ runs, nodes }: Page, tasks: readonly number[]): Float64Array {
 }
 
 /** Logarithmic, but for the order. */
-function onScale(plan: Plan, values: Float64Array, by: ColourBy): Colouring {
+function onScale(plan: Plan, values: Float64Array, by: ColorBy): Coloring {
   const known = plan.closed.map((box) => values[box]).filter((value) => value >= 0);
   const least = known.reduce((one, other) => Math.min(one, other), Infinity);
   const most = known.reduce((one, other) => Math.max(one, other), 0);
@@ -162,7 +162,7 @@ function onScale(plan: Plan, values: Float64Array, by: ColourBy): Colouring {
 }
 
 /** That which took most of the time of a box; leaves count where there is nothing else. */
-function byFamily(page: Page, plan: Plan, tasks: readonly number[]): Colouring {
+function byFamily(page: Page, plan: Plan, tasks: readonly number[]): Coloring {
   const { boxes, members, nodes, header } = page;
   const leaves = leavesOf(header);
   const took = tookIn(page, tasks);
@@ -186,13 +186,13 @@ function byFamily(page: Page, plan: Plan, tasks: readonly number[]): Colouring {
     legend: ({ families }) =>
       [...used]
         .sort((one, other) => one - other)
-        .map((at) => ({ name: header.families[at], colour: families[at] })),
+        .map((at) => ({ name: header.families[at], color: families[at] })),
     scale: null,
   };
 }
 
-/** The device of the first node of a box, as far as there are colours. */
-function byDevice(page: Page, { closed }: Plan): Colouring {
+/** The device of the first node of a box, as far as there are colors. */
+function byDevice(page: Page, { closed }: Plan): Coloring {
   const { nodes, boxes } = page;
   const names = [
     ...new Set([...new Set(nodes.device)].map((place) => page.text(place))),
@@ -206,15 +206,15 @@ function byDevice(page: Page, { closed }: Plan): Colouring {
   const placeOf = (box: number) =>
     boxes.node[box] < 0 ? -1 : sorted.indexOf(page.text(nodes.device[boxes.node[box]]));
   const used = new Set(closed.map(placeOf));
-  const colourOf = (place: number, { palette }: Colours) =>
+  const colorOf = (place: number, { palette }: Colors) =>
     palette[Math.min(place, NUM_PALETTE)];
   return {
-    of: (box, colours) => (placeOf(box) < 0 ? null : colourOf(placeOf(box), colours)),
-    legend: (colours) =>
+    of: (box, colors) => (placeOf(box) < 0 ? null : colorOf(placeOf(box), colors)),
+    legend: (colors) =>
       sorted
         .map((name, place) => ({ name, place }))
         .filter(({ place }) => used.has(place))
-        .map(({ name, place }) => ({ name, colour: colourOf(place, colours) })),
+        .map(({ name, place }) => ({ name, color: colorOf(place, colors) })),
     scale: null,
   };
 }

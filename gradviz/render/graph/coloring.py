@@ -21,7 +21,7 @@ from gradviz.render.words.text import (
 )
 
 #: ``auto`` is by device where there are several, else by the family of the operation.
-ColourBy: TypeAlias = Literal["auto", "order", "time", "memory", "wait", "device", "op"]
+ColorBy: TypeAlias = Literal["auto", "order", "time", "memory", "wait", "device", "op"]
 
 #: Of the colors whose value has no bound below: this much is the least, on a scale.
 _LEAST: Final = 1
@@ -43,11 +43,11 @@ class NodeMark(NamedTuple):
     tooltip: str
 
 
-class Colouring(NamedTuple):
+class Coloring(NamedTuple):
     """Colors for the nodes of a graph.
 
     Attributes:
-        colours: Of each node, saved tensors aside, by its id; `style.LINE` where there
+        colors: Of each node, saved tensors aside, by its id; `style.LINE` where there
             is nothing to tell.
         legend: The names of colors, if they have names.
         scale: What a scale shows and its least, and its most; None if there is none.
@@ -57,7 +57,7 @@ class Colouring(NamedTuple):
         new: Edges that are heavy, the same way.
     """
 
-    colours: Mapping[int, str]
+    colors: Mapping[int, str]
     legend: tuple[tuple[str, str], ...] = ()
     scale: tuple[str, str] | None = None
     texts: Mapping[int, str] = {}
@@ -66,14 +66,12 @@ class Colouring(NamedTuple):
     new: frozenset[tuple[int, int]] = frozenset()
 
 
-def colouring(
-    graph: Graph, colour_by: ColourBy, among: Iterable[Graph] = ()
-) -> Colouring:
+def coloring(graph: Graph, color_by: ColorBy, among: Iterable[Graph] = ()) -> Coloring:
     """The colors of a graph's nodes.
 
     Args:
         graph: The graph.
-        colour_by: What colors stand for.
+        color_by: What colors stand for.
         among: All graphs of the picture, whose nodes share scale and legend with it;
             the graph alone if there are none.
     """
@@ -84,7 +82,7 @@ def colouring(
         for node in one.nodes
         if node.saved_by is None
     ]
-    match colour_by:
+    match color_by:
         case "order":
             return _scale("number", nodes, every, _order, str, is_linear=True)
         case "time":
@@ -136,12 +134,12 @@ def _scale(
     written: Callable[[int], str],
     *,
     is_linear: bool = False,
-) -> Colouring:
+) -> Coloring:
     """Colors along a scale, logarithmic if it is not said to be linear."""
     values = {id_: value(node) for id_, node in nodes.items()}
     known = {one for one in map(value, every) if one is not None}
     if not known:
-        return Colouring(dict.fromkeys(values, style.LINE))
+        return Coloring(dict.fromkeys(values, style.LINE))
 
     def place(value: int) -> float:
         return value if is_linear else math.log(max(value, _LEAST))
@@ -151,7 +149,7 @@ def _scale(
         value: style.ramp(round((place(value) - low) / max(high - low, 1e-9), 2))
         for value in known
     }
-    return Colouring(
+    return Coloring(
         {
             id_: style.LINE if value is None else steps[value]
             for id_, value in values.items()
@@ -163,11 +161,11 @@ def _scale(
     )
 
 
-def _by_device(nodes: Mapping[int, GraphNode], every: Iterable[GraphNode]) -> Colouring:
-    colours = style.assign(_device(node) for node in every)
-    return Colouring(
-        {id_: colours[_device(node)] for id_, node in nodes.items()},
-        tuple(colours.items()),
+def _by_device(nodes: Mapping[int, GraphNode], every: Iterable[GraphNode]) -> Coloring:
+    colors = style.assign(_device(node) for node in every)
+    return Coloring(
+        {id_: colors[_device(node)] for id_, node in nodes.items()},
+        tuple(colors.items()),
     )
 
 
@@ -175,14 +173,14 @@ def _device(node: GraphNode) -> str:
     return shorten(clean(node.device), MAX_TITLE)
 
 
-def _by_family(nodes: Mapping[int, GraphNode], every: Iterable[GraphNode]) -> Colouring:
+def _by_family(nodes: Mapping[int, GraphNode], every: Iterable[GraphNode]) -> Coloring:
     """By the family of a node's operation; of several nodes that which took most."""
-    colours: dict[str, str] = dict(zip(OP_FAMILIES, style.FAMILIES, strict=True))
+    colors: dict[str, str] = dict(zip(OP_FAMILIES, style.FAMILIES, strict=True))
     found = set(map(_family, every))
-    legend = [(name, colour) for name, colour in colours.items() if name in found]
+    legend = [(name, color) for name, color in colors.items() if name in found]
     legend += [("leaves", style.LEAF)] if LEAF in found else []
-    return Colouring(
-        {id_: colours.get(_family(node), style.LEAF) for id_, node in nodes.items()},
+    return Coloring(
+        {id_: colors.get(_family(node), style.LEAF) for id_, node in nodes.items()},
         tuple(legend),
     )
 

@@ -17,7 +17,7 @@ import numpy as np
 import gradviz
 from benchmarks.memory import resident
 from gradviz.analysis.moments.engine_state import History
-from gradviz.analysis.training.summary import summarise
+from gradviz.analysis.training.summary import summarize
 from gradviz.trace.reading.reader import load_trace
 
 #: Nodes of a chain's backward, which reports eight events of each.
@@ -72,12 +72,12 @@ def _loaded(
     path: Path,
     what: str,
     load_s: float | None,
-    summarise_s: float | None,
+    summarize_s: float | None,
     peak_mb: float | None,
 ) -> Iterator[Answer]:
     yield Answer(f"loading {what}", _asked("load", path), load_s, "s")
-    took = _asked("summarise", path)
-    yield Answer(f"summarising {what}, once loaded", took, summarise_s, "s")
+    took = _asked("summarize", path)
+    yield Answer(f"summarizing {what}, once loaded", took, summarize_s, "s")
     yield Answer(f"memory of both, {what}", _asked("memory", path), peak_mb, "MB")
 
 
@@ -123,8 +123,8 @@ def _answer(question: str, path: Path) -> float:
             history.at(seq, most=200)
             took.append(time.perf_counter() - begin)
         return max(took)
-    summarise(trace)
-    if question == "summarise":
+    summarize(trace)
+    if question == "summarize":
         return time.perf_counter() - loaded
     return resident("VmHWM") / 1e6
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from gradviz.ready_order import (
     WAKE_UP_PRIORITY,
-    Prioritised,
+    Prioritized,
     PyTorchSchedule,
     Schedule,
 )
@@ -47,15 +47,15 @@ class FifoSchedule:
     __slots__ = ("_tasks", "_urgent")
 
     def __init__(self) -> None:
-        self._urgent: collections.deque[Prioritised] = collections.deque()
-        self._tasks: collections.deque[Prioritised] = collections.deque()
+        self._urgent: collections.deque[Prioritized] = collections.deque()
+        self._tasks: collections.deque[Prioritized] = collections.deque()
 
-    def push(self, task: Prioritised) -> None:
+    def push(self, task: Prioritized) -> None:
         """Add a task."""
         is_urgent = task.priority >= WAKE_UP_PRIORITY
         (self._urgent if is_urgent else self._tasks).append(task)
 
-    def pop(self) -> Prioritised:
+    def pop(self) -> Prioritized:
         """Remove and return the task that should run now.
 
         Raises:
@@ -66,7 +66,7 @@ class FifoSchedule:
     def __len__(self) -> int:
         return len(self._urgent) + len(self._tasks)
 
-    def __iter__(self) -> Iterator[Prioritised]:
+    def __iter__(self) -> Iterator[Prioritized]:
         return iter((*self._urgent, *self._tasks))
 
 
@@ -81,15 +81,15 @@ class RandomSchedule:
 
     def __init__(self, source: random.Random) -> None:
         self._random = source
-        self._urgent: list[Prioritised] = []
-        self._tasks: list[Prioritised] = []
+        self._urgent: list[Prioritized] = []
+        self._tasks: list[Prioritized] = []
 
-    def push(self, task: Prioritised) -> None:
+    def push(self, task: Prioritized) -> None:
         """Add a task."""
         is_urgent = task.priority >= WAKE_UP_PRIORITY
         (self._urgent if is_urgent else self._tasks).append(task)
 
-    def pop(self) -> Prioritised:
+    def pop(self) -> Prioritized:
         """Remove and return the task that should run now.
 
         Raises:
@@ -107,5 +107,5 @@ class RandomSchedule:
     def __len__(self) -> int:
         return len(self._urgent) + len(self._tasks)
 
-    def __iter__(self) -> Iterator[Prioritised]:
+    def __iter__(self) -> Iterator[Prioritized]:
         return iter((*self._urgent, *self._tasks))

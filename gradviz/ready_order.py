@@ -13,7 +13,7 @@ from typing import Final, Generic, Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Prioritised(Protocol):
+class Prioritized(Protocol):
     """A task as a schedule knows it."""
 
     @property
@@ -24,10 +24,10 @@ class Prioritised(Protocol):
 class Schedule(Protocol):
     """A policy, and the tasks that wait under it."""
 
-    def push(self, task: Prioritised) -> None:
+    def push(self, task: Prioritized) -> None:
         """Add a task."""
 
-    def pop(self) -> Prioritised:
+    def pop(self) -> Prioritized:
         """Remove and return the task that should run now.
 
         Raises:
@@ -35,7 +35,7 @@ class Schedule(Protocol):
         """
 
     def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[Prioritised]: ...
+    def __iter__(self) -> Iterator[Prioritized]: ...
 
 
 def in_order(
@@ -110,9 +110,9 @@ class PyTorchSchedule:
     __slots__ = ("heap",)
 
     def __init__(self) -> None:
-        self.heap: list[Prioritised] = []
+        self.heap: list[Prioritized] = []
 
-    def push(self, task: Prioritised) -> None:
+    def push(self, task: Prioritized) -> None:
         """Add a task."""
         heap = self.heap
         heap.append(task)
@@ -120,7 +120,7 @@ class PyTorchSchedule:
         if hole and heap[(hole - 1) >> 1].priority < task.priority:
             self._sift_up(hole, task)
 
-    def pop(self) -> Prioritised:
+    def pop(self) -> Prioritized:
         """Remove and return the task with the largest priority.
 
         The last task fills the empty top: the hole sinks, the larger child rising into
@@ -153,7 +153,7 @@ class PyTorchSchedule:
         heap[hole] = last
         return top
 
-    def peek(self) -> Prioritised:
+    def peek(self) -> Prioritized:
         """Return the task that `pop` would remove.
 
         Raises:
@@ -161,7 +161,7 @@ class PyTorchSchedule:
         """
         return self.heap[0]
 
-    def _sift_up(self, hole: int, task: Prioritised) -> None:
+    def _sift_up(self, hole: int, task: Prioritized) -> None:
         heap = self.heap
         priority = task.priority
         while hole > 0:
@@ -176,5 +176,5 @@ class PyTorchSchedule:
     def __len__(self) -> int:
         return len(self.heap)
 
-    def __iter__(self) -> Iterator[Prioritised]:
+    def __iter__(self) -> Iterator[Prioritized]:
         return iter(tuple(self.heap))

@@ -15,7 +15,7 @@ class LPPool1d(Module):
         norm_type: Which norm: its exponent.
         kernel_size: Of the neighborhood.
         stride: From one to the next; `kernel_size` if not given.
-        ceil_mode: Whether neighbourhoods may reach over the end.
+        ceil_mode: Whether neighborhoods may reach over the end.
 
     Source: torch/nn/modules/pooling.py.
     """

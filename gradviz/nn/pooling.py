@@ -17,7 +17,7 @@ class MaxPool(Module):
         padding: How much is added to both ends of each dimension.
         dilation: How far apart the elements of a neighborhood are.
         return_indices: Whether to return where the largest were, too.
-        ceil_mode: Whether neighbourhoods may reach over the end.
+        ceil_mode: Whether neighborhoods may reach over the end.
     """
 
     _function: ClassVar[str]
@@ -122,7 +122,7 @@ class AvgPool2d(Module):
         kernel_size: Of the neighborhood.
         stride: From one to the next; `kernel_size` if not given.
         padding: How much is added to both ends of each dimension.
-        ceil_mode: Whether neighbourhoods may reach over the end.
+        ceil_mode: Whether neighborhoods may reach over the end.
         count_include_pad: Whether what is added counts.
         divisor_override: By what to divide, instead of the number of elements.
     """
@@ -173,7 +173,7 @@ class AvgPool3d(AvgPool2d):
 
 
 class AdaptivePool(Module):
-    """Neighbourhoods of such a size that the output has a given one.
+    """Neighborhoods of such a size that the output has a given one.
 
     Args:
         output_size: Of the output; None for a dimension as long as the input's.

@@ -99,7 +99,7 @@ class PixelUnshuffle(Module):
 
 
 class Unfold(Module):
-    """The neighbourhoods that a kernel would see, as columns.
+    """The neighborhoods that a kernel would see, as columns.
 
     Args:
         kernel_size: Of a neighborhood.

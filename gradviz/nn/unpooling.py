@@ -1,4 +1,4 @@
-"""Layers that put the largest of neighbourhoods back where they were."""
+"""Layers that put the largest of neighborhoods back where they were."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -13,7 +13,7 @@ class MaxUnpool1d(Module):
     """Undoes `MaxPool1d` as far as possible: other elements become 0.
 
     Args:
-        kernel_size: Of the neighbourhoods of the layer to undo.
+        kernel_size: Of the neighborhoods of the layer to undo.
         stride: From one to the next there; `kernel_size` if not given.
         padding: How much was added there to both ends of each dimension.
 

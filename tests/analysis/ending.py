@@ -89,7 +89,7 @@ def out_of_order(trace: Trace) -> Iterator[str]:
     """
     columns = trace.columns
     failed = set(columns["task_failed"]["task"].tolist())
-    neighbour = _neighbours(trace)
+    neighbor = _neighbors(trace)
     pushes = columns["task_pushed"].rows(
         *("seq", "queue", "task", "node", "thread"),
         *("what", "reentrant_depth", "sequence_nr"),
@@ -103,12 +103,12 @@ def out_of_order(trace: Trace) -> Iterator[str]:
             rank = 0, -depth, -(sequence_nr % 2**64)
             if kind == Push.WAKE_UP:  # of which none goes first
                 rank = -1, 0, 0
-            one = Queued(rank, seq, neighbour(thread, seq, 1), task, node)
+            one = Queued(rank, seq, neighbor(thread, seq, 1), task, node)
             there[queue, task, node].append(one)
             if task not in failed:  # of which a queue may be cleared without a word
                 unseen[queue].append((thread, one))
             continue
-        since = neighbour(thread, seq, -1)
+        since = neighbor(thread, seq, -1)
         for by, one in unseen[queue]:
             if by == thread or one.known_from < since:
                 heapq.heappush(seen[queue], one)
@@ -125,7 +125,7 @@ def out_of_order(trace: Trace) -> Iterator[str]:
             yield f"event {seq} takes {popped} while {seen[queue][0]} lies there"
 
 
-def _neighbours(trace: Trace) -> Callable[[int, int, int], int]:
+def _neighbors(trace: Trace) -> Callable[[int, int, int], int]:
     """Of a thread the event before or after another one of its own."""
     seqs = defaultdict(list)
     for table in trace.columns.values():
@@ -134,9 +134,9 @@ def _neighbours(trace: Trace) -> Callable[[int, int, int], int]:
     for one in seqs.values():
         one.sort()
 
-    def neighbour(thread: int, seq: int, step: int) -> int:
+    def neighbor(thread: int, seq: int, step: int) -> int:
         own = seqs[thread]
         place = bisect.bisect_left(own, seq) + step
         return own[place] if 0 <= place < len(own) else step * 2**62
 
-    return neighbour
+    return neighbor

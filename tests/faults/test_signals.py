@@ -10,16 +10,16 @@ import pytest
 from tests.faults.programs import Ended, run_campaign, run_program
 
 
-def run_signalled(source: str) -> Ended:
-    """Run Python source that needs `tests.faults.signalling`."""
-    preamble = "from tests.faults.signalling import *\nengine = new_engine()\n"
+def run_signaled(source: str) -> Ended:
+    """Run Python source that needs `tests.faults.signaling`."""
+    preamble = "from tests.faults.signaling import *\nengine = new_engine()\n"
     ending = "assert_works(engine)\nengine.stop()\n"
     return run_program(preamble + textwrap.dedent(source) + ending)
 
 
 def test_a_handler_that_interrupts_the_engine_is_told_so():
     """F15: the caller sleeps in the engine while a device works."""
-    ended = run_signalled(
+    ended = run_signaled(
         """
         refusals = []
         def call():
@@ -42,7 +42,7 @@ def test_a_handler_that_interrupts_the_engine_is_told_so():
 
 def test_a_handler_that_interrupts_a_node_may_call_backward():
     """F15."""
-    ended = run_signalled(
+    ended = run_signaled(
         """
         called = Call(lambda: print("called"))
         with Handler(lambda: run(engine, called)):
@@ -55,7 +55,7 @@ def test_a_handler_that_interrupts_a_node_may_call_backward():
 
 def test_what_a_handler_raises_ends_the_wait_for_a_device():
     """F04: the device's node ends as well, and then the call raises."""
-    ended = run_signalled(
+    ended = run_signaled(
         """
         def work():
             task = engine.current_graph_task
@@ -75,7 +75,7 @@ def test_what_a_handler_raises_ends_the_wait_for_a_device():
 
 def test_a_second_interrupt_ends_the_wait_for_a_node_that_does_not_end():
     """F04: the first Ctrl-C waits for it for long, the second one does not."""
-    ended = run_signalled(
+    ended = run_signaled(
         """
         from gradviz.engine.tasks import outcome
         outcome.QUIESCE_NS = 10**18

@@ -17,7 +17,7 @@ PROGRAMS = {
         print(__name__, __file__, __package__, __spec__, type(__loader__).__name__)
         print(sys.modules["__main__"].__dict__ is globals())
     """,
-    "finds modules beside it": "import neighbour; print(neighbour.NAME)",
+    "finds modules beside it": "import neighbor; print(neighbor.NAME)",
     "reads stdin": "import sys; print(sys.stdin.read().upper())",
     "raises": """
         def divide():
@@ -123,7 +123,7 @@ def run_recorded(*command: object, cwd: Path) -> Ended:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    (tmp_path / "neighbour.py").write_text("NAME = 'next door'")
+    (tmp_path / "neighbor.py").write_text("NAME = 'next door'")
     (tmp_path / "failing.py").write_text("def f():\n    raise OSError('x')\nf()\n")
     (tmp_path / "broken.py").write_text("def")
     (tmp_path / "scripts").mkdir()
@@ -142,7 +142,7 @@ def test_a_script_runs_as_under_python(name: str, folder: Path) -> None:
     assert got == outcome(expected)
 
 
-def test_a_script_elsewhere_is_found_with_its_neighbours(folder: Path) -> None:
+def test_a_script_elsewhere_is_found_with_its_neighbors(folder: Path) -> None:
     script = folder / "scripts" / "script.py"
     script.write_text("import sys, os; print(sys.path[0], __file__, os.getcwd())")
 

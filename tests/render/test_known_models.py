@@ -25,7 +25,7 @@ from tests.render.svg_geometry import Drawing, faults, misses, read_drawing
 TIMES = "\N{MULTIPLICATION SIGN}"
 LIBRARIES = ["gradviz", "torch"]
 
-#: What is folded in each model, as frames are labelled or boxes titled.
+#: What is folded in each model, as frames are labeled or boxes titled.
 FOLDED = {
     "BERT": [f"encoder.layer.0-3 {TIMES}4"],
     "GPT-2": [f"h.0-3 {TIMES}4"],

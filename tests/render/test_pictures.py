@@ -61,7 +61,7 @@ def test_our_own_picture_is_not_much_larger_than_that_of_dot(model):
 
     # Of a picture that begins at its left end, and not in the middle, one half of the
     # edges leads across it instead of a quarter.
-    begins_in_sight = theirs.centres[0][0] <= FIRST_SCREEN
+    begins_in_sight = theirs.centers[0][0] <= FIRST_SCREEN
     assert ours.area <= 1.3 * dots.area
     assert ours.aspect <= 1.5 * dots.aspect or ours.area < dots.area
     assert ours.crossings <= 1.2 * dots.crossings
@@ -78,13 +78,13 @@ def test_the_longest_way_down_from_the_first_node_is_a_straight_line(model):
     scene, layout = scene_of(model), our_layout(model)
     reach = [0] * len(scene.boxes)
     for producer, consumer in sorted(
-        scene.edges, key=lambda edge: -layout.centres[edge[1]][1]
+        scene.edges, key=lambda edge: -layout.centers[edge[1]][1]
     ):
         reach[producer] = max(reach[producer], reach[consumer] + 1)
     on_line = {
         at
-        for at, (x, _) in enumerate(layout.centres)
-        if abs(x - layout.centres[0][0]) < 0.5
+        for at, (x, _) in enumerate(layout.centers)
+        if abs(x - layout.centers[0][0]) < 0.5
     }
 
     assert len(on_line) > reach[0]
@@ -108,7 +108,7 @@ def found(scene, layout):
 
 def test_boxes_and_edges_at_wrong_places_are_found():
     scene, layout = scene_of("perceptron"), our_layout("perceptron")
-    first, second, *rest = layout.centres
+    first, second, *rest = layout.centers
     (x0, y0), (x1, y1) = layout.routes[0][0], layout.routes[0][-1]
     far = 2 * layout.height
     through = ((x0, y0), (x0, far / 3), (x1, far / 2), (x1, y1))
@@ -118,8 +118,8 @@ def test_boxes_and_edges_at_wrong_places_are_found():
     def with_way(way):
         return layout._replace(routes=(way, *layout.routes[1:]))
 
-    on_top = layout._replace(centres=(first, first, *rest))
-    outside = layout._replace(centres=((-500.0, first[1]), second, *rest))
+    on_top = layout._replace(centers=(first, first, *rest))
+    outside = layout._replace(centers=((-500.0, first[1]), second, *rest))
     assert "overlaps" in found(scene, on_top)
     assert "outside the page" in found(scene, outside)
     assert "runs through" in found(scene, with_way(through))

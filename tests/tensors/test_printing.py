@@ -36,7 +36,7 @@ def test_what_is_not_plain_is_said():
     assert repr(gv.zeros(0, 2)) == "tensor([], size=(0, 2))"
 
 
-def test_a_large_tensor_is_summarised():
+def test_a_large_tensor_is_summarized():
     assert repr(gv.zeros(10_000)) == "tensor([0., 0., 0.,  ..., 0., 0., 0.])"
 
 

@@ -129,5 +129,5 @@ def test_an_event_survives_as_json():
     assert msgspec.json.decode(msgspec.json.encode(event), type=AnyEvent) == event
 
 
-def test_an_enum_member_is_labelled_in_small_letters():
+def test_an_enum_member_is_labeled_in_small_letters():
     assert label(Push.WAKE_UP) == "wake_up"

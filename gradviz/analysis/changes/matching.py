@@ -162,13 +162,13 @@ class _Matching:
                 if self._is_free(one, other):
                     self.partner[one] = other
                     self._is_taken[other] = True
-                    waiting += self._neighbours(one, other)
+                    waiting += self._neighbors(one, other)
 
     def _is_free(self, one: int, other: int) -> bool:
         is_free = self.partner[one] < 0 and not self._is_taken[other]
         return is_free and self._one.names[one] == self._other.names[other]
 
-    def _neighbours(self, one: int, other: int) -> Iterator[Pair]:
+    def _neighbors(self, one: int, other: int) -> Iterator[Pair]:
         """Yield pairs of nodes that give both, or get from both, the same gradient."""
         both = zip(self._one.edges[one], self._other.edges[other], strict=False)
         for (to, input_nr), (to_other, input_nr_other) in both:

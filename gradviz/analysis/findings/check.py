@@ -25,7 +25,7 @@ from gradviz.analysis.training.not_finite import (
     count_not_finite,
     not_finite_values,
 )
-from gradviz.trace.checking.lifecycle import Judgement, Violation, judge
+from gradviz.trace.checking.lifecycle import Judgment, Violation, judge
 from gradviz.trace.events import kind_name
 from gradviz.trace.format.kept_events import keeps_all_of_streams
 from gradviz.trace.format.model import Losses, Trace
@@ -71,7 +71,7 @@ class Check(NamedTuple):
             make no trace wrong.
     """
 
-    history: Judgement
+    history: Judgment
     streams: Findings
     failed: tuple[Pass, ...]
     num_failed: int

@@ -85,7 +85,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             if that is not known. Of several nodes that of the first.
         calls: The backward passes that it called while it ran, the first ones.
         is_critical: Whether it is on the critical path, as far as that was looked for;
-            see `gradviz.analysis.graphs.neighbourhood.mark_critical`.
+            see `gradviz.analysis.graphs.neighborhood.mark_critical`.
         slack_ns: How much longer it could have run without making the pass longer;
             None if that is not known.
         thread_time_ns: For how long its thread was running; None if unknown.

@@ -13,7 +13,7 @@ import numpy as np
 from gradviz.analysis.moments.choice import Choice, choice_of
 from gradviz.analysis.moments.engine_state import History
 from gradviz.analysis.moments.moment import Moment
-from gradviz.analysis.moments.node_stages import Neighbourhood, NodeStages
+from gradviz.analysis.moments.node_stages import Neighborhood, NodeStages
 from gradviz.analysis.moments.story import Filter, origin_of, select_events
 from gradviz.analysis.nodes.addresses import (
     AddressBook,
@@ -205,7 +205,7 @@ class Replay:
             known = self._books[task] = AddressBook(self.trace, task)
         return known
 
-    def around(self, task: int, node: int, place: int) -> Neighbourhood:
+    def around(self, task: int, node: int, place: int) -> Neighborhood:
         """A node and its neighbors right after an event."""
         if self._stages is None:
             self._stages = NodeStages(self.trace)

@@ -31,7 +31,7 @@ NodeStage: TypeAlias = Literal[
 STAGES: Final[tuple[NodeStage, ...]] = get_args(NodeStage)
 
 #: So many neighbors of each side are told; all are counted.
-MAX_NEIGHBOURS: Final = 64
+MAX_NEIGHBORS: Final = 64
 
 #: Kinds of events that change what has become of a node, and what it is then.
 _STAGES: Final[dict[str, NodeStage]] = {
@@ -99,7 +99,7 @@ class NodeAt(msgspec.Struct, frozen=True, kw_only=True):
     remaining: int
 
 
-class Neighbourhood(msgspec.Struct, frozen=True, kw_only=True):
+class Neighborhood(msgspec.Struct, frozen=True, kw_only=True):
     """A node of a pass, from which it gets gradients, and to which it gives some.
 
     Attributes:
@@ -239,18 +239,18 @@ class NodeStages:
         begin, end = np.searchsorted(mine.task, (task, task + 1))
         return mine.at(slice(int(begin), int(end)))
 
-    def around(self, task: int, node: int, seq: int) -> Neighbourhood:
+    def around(self, task: int, node: int, seq: int) -> Neighborhood:
         """A node and its neighbors right after event `seq`."""
         producer, consumer = self._edges_of(task)
         first, end = np.searchsorted(consumer, (node, node + 1))
         givers = list(dict.fromkeys(producer[first:end].tolist()))
         edges = definition(self._trace, node).edges
         receivers = list(dict.fromkeys(to for to, _ in edges if to >= 0))
-        return Neighbourhood(
+        return Neighborhood(
             node=self.at(task, node, seq),
-            givers=tuple(self.at(task, one, seq) for one in givers[:MAX_NEIGHBOURS]),
+            givers=tuple(self.at(task, one, seq) for one in givers[:MAX_NEIGHBORS]),
             receivers=tuple(
-                self.at(task, one, seq) for one in receivers[:MAX_NEIGHBOURS]
+                self.at(task, one, seq) for one in receivers[:MAX_NEIGHBORS]
             ),
             num_givers=len(givers),
             num_receivers=len(receivers),

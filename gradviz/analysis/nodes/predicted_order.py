@@ -21,7 +21,7 @@ from gradviz.analysis.tables.executions import (
     execution_columns,
 )
 from gradviz.analysis.tables.passes import pass_parts, passes
-from gradviz.ready_order import Prioritised, PyTorchSchedule, ReadyTask, in_order
+from gradviz.ready_order import Prioritized, PyTorchSchedule, ReadyTask, in_order
 from gradviz.trace.events import MAX_SEQUENCE_NR
 from gradviz.trace.format.model import NodeDefinition, Trace
 from gradviz.trace.format.strings import shortened
@@ -435,18 +435,18 @@ class _Queues:
         self._queue_of = queue_of
         self._queues: dict[int, PyTorchSchedule] = defaultdict(PyTorchSchedule)
 
-    def push(self, task: Prioritised) -> None:
+    def push(self, task: Prioritized) -> None:
         assert isinstance(task, ReadyTask)
         self._queues[self._queue_of[task.what]].push(task)
 
-    def pop(self) -> Prioritised:
+    def pop(self) -> Prioritized:
         filled = [queue for queue in self._queues.values() if len(queue)]
         return max(filled, key=lambda queue: queue.peek().priority).pop()
 
     def __len__(self) -> int:
         return sum(map(len, self._queues.values()))
 
-    def __iter__(self) -> Iterator[Prioritised]:
+    def __iter__(self) -> Iterator[Prioritized]:
         return chain.from_iterable(self._queues.values())
 
 

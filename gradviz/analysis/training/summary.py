@@ -151,7 +151,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     num_not_finite: int = 0
 
 
-def summarise(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
+def summarize(trace: Trace, tasks: Sequence[int] | None = None) -> Summary:
     """The figures of a trace.
 
     Args:
@@ -204,7 +204,7 @@ def summary_document(
     trace: Trace, tasks: Sequence[int] | None = None
 ) -> dict[str, Any]:
     """Return the output of ``gradviz show summary --json``."""
-    summary = msgspec.to_builtins(summarise(trace, tasks))
+    summary = msgspec.to_builtins(summarize(trace, tasks))
     return {"schema": SCHEMA, "version": VERSION, **summary}
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, get_args
 import click
 
 from gradviz.analysis.causes.critical_path import find_critical_path
-from gradviz.analysis.graphs import neighbourhood
+from gradviz.analysis.graphs import neighborhood
 from gradviz.analysis.graphs.backward_graph import MAX_NODES, Graph
 from gradviz.analysis.graphs.modules import collapse_modules
 from gradviz.analysis.graphs.nested_passes import nest_passes
@@ -62,14 +62,14 @@ class AskedPart(NamedTuple):
         """
         if self.is_critical or self.is_critical_only:
             path = find_critical_path(trace, graph.task)
-            graph = neighbourhood.mark_critical(graph, path)
+            graph = neighborhood.mark_critical(graph, path)
         if self.around is not None:
             node = find_node(trace, graph.task, self.around)
-            graph = neighbourhood.around(graph, node, self.radius)
+            graph = neighborhood.around(graph, node, self.radius)
         if self.between:
             one, other = (find_node(trace, graph.task, end) for end in self.between)
-            graph = neighbourhood.between(graph, one, other)
-        return neighbourhood.only_critical(graph) if self.is_critical_only else graph
+            graph = neighborhood.between(graph, one, other)
+        return neighborhood.only_critical(graph) if self.is_critical_only else graph
 
 
 class AskedDetail(NamedTuple):

@@ -13,7 +13,7 @@ from gradviz.analysis.nodes.groups import (
 )
 from gradviz.analysis.nodes.labels import FORMER_LABELS, LABELS, Label
 from gradviz.analysis.tables.passes import select_task
-from gradviz.analysis.training.summary import summarise, summary_document
+from gradviz.analysis.training.summary import summarize, summary_document
 from gradviz.cli.console.documents import print_document, show
 from gradviz.cli.console.options import (
     Keys,
@@ -70,4 +70,4 @@ def command(
     elif as_json:
         print_document(summary_document(trace, tasks), trace)
     else:
-        print_summary(summarise(trace, tasks))
+        print_summary(summarize(trace, tasks))

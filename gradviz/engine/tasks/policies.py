@@ -10,7 +10,7 @@ from gradviz.engine.graph.node import Node
 from gradviz.engine.graph.protocols import name_of
 from gradviz.engine.tasks.graph_task import NodeTask
 from gradviz.named_orders import schedules_named
-from gradviz.ready_order import Prioritised, PyTorchSchedule, Schedule
+from gradviz.ready_order import Prioritized, PyTorchSchedule, Schedule
 
 
 class OrderPolicy(Protocol):
@@ -159,7 +159,7 @@ class _RecordedSchedule:
         self._free = PyTorchSchedule()
         self._lines: list[_QueueOrder] = []
 
-    def push(self, task: Prioritised) -> None:
+    def push(self, task: Prioritized) -> None:
         assert isinstance(task, NodeTask)
         turn = None if task.node is None else self._turns.get(task.node.id)
         if turn is None:
@@ -169,7 +169,7 @@ class _RecordedSchedule:
         if turn.line not in self._lines:
             self._lines.append(turn.line)
 
-    def pop(self) -> Prioritised:
+    def pop(self) -> Prioritized:
         if len(self._free):
             return self._free.pop()
         for line in self._lines:
@@ -185,7 +185,7 @@ class _RecordedSchedule:
     def __len__(self) -> int:
         return len(self._free) + sum(len(line.waiting) for line in self._lines)
 
-    def __iter__(self) -> Iterator[Prioritised]:
+    def __iter__(self) -> Iterator[Prioritized]:
         held = [task for line in self._lines for task in line.waiting.values()]
         return iter((*self._free, *held))
 

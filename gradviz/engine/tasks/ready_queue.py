@@ -12,7 +12,7 @@ from gradviz.trace.reporting.ids import next_queue_id
 
 
 class ReadyQueue:
-    """A mailbox in front, a schedule behind; tasks are `Prioritised`.
+    """A mailbox in front, a schedule behind; tasks are `Prioritized`.
 
     Note [One consumer]
     ~~~~~~~~~~~~~~~~~~~

@@ -1,4 +1,4 @@
-"""Factorisations of matrices: Cholesky, QR, singular values, eigenvalues.
+"""Factorizations of matrices: Cholesky, QR, singular values, eigenvalues.
 
 Factors are only unique up to signs, or phases, and their order; so are the gradients
 that come through them. Where singular values or eigenvalues coincide, those of the
@@ -32,7 +32,7 @@ from gradviz.ops.shapes.unit_dimensions import unsqueeze
 from gradviz.ops.variables.return_types import QR, SVD, Eigen, OlderSVD
 from gradviz.ops.variables.variable import Value, raw
 
-#: Which factors of a QR factorisation are computed.
+#: Which factors of a QR factorization are computed.
 QRMode: TypeAlias = Literal["reduced", "complete", "r"]
 
 #: Which triangle of a Hermitian matrix counts.

@@ -83,7 +83,7 @@ _USUAL: Final = {
 }
 
 _BATCHES: Final = {"x": "batch1", "y": "batch2"}
-_NORMALISED: Final = {"x": "input", "mean": "result1", "rstd": "result2"}
+_NORMALIZED: Final = {"x": "input", "mean": "result1", "rstd": "result2"}
 _ON_TARGET: Final = {"y": "target"}
 _ITS_DIMS: Final = {"dims": "dims"}
 
@@ -133,9 +133,9 @@ _SPECIAL: Final[dict[str, dict[str, str]]] = {
     "MseLossBackward0": _ON_TARGET,
     "MulBackward1": {"number": "other"},
     "MvBackward0": {"y": "vec"},
-    "NativeBatchNormBackward0": _NORMALISED,
-    "NativeGroupNormBackward0": {**_NORMALISED, "groups": "group"},
-    "NativeLayerNormBackward0": {**_NORMALISED, "normalized": "normalized_shape"},
+    "NativeBatchNormBackward0": _NORMALIZED,
+    "NativeGroupNormBackward0": {**_NORMALIZED, "groups": "group"},
+    "NativeLayerNormBackward0": {**_NORMALIZED, "normalized": "normalized_shape"},
     "PermuteBackward0": _ITS_DIMS,
     "PixelShuffleBackward0": {"factor": "upscale_factor"},
     "PowBackward1": {"y": "exponent"},

@@ -179,10 +179,10 @@ def _axes(grid: Array, lengths: Shape, look: _Look) -> list[_Axis]:
     return [_axis(grid[..., -1 - i], length, look) for i, length in enumerate(lengths)]
 
 
-def _neighbours(
+def _neighbors(
     axes: Sequence[_Axis], look: _Look
 ) -> Iterator[tuple[tuple[int, ...], Array, Array]]:
-    """Each neighbour: which tap, its number in the flattened image, where it exists."""
+    """Each neighbor: which tap, its number in the flattened image, where it exists."""
     taps = _TAPS[look.mode]
     found = [[_index(axis, tap.shift, look) for tap in taps] for axis in axes]
     for which in product(range(len(taps)), repeat=len(axes)):
@@ -214,7 +214,7 @@ def _weights(fractions: Sequence[Gradient], look: _Look) -> _Factors:
 
 
 def _weight(which: Sequence[int], factors: _Factors, exists: Array) -> Gradient:
-    """The weight of a neighbour: ``(N, 1, P)``."""
+    """The weight of a neighbor: ``(N, 1, P)``."""
     weight: Gradient = exists
     for tap, of_axis in zip(which, factors, strict=True):
         weight = weight * of_axis[tap]
@@ -232,7 +232,7 @@ def _sampled(x: Array, grid: Array, look: _Look) -> Array:
     weights = _weights(_fractions(axes, grid), look)
     flat, places = _flat(x), grid.shape[1:-1]
     result = np.zeros_like(x, shape=(*x.shape[:2], prod(places)))
-    for which, number, exists in _neighbours(axes, look):
+    for which, number, exists in _neighbors(axes, look):
         chosen = gather_at(flat, 2, _across(number, x.shape[1]))
         chosen *= _weight(which, weights, exists)
         result += chosen
@@ -246,7 +246,7 @@ def _spread(grad: Gradient, grid: Gradient, shape: Shape, look: _Look) -> Gradie
     flat_shape = (*shape[:2], prod(shape[2:]))
     flat_grad = _flat(grad)
     total: Gradient = None
-    for which, number, exists in _neighbours(axes, look):
+    for which, number, exists in _neighbors(axes, look):
         part = flat_grad * _weight(which, weights, exists)
         index = _across(number, shape[1])
         if total is None or isinstance(part, Variable):
@@ -266,7 +266,7 @@ def _slopes(grad: Gradient, x: Gradient, grid: Gradient, look: _Look) -> Gradien
     flat, flat_grad = _flat(x), _flat(grad)
     num_channels = raw(x).shape[1]
     sums: list[Gradient] = [0.0] * len(axes)
-    for which, number, exists in _neighbours(axes, look):
+    for which, number, exists in _neighbors(axes, look):
         chosen = gather_at(flat, 2, _across(number, num_channels))
         felt = sum_of(flat_grad * chosen, 1, keepdim=True)
         for i in range(len(axes)):

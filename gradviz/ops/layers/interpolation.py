@@ -103,8 +103,8 @@ def _cubic_table(axis: Axis, align_corners: bool) -> ResamplingTable:
     table = np.zeros((axis.outputs, axis.inputs))
     for shift in range(-1, 3):
         distance = np.abs(places - (below + shift))
-        neighbours = np.clip(below + shift, 0, axis.inputs - 1)
-        np.add.at(table, (outputs, neighbours), _cubic(distance))
+        neighbors = np.clip(below + shift, 0, axis.inputs - 1)
+        np.add.at(table, (outputs, neighbors), _cubic(distance))
     return table
 
 

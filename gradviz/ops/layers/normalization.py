@@ -1,6 +1,6 @@
 """Normalization: elements less their mean, over their standard deviation.
 
-Note [Normalising]
+Note [Normalizing]
 ~~~~~~~~~~~~~~~~~~
 Layer, batch and group normalization differ only in which elements share a mean. Each is
 one op with three results: what it returns, the means, and the inverse standard
@@ -51,7 +51,7 @@ from gradviz.ops.shapes.shape import reshape, view
 from gradviz.ops.shapes.tiling import repeat
 from gradviz.ops.variables.variable import Value, Variable, device_of, raw
 
-# --- what all of them do: see Note [Normalising] ------------------------------------
+# --- what all of them do: see Note [Normalizing] ------------------------------------
 
 
 def _normalized(x: Array, axes: Shape, eps: float) -> tuple[Array, Array, Array]:

@@ -1,4 +1,4 @@
-"""The gradients of normalisations in a plain backward, where several are wanted.
+"""The gradients of normalizations in a plain backward, where several are wanted.
 
 Note [Gradients at once]
 ~~~~~~~~~~~~~~~~~~~~~~~~

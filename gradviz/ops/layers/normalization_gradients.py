@@ -1,6 +1,6 @@
 """The gradients of layer and batch normalization as one op, for ``create_graph``.
 
-Note [Gradients of a normalisation]
+Note [Gradients of a normalization]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 Let x' be the normalized input, r the inverse standard deviation, g the gradient of the
 result, w the weight and s = g w. P takes from an array its mean, and then its part
@@ -198,7 +198,7 @@ def _second(
     rstd: Gradient,
     axes: Shape,
 ) -> tuple[Gradient, Gradient, Gradient]:
-    """See Note [Gradients of a normalisation]; that of the weight is still to sum."""
+    """See Note [Gradients of a normalization]; that of the weight is still to sum."""
     v, u, t = grads
     centered = (x - mean) * rstd
     scaled = grad if weight is None else grad * weight

@@ -97,7 +97,7 @@ class ReplayedPass:
 
 
 class ReadyNode(msgspec.Struct, eq=False, gc=False):
-    """A task in a queue since a time; see `ready_order.Prioritised`."""
+    """A task in a queue since a time; see `ready_order.Prioritized`."""
 
     node: SeenNode
     of: ReplayedPass

@@ -148,7 +148,7 @@ def _laid_out(scene: Scene) -> tuple[Scene, BoxLayout]:
     layout = place(sizes, scene.edges, scene.aside)
     half = SQUEEZE / 2
     squeezed = layout._replace(
-        centres=tuple((x, y + half) for x, y in layout.centres),
+        centers=tuple((x, y + half) for x, y in layout.centers),
         routes=tuple(map(_from_border_to_border, layout.routes)),
         height=layout.height + SQUEEZE,
     )

@@ -22,8 +22,8 @@ POINTS: Final = 72.0
 #: How much more than others the edges of a backbone want to be straight.
 SPINE_WEIGHT: Final = 20
 
-#: What ends a line of a label: centred, or aligned to the left.
-CENTRED: Final = "\\n"
+#: What ends a line of a label: centered, or aligned to the left.
+CENTERED: Final = "\\n"
 LEFT: Final = "\\l"
 
 _GRAPH: Final = {
@@ -98,7 +98,7 @@ def parse_plain(text: str, scene: Scene) -> BoxLayout:
     Raises:
         ValueError: It is not the layout of that scene.
     """
-    centres: dict[str, Point] = {}
+    centers: dict[str, Point] = {}
     curves: dict[tuple[str, str], list[tuple[Point, ...]]] = {}
     wide = high = 0.0
     for line in text.splitlines():
@@ -106,7 +106,7 @@ def parse_plain(text: str, scene: Scene) -> BoxLayout:
             case ["graph", _, across, down]:
                 wide, high = float(across) * POINTS, float(down) * POINTS
             case ["node", name, x, y, *_]:
-                centres[name] = (float(x) * POINTS, high - float(y) * POINTS)
+                centers[name] = (float(x) * POINTS, high - float(y) * POINTS)
             case ["edge", tail, head, count, *rest]:
                 numbers = [float(one) * POINTS for one in rest[: 2 * int(count)]]
                 points = zip(numbers[::2], numbers[1::2], strict=True)
@@ -116,7 +116,7 @@ def parse_plain(text: str, scene: Scene) -> BoxLayout:
                 pass  # the closing line
     try:
         return BoxLayout(
-            tuple(centres[f"n{index}"] for index in range(len(scene.boxes))),
+            tuple(centers[f"n{index}"] for index in range(len(scene.boxes))),
             tuple(curves[f"n{a}", f"n{b}"].pop() for a, b in scene.edges),
             wide,
             high,
@@ -125,7 +125,7 @@ def parse_plain(text: str, scene: Scene) -> BoxLayout:
         raise ValueError(f"dot's layout lacks {error}") from error
 
 
-def label(*lines: str, end: str = CENTRED) -> str:
+def label(*lines: str, end: str = CENTERED) -> str:
     """Lines of a label, each but empty ones ended by `end`, in which nothing acts.
 
     Backslashes begin escapes in a label, ampersands begin entities, and what stands in

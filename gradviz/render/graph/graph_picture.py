@@ -159,7 +159,7 @@ def _layout(
         return own, "own", f"dot took longer than {timeout_s:g} s"
     except UserError as error:
         return own, "own", f"dot failed: {error}"
-    if dots.centres[0][0] > FIRST_SCREEN:
+    if dots.centers[0][0] > FIRST_SCREEN:
         return own, "own", "that of dot begins beyond the first screen"
     if dots.width * dots.height >= own.width * own.height:
         return own, "own", "that of dot is no smaller"

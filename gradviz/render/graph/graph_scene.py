@@ -14,7 +14,7 @@ from gradviz.analysis.graphs.backward_graph import LEAF, Graph, GraphEdge, Graph
 from gradviz.analysis.graphs.carried_edges import carried_ways
 from gradviz.analysis.graphs.gc_pause import gc_paused
 from gradviz.analysis.graphs.modules import Stretch, is_between_parts, stretches
-from gradviz.analysis.graphs.neighbourhood import critical_edges
+from gradviz.analysis.graphs.neighborhood import critical_edges
 from gradviz.analysis.graphs.nested_passes import every_graph
 from gradviz.analysis.nodes.op_families import op_family
 from gradviz.render import style

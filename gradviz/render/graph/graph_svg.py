@@ -121,7 +121,7 @@ def _graph(scene: Scene, layout: BoxLayout, looks: "_Looks") -> Iterable[str]:
     for (left, text), (_, place) in zip(labels, frames, strict=True):
         if text:
             yield _frame_label(left, text, place)
-    for at, (box, (x, y)) in enumerate(zip(scene.boxes, layout.centres, strict=True)):
+    for at, (box, (x, y)) in enumerate(zip(scene.boxes, layout.centers, strict=True)):
         if scene.is_detailed:
             yield _box(box, looks, x, y, layout.inside.get(at, ()))
         else:
@@ -230,7 +230,7 @@ def _passes(box: Box, looks: "_Looks", inside: Sequence[BoxLayout]) -> str:
     places = panels(box, inside)
     for scene, layout, place in zip(box.passes, inside, places, strict=True):
         x, y = origin(scene, layout)
-        begin, (middle, at) = scene.boxes[0], layout.centres[0]
+        begin, (middle, at) = scene.boxes[0], layout.centers[0]
         route = f"M{number(x + middle)} 0V{number(y + at - begin.height / 2)}"
         parts += [
             f'<g class="pass" transform="{_move(place.left, place.top)}">',

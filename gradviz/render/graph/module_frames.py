@@ -85,9 +85,9 @@ def with_room(scene: Scene, layout: BoxLayout) -> BoxLayout:
         return x, y + moved[bisect_right(ends, y + TOLERANCE)]
 
     return layout._replace(
-        centres=tuple(
+        centers=tuple(
             (x, y + down((x, box.top))[1] - box.top)
-            for (x, y), box in zip(layout.centres, boxes, strict=True)
+            for (x, y), box in zip(layout.centers, boxes, strict=True)
         ),
         routes=tuple(tuple(map(down, route)) for route in layout.routes),
         height=layout.height + moved[-1],
@@ -236,13 +236,13 @@ def _meet(place: Rectangle, others: NDArray[np.float64]) -> NDArray[np.bool_]:
 def rectangles(scene: Scene, layout: BoxLayout) -> list[Rectangle]:
     """Return the place of each box."""
     return [
-        _around(box, centre)
-        for box, centre in zip(scene.boxes, layout.centres, strict=True)
+        _around(box, center)
+        for box, center in zip(scene.boxes, layout.centers, strict=True)
     ]
 
 
-def _around(box: Box, centre: Point) -> Rectangle:
-    x, y = centre
+def _around(box: Box, center: Point) -> Rectangle:
+    x, y = center
     wide, high = box.width / 2, box.height / 2
     return Rectangle(x - wide, y - high, x + wide, y + high)
 

@@ -92,10 +92,10 @@ def _swap(layers: Sequence[list[int]], skeleton: Skeleton, *, start: int) -> Non
 
 
 def _gain(
-    neighbours: Sequence[Sequence[int]], left: int, right: int, place: Sequence[int]
+    neighbors: Sequence[Sequence[int]], left: int, right: int, place: Sequence[int]
 ) -> int:
     """Return the number of crossings saved by a swap of `left` and `right`."""
-    ones, others = neighbours[left], neighbours[right]
+    ones, others = neighbors[left], neighbors[right]
     if len(ones) * len(others) > MAX_COMPARED:
         return 0
     ends = [place[other] for other in others]

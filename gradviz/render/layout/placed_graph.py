@@ -29,7 +29,7 @@ class BoxLayout(NamedTuple):
     """Positions of everything. Units are those of the sizes; y grows downwards.
 
     Attributes:
-        centres: The center of each box.
+        centers: The center of each box.
         routes: For each edge its control points: a start, then three for every cubic
             Bézier curve.
         width: Width of the picture, which begins at 0, edges included.
@@ -37,7 +37,7 @@ class BoxLayout(NamedTuple):
         inside: The layouts inside of some boxes, by their positions.
     """
 
-    centres: tuple[Point, ...]
+    centers: tuple[Point, ...]
     routes: tuple[tuple[Point, ...], ...]
     width: float
     height: float
@@ -100,15 +100,15 @@ def place(
         rights[host] += wide
     ways, right = routes(skeleton, x, y, heights, float(rights.max()))
     places = zip(x.tolist(), y[skeleton.ranks].tolist(), strict=True)
-    centres = dict(zip(boxes, places, strict=False))
+    centers = dict(zip(boxes, places, strict=False))
     for box, host in hosts.items():
-        at, level = centres[host]
-        centres[box] = (at + (sizes[host][0] + sizes[box][0]) / 2 + SIDE_GAP, level)
+        at, level = centers[host]
+        centers[box] = (at + (sizes[host][0] + sizes[box][0]) / 2 + SIDE_GAP, level)
     of_layers = iter(ways)
     return BoxLayout(
-        tuple(centres[box] for box in range(len(sizes))),
+        tuple(centers[box] for box in range(len(sizes))),
         tuple(
-            _sideways(centres[one], sizes[one][0])
+            _sideways(centers[one], sizes[one][0])
             if other in hosts
             else next(of_layers)
             for one, other in edges
@@ -131,7 +131,7 @@ def _hosts(edges: Sequence[tuple[int, int]], aside: Container[int]) -> dict[int,
     return hosts
 
 
-def _sideways(centre: Point, wide: float) -> tuple[Point, ...]:
+def _sideways(center: Point, wide: float) -> tuple[Point, ...]:
     """Return a route from the right side of a box to one beside it."""
-    x, y = centre[0] + wide / 2, centre[1]
+    x, y = center[0] + wide / 2, center[1]
     return (x, y), (x + SIDE_GAP / 3, y), (x + 2 * SIDE_GAP / 3, y), (x + SIDE_GAP, y)

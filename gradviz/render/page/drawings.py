@@ -318,7 +318,7 @@ def _lay_out(
     led = iter(found.routes)
     beside = _BesideAll(found, sizes)
     return found._replace(
-        centres=found.centres[1:-1],
+        centers=found.centers[1:-1],
         routes=tuple(beside.route(*way) if way in aside else next(led) for way in ways),
         width=found.width + (LANE_GAP if aside else 0.0),
     )
@@ -333,12 +333,12 @@ class _BesideAll:
     """
 
     def __init__(self, layout: BoxLayout, sizes: Sequence[tuple[float, float]]) -> None:
-        (self._from, _), *self._centres, (self._to, _) = layout.centres
+        (self._from, _), *self._centers, (self._to, _) = layout.centers
         self._sizes = sizes
         self._height = layout.height
         self._lane = layout.width + LANE_GAP
         self._halves: dict[float, float] = {}
-        for (_, y), (_, height) in zip(self._centres, sizes, strict=True):
+        for (_, y), (_, height) in zip(self._centers, sizes, strict=True):
             self._halves[y] = max(self._halves.get(y, 0.0), height / 2)
         self._rows = sorted(self._halves)
 
@@ -346,7 +346,7 @@ class _BesideAll:
         """From a border down the line as far as the row of the box, or the reverse."""
         is_entry = producer == OUTSIDE
         box, side = (consumer, -1) if is_entry else (producer, 1)
-        (x, y), (width, height) = self._centres[box], self._sizes[box]
+        (x, y), (width, height) = self._centers[box], self._sizes[box]
         port = x + 0.3 * width
         stops = [(self._from, 0.0) if is_entry else (self._to, self._height)]
         outer = self._rows[0 if is_entry else -1]
@@ -398,7 +398,7 @@ class _Drawn:
             (pass_.task, box, round(layout.width), round(layout.height), omitted)
         )
         for at, (inside, look) in enumerate(zip(part.inside, scene.boxes, strict=True)):
-            node, (x, y) = nodes[at], layout.centres[at]
+            node, (x, y) = nodes[at], layout.centers[at]
             self._boxes.append(
                 (
                     number,

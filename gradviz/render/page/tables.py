@@ -289,7 +289,7 @@ class PartTable(NamedTuple):
 
 
 class BoxTable(NamedTuple):
-    """Boxes, by their centres within the inside of `part`, in pixels.
+    """Boxes, by their centers within the inside of `part`, in pixels.
 
     `node` is the first that a box stands for; `badge`, `title` and `subtitle` are
     texts. The badge, at its left end, has the numbers of its nodes in the order of

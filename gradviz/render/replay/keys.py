@@ -13,7 +13,7 @@ SHORT: Final = (
     ("f", "follow"),
     (",.", "pop"),
     ("+-", "speed"),
-    ("↑↓ tab", "neighbour"),
+    ("↑↓ tab", "neighbor"),
     ("esc", "release"),
 )
 
@@ -30,7 +30,7 @@ KEYS: Final = (
     ("/", "find a node: by id, name, line, module or parameter (again: the next)"),
     ("f", "follow the node: step on its events only"),
     ("↑ ↓  or k j", "look at the first that gives to it, that gets from it"),
-    ("tab, enter", "point at any neighbour (shift: backwards), look at it"),
+    ("tab, enter", "point at any neighbor (shift: backwards), look at it"),
     ("J K", "scroll long queues and countdowns"),
     ("escape", "look at the node of each event again, follow none"),
     ("?", "these keys"),

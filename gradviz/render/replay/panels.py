@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gradviz.analysis.moments.event_replay import Replay, ReplayedEvent
 from gradviz.analysis.moments.moment import Countdown, QueuedTask, WorkingThread
-from gradviz.analysis.moments.node_stages import Neighbourhood
+from gradviz.analysis.moments.node_stages import Neighborhood
 from gradviz.render.replay.panel_lines import DIM, cut, headed, row, shares
 from gradviz.render.replay.words import MAX_NESTED, ReplayWords, clean_name
 from gradviz.render.words.moment_text import idle_text, sequence_nr_text
@@ -68,7 +68,7 @@ class Shown(NamedTuple):
     replay: Replay
     words: ReplayWords
     now: ReplayedEvent
-    around: Neighbourhood | None
+    around: Neighborhood | None
     note: str
     pointed: int = -1
     scrolled: int = 0

@@ -212,7 +212,7 @@ class Player:
 
     def walk(self, by: int) -> None:
         """Choose the first neighbor of those that give gradients, or that get some."""
-        givers, receivers = self._neighbours()
+        givers, receivers = self._neighbors()
         if there := givers if by < 0 else receivers:
             self.choose(there[0].task, there[0].node)
         elif self.selected is not None:
@@ -220,22 +220,22 @@ class Player:
 
     def point(self, by: int) -> None:
         """Point at the next neighbor of either side, or at the one before."""
-        givers, receivers = self._neighbours()
+        givers, receivers = self._neighbors()
         if total := len(givers) + len(receivers):
             first = 0 if by > 0 else total - 1
             self.pointed = first if self.pointed < 0 else (self.pointed + by) % total
         elif self.selected is not None:
-            self.message = "this node has no neighbour"
+            self.message = "this node has no neighbor"
 
     def enter(self) -> None:
         """Choose the neighbor that is pointed at."""
-        givers, receivers = self._neighbours()
+        givers, receivers = self._neighbors()
         some = (*givers, *receivers)
         if 0 <= self.pointed < len(some):
             there = some[self.pointed]
             self.choose(there.task, there.node)
         else:
-            self.message = "tab points at a neighbour to go to"
+            self.message = "tab points at a neighbor to go to"
 
     def scroll(self, by: int) -> None:
         """Scroll the queues, and the countdowns, as far as the longest of them goes."""
@@ -247,7 +247,7 @@ class Player:
         if self.selected != (task, node):
             self.selected, self.pointed = (task, node), -1
 
-    def _neighbours(self) -> tuple[Sequence[NodeAt], Sequence[NodeAt]]:
+    def _neighbors(self) -> tuple[Sequence[NodeAt], Sequence[NodeAt]]:
         if self.selected is None:
             return (), ()
         around = self.replay.around(*self.selected, self.place)

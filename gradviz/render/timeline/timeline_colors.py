@@ -279,7 +279,7 @@ def _by_number(
     *,
     is_linear: bool = False,
 ) -> SpanColors:
-    """Colors from little to much, times logarithmic; what has none is grey."""
+    """Colors from little to much, times logarithmic; what has none is gray."""
     known = [one for one in map(number, spans) if one is not None]
     if not known:
         return SpanColors(lambda _: style.REST, ())

@@ -113,7 +113,7 @@ class Violation(NamedTuple):
         return f"event {self.event.seq}, {kind_name(type(self.event))}: {self.reason}"
 
 
-class Judgement(NamedTuple):
+class Judgment(NamedTuple):
     """Violations of the event order in a trace.
 
     Attributes:
@@ -128,7 +128,7 @@ class Judgement(NamedTuple):
     num_unseen: int
 
 
-def judge(trace: Trace) -> Judgement:
+def judge(trace: Trace) -> Judgment:
     """Look for events of `trace` that break a rule."""
     tables = _to_be_seen(trace)
     num_events = sum(table.num_rows for table in tables.values())
@@ -138,7 +138,7 @@ def judge(trace: Trace) -> Judgement:
     )
     for event in itertools.islice(trace.events_of(tables), MAX_SEEN):
         checker.check(event)
-    return Judgement(
+    return Judgment(
         tuple(checker.violations),
         checker.num_violations,
         max(num_events - MAX_SEEN, 0),

@@ -40,7 +40,7 @@ def test_nodes_are_at_every_moment_what_the_events_until_then_say(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_neighbours_are_those_of_the_edges_of_the_pass(seed):
+def test_neighbors_are_those_of_the_edges_of_the_pass(seed):
     trace = random_trace(seed, num_devices=2, size=25)
     found = NodeStages(trace)
     for task in trace.tasks:

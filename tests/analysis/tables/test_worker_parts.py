@@ -28,7 +28,7 @@ from gradviz.analysis.tables.passes import passes, select_task
 from gradviz.analysis.tables.worker_parts import MAX_PARTS, numbers_of, worker_parts
 from gradviz.analysis.timelines.timeline_lanes import build_timeline
 from gradviz.analysis.training.steps import find_steps
-from gradviz.analysis.training.summary import summarise
+from gradviz.analysis.training.summary import summarize
 from gradviz.distributed import autograd, rpc
 from gradviz.export import chrome, sqlite
 from gradviz.export.excerpt import excerpt
@@ -146,7 +146,7 @@ def test_all_views_tell_the_same_of_a_pass(trace, tmp_path):
         for one in slices_of(trace)
         if not one["name"].startswith("part")
     }
-    summary = {one.task: one for one in summarise(trace).passes}
+    summary = {one.task: one for one in summarize(trace).passes}
     every = passes(trace)
     orders = execution_orders(trace, [one.task for one in every])
     assert set(table) == set(drawn) == {*summary} == {one.task for one in every}
@@ -204,7 +204,7 @@ def test_each_table_numbers_nodes_as_the_order_does(trace):
         for order in execution_orders(trace, every)
         for row in order.rows
     }
-    told = {-1: [*numbers_in(msgspec.to_builtins(summarise(trace)), -1)]}
+    told = {-1: [*numbers_in(msgspec.to_builtins(summarize(trace)), -1)]}
     advice = build_advice(trace, stream_order(trace))
     told[-1] += numbers_in(msgspec.to_builtins(advice), -1)
     for task in every:
@@ -261,8 +261,8 @@ def test_a_program_makes_as_many_passes_and_steps_as_it_calls_for():
     trace = recorded(lambda: chain(steps=4))
 
     assert len(passes(trace)) == len(find_steps(trace).steps) == 4
-    assert all(one.workers == (0, 1, 2) for one in summarise(trace).passes)
-    assert all(one.location for one in summarise(trace).passes)
+    assert all(one.workers == (0, 1, 2) for one in summarize(trace).passes)
+    assert all(one.location for one in summarize(trace).passes)
 
 
 def test_a_part_means_its_pass_wherever_a_pass_is_asked_for():

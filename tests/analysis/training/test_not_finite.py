@@ -4,7 +4,7 @@ import gradviz as gv
 from gradviz.analysis.findings.check import check_document, check_trace
 from gradviz.analysis.moments.explanation import explain
 from gradviz.analysis.training.not_finite import not_finite_values
-from gradviz.analysis.training.summary import summarise
+from gradviz.analysis.training.summary import summarize
 from gradviz.render.words.not_finite_text import not_finite_text
 from gradviz.trace import probe
 from gradviz.trace.probe import Checked
@@ -61,7 +61,7 @@ def test_its_node_is_explained_with_it_and_others_are_not(trace):
 
 
 def test_the_summary_has_the_first(trace):
-    summary = summarise(trace)
+    summary = summarize(trace)
 
     assert summary.num_not_finite == 1
     assert summary.not_finite == not_finite_values(trace)

@@ -1,14 +1,14 @@
 import msgspec
 import pytest
 
-from gradviz.analysis.training.summary import summarise, summary_document
+from gradviz.analysis.training.summary import summarize, summary_document
 
 
 def test_totals_count_what_is_in_the_trace(pair):
     story, _, _ = pair
     trace = story.trace()
 
-    summary = summarise(trace)
+    summary = summarize(trace)
 
     assert (summary.num_runs, summary.num_nodes) == (2, 2)
     assert summary.num_edges == 1
@@ -21,7 +21,7 @@ def test_totals_count_what_is_in_the_trace(pair):
 def test_duration_is_from_the_first_event_to_the_last(pair):
     story, _, _ = pair
 
-    assert summarise(story.trace(), [7]).duration_ns == 100
+    assert summarize(story.trace(), [7]).duration_ns == 100
 
 
 def test_a_pass_has_its_own_figures(pair):
@@ -30,7 +30,7 @@ def test_a_pass_has_its_own_figures(pair):
     story.ran(8, root, at=2_010, until=2_020)
     story.fail(8, root, "ValueError: no", at=2_030)
 
-    first, second = summarise(story.trace()).passes
+    first, second = summarize(story.trace()).passes
 
     assert (first.task, first.runs, first.edges, first.duration_ns) == (7, 2, 1, 100)
     assert (first.status, first.error) == ("completed", "")
@@ -43,7 +43,7 @@ def test_only_the_chosen_passes_are_counted(pair):
     story.ran(8, root, at=2_010, until=2_020)
     story.end(8, at=2_030)
 
-    summary = summarise(story.trace(), [8])
+    summary = summarize(story.trace(), [8])
 
     assert summary.num_nodes == 1
     assert [one.task for one in summary.passes] == [8]
@@ -60,7 +60,7 @@ def test_busy_time_of_a_thread_counts_nested_nodes_once(story):
     story.complete(0, outer, at=60)
     story.end(0, at=70)
 
-    (thread,) = summarise(story.trace()).threads
+    (thread,) = summarize(story.trace()).threads
 
     assert (thread.runs, thread.busy_ns) == (2, 50)
 
@@ -68,7 +68,7 @@ def test_busy_time_of_a_thread_counts_nested_nodes_once(story):
 def test_names_and_nodes_that_took_longest_come_first(pair):
     story, _, _ = pair
 
-    summary = summarise(story.trace())
+    summary = summarize(story.trace())
 
     assert [(one.name, one.total_ns) for one in summary.names] == [
         ("MulBackward0", 60),
@@ -78,7 +78,7 @@ def test_names_and_nodes_that_took_longest_come_first(pair):
 
 
 def test_a_trace_without_a_backward_has_a_summary(story):
-    summary = summarise(story.trace())
+    summary = summarize(story.trace())
 
     assert (summary.num_nodes, summary.passes, summary.duration_ns) == (0, (), 0)
 
@@ -100,7 +100,7 @@ def test_the_longest_nodes_say_what_their_threads_lost(timed):
     timed.loses(3)
     timed.recorder.node_completed(1, 5)
 
-    (node,) = summarise(timed.trace()).longest
+    (node,) = summarize(timed.trace()).longest
 
     assert node.thread_time_ns == pytest.approx(200_000, abs=50)
     assert node.processor_wait_ns == pytest.approx(3_000_000, abs=50)
@@ -113,7 +113,7 @@ def test_a_node_that_ran_in_two_passes_is_one_node_and_two_runs(story):
         story.ran(task, node, at=10 * task + 2, until=10 * task + 5)
         story.end(task, at=10 * task + 9)
 
-    summary = summarise(story.trace())
+    summary = summarize(story.trace())
 
     assert (summary.num_runs, summary.num_nodes) == (2, 1)
     assert [one.runs for one in summary.passes] == [1, 1]
@@ -125,6 +125,6 @@ def test_a_pass_says_which_line_called_for_it(story):
     story.begin(1, [], at=0)
     story.end(1, at=10)
 
-    (one,) = summarise(story.trace()).passes
+    (one,) = summarize(story.trace()).passes
 
     assert "reports.py:" in one.location  # where the story reports it

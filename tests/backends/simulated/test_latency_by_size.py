@@ -99,7 +99,7 @@ def test_of_a_table_only_the_rows_count(asked):
     assert (take.bytes_read, take.bytes_written) == (96 + 16, 80)
 
 
-def test_stepped_devices_have_modelled_times(asked):
+def test_stepped_devices_have_modeled_times(asked):
     """Each kernel takes what the latency says, to the nanosecond."""
     x = gv.zeros(3, device="sim:0")
     gv.synchronize(SIM0)

@@ -145,7 +145,7 @@ def test_what_goes_to_a_file_is_not_paged(terminal, trace_path) -> None:
     assert in_pager() is None
 
 
-def test_a_real_terminal_is_recognised(trace_path, tmp_path) -> None:
+def test_a_real_terminal_is_recognized(trace_path, tmp_path) -> None:
     keyboard, screen = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-m", "gradviz", "show", "order", trace_path],

@@ -15,7 +15,7 @@ from tests.distributed.company import Company, idle
 from tests.distributed.waiting import assert_nothing_is_left, until_done
 
 #: What nodes of tests do in their backward, by name: seconds to take, or an error.
-BEHAVIOUR = {}
+BEHAVIOR = {}
 
 
 class Behaves(gv.autograd.Function):
@@ -28,7 +28,7 @@ class Behaves(gv.autograd.Function):
 
     @staticmethod
     def backward(ctx, grad):
-        match BEHAVIOUR.get(ctx.name):
+        match BEHAVIOR.get(ctx.name):
             case float(seconds):
                 sleep(seconds)
             case str(words):
@@ -93,16 +93,16 @@ def fail_and_retry(company):
         delay=1.0, longest_delay_s=4.0, kinds=frozenset({"PropagateGradients"})
     )
     company.transports[0].faults = Faults(drop=1.0, kinds=frozenset({"AbortPass"}))
-    BEHAVIOUR.clear()
+    BEHAVIOR.clear()
     x = leaf(1)
     with dist_autograd.context() as context_id:
         bad = rpc.rpc_sync(1, behaves, (x, "bad"))
         slow = rpc.rpc_sync(2, double, (x,))
         loss = (bad + slow).sum()
-        BEHAVIOUR["bad"] = "Simulate error on backward pass"
+        BEHAVIOR["bad"] = "Simulate error on backward pass"
         with pytest.raises(RuntimeError, match="Node 1: Simulate error"):
             dist_autograd.backward(context_id, [loss], retain_graph=True)
-        BEHAVIOUR.clear()
+        BEHAVIOR.clear()
         assert company.transports[2].refused == []
         dist_autograd.backward(context_id, [loss], retain_graph=True)
         assert gradient(context_id, x) == 3.0
@@ -112,7 +112,7 @@ def fail_and_retry(company):
 
 def test_a_pass_begins_where_nodes_of_an_earlier_one_still_run_when_those_have_ended():
     company = Company(0, Listening)
-    BEHAVIOUR.clear()
+    BEHAVIOR.clear()
 
     def program():
         company.transports[0].faults = Faults(drop=1.0, kinds=frozenset({"AbortPass"}))
@@ -121,10 +121,10 @@ def test_a_pass_begins_where_nodes_of_an_earlier_one_still_run_when_those_have_e
             bad = rpc.rpc_sync(1, behaves, (x, "bad"))
             slow = rpc.rpc_sync(2, behaves, (x, "slow"))
             loss = (bad + slow * 4).sum()
-            BEHAVIOUR.update(bad="no", slow=20.0)
+            BEHAVIOR.update(bad="no", slow=20.0)
             with pytest.raises(RuntimeError, match="Error on Node 1: no"):
                 dist_autograd.backward(context_id, [loss], retain_graph=True)
-            BEHAVIOUR.clear()
+            BEHAVIOR.clear()
             assert company.workers[2].dist_engine.num_backward_passes() == 1
             dist_autograd.backward(context_id, [loss], retain_graph=True)
             assert company.scheduler.now_ns() >= 20e9
@@ -134,13 +134,13 @@ def test_a_pass_begins_where_nodes_of_an_earlier_one_still_run_when_those_have_e
 
 
 def test_a_second_root_of_the_same_worker_is_refused_while_the_first_goes_on(scheduled):
-    BEHAVIOUR.clear()
+    BEHAVIOR.clear()
 
     def program():
         x, words, worker = leaf(1), [], rpc.current_worker()
         with dist_autograd.context() as context_id:
             loss = rpc.rpc_sync(1, behaves, (x, "slow")).sum()
-            BEHAVIOUR["slow"] = 10.0
+            BEHAVIOR["slow"] = 10.0
 
             def second():
                 sleep(5)
@@ -160,14 +160,14 @@ def test_a_second_root_of_the_same_worker_is_refused_while_the_first_goes_on(sch
 
 def test_a_root_of_another_worker_is_refused_while_the_first_goes_on(scheduled):
     """PyTorch fails an internal assertion, or waits until the call times out."""
-    BEHAVIOUR.clear()
+    BEHAVIOR.clear()
 
     def program():
         x, y, worker = leaf(1), leaf(1), rpc.current_worker()
         words = []
         with dist_autograd.context() as context_id:
             loss = rpc.rpc_sync(1, behaves, (x, "slow")).sum()
-            BEHAVIOUR["slow"] = 10.0
+            BEHAVIOR["slow"] = 10.0
 
             def second():
                 sleep(5)
@@ -255,8 +255,8 @@ def test_who_waits_without_a_limit_is_told_for_which_gradients_on_every_worker()
 
 def test_a_warning_of_what_a_pass_waits_for_does_not_end_it_and_is_not_repeated():
     company = Company(0)
-    BEHAVIOUR.clear()
-    BEHAVIOUR["slow"] = 100.0
+    BEHAVIOR.clear()
+    BEHAVIOR["slow"] = 100.0
 
     def program():
         x = leaf(1)

@@ -289,7 +289,7 @@ def test_a_finaliser_that_calls_backward_while_a_thread_starts_is_refused():
     """F21: it would wait for the start, which waits for it."""
     refusals: list[str] = []
 
-    class Finalising(Threads):
+    class Finalizing(Threads):
         def spawn(self, target: Callable[[], None], name: str) -> None:
             try:
                 engine.execute([(Sink(device=SIM_0), 0)], [1])
@@ -297,7 +297,7 @@ def test_a_finaliser_that_calls_backward_while_a_thread_starts_is_refused():
                 refusals.append(str(error))
             super().spawn(target, name)
 
-    engine, sink = Engine(sync=Finalising()), Sink(device=SIM_0)
+    engine, sink = Engine(sync=Finalizing()), Sink(device=SIM_0)
 
     engine.execute([(sink, 0)], [1])
     engine.stop()

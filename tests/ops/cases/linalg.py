@@ -1,4 +1,4 @@
-"""Cases of linear algebra: products, solutions, factorisations, norms."""
+"""Cases of linear algebra: products, solutions, factorizations, norms."""
 
 import math
 from typing import Final

@@ -10,9 +10,9 @@ gain = torch.ones(4, requires_grad=True)
 query, key, value = x @ w_query, x @ w_key, x @ w_value
 scores = query @ key.transpose(1, 2) / 2.0
 mixed = scores.softmax(dim=-1) @ value
-centred = mixed - mixed.mean(dim=-1, keepdim=True)
-variance = (centred * centred).mean(dim=-1, keepdim=True)
-normed = centred / (variance + 1e-5).sqrt() * gain
+centered = mixed - mixed.mean(dim=-1, keepdim=True)
+variance = (centered * centered).mean(dim=-1, keepdim=True)
+normed = centered / (variance + 1e-5).sqrt() * gain
 loss = (normed * normed * normed).sum() + normed.max()
 loss.backward()
 

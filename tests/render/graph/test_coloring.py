@@ -84,8 +84,8 @@ def test_several_nodes_waited_as_long_as_all_of_them(make_graph):
 
 def test_families_and_scales_can_be_told_apart_without_colors():
     for colors in (style.FAMILIES, style.RAMP[::-1]):
-        greys = [luminance(color) for color in colors]
-        steps = [pale - dark for dark, pale in itertools.pairwise(greys)]
+        grays = [luminance(color) for color in colors]
+        steps = [pale - dark for dark, pale in itertools.pairwise(grays)]
         assert min(steps) > 12
 
 

@@ -79,7 +79,7 @@ def test_the_output_of_dot_becomes_a_layout(make_graph):
 
     layout = parse_plain(plain, scene)
 
-    assert layout.centres == ((72, 36), (72, 180))
+    assert layout.centers == ((72, 36), (72, 180))
     assert layout.routes == (((72, 54), (72, 72), (72, 144), (72, 162)),)
     assert (layout.width, layout.height) == (144, 216)
 

@@ -38,11 +38,11 @@ def model(make_graph, make_node):
 
 def layout(scene, *places):
     """Boxes at the given rows and columns."""
-    centres = tuple((300.0 * column, 100.0 * row) for row, column in places)
+    centers = tuple((300.0 * column, 100.0 * row) for row, column in places)
     routes = tuple(
-        (centres[a], centres[a], centres[b], centres[b]) for a, b in scene.edges
+        (centers[a], centers[a], centers[b], centers[b]) for a, b in scene.edges
     )
-    return BoxLayout(centres, routes, 900.0, 700.0)
+    return BoxLayout(centers, routes, 900.0, 700.0)
 
 
 COLUMN = [(row, 0) for row in range(6)]
@@ -109,7 +109,7 @@ def test_there_is_room_for_the_labels_of_all_frames_that_begin_at_one_box(nested
     assert faults(drawing) == []
     tops = sorted(place.top for place in frames.values())[:3]
     assert all(b - a >= LABEL_HEIGHT for a, b in itertools.pairwise(tops))
-    first = layout.centres[0][1] + scene.boxes[0].height / 2
+    first = layout.centers[0][1] + scene.boxes[0].height / 2
     assert first < tops[0]
 
 
@@ -120,7 +120,7 @@ def test_room_for_frames_makes_no_picture_wider(nested):
     after = with_room(scene, before)
 
     assert after.width == before.width
-    assert [x for x, _ in after.centres] == [x for x, _ in before.centres]
+    assert [x for x, _ in after.centers] == [x for x, _ in before.centers]
     assert after.height > before.height
 
 
@@ -160,8 +160,8 @@ def test_edges_still_begin_and_end_at_their_boxes_when_frames_got_room(nested):
     scene, layout = drawn_in_a_column(nested)
 
     for (producer, consumer), route in zip(scene.edges, layout.routes, strict=True):
-        bottom = layout.centres[producer][1] + scene.boxes[producer].height / 2
-        top = layout.centres[consumer][1] - scene.boxes[consumer].height / 2
+        bottom = layout.centers[producer][1] + scene.boxes[producer].height / 2
+        top = layout.centers[consumer][1] - scene.boxes[consumer].height / 2
         assert (route[0][1], route[-1][1]) == pytest.approx((bottom, top))
 
 

@@ -66,7 +66,7 @@ def test_the_main_way_can_be_the_leftmost_of_each_layer():
     assert [layer[0] for layer in layers] == [0, 1, 2, 3]
 
 
-def test_neighbours_are_swapped_where_that_saves_crossings():
+def test_neighbors_are_swapped_where_that_saves_crossings():
     found = skeleton(6, (0, 1), (0, 2), (0, 3), (1, 5), (2, 4), (3, 4), (1, 5))
 
     layers = ordered(found)

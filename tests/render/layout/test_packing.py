@@ -30,7 +30,7 @@ def assert_apart(skeleton, layers, packing):
             assert other - x >= half + (LANE_GAP if are_bends else NODE_GAP) - 1e-6
 
 
-def test_neighbours_of_a_layer_keep_their_order_and_their_distance():
+def test_neighbors_of_a_layer_keep_their_order_and_their_distance():
     for seed in range(20):
         skeleton, layers, packing = packed(seed, is_cut=seed % 2 == 1)
         assert_apart(skeleton, layers, packing)

@@ -36,7 +36,7 @@ def graphs(draw, *, is_acyclic):
 def boxes_of(layout, sizes):
     return [
         (x - wide / 2, y - high / 2, x + wide / 2, y + high / 2)
-        for (x, y), (wide, high) in zip(layout.centres, sizes, strict=True)
+        for (x, y), (wide, high) in zip(layout.centers, sizes, strict=True)
     ]
 
 
@@ -95,7 +95,7 @@ def test_the_same_graph_gets_the_same_layout(graph):
 def test_a_chain_is_a_straight_line():
     layout = laid_out(5, [(0, 1), (1, 2), (2, 3), (3, 4)])
 
-    assert {x for x, _ in layout.centres} == {50.0}
+    assert {x for x, _ in layout.centers} == {50.0}
     assert all(x == 50.0 for route in layout.routes for x, _ in route)
 
 
@@ -103,14 +103,14 @@ def test_the_longest_way_down_is_a_straight_line():
     chain = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
     layout = laid_out(9, [*chain, (0, 6), (1, 7), (3, 8)])
 
-    spine = [layout.centres[box][0] for box in range(6)]
+    spine = [layout.centers[box][0] for box in range(6)]
     assert max(spine) - min(spine) < 1
 
 
 def test_a_tree_has_no_crossings():
     layout = laid_out(7, [(0, 1), (0, 2), (1, 3), (2, 4), (1, 5), (2, 6)])
 
-    x = [at for at, _ in layout.centres]
+    x = [at for at, _ in layout.centers]
     assert max(x[3], x[5]) < min(x[4], x[6]) or max(x[4], x[6]) < min(x[3], x[5])
 
 
@@ -137,7 +137,7 @@ def test_an_edge_for_which_there_are_too_many_bends_goes_round_all_boxes(monkeyp
 def test_what_stands_aside_is_on_the_right_of_what_leads_to_it():
     layout = place([SIZE] * 4, [(0, 1), (1, 2), (1, 3)], aside=[3])
 
-    (host, aside), route = layout.centres[1:4:2], layout.routes[2]
+    (host, aside), route = layout.centers[1:4:2], layout.routes[2]
     assert aside == (host[0] + 100.0 + SIDE_GAP, host[1])
     assert (route[0], route[-1]) == ((host[0] + 50, host[1]), (aside[0] - 50, host[1]))
     assert layout.width == aside[0] + 50.0
@@ -146,7 +146,7 @@ def test_what_stands_aside_is_on_the_right_of_what_leads_to_it():
 def test_of_several_that_could_stand_aside_the_others_stand_below():
     layout = place([SIZE] * 4, [(0, 1), (0, 2), (0, 3)], aside=[2, 3])
 
-    levels = [y for _, y in layout.centres]
+    levels = [y for _, y in layout.centers]
     assert levels[0] == levels[2] < levels[1] == levels[3]
 
 
@@ -169,7 +169,7 @@ def test_nothing_overlaps_what_stands_aside(graph, chooser):
         assert apart_x or apart_y
     assert max(box[2] for box in boxes) <= layout.width + 1e-6
     for at, host in enumerate(hosts):
-        assert layout.centres[first + at][1] == layout.centres[host][1]
+        assert layout.centers[first + at][1] == layout.centers[host][1]
         assert boxes[first + at][0] == pytest.approx(boxes[host][2] + SIDE_GAP)
 
 

@@ -54,17 +54,17 @@ def test_bars_are_seen_on_their_lane(name) -> None:
     bars = [f"palette-{place}" for place in range(8)] + ["leaf", "rest", "critical"]
     for bar in bars:
         assert contrast(colors[bar], colors["panel"]) >= 2.2, bar
-    # The last families are pale on white, where grey lanes take less than that away.
+    # The last families are pale on white, where gray lanes take less than that away.
     for place in range(8):
         assert contrast(colors[f"family-{place}"], colors["panel"]) >= 1.5, place
 
 
 @pytest.mark.parametrize("name", ["light", "dark"])
 def test_families_and_leaves_stay_apart_in_grayscale(name) -> None:
-    colours = themes()[name]
+    colors = themes()[name]
     names = ["leaf", *(f"family-{place}" for place in range(8))]
 
-    ordered = sorted(lightness(colours[one]) for one in names)
+    ordered = sorted(lightness(colors[one]) for one in names)
 
     assert min(map(float.__sub__, ordered[1:], ordered)) >= 5
 
@@ -83,6 +83,6 @@ def luminance(color):
     return sum(map(float.__mul__, (0.2126, 0.7152, 0.0722), linear))
 
 
-def lightness(colour):
+def lightness(color):
     """Of CIELAB: 0 is black, 100 white."""
-    return 116 * luminance(colour) ** (1 / 3) - 16
+    return 116 * luminance(color) ** (1 / 3) - 16

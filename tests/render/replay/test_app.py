@@ -57,7 +57,7 @@ def test_a_node_is_asked_for_followed_and_let_go(busy):
     assert driven(busy, drive) == (((0, 4), True), False, "")
 
 
-def test_any_neighbour_is_gone_to(busy):
+def test_any_neighbor_is_gone_to(busy):
     async def drive(app, pilot):
         await pilot.press("slash", *"Mul", "enter", "tab", "tab", "tab")
         pointed = text_of(app)

@@ -168,7 +168,7 @@ def test_the_next_event_of_a_kind_and_the_one_before(player):
     assert player.place == pops[-2]
 
 
-def test_neighbours_are_walked_to(player):
+def test_neighbors_are_walked_to(player):
     player.choose(0, 5)
     player.walk(1)
     assert player.selected == (0, 2)  # Add, the first that Mul gives to

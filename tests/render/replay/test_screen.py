@@ -116,7 +116,7 @@ def test_a_long_queue_is_scrolled_as_far_as_it_goes(story):
 
 
 @pytest.mark.parametrize("height", [24, 40, 18])
-def test_every_neighbour_can_be_pointed_at_and_is_seen_then(height, story):
+def test_every_neighbor_can_be_pointed_at_and_is_seen_then(height, story):
     leaves = [story.node(number, name=f"Leaf{number}") for number in range(1, 21)]
     root = story.node(30, *leaves, name="Root")
     story.begin(0, [root, *leaves], at=0)
@@ -181,7 +181,7 @@ def test_no_name_acts_or_breaks_the_lines(name, story):
             assert [cell_len(line.plain) for line in lines] == [width] * height
 
 
-def test_a_node_and_its_neighbours_say_what_has_become_of_them(busy):
+def test_a_node_and_its_neighbors_say_what_has_become_of_them(busy):
     player = at(busy, "node_completed")
     player.choose(0, 1)
     text = "\n".join(drawn(player, 120, 40))
@@ -193,7 +193,7 @@ def test_a_node_and_its_neighbours_say_what_has_become_of_them(busy):
     assert "gives to nobody" in text
 
 
-def test_in_one_line_the_first_neighbour_is_told_and_how_many_more(busy):
+def test_in_one_line_the_first_neighbor_is_told_and_how_many_more(busy):
     player = at(busy, "node_completed")
     player.choose(0, 1)
 

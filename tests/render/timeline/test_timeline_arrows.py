@@ -185,7 +185,7 @@ def test_an_arrow_to_a_thread_that_is_not_shown_is_not_drawn(pushed):
     assert pushed({"to_thread": 7}).panels[0].arrows == ()
 
 
-def test_of_very_many_arrows_neighbours_are_one(pushed):
+def test_of_very_many_arrows_neighbors_are_one(pushed):
     some = [{"pushed_ns": n, "start_ns": n} for n in range(1_000)]
 
     scene = pushed(*some)

@@ -273,7 +273,7 @@ def test_what_is_missing_is_said():
     assert "left out are 1,000 nodes, kernels and sleeps" in left_out
 
 
-def test_of_very_many_bars_neighbours_are_one_so_that_the_picture_stays_small(
+def test_of_very_many_bars_neighbors_are_one_so_that_the_picture_stays_small(
     make_span, make_timeline
 ):
     lanes = [[make_span(n, 40 * n, 40 * n + 30) for n in range(250)] for _ in range(50)]

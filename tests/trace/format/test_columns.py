@@ -73,7 +73,7 @@ def test_each_width_survives(column):
     assert there_and_back(rows(column)) == [[column]]
 
 
-def test_columns_do_not_depend_on_their_neighbours():
+def test_columns_do_not_depend_on_their_neighbors():
     one, other = [0, 1, 2], [HIGHEST, LOWEST, HIGHEST]
 
     assert there_and_back(rows(one, other), rows([5]), rows(other, one)) == [

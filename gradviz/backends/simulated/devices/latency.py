@@ -2,7 +2,7 @@
 
 A latency is a function of a stream's text and a kernel (its name, a string, that knows
 how much there is to do) which answers in nanoseconds. It is pure but for `randomly`:
-nothing is measured. See Note [Modelled time] in
+nothing is measured. See Note [Modeled time] in
 `gradviz.backends.simulated.devices.work`.
 """
 

@@ -69,7 +69,7 @@ class Allocation:
 
     def __del__(self) -> None:
         # This may run in the middle of anything, whatever lock its thread holds: one
-        # atomic call and no more. It lives on in there; Python finalises it once.
+        # atomic call and no more. It lives on in there; Python finalizes it once.
         if (freed := getattr(self, "_freed", None)) is not None:
             freed.append(self)
 

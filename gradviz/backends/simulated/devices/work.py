@@ -132,7 +132,7 @@ class Work:
     ) -> None:
         """Run the kernel, on whichever thread the executor has for it.
 
-        Note [Modelled time]
+        Note [Modeled time]
         ~~~~~~~~~~~~~~~~~~~~
         Without a latency, work has its real start and end. With one, a trace and events
         have the times of the model: a kernel starts as soon as it is launched and its
@@ -155,7 +155,7 @@ class Work:
                 self.error = RuntimeError(self.queue.device.lost)
             else:
                 if latency is not None:
-                    began_ns, ended_ns = self._modelled(latency)
+                    began_ns, ended_ns = self._modeled(latency)
                     ahead_ns = ended_ns - perf_counter_ns()
                     if sleep is not None and self.name and ahead_ns > 0:
                         sleep(ahead_ns / 1e9)
@@ -174,7 +174,7 @@ class Work:
                 listener.kernel_ran(self.kernel, began_ns, self.ended_ns)
             self.finish()
 
-    def _modelled(self, latency: Latency) -> tuple[int, int]:
+    def _modeled(self, latency: Latency) -> tuple[int, int]:
         """Return start and end for the duration that a latency gives."""
         began_ns = max(self.launched_ns, self.queue.ended_ns)
         if self.before is not None:

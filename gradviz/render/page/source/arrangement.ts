@@ -9,7 +9,7 @@ import { rowsOf } from "./chains.ts";
 import type { Page } from "./data.ts";
 import type { Parts } from "./parts.ts";
 
-/** What moves aside comes no nearer to its neighbour, unless it was nearer before. */
+/** What moves aside comes no nearer to its neighbor, unless it was nearer before. */
 const GAP = 16;
 /** Places are rounded: by so much a stop may miss its row. */
 const ROUNDED = 1.5;
@@ -26,7 +26,7 @@ export interface Opened {
 }
 
 export interface Arrangement {
-  /** Of each box of the part: its centre, or of one that has grown where its entry is. */
+  /** Of each box of the part: its center, or of one that has grown where its entry is. */
   readonly at: ReadonlyMap<number, { x: number; y: number }>;
   /** Of each way of the part: the places that it leads through. */
   readonly routes: ReadonlyMap<number, Point[]>;
@@ -43,7 +43,7 @@ interface Row {
   half: number;
   grownHalf: number;
   grownY: number;
-  /** Where what was at some x is now: boxes by their centres, and ways that pass. */
+  /** Where what was at some x is now: boxes by their centers, and ways that pass. */
   readonly moved: Map<number, number>;
   readonly passing: Set<number>;
 }

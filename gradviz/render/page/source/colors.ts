@@ -1,7 +1,7 @@
 /* The colors of the page, which page.css has, for pictures on canvases.
 
 They are told apart with any of the usual kinds of color blindness and differ in
-lightness, so that they survive greyscale; none of them alone carries a meaning. */
+lightness, so that they survive grayscale; none of them alone carries a meaning. */
 
 import { variable } from "./elements.ts";
 

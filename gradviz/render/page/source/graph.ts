@@ -311,7 +311,7 @@ export function mountGraph(
       store.set({ task: pass, node: -1 });
   }
 
-  /** The neighbour of the selected node along an edge: a consumer, or a producer. */
+  /** The neighbor of the selected node along an edge: a consumer, or a producer. */
   function step(towards: "consumer" | "producer"): void {
     const { edges } = page;
     const { node } = store.get();

@@ -16,7 +16,7 @@ export interface Plan {
   /** Boxes that are shown closed, and those that are opened, outside before inside. */
   readonly closed: readonly number[];
   readonly opened: readonly number[];
-  /** Of all boxes that are shown: the centre, and the size. */
+  /** Of all boxes that are shown: the center, and the size. */
   readonly x: Float64Array;
   readonly y: Float64Array;
   readonly width: Float64Array;

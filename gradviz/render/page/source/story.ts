@@ -11,9 +11,9 @@ import type { Store } from "./store.ts";
 import type { Sentence } from "./templates.ts";
 import { count, duration, integer } from "./words.ts";
 
-/** So many events of a node are told, and so many neighbours. */
+/** So many events of a node are told, and so many neighbors. */
 const MAX_EVENTS = 200;
-const MAX_NEIGHBOURS = 12;
+const MAX_NEIGHBORS = 12;
 
 const FACTS = [
   ["parameter", "parameter"],
@@ -109,8 +109,8 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
     );
     return [
       el("div", { class: "explanation" }, ...said),
-      ...neighbours("Gets gradients from", "consumer", "producer", node),
-      ...neighbours("Hands gradients to", "producer", "consumer", node),
+      ...neighbors("Gets gradients from", "consumer", "producer", node),
+      ...neighbors("Hands gradients to", "producer", "consumer", node),
       ...happened(node, task),
     ];
   }
@@ -146,7 +146,7 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
     return made;
   }
 
-  function neighbours(
+  function neighbors(
     title: string,
     here: "producer" | "consumer",
     there: "producer" | "consumer",
@@ -157,13 +157,13 @@ export function mountStory(element: HTMLElement, page: Page, store: Store): void
       if (edges[here][row] === node) found.add(edges[there][row]);
     }
     if (!found.size) return [];
-    const some = [...found].slice(0, MAX_NEIGHBOURS);
+    const some = [...found].slice(0, MAX_NEIGHBORS);
     const rest = found.size - some.length;
     return [
       el("h4", {}, title),
       el(
         "p",
-        { class: "neighbours" },
+        { class: "neighbors" },
         ...some.flatMap((one) => [link(one), " "]),
         ...(rest ? [`and ${count(rest, "more node")}`] : []),
       ),

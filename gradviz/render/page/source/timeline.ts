@@ -282,7 +282,7 @@ function drawRow(
   context.textAlign = "center";
   context.textBaseline = "middle";
   for (const [item, x, wide] of labels) {
-    const text = labelled(context, bars.label(item), wide - 8);
+    const text = labeled(context, bars.label(item), wide - 8);
     if (text === "") continue;
     context.fillStyle = textOn(fillOf(bars, item, colors));
     if (bars.status[item] === CAPTURED) context.fillStyle = colors.ink;
@@ -291,7 +291,7 @@ function drawRow(
 }
 
 /** The whole of a label, or the number that it begins with, or as much as fits. */
-function labelled(context: Context, text: string, room: number): string {
+function labeled(context: Context, text: string, room: number): string {
   if (widthOf(context, text) <= room) return text;
   const number = /^\d+/.exec(text)?.[0] ?? "";
   if (room < 60) return widthOf(context, number) <= room ? number : "";

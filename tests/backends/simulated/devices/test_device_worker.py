@@ -223,8 +223,8 @@ def test_a_closed_worker_may_be_closed_again():
     assert work.is_done
 
 
-class Finalised:
-    """Does something when it is finalised, and tells how that went."""
+class Finalized:
+    """Does something when it is finalized, and tells how that went."""
 
     def __init__(self, act, told):
         self.act, self.told, self.cycle = act, told, self
@@ -250,7 +250,7 @@ def test_a_finaliser_on_a_streams_own_thread_is_refused_what_would_never_end(act
     x, stream, told = on(SIM0, [1.0]), Stream(SIM0), []
 
     def kernel():
-        Finalised(lambda: act(x, event), told)
+        Finalized(lambda: act(x, event), told)
         gc.collect()
 
     with held(stream):

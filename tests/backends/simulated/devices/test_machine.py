@@ -305,14 +305,14 @@ print("end")
 def test_a_finaliser_that_waits_does_not_keep_a_process_from_ending():
     program = """
 import gradviz as gv
-class Finalised:
+class Finalized:
     def __init__(self):
         self.me = self
     def __del__(self):
         self.x.tolist()
-finalised = Finalised()
+finalized = Finalized()
 gv.sim.set_latency(gv.sim.fixed(3_600_000_000_000))
-finalised.x = gv.ones(3, device="sim:0")
+finalized.x = gv.ones(3, device="sim:0")
 print("end")
 """
     complaint = "RuntimeError: the interpreter shuts down: devices do no more work"

@@ -163,7 +163,7 @@ def test_allocations_are_reported(spare, stepped):
 
 
 def test_a_finaliser_may_free_in_the_middle_of_anything(spare):
-    class Finalised:
+    class Finalized:
         def __init__(self):
             self.array = on(SIM0, [1.0])
             self.cycle = self
@@ -179,7 +179,7 @@ def test_a_finaliser_may_free_in_the_middle_of_anything(spare):
     gc.set_threshold(1)
     try:
         for _ in range(50):
-            Finalised()
+            Finalized()
             (on(SIM0, [1.0, 2.0]) * 2).tolist()
     finally:
         gc.set_threshold(*threshold)

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from gradviz.analysis.causes.critical_path import find_critical_path
-from gradviz.analysis.graphs import neighbourhood
+from gradviz.analysis.graphs import neighborhood
 from gradviz.analysis.graphs.backward_graph import build_graph
-from gradviz.analysis.graphs.neighbourhood import NotInPictureError, critical_edges
+from gradviz.analysis.graphs.neighborhood import NotInPictureError, critical_edges
 from tests.analysis.graphs.test_modules import make_graph, pairs_of
 
 
@@ -27,11 +27,11 @@ def net():
     ("radius", "kept"), [(0, [2]), (1, [1, 2, 3]), (2, [0, 1, 2, 3, 4, 6])]
 )
 def test_around_a_node_is_what_is_so_many_edges_away(net, radius, kept):
-    assert places(neighbourhood.around(net, 98, radius)) == kept
+    assert places(neighborhood.around(net, 98, radius)) == kept
 
 
 def test_what_is_left_out_around_a_node_is_told(net):
-    graph = neighbourhood.around(net, 98, 1)
+    graph = neighborhood.around(net, 98, 1)
 
     assert pairs_of(graph) == [(0, 1), (1, 2)]
     assert [node.omitted_edges for node in graph.nodes] == [2, 0, 1]
@@ -41,7 +41,7 @@ def test_what_is_left_out_around_a_node_is_told(net):
 
 @pytest.mark.parametrize(("one", "other"), [(99, 96), (96, 99)])
 def test_between_two_nodes_is_each_way_from_one_to_the_other(net, one, other):
-    graph = neighbourhood.between(net, one, other)
+    graph = neighborhood.between(net, one, other)
 
     assert places(graph) == [1, 2, 3, 4, 6]
     assert graph.notes == ("only what is between Op1 (node 99) and Op4 (node 96)",)
@@ -49,12 +49,12 @@ def test_between_two_nodes_is_each_way_from_one_to_the_other(net, one, other):
 
 def test_between_nodes_without_a_way_is_an_error(net):
     with pytest.raises(NotInPictureError, match="neither leads to the other"):
-        neighbourhood.between(net, 98, 94)
+        neighborhood.between(net, 98, 94)
 
 
 def test_a_node_that_the_graph_does_not_have_is_an_error(net):
     with pytest.raises(NotInPictureError, match="node 7 is not among the first 7"):
-        neighbourhood.around(net, 7, 1)
+        neighborhood.around(net, 7, 1)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -76,18 +76,18 @@ def test_parts_are_those_that_a_search_from_each_node_finds(seed):
                 reach[to][b] |= reach[to][a]
     one, other, radius = rng.randrange(size), rng.randrange(size), rng.randint(0, 3)
 
-    near = neighbourhood.around(graph, 100 - one, radius)
+    near = neighborhood.around(graph, 100 - one, radius)
 
     assert places(near) == [at for at in range(size) if far[one][at] <= radius]
     first, last = sorted((one, other))
     way = [at for at in range(size) if reach[first][at] and reach[at][last]]
     if way:
-        found = neighbourhood.between(graph, 100 - one, 100 - other)
+        found = neighborhood.between(graph, 100 - one, 100 - other)
         assert places(found) == way
         assert found.omitted == size - len(way)
     else:
         with pytest.raises(NotInPictureError):
-            neighbourhood.between(graph, 100 - one, 100 - other)
+            neighborhood.between(graph, 100 - one, 100 - other)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def marked(net):
 
 
 def test_only_the_critical_path_is_kept_if_that_is_wanted(marked):
-    graph = neighbourhood.only_critical(marked)
+    graph = neighborhood.only_critical(marked)
 
     assert places(graph) == [0, 1, 2, 4, 5]
     assert graph.notes == ("only the critical path",)
@@ -131,7 +131,7 @@ def test_slack_is_that_of_the_critical_path(story):
     story.take(0, last, at=(501, 502, 503), until=600)
     trace = story.trace()
 
-    graph = neighbourhood.mark_critical(
+    graph = neighborhood.mark_critical(
         build_graph(trace, 0), find_critical_path(trace, 0)
     )
 
@@ -154,6 +154,6 @@ def test_that_a_path_is_of_a_lossy_trace_is_said(net, story):
     lossy = msgspec.structs.replace(path, is_whole=False)
     whole = msgspec.structs.replace(path, is_whole=True)
 
-    assert neighbourhood.mark_critical(net, whole).notes == ()
-    (note,) = neighbourhood.mark_critical(net, lossy).notes
+    assert neighborhood.mark_critical(net, whole).notes == ()
+    (note,) = neighborhood.mark_critical(net, lossy).notes
     assert note == "the critical path is of what the trace has left"

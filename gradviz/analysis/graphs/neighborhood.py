@@ -28,7 +28,7 @@ def around(graph: Graph, node: int, radius: int) -> Graph:
         NotInPictureError: The graph does not have the node.
     """
     start = _place(graph, node)
-    both = _neighbours(
+    both = _neighbors(
         way
         for edge in graph.edges
         for way in (
@@ -51,7 +51,7 @@ def between(graph: Graph, one: int, other: int) -> Graph:
     """
     begin, end = _place(graph, one), _place(graph, other)
     ways = [(edge.producer, edge.consumer) for edge in graph.edges]
-    forth, back = _neighbours(ways), _neighbours((to, at) for at, to in ways)
+    forth, back = _neighbors(ways), _neighbors((to, at) for at, to in ways)
     for first, last in ((begin, end), (end, begin)):
         kept = _reached(forth, first) & _reached(back, last)
         if kept:
@@ -123,7 +123,7 @@ def _place(graph: Graph, node: int) -> int:
     )
 
 
-def _neighbours(ways: Iterable[tuple[int, int]]) -> Mapping[int, Sequence[int]]:
+def _neighbors(ways: Iterable[tuple[int, int]]) -> Mapping[int, Sequence[int]]:
     found: dict[int, list[int]] = defaultdict(list)
     for one, other in ways:
         found[one].append(other)
@@ -131,13 +131,13 @@ def _neighbours(ways: Iterable[tuple[int, int]]) -> Mapping[int, Sequence[int]]:
 
 
 def _reached(
-    neighbours: Mapping[int, Sequence[int]], start: int, steps: int | None = None
+    neighbors: Mapping[int, Sequence[int]], start: int, steps: int | None = None
 ) -> set[int]:
     """Return the nodes that can be reached in so many steps, or at all."""
     found = {start}
     border = [start]
     while border and (steps is None or steps > 0):
-        near = {other for one in border for other in neighbours.get(one, ())}
+        near = {other for one in border for other in neighbors.get(one, ())}
         border = list(near - found)
         found |= near
         steps = None if steps is None else steps - 1

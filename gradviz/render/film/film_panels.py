@@ -113,14 +113,11 @@ class _PanelRows:
         )
 
     def _task(self, task: QueuedTask) -> PanelRow:
+        name = self._words.short(task.node, task.task)
         if task.node < 0:
-            return PanelRow(self._words.short(task.node, task.task))
-        return PanelRow(
-            self._words.short(task.node, task.task),
-            f"seq {sequence_nr_text(task)}",
-            self._parameter(task.node),
-            "queued",
-        )
+            return PanelRow(name)
+        seq, detail = sequence_nr_text(task), self._parameter(task.node)
+        return PanelRow(name, f"seq {seq}", detail, "queued")
 
     def _parameter(self, node: int) -> str:
         """The leaf that a node accumulates into, if it has a name."""

@@ -41,6 +41,8 @@ _HEAD: Final = 72.0
 _FOOT: Final = 84.0
 #: The part of the width that the graph has.
 _GRAPH: Final = 0.56
+#: A small graph is drawn larger, but no more than this: its texts would be too large.
+MAX_SCALE: Final = 1.6
 _GAP: Final = 8.0
 
 
@@ -65,6 +67,7 @@ class FilmStage:
         self._frames = [_kept(replay.at(place, most=rows)) for place in places]
         self._room = self._width * _GRAPH - _MARGIN, self._body[1] - self._body[0]
         self._graph = filmed_graph(replay.trace, task, self._room)
+        self._move = self._into_room()
         seqs = [one.event.seq for one in self._frames]
         self._states = box_states(replay.trace, self._graph, seqs)
         self._panels = film_panels(self._frames, self._words, replay.trace, rows)
@@ -117,7 +120,7 @@ class FilmStage:
         bottom = self._height - _FOOT + 14
         yield element("path", class_="rule", d=f"M0 {number(bottom)}H{self._width}")
         yield from self._legend()
-        yield f'<g transform="{self._move()}">'
+        yield f'<g transform="{self._move}">'
         for left, label, border in self._graph.frames:
             yield rectangle("frame", border, rx=6)
             if label:
@@ -129,7 +132,7 @@ class FilmStage:
 
     def above(self) -> Iterator[str]:
         """The names of the boxes."""
-        yield f'<g transform="{self._move()}">'
+        yield f'<g transform="{self._move}">'
         for box in self._graph.boxes:
             yield box_name(box)
         yield "</g>"
@@ -152,14 +155,13 @@ class FilmStage:
             )
             x -= 14
 
-    def _move(self) -> str:
-        """The transform that puts the graph in its place, smaller if it must be."""
+    def _into_room(self) -> str:
+        """The transform that puts the graph in the middle of its room, and fills it."""
         graph, (wide, high) = self._graph, self._room
-        scale = min(wide / graph.width, high / graph.height, 1.0)
+        scale = min(wide / graph.width, high / graph.height, MAX_SCALE)
         left = _MARGIN + (wide - graph.width * scale) / 2
         top = self._body[0] + (high - graph.height * scale) / 2
-        move = f"translate({number(left)} {number(top)})"
-        return f"{move} scale({scale:.4g})" if scale < 1 else move
+        return f"translate({number(left)} {number(top)}) scale({scale:.4g})"
 
     # --- what changes ---
 
@@ -168,10 +170,9 @@ class FilmStage:
         yield self._progress()
         yield [self._clock(one) for one in self._frames]
         yield [self._said(one) for one in self._frames]
-        move = self._move()
         for box, states in zip(self._graph.boxes, self._states, strict=True):
-            yield [in_place(move, box_markup(box, one)) for one in states]
-        yield [in_place(move, self._pointed(one)) for one in self._frames]
+            yield [in_place(self._move, box_markup(box, one)) for one in states]
+        yield [in_place(self._move, self._pointed(one)) for one in self._frames]
         yield from self._panel_tracks()
 
     def _progress(self) -> Track:

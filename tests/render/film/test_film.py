@@ -11,6 +11,7 @@ from gradviz.analysis.moments.story import Filter
 from gradviz.render.film import film as films
 from gradviz.render.film.film import frames_of, make_film
 from gradviz.render.film.film_panels import dots
+from gradviz.render.film.film_stage import MAX_SCALE
 from gradviz.render.replay.words import ReplayWords
 from tests.analysis.conftest import Story
 from tests.analysis.random_passes import random_trace
@@ -158,6 +159,28 @@ def test_what_the_event_is_about_has_a_ring_and_a_gradient_its_way():
     assert sum("'given'" in one for one in looks) == 1
     assert sum("'ring'" in one for one in looks) == 1
     assert not any("'given'" in one for _, one, _ in still(film, at - 1))
+
+
+@pytest.mark.parametrize("size", [1, 5, 12, 60])
+def test_a_graph_fills_its_room_but_is_not_made_too_large(size):
+    film = film_of(replay_of(random_trace(1, 0, size=size)))
+    root = ET.fromstring(film.frame(0))
+
+    graph = root.findall(f"{SVG}g[@transform]")
+    (scale,) = {float(one.get("transform").split("scale(")[1][:-1]) for one in graph}
+    boxes = [box for one in graph for box in one.iter(f"{SVG}rect")]
+    shares = []
+    for start, extent, of_film in zip(
+        "xy", ("width", "height"), films.SIZE, strict=True
+    ):
+        begins = [float(box.get(start)) for box in boxes]
+        ends = [float(box.get(start)) + float(box.get(extent)) for box in boxes]
+        shares.append(scale * (max(ends) - min(begins)) / of_film)
+    wide, high = shares
+    assert scale <= MAX_SCALE
+    assert wide < 0.56
+    assert high < 0.8
+    assert scale == MAX_SCALE or wide > 0.5 or high > 0.7
 
 
 def test_texts_of_a_trace_are_no_markup():

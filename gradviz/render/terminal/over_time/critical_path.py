@@ -34,7 +34,7 @@ WORDS: Final[dict[SegmentKind, str]] = {
     "occupied": "thread occupied",
     "hook": "hook",
     "engine": "engine",
-    "set-up": "begin of a pass",
+    "set-up": "setup of a pass",
     "callback": "final callbacks",
     "waking up": "waking up",
     "kernel": "kernel",
@@ -92,7 +92,7 @@ def _head(path: CriticalPath) -> str:
     how = {
         "completed": f"took {took}",
         "failed": f"failed after {took}",
-        "unfinished": f"has no end in the trace, which knows {took} of it",
+        "unfinished": f"has no end in the trace, which has {took} of it",
     }[path.status]
     ran = nodes_ran(path.num_runs, path.num_nodes)
     return f"Backward pass {path.task} {how}: {ran}"
@@ -100,9 +100,9 @@ def _head(path: CriticalPath) -> str:
 
 def _warnings(path: CriticalPath) -> Iterator[str]:
     if path.status == "unfinished":
-        yield "This is the path to the last event that is there."
+        yield "This is the path to the last recorded event."
     if not path.is_whole:
-        yield "Some of the trace is lost: what is missing may have been on the path."
+        yield "Events are missing from the trace: they may have been on the path."
 
 
 def _segment_rows(path: CriticalPath, *, has_passes: bool) -> Iterator[list[str]]:

@@ -177,7 +177,7 @@ def _print_uses(memory: HeldMemory, console: Console) -> None:
     for device in memory.devices:
         three = (device.begin_bytes, device.peak_bytes, device.end_bytes)
         rows.append((f"allocated on {name_text(device.device)}", *map(size, three)))
-    columns = ("name", "at the begin", "at the peak", "at the end")
+    columns = ("name", "at the start", "at the peak", "at the end")
     print_rows(console, columns, rows, indent=2)
 
 

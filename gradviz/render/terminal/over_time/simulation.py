@@ -21,7 +21,7 @@ def print_simulation(simulation: Simulation, console: Console | None = None) -> 
     console = console or make_console()
     console.print(Text(f"Backward pass {simulation.task}", style="bold"))
     if not simulation.is_whole:
-        lost = "Some of the trace is lost: it is not in it."
+        lost = "Events are missing from the trace, so from the simulation too."
         print_wrapped(console, lost, "red", INDENT)
     unchanged_ns, predicted_ns = simulation.unchanged_ns, simulation.predicted_ns
     error = f"{simulation.error:+.1%}"

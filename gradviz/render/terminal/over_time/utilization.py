@@ -45,14 +45,13 @@ def print_utilization(utilization: Utilization, console: Console | None = None) 
     if utilization.status == "unfinished":
         print_wrapped(console, "It has no end in the trace.", "red", INDENT)
     if not utilization.is_whole:
-        lost = "Some of the trace is lost: it may be what is missing."
+        lost = "Events are missing from the trace: the times may be incomplete."
         print_wrapped(console, lost, "red", INDENT)
     _threads(utilization, console)
     work, span = duration(utilization.work_ns), duration(utilization.span_ns)
     parallel = (
-        f"parallel {utilization.parallelism:.2f}, could be "
-        f"{utilization.possible_parallelism:.2f}: {work} of nodes, the longest chain "
-        f"{span}"
+        f"average parallelism {utilization.parallelism:.2f} of a possible "
+        f"{utilization.possible_parallelism:.2f} ({work} of work, longest chain {span})"
     )
     print_wrapped(console, parallel, "", "")
     if utilization.devices:

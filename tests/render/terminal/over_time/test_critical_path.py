@@ -111,8 +111,8 @@ def test_short_segments_between_long_ones_are_told_together(shown):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"status": "unfinished"}, "This is the path to the last event that is there."),
-        ({"is_whole": False}, "Some of the trace is lost"),
+        ({"status": "unfinished"}, "This is the path to the last recorded event."),
+        ({"is_whole": False}, "Events are missing from the trace"),
     ],
 )
 def test_what_is_missing_is_said(changes, said, shown):

@@ -24,6 +24,10 @@ _WRITTEN: Final = ("t_ns", "task", "node")
 #: hundred bytes, whatever is in it.
 _FEW_ROWS: Final = 256
 
+#: Blocks with so many rows together become one. The room of many small arrays would
+#: stay between those that are kept, too small for what is made of them in the end.
+_MANY_ROWS: Final = 1 << 18
+
 #: So many numbers of small blocks wait to be put together.
 _MAX_WAITING: Final = 1 << 15
 
@@ -73,6 +77,9 @@ class GatheredRows:
         self._kind = kind
         self._names = _names(kind)
         self._parts: list[list[Narrow]] = []
+        #: So many of the parts, the first, are done; the rows of the others.
+        self._num_done = 0
+        self._num_recent = 0
         #: Of each block its thread, and whether it is inferred.
         self._waiting: list[tuple[tuple[int, bool], Integers]] = []
         self._num_waiting = 0
@@ -102,6 +109,11 @@ class GatheredRows:
         part += (narrow(np.full(num_rows, one)) for one in (thread, inferred))
         budget.keep(sum(one.nbytes for one in part) + _SEQ_BYTES * num_rows)
         self._parts.append(part)
+        self._num_recent += num_rows
+        if self._num_recent >= _MANY_ROWS:
+            recent = self._parts[self._num_done :]
+            self._parts[self._num_done :] = [[*map(joined, zip(*recent, strict=True))]]
+            self._num_done, self._num_recent = len(self._parts), 0
 
     def columns(self, *, keeps: bool = False) -> dict[str, Narrow]:
         """All rows that were kept, in the order in which they were read.
@@ -115,6 +127,7 @@ class GatheredRows:
             columns[name] = joined([part.pop() for part in parts])
         if keeps:
             self._parts.append([columns[name] for name in self._names])
+        self._num_done, self._num_recent = len(self._parts), 0
         return {name: columns[name] for name in self._names}
 
     def _put_together(self) -> None:
@@ -218,10 +231,13 @@ def _places_in_time(tables: Iterable[Mapping[str, Narrow]], first: int) -> Narro
     t_ns = joined([table["t_ns"] for table in tables])
     # Rows mostly come in their order: to sort them takes little more than to look.
     order = np.argsort(t_ns, kind="stable")
-    times = t_ns[order]
-    if (times[1:] == times[:-1]).any():
-        order = np.lexsort((joined([table["thread"] for table in tables]), t_ns))
-    del times, t_ns
+    t_ns.sort(kind="stable")  # in its place: there is no room for one more of them
+    if (t_ns[1:] == t_ns[:-1]).any():
+        t_ns, threads = (
+            joined([table[name] for table in tables]) for name in ("t_ns", "thread")
+        )
+        order = np.lexsort((threads, t_ns))
+    del t_ns
     seq = np.empty(len(order), np.int32)
     seq[order] = np.arange(first, first + len(order), dtype=np.int32)
     return seq

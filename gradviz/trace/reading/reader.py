@@ -94,7 +94,9 @@ def load_trace(path: str | os.PathLike[str]) -> Trace:
     path = Path(path)
     with open_trace(path) as file:
         data = file.read()
-    return parse_trace(data, path=path)
+    parser = _taken(data, path)
+    del data  # or a long file is in memory beside its columns
+    return parser.trace(path)
 
 
 def parse_trace(data: bytes, *, path: Path | None = None) -> Trace:
@@ -104,6 +106,11 @@ def parse_trace(data: bytes, *, path: Path | None = None) -> Trace:
         data: What a recorder wrote.
         path: Where it came from, for messages.
     """
+    return _taken(data, path).trace(path)
+
+
+def _taken(data: bytes, path: Path | None) -> "Parser":
+    """Return the parser that has taken all pieces of a file."""
     name = repr(str(path)) if path else "the trace"
     pieces = scan(data)
     header = header_of(name, data, next(pieces, None))
@@ -111,7 +118,7 @@ def parse_trace(data: bytes, *, path: Path | None = None) -> Trace:
     for piece in pieces:
         if not parser.take(piece):
             break
-    return parser.trace(path)
+    return parser
 
 
 @contextlib.contextmanager

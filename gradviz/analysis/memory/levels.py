@@ -52,11 +52,12 @@ def levels_of(held: Holdings, window: EventRange) -> tuple[Column, Column]:
     kinds = np.concatenate((held.kind, held.kind[ends], (0, 0)))[order]
     is_last = np.append(seqs[1:] != seqs[:-1], True)
     is_meant = is_last & (seqs >= window.first) & (seqs <= window.last)
+    seqs = seqs[is_meant]
+    levels = np.empty((len(seqs), len(HoldingKind)), np.int64)
     # One kind after the other: all at once would take five times the memory.
-    levels = [
-        np.cumsum(np.where(kinds == kind, steps, 0))[is_meant] for kind in HoldingKind
-    ]
-    return seqs[is_meant], np.column_stack(levels)
+    for kind in HoldingKind:
+        levels[:, kind] = np.cumsum(np.where(kinds == kind, steps, 0))[is_meant]
+    return seqs, levels
 
 
 def device_memory(

@@ -347,6 +347,5 @@ def _holder(  # noqa: PLR0913, PLR0917 - what `Holdings` has, and where times ar
 def _indices(trace: Trace, tasks: Sequence[int]) -> Mapping[int, int]:
     """The places of nodes in the execution order of the first pass that ran each."""
     runs = execution_columns(trace, tasks)
-    places = places_in_order(trace, runs).tolist()
-    both = [*zip(runs.node.tolist(), places, strict=True)]
-    return dict(reversed(both))
+    places = places_in_order(trace, runs)
+    return dict(zip(runs.node[::-1].tolist(), places[::-1].tolist(), strict=True))

@@ -119,15 +119,15 @@ def _checkpoints(
 
 def _late(trace: Trace, now: Holdings, t_ns: Column, peak: int) -> Iterator[Saving]:
     """Yield gradients with nodes that still wait for another one."""
+    waiting = now.at(np.flatnonzero(now.kind == HoldingKind.BUFFER))
     arrivals = trace.columns["gradient_buffered"]
-    is_later = (arrivals["seq"] > peak) & (arrivals.narrow("remaining") == 0)
-    later = arrivals.at(is_later)
+    is_later = (arrivals.narrow("seq") > peak) & (arrivals.narrow("remaining") == 0)
+    later = arrivals.at(is_later & np.isin(arrivals.narrow("node"), waiting.node))
     last = {
         (task, node): (seq, producer)
         for task, node, seq, producer in later.rows("task", "node", "seq", "producer")
     }
     groups: dict[tuple[int, int], int] = defaultdict(int)
-    waiting = now.at(np.flatnonzero(now.kind == HoldingKind.BUFFER))
     for task, node, size in zip(
         *(one.tolist() for one in (waiting.task, waiting.node, waiting.size_bytes)),
         strict=True,

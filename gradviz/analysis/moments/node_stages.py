@@ -137,9 +137,7 @@ def stage_changes(trace: Trace, tasks: Sequence[int] | None = None) -> StageChan
     order = np.lexsort((joined("seq"), joined("task"), joined("node")))
     order = order[joined("node")[order] >= 0]  # a wake-up has no node
     kind = np.repeat(np.arange(len(_KINDS), dtype=np.int8), sizes)[order]
-    remaining = np.zeros(sum(sizes), np.int64)
-    remaining[: sizes[0]] = tables[0]["remaining"]
-    task, node = ordered("task"), ordered("node")
+    task, node = joined("task")[order], joined("node")[order]
     stage = np.array([STAGES.index(one) for one in _STAGES.values()])[kind]
     first = np.ones(len(order), np.bool_)
     first[1:] = (task[1:] != task[:-1]) | (node[1:] != node[:-1])
@@ -152,16 +150,19 @@ def stage_changes(trace: Trace, tasks: Sequence[int] | None = None) -> StageChan
     has_run = _seen_before(stage == running, first)
     goes_on = np.isin(stage, (captured, running)) & has_run
     stage[(stage == completed) & was_captured & ~was_freed] = captured
-    every = StageChanges(
-        task=task,
-        node=node,
+    if goes_on.any():
+        order, stage = order[~goes_on], stage[~goes_on]
+    remaining = np.zeros(sum(sizes), np.int64)
+    remaining[: sizes[0]] = tables[0].narrow("remaining")
+    return StageChanges(
+        task=ordered("task"),
+        node=ordered("node"),
         seq=ordered("seq"),
         t_ns=ordered("t_ns"),
         thread=ordered("thread"),
         stage=stage,
         remaining=remaining[order],
     )
-    return every.at(np.flatnonzero(~goes_on)) if goes_on.any() else every
 
 
 def passes_over(trace: Trace) -> dict[int, int]:

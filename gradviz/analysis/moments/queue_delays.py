@@ -151,10 +151,11 @@ def _busy_ns(
     """
     order = np.argsort(runs.end_ns, kind="stable")
     starts, ends = runs.start_ns[order], runs.end_ns[order]
-    covered = np.zeros(len(order) + 1, np.int64)
+    sums = [0]
     before = np.searchsorted(ends, starts, "right").tolist()
     for at, took in enumerate((ends - starts).tolist()):
-        covered[at + 1] = covered[min(before[at], at)] + took
+        sums.append(sums[min(before[at], at)] + took)
+    covered = np.array(sums, np.int64)
     first, last = (np.searchsorted(ends, at, "right") for at in (begin_ns, end_ns))
     # What began before and goes on: of several the outermost, which covers them.
     outermost = np.minimum(_least(starts, first, last), begin_ns)

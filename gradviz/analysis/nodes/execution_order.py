@@ -170,16 +170,26 @@ def execution_orders(
     begun = begun.having("task", wanted)
     begin_ns = dict(zip(begun["task"].tolist(), begun["t_ns"].tolist(), strict=True))
     left = MAX_ROWS
-    for task, size, (begin, end) in zip(tasks, sizes, borders, strict=False):
-        shown = min(end - begin, limit, left)
-        left -= shown
-        own = order[begin : begin + shown]
+    parts = [order[:0]]
+    for begin, end in borders:
+        parts.append(order[begin : begin + min(end - begin, limit, left)])
+        left -= len(parts[-1])
+    # Of very many nodes no more stay in memory than are shown.
+    order, shown = np.concatenate(parts), [len(one) for one in parts[1:]]
+    runs, index, lost_ns = runs.at(order), index[order], lost_ns[order]
+    del whole, ordered, parts
+    at = 0
+    for task, size, (begin, end), many in zip(
+        tasks, sizes, borders, shown, strict=False
+    ):
+        own = slice(at, at + many)
+        at += many
         yield Order(
             task=task,
             begin_ns=begin_ns[task],
             num_nodes=size,
-            rows=_rows(trace, runs.at(own), index[own], lost_ns[own]) if shown else (),
-            omitted=end - begin - shown,
+            rows=_rows(trace, runs.at(own), index[own], lost_ns[own]) if many else (),
+            omitted=end - begin - many,
             sort=sort,
             is_inferred=task in inferred,
         )

@@ -124,20 +124,7 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
         trace: The trace.
         tasks: The passes wanted, None for all.
     """
-    starts = _rows(trace, "node_started", tasks)
-    captures = _rows(trace, "capture_taken", tasks)
-    number = _Numbers(starts, captures)
-    start_keys, capture_keys = number(starts), number(captures)
-    _, first = np.unique(capture_keys, return_index=True)
-    only = first[_places(np.sort(start_keys), capture_keys[first]) < 0]
-    key = np.concatenate((start_keys, capture_keys[only]))
-    order = np.argsort(np.concatenate((starts.seq, captures.seq[only])), kind="stable")
-
-    def joined(name: str) -> Column:
-        one, other = getattr(starts, name), getattr(captures, name)[only]
-        return np.concatenate((one, other))[order].astype(np.int64)
-
-    key = key[order]
+    began, key, is_capture, number = _begun(trace, tasks)
     (end_ns, completed_ns), has_ended = _last(
         trace, "node_completed", tasks, number, key, ("t_ns", "thread_time_ns")
     )
@@ -154,15 +141,14 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
     thread_time_ns = np.where(
         has_failed, until_ns, np.where(has_ended, completed_ns, -1)
     )
-    start_ns = joined("t_ns")
-    is_capture = order >= len(start_keys)
+    start_ns = began.t_ns.astype(np.int64)
     has_ended |= is_capture
     end_ns = np.where(is_capture, start_ns, end_ns)
     end_ns = np.where(has_failed, failed_ns, np.where(has_ended, end_ns, start_ns))
     return Executions(
-        task=joined("task"),
-        node=joined("node"),
-        thread=joined("thread"),
+        task=began.task.astype(np.int64),
+        node=began.node.astype(np.int64),
+        thread=began.thread.astype(np.int64),
         start_ns=start_ns,
         end_ns=end_ns,
         has_ended=has_ended | has_failed,
@@ -179,7 +165,7 @@ def execution_columns(trace: Trace, tasks: Sequence[int] | None = None) -> Execu
         pushed_ns=pushed,
         popped_ns=popped,
         was_popped=was_popped,
-        seq=joined("seq"),
+        seq=began.seq.astype(np.int64),
     )
 
 
@@ -281,11 +267,10 @@ class NodeNumbers:
         self._trace = trace
         if tasks is not None:
             tasks = sorted(with_parts(trace, tasks))
-        runs = execution_columns(trace, tasks)
-        whole = wholes_of(trace, runs.task)
+        began = _begun(trace, tasks).rows
+        whole = wholes_of(trace, began.task.astype(np.int64))
         order = np.argsort(whole, kind="stable")
-        self._whole, self._node = whole[order], runs.node[order]
-        self._places = places_in_order(trace, runs)[order]
+        self._whole, self._node = whole[order], began.node[order]
         self._known: dict[int, Mapping[int, int]] = {}
 
     def of_pass(self, task: int) -> Mapping[int, int]:
@@ -293,8 +278,8 @@ class NodeNumbers:
         whole = whole_of(self._trace, task)
         if whole not in self._known:
             begin, end = np.searchsorted(self._whole, (whole, whole + 1))
-            nodes, places = self._node[begin:end], self._places[begin:end]
-            self._known[whole] = dict(zip(nodes.tolist(), places.tolist(), strict=True))
+            nodes = self._node[begin:end].tolist()
+            self._known[whole] = dict(zip(nodes, range(len(nodes)), strict=True))
         return self._known[whole]
 
     def of(self, task: int, node: int) -> int | None:
@@ -310,6 +295,40 @@ class _PassRows(NamedTuple):
     seq: Narrow
     thread: Narrow
     t_ns: Narrow
+
+
+class _StartedRows(NamedTuple):
+    """Nodes that were started, or of which only the capture is known, in order of seq.
+
+    Attributes:
+        rows: The events that began them.
+        key: Of each pair of task and node its number.
+        is_capture: Which of them are captures.
+        number: Gives these numbers.
+    """
+
+    rows: _PassRows
+    key: Column
+    is_capture: _Truths
+    number: "_Numbers"
+
+
+def _begun(trace: Trace, tasks: Sequence[int] | None) -> _StartedRows:
+    starts = _rows(trace, "node_started", tasks)
+    captures = _rows(trace, "capture_taken", tasks)
+    number = _Numbers(starts, captures)
+    start_keys, capture_keys = number(starts), number(captures)
+    _, first = np.unique(capture_keys, return_index=True)
+    only = first[_places(np.sort(start_keys), capture_keys[first]) < 0]
+    order = np.argsort(np.concatenate((starts.seq, captures.seq[only])), kind="stable")
+    rows = _PassRows(
+        *(
+            np.concatenate((one, other[only]))[order]
+            for one, other in zip(starts, captures, strict=True)
+        )
+    )
+    key = np.concatenate((start_keys, capture_keys[only]))[order]
+    return _StartedRows(rows, key, order >= len(start_keys), number)
 
 
 def _rows(trace: Trace, kind: str, tasks: Sequence[int] | None) -> _PassRows:

@@ -105,7 +105,8 @@ def following(begins: Table, ends: Table, key: Sequence[str]) -> Column:
 def in_order(*tables: Table) -> Table:
     """The rows of several tables, as far as they have the same columns, by `seq`."""
     names = [name for name in tables[0] if all(name in one for one in tables)]
-    order = np.argsort(np.concatenate([one["seq"] for one in tables]), kind="stable")
+    seqs = np.concatenate([one.narrow("seq") for one in tables])
+    order = np.argsort(seqs, kind="stable")
     return Table(
         {
             name: np.concatenate([one.narrow(name) for one in tables])[order]

@@ -130,9 +130,8 @@ def shapes(trace: Trace, tasks: Sequence[int] | None = None) -> PassShapes:
     # In the order in which they were made, unsigned, the latest first.
     made = trace.nodes.sequence_nrs(nodes)[which].view(np.uint64)
     kept = kept[np.lexsort((runs.node[kept], ~made[kept], row[kept]))]
-    handed = _handed(nodes, edges, which[kept], row[kept])
-    order = np.lexsort((handed.first_to(len(kept)), ~made[kept], row[kept]))
-    kept = kept[order]
+    first_to = _handed(nodes, edges, which[kept], row[kept]).first_to(len(kept))
+    kept = kept[np.lexsort((first_to, ~made[kept], row[kept]))]
     runs, which, row = runs.at(kept), which[kept], row[kept]
     begins = np.append(np.flatnonzero(np.diff(row, prepend=-1)), len(row))
     return PassShapes(

@@ -151,7 +151,8 @@ def find_steps(trace: Trace) -> Steps:
     for one in outer:
         if not told.num_rows or one.thread in by_thread:
             by_thread.setdefault(one.thread, []).append(one)
-    keys = {} if told.num_rows else _keys(trace, outer)
+    # One pass alone is like no other one.
+    keys = {} if told.num_rows or len(outer) == 1 else _keys(trace, outer)
     found: list[TrainingStep] = []
     for thread in sorted(by_thread)[:MAX_THREADS]:
         own = _ThreadWork(

@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from gradviz.stream_check import lock_methods
-from gradviz.stream_check.interrupts import cover_beginning
+from gradviz.stream_check.interrupts import starts_unchecked
 from gradviz.stream_check.lock_methods import LockMethods
 from gradviz.trace.reporting.thread_knowledge import MeetingPlace
 
@@ -55,7 +55,7 @@ class _Heard(type):
 
 
 for _method in (LockMethods.release, LockMethods.__exit__):
-    cover_beginning(_method)
+    starts_unchecked(_method)
 
 
 def _passed_on(lock: type) -> tuple[str, ...]:

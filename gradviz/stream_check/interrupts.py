@@ -2,72 +2,61 @@
 
 Note [Interrupts at a lock]
 ~~~~~~~~~~~~~~~~~~~~~~~~~~~
-Ctrl-C raises KeyboardInterrupt at the next place where the interpreter checks for
+Ctrl-C raises KeyboardInterrupt at the next place where the interpreter looks for
 signals: at the start of a Python function, after a call of a C function, and where a
-loop turns back. A ``with`` block of a lock in C is safe, because there is no check
+loop turns back. A ``with`` block of a lock in C is safe, because it does not look
 between taking the lock and entering the block, nor between leaving it and the release.
 A lock in Python has to be written so that the same holds for it:
 
 * It takes the lock in C by a step of an iterator, ``for _ in iter(acquire, False)``.
-  There is no check for signals after the step of an iterator in C. The next
+  The interpreter does not look after the step of an iterator in C. The next
   instruction is inside a `try` that releases the lock again. After the last call in
-  there, no check follows until the caller has entered its block.
-* It releases the lock in a handler, too, if reporting is interrupted. But the function
-  starts before the first instruction of a `try`, and there the interpreter checks: the
-  error would bypass the handler, and the lock would stay taken. Hence
-  `cover_beginning`.
+  there, it does not look until the caller has entered its block.
+* It releases the lock in a handler, too, if reporting is interrupted::
 
-Cython's functions do not check for signals, so compiled ones need none of this. Python
+      @starts_unchecked
+      def release(self):
+          try:
+              self.report()
+          except BaseException:
+              self._release()
+              raise
+          self._release()
+
+  But a function starts before its first `try`. An interrupt there would bypass the
+  handler, and the lock would stay taken. Nothing that Python code can say prevents it:
+  hence `starts_unchecked`.
+
+Cython's functions do not look for signals, so compiled ones need none of this. Python
 code of the standard library (`Semaphore`, `Queue`) has such places of its own, in which
 an interrupt has the same effect as without gradviz.
 """
 
 import sys
 from collections.abc import Callable
+from opcode import opmap
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-#: Versions of Python whose tables of exceptions have not been looked at.
-_UNKNOWN = (3, 15)
+#: Versions of Python of which nobody has tried whether it works.
+_UNTRIED: Final = (3, 15)
 
-#: Bits of a byte in a table of exceptions.
-_ENTRY, _MORE, _VALUE = 0x80, 0x40, 0x3F
+#: The argument of RESUME where ``yield from`` goes on, as documented for `dis`. It
+#: is the same instruction as at the start of a function, but looks for no signals.
+_AFTER_YIELD_FROM: Final = 2
 
 
-def cover_beginning(function: _F) -> _F:
-    """Have the `try` with which a function begins cover its very first instruction.
-
-    Interpreters keep beside the code a table of which instructions each handler is for
-    (CPython's InternalDocs/exception_handling.md). The first row gets a new start.
+def starts_unchecked(function: _F) -> _F:
+    """Have the interpreter look for no signals where a function starts.
 
     Args:
-        function: Begins with a `try`. Changed in place, unless it is compiled.
+        function: No generator. Changed in place, unless it is compiled.
     """
-    if isinstance(function, FunctionType) and sys.version_info < _UNKNOWN:
-        code = function.__code__
-        start, rest = _number(code.co_exceptiontable)
-        length, rest = _number(rest)
-        table = _bytes(0, _ENTRY) + _bytes(start + length) + rest
-        function.__code__ = code.replace(co_exceptiontable=table)
+    if isinstance(function, FunctionType) and sys.version_info < _UNTRIED:
+        code = bytearray(function.__code__.co_code)  # an instruction, its argument, ...
+        start = 2 * code[::2].index(opmap["RESUME"])
+        code[start + 1] = _AFTER_YIELD_FROM
+        function.__code__ = function.__code__.replace(co_code=bytes(code))
     return function
-
-
-def _number(table: bytes) -> tuple[int, bytes]:
-    """Read the number with which `table` begins; return it and what follows."""
-    number = 0
-    for index, byte in enumerate(table):
-        number = number << 6 | byte & _VALUE
-        if not byte & _MORE:
-            return number, table[index + 1 :]
-    raise ValueError("the function begins with no try")
-
-
-def _bytes(number: int, mark: int = 0) -> bytes:
-    """Write a number as it stands in a table."""
-    digits = [number & _VALUE]
-    while number := number >> 6:
-        digits.insert(0, number & _VALUE | _MORE)
-    digits[0] |= mark
-    return bytes(digits)

@@ -43,7 +43,7 @@ from gradviz.stream_check.heard_locks import (
     is_ours,
     package,
 )
-from gradviz.stream_check.interrupts import cover_beginning
+from gradviz.stream_check.interrupts import starts_unchecked
 from gradviz.trace import probe
 from gradviz.trace.reporting.thread_knowledge import (
     EVERYTHING,
@@ -248,7 +248,7 @@ def _asking_event(original: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def _adding(original: Callable[[Any, int], None]) -> Callable[..., None]:
-    @cover_beginning
+    @starts_unchecked
     @functools.wraps(original)
     def add(self: Any, n: int = 1) -> None:
         try:
@@ -266,7 +266,7 @@ def _adding(original: Callable[[Any, int], None]) -> Callable[..., None]:
 def _releasing(original: Callable[..., None]) -> Callable[..., None]:
     """Leave the ``with`` block of a semaphore."""
 
-    @cover_beginning
+    @starts_unchecked
     @functools.wraps(original)
     def release(self: Any, *error: Any) -> None:
         try:
@@ -322,7 +322,7 @@ def _exiting(original: Callable[..., Any]) -> Callable[..., Any]:
     need not be looked at again.
     """
 
-    @cover_beginning
+    @starts_unchecked
     @functools.wraps(original)
     def leave(
         self: Any, kind: Any = None, error: Any = None, traceback: Any = None

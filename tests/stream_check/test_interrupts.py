@@ -14,7 +14,6 @@ import pytest
 import gradviz as gv
 from gradviz.compiled_core import compiled
 from gradviz.stream_check import thread_handovers
-from gradviz.stream_check.interrupts import cover_beginning
 from tests.faults.striking import Strike, interrupting
 
 
@@ -146,8 +145,3 @@ def test_an_interrupt_anywhere_leaves_nothing_taken(make, use, listening, ctrl_c
     assert taken == []
     assert num_raised > 5
     assert is_free(thing)
-
-
-def test_a_function_that_begins_with_no_try_is_refused():
-    with pytest.raises(ValueError, match="no try"):
-        cover_beginning(lambda: None)

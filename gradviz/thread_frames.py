@@ -35,22 +35,22 @@ _caller: Final = operator.attrgetter("f_back")
 
 def thread_frames() -> dict[int, FrameType]:
     """Return the innermost frame of each thread, by the thread's identifier."""
-    return _without_collections(sys._current_frames)
+    return without_collections(sys._current_frames)
 
 
 def variables_of(frame: FrameType) -> dict[str, Any]:
     """Return ``f_locals`` of a frame that another thread may run."""
-    return _without_collections(partial(_variables, frame))
+    return without_collections(partial(_variables, frame))
 
 
 def outwards(frame: FrameType | None) -> Iterator[FrameType]:
     """Yield a frame that another thread may run, then its callers."""
     while frame is not None:
         yield frame
-        frame = _without_collections(partial(_caller, frame))
+        frame = without_collections(partial(_caller, frame))
 
 
-def _without_collections(read: Callable[[], _T]) -> _T:
+def without_collections(read: Callable[[], _T]) -> _T:
     """Call a function of C; see Note [Frames of threads]."""
     steps: tuple[Callable[[], Any], ...] = (gc.isenabled, gc.disable, read)
     was_enabled, _, found = map(operator.call, steps)

@@ -13,6 +13,7 @@ from gradviz.diagnostics.graph_walk import describe, nodes_from
 from gradviz.diagnostics.paths import Path, extended, keys_of, text_of
 from gradviz.diagnostics.size import GraphSize, size_of
 from gradviz.engine.graph.node import Node
+from gradviz.live_objects import instances_of
 from gradviz.thread_frames import outwards, thread_frames, variables_of
 
 #: Of so many objects between a graph and who holds it all holders are looked for.
@@ -92,9 +93,7 @@ def live_graphs() -> list[LiveGraph | Any]:
 
 def own_live_graphs() -> list[LiveGraph]:
     """Find all graphs of this engine that are alive, the largest first."""
-    # By type: `isinstance` asks a stranger's object for its class, which may be a
-    # property that does anything.
-    nodes = [one for one in gc.get_objects() if issubclass(type(one), Node)]
+    nodes = instances_of(Node)
     inner = {edge.node for node in nodes for edge in node.next_edges}
     roots = [node for node in nodes if node not in inner and node.next_edges]
     search = _Search(ignored=[nodes, inner, roots])

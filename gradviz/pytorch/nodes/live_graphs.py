@@ -6,7 +6,6 @@ collector, their nodes read as before a pass; see Note [What nodes keep] in
 """
 
 import bisect
-import gc
 import importlib
 import re
 import sys
@@ -14,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from gradviz.live_objects import instances_of
 from gradviz.pytorch.nodes.graph_reader import (
     MIN_KEPT,
     functions_below,
@@ -125,7 +125,7 @@ def _found(
     piled_up: Callable[[set[Any]], set[Any]] | None = None,
 ) -> list[LiveTorchGraph]:
     """Find graphs; if a function chooses some, all that one line made are one."""
-    every = [one for one in gc.get_objects() if issubclass(type(one), torch.Tensor)]
+    every = instances_of(torch.Tensor)
     tensors, functions, paths = _with_graphs(every)
     if not functions:
         return []

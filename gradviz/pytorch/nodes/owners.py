@@ -7,11 +7,11 @@ for once, when the first parameter is met that nobody knows.
 """
 
 import functools
-import gc
 import weakref
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from gradviz.live_objects import instances_of
 from gradviz.pytorch.error_origin import ForgivingModels
 from gradviz.pytorch.torch_names import PyTorch
 
@@ -94,14 +94,9 @@ class Owners:
         self._is_complete = False
 
     def _search(self) -> None:
-        """Find the modules that were made before anybody listened.
-
-        It asks a type and not the object, which may be anybody's and say anything.
-        """
-        kind = self._of_modules.Module
-        for one in gc.get_objects():
-            if issubclass(type(one), kind):
-                self._note(one)
+        """Find the modules that were made before anybody listened."""
+        for one in instances_of(self._of_modules.Module):
+            self._note(one)
         self._has_searched = True  # an interrupt leaves it to be done again
 
     def _index(self) -> None:

@@ -5,11 +5,10 @@ says which version of which shape was changed, and the last node of a tensor sti
 its line, see Note [Lines by anomaly mode] in `forward_lines`.
 """
 
-import gc
 import re
-from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from gradviz.live_objects import instances_of
 from gradviz.pytorch.nodes.graph_reader import line_of_node
 from gradviz.pytorch.torch_names import PyTorch
 
@@ -47,7 +46,7 @@ def find_changed(names: PyTorch, error: str) -> list[ChangedTensor]:
     shape = tuple(int(one) for one in about["shape"].split(",") if one.strip())
     found: dict[ChangedTensor, None] = {}
     with names.no_torch_functions():
-        for one in _tensors(names.torch.Tensor):
+        for one in instances_of(names.torch.Tensor):
             if tuple(one.shape) != shape or one.is_inference():
                 continue
             if one._version != int(about["version"]) or one.type() != about["type"]:
@@ -58,8 +57,3 @@ def find_changed(names: PyTorch, error: str) -> list[ChangedTensor]:
                 number = function._sequence_nr()
                 found[ChangedTensor(function.name(), line, number)] = None
     return list(found)[:_MAX_CHANGES]
-
-
-def _tensors(kind: type) -> Iterator[Any]:
-    """Yield the tensors that are alive; a type is asked, and no object."""
-    return (one for one in gc.get_objects() if issubclass(type(one), kind))

@@ -9,10 +9,10 @@ and begin after it.
 """
 
 import functools
-import gc
 from collections.abc import Callable
 from typing import Any, Final
 
+from gradviz.live_objects import instances_of
 from gradviz.pytorch.compiler import Compiler
 
 #: By these a profiler begins, and by this it ends, in `torch.autograd.profiler`.
@@ -79,7 +79,4 @@ def _nothing() -> None:
 
 def _is_one_prepared(kind: type[Any]) -> bool:
     """Return whether the program had prepared one before it was noted."""
-    return any(
-        isinstance(one, kind) and one.entered and one.kineto_results is None
-        for one in gc.get_referrers(kind)
-    )
+    return any(one.entered and one.kineto_results is None for one in instances_of(kind))

@@ -643,12 +643,8 @@ _open: Final[weakref.WeakSet[Recorder]] = weakref.WeakSet()
 def alone() -> Iterator[bool]:
     """Pause all writers; yield True if no other thread of the process can run.
 
-    Note [Objects under construction]
-    ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-    `gc.get_objects` and `gc.get_referrers` return tuples, too, that another thread is
-    still filling. While somebody else refers to such a tuple, its thread cannot resize
-    it, and raises SystemError. A search among all objects that nobody asked for must
-    therefore wait for a moment at which no other thread runs.
+    For a search among all objects that the program did not ask for: see Note [Objects
+    under construction] in `live_objects`.
     """
     with contextlib.ExitStack() as stack:
         writers = [recorder._writer for recorder in list(_open)]

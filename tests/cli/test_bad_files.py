@@ -96,7 +96,7 @@ def test_a_check_of_what_wants_to_do_harm_says_what_is_wrong(
     assert done.exit_code == 1
     assert lines[0].endswith(" events out of place:")
     assert len(lines) < 120
-    assert "998,000 events were not looked at: that would take too long" in lines
+    assert "998,000 events were not checked: that would take too long" in lines
 
 
 def test_a_graph_that_is_too_large_is_cut_and_that_is_said(call, tmp_path):

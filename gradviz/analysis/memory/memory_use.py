@@ -251,7 +251,7 @@ def _part(
     last = int(t_ns[window.last]) - origin
     if not 0 <= from_ns <= last:
         raise NoSuchMomentError(
-            f"there is nothing {from_ns:,} ns after the begin of pass {task}: it ends "
+            f"there is nothing {from_ns:,} ns after the start of pass {task}: it ends "
             f"after {last:,} ns"
         )
     first, end = np.searchsorted(t_ns, (origin + from_ns, origin + until_ns), "right")

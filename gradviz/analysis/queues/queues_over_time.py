@@ -131,7 +131,7 @@ def queues_over_time(
     origin, duration_ns = int(t_ns[first]), int(t_ns[last] - t_ns[first])
     if not 0 <= from_ns <= duration_ns:
         raise NoSuchMomentError(
-            f"there is nothing {from_ns:,} ns after the begin of pass {tasks[0]}: it "
+            f"there is nothing {from_ns:,} ns after the start of pass {tasks[0]}: it "
             f"ends after {duration_ns:,} ns"
         )
     until_ns = duration_ns if until_ns is None else min(until_ns, duration_ns)

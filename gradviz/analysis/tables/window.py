@@ -51,7 +51,7 @@ def event_at(t_ns: Column, origin: int, after_ns: int, task: int) -> int:
     last = int(t_ns[-1]) - origin
     if not 0 <= after_ns <= last:
         raise NoSuchMomentError(
-            f"the trace has no moment {after_ns:,} ns after the begin of pass "
+            f"there is nothing {after_ns:,} ns after the start of pass "
             f"{task}: it ends after {last:,} ns"
         )
     return int(np.searchsorted(t_ns, origin + after_ns, side="right")) - 1

@@ -119,7 +119,7 @@ def command(
 def _tell(answer: StandbyAnswer, path: Path) -> None:
     """Say what is in the trace."""
     if not answer.tasks:
-        note(f"no backward pass was recorded; {path} is a trace without one")
+        note(f"no backward pass was recorded; {path} is a trace without passes")
         return
     note(
         f"recorded {count(answer.tasks, 'backward')}, {count(answer.nodes, 'node')}, "

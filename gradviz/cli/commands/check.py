@@ -40,7 +40,7 @@ _MAX_NOT_FINITE: Final = 10
     "--advice",
     "gives_advice",
     is_flag=True,
-    help="Say, too, what would save time or memory; changes no exit code.",
+    help="Also say what would save time or memory. The exit code stays the same.",
 )
 @json_option
 def command(trace_path: Path | None, gives_advice: bool, as_json: bool) -> int:
@@ -97,7 +97,7 @@ def _wrong(check: Check) -> Iterator[str]:
         yield from _first(check.violations, num)
     yield from str(check.streams).splitlines()
     if num := check.num_failed:
-        yield f"{count(num, 'backward pass')} did not end well:"
+        yield f"{count(num, 'backward pass')} did not complete:"
         yield from _first(
             (
                 " ".join([_failure(one), *_causes(check.failures.get(one.task))])
@@ -142,10 +142,10 @@ def _unknown(check: Check) -> Iterator[str]:
     if check.left_out:
         yield f"left out on purpose: {'; '.join(check.left_out)}"
     if not check.judges_streams:
-        yield "the order of work on streams cannot be known from the rest"
+        yield "without them the order of work on streams is unknown"
     if check.num_unseen:
         unseen = count(check.num_unseen, "event")
-        yield f"{unseen} were not looked at: that would take too long"
+        yield f"{unseen} were not checked: that would take too long"
 
 
 def _first(found: Iterable[object], num: int) -> list[str]:

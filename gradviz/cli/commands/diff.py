@@ -48,7 +48,7 @@ TROUBLE: Final = 2
     "--durations",
     "with_durations",
     is_flag=True,
-    help="A pass that takes significantly longer or shorter is a difference, too.",
+    help="Also count significantly longer or shorter passes as a difference.",
 )
 @click.option(
     "--fail-on",
@@ -136,7 +136,7 @@ def _sides(
     if len(names) == 1 and task is not None:
         path, own = parts_of(names[0])
         if own is not None:
-            raise click.UsageError("--pass and :PASS say the same twice: leave one")
+            raise click.UsageError("--pass and :PASS exclude each other: leave one out")
         trace = read_compared(path)
         two = select_task(trace, task)
         if len(two) != 2:

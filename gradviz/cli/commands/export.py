@@ -57,7 +57,7 @@ _DEFAULT_TABLE: Final = "runs"
     "-t",
     "--to",
     type=click.Choice(list(FORMATS)),
-    help="The format, where the name of the output does not say it.",
+    help="The format, if the name of the output does not say it.",
 )
 @output_option("<trace>.<format>")
 @force_option
@@ -65,7 +65,7 @@ _DEFAULT_TABLE: Final = "runs"
 @click.option(
     "--table",
     type=click.Choice(list(TABLES)),
-    help=f"Which table, of csv and parquet.  [default: {_DEFAULT_TABLE}]",
+    help=f"The table to write as csv or parquet.  [default: {_DEFAULT_TABLE}]",
 )
 @quiet_option
 def command(
@@ -88,7 +88,9 @@ def command(
     """
     name = to or _format_of(output)
     if table is not None and not FORMATS[name].is_table:
-        raise click.UsageError(f"--table is of csv and parquet; {name} holds all")
+        raise click.UsageError(
+            f"--table is for csv and parquet; {name} holds all tables"
+        )
     trace_path = find_trace(trace_path)
     output = output or Path(trace_path.stem + FORMATS[name].suffixes[0])
     check_output(output, force=force)

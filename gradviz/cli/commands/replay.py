@@ -48,7 +48,7 @@ MAX_PRINTED: Final = 500
 @step_option
 @subject_options
 @part_options
-@at_option("The moment to begin with; with --plain the only one.")
+@at_option("The moment to start at; with --plain, the only one shown.")
 @click.option(
     "--plain",
     is_flag=True,
@@ -57,7 +57,9 @@ MAX_PRINTED: Final = 500
 @limit_option
 @output_option("none, and it is played: FILE is an animated SVG of it")
 @force_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, a line an event.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON, one line for each event."
+)
 def command(  # noqa: PLR0913, PLR0917 - each of them narrows it down
     trace_path: Path | None,
     task: str,
@@ -124,7 +126,7 @@ def _print(replay: Replay, shown: range, *, plain: bool, as_json: bool) -> None:
             print_document(document_of(replay.at(one)), replay.trace)
         return
     if not plain:
-        note("no terminal to play it on: it is printed, as with --plain")
+        note("not a terminal: printing as with --plain")
     with paged(wanted=True):
         print_replay(replay, shown)
 

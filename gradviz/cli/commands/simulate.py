@@ -55,8 +55,8 @@ def addresses(
             times = 0.0
         if not address or not 0 < times < float("inf"):
             raise click.BadParameter(
-                f"{value!r} is no node with a number above 0, such as Mul:3=2 for one "
-                f"that runs twice as fast"
+                f"{value!r} is not NODE=K with K above 0, such as Mul:3=2 to run it "
+                f"twice as fast"
             )
         found.append((address, times))
     return tuple(found)
@@ -71,7 +71,7 @@ def addresses(
     show_default=True,
     callback=schedules,
     metavar="pytorch|fifo|random:SEED",
-    help="In which order nodes leave their queues.",
+    help="The order in which nodes leave their queues.",
 )
 @click.option(
     "--device-threads",
@@ -79,7 +79,7 @@ def addresses(
     default=1,
     show_default=True,
     metavar="N",
-    help="How many threads take nodes from the queue of each device.",
+    help="The number of threads for the queue of each device.",
 )
 @click.option(
     "--infinite-streams",

@@ -30,10 +30,10 @@ from gradviz.view.site import Site
     type=click.IntRange(0, 65535),
     default=0,
     metavar="PORT",
-    help="Where to listen, on 127.0.0.1. [default: any that is free]",
+    help="The port on 127.0.0.1. [default: any free port]",
 )
 @click.option("--no-open", is_flag=True, help="Only print the address.")
-@click.option("--once", is_flag=True, help="End when a page has been fetched.")
+@click.option("--once", is_flag=True, help="Exit after the first page request.")
 def command(place: Path | None, port: int, no_open: bool, once: bool) -> None:
     """Show traces in a browser, until Ctrl-C.
 
@@ -84,4 +84,4 @@ def begin_view(
 
 def _open(address: str) -> None:
     if not show_with_desktop(address, f"open {address} yourself"):
-        note("there is no browser here: open the address yourself")
+        note("no browser found: open the address yourself")

@@ -50,7 +50,7 @@ def note_omitted(num_spans: int, num_lanes: int) -> None:
     """Say what of a timeline is left out, if anything is."""
     if num_spans or num_lanes:
         note(
-            f"too much for one timeline: left out are {num_spans:,} nodes and kernels, "
+            f"too much for one timeline; left out: {num_spans:,} nodes and kernels, "
             f"{count(num_lanes, 'lane')}"
         )
 

@@ -35,14 +35,14 @@ force_option = click.option(
 )
 
 quiet_option = click.option(
-    "-q", "--quiet", is_flag=True, help="Say nothing but errors and warnings."
+    "-q", "--quiet", is_flag=True, help="Print only errors and warnings."
 )
 
 open_option = click.option(
     "--open",
     "is_opened",
     is_flag=True,
-    help="Show it with the viewer of the desktop.",
+    help="Open it in the desktop's viewer.",
 )
 
 
@@ -66,7 +66,7 @@ def json_option(command: Callable[..., object]) -> Callable[..., object]:
     pager = click.option(
         "--no-pager",
         is_flag=True,
-        help="Print all at once, however long it is and small the terminal.",
+        help="Do not page long output.",
     )
     json = click.option(
         "--json", "as_json", is_flag=True, help="Print JSON instead of a table."
@@ -115,7 +115,7 @@ limit_option = click.option(
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Show no more than the first N rows.",
+    help="Show at most the first N rows.",
 )
 
 trace_argument = click.argument(
@@ -140,7 +140,7 @@ def nanoseconds(
         return None
     found = text.nanoseconds(value)
     if found is None:
-        raise click.BadParameter(f"{value!r} is no time such as 1.5ms, 20us or 2s")
+        raise click.BadParameter(f"{value!r} is not a time such as 1.5ms, 20us or 2s")
     return found
 
 
@@ -178,14 +178,14 @@ def part_options(command: Command) -> Command:
         "end_ns",
         callback=nanoseconds,
         metavar="TIME",
-        help="Not after that time.",
+        help="Only up to this time.",
     )
     begin = click.option(
         "--from",
         "begin_ns",
         callback=nanoseconds,
         metavar="TIME",
-        help="Not before: so long after the begin, such as 1.5ms.",
+        help="Only from this time on, counted from the start, such as 1.5ms.",
     )
     return begin(until(command))
 

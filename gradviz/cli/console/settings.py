@@ -121,7 +121,7 @@ def _folders(folder: Path) -> Settings | None:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            note(f"warning: {path} is not looked at: {error.strerror}")
+            note(f"warning: {path} is ignored: {error.strerror}")
             continue
         try:
             document, text = _parsed(path, content)
@@ -141,7 +141,7 @@ def _parsed(path: Path, content: bytes) -> tuple[dict[str, object], str]:
         text = content.decode()
         return tomllib.loads(text), text
     except ValueError as error:  # no TOML, or no UTF-8
-        raise SettingsError(f"{path}: it is no TOML: {error}") from None
+        raise SettingsError(f"{path}: it is not TOML: {error}") from None
 
 
 def defaults_of(
@@ -203,7 +203,7 @@ def _harmless(option: click.Option, key: str, value: object, table: Settings) ->
     if key in _USERS_OWN:
         raise table.wrong(
             key,
-            "only you may set that: on the command line, in the environment or in "
+            "a project may not set this: use the command line, the environment or "
             "~/.config/gradviz/config.toml",
         )
     if not isinstance(option.type, click.Path) or value == "-":
@@ -211,7 +211,7 @@ def _harmless(option: click.Option, key: str, value: object, table: Settings) ->
     folder = table.path.parent.resolve()
     path = (folder / str(value)).resolve()
     if folder not in path.parents:
-        raise table.wrong(key, f"{str(value)!r} is not inside of {folder}")
+        raise table.wrong(key, f"{str(value)!r} is not inside {folder}")
     return value
 
 

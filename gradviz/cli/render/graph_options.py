@@ -131,7 +131,7 @@ _LAYOUT_OPTIONS = (
         type=click.Choice(get_args(LayoutEngine)),
         default="auto",
         show_default=True,
-        help="Who lays it out: Graphviz's dot, gradviz itself, or whoever suits.",
+        help="The layout program: Graphviz's dot, gradviz itself, or the better fit.",
     ),
     click.option(
         "--timeout",
@@ -140,7 +140,7 @@ _LAYOUT_OPTIONS = (
         default=20.0,
         show_default=True,
         metavar="SECONDS",
-        help="How long dot may take.",
+        help="The time limit for dot.",
     ),
 )
 
@@ -149,7 +149,7 @@ _PART_OPTIONS = (
         "--around",
         metavar="NODE",
         shell_complete=complete_address,
-        help="Draw only what is near a node: MulBackward0:2, model.py:12, 27, ...",
+        help="Draw only nodes near this one: MulBackward0:2, model.py:12, 27, ...",
     ),
     click.option(
         "--radius",
@@ -157,20 +157,20 @@ _PART_OPTIONS = (
         default=2,
         show_default=True,
         metavar="K",
-        help="How many edges away what is drawn --around a node may be.",
+        help="The distance in edges for --around.",
     ),
     click.option(
         "--between",
         nargs=2,
         metavar="NODE NODE",
         shell_complete=complete_address,
-        help="Draw only what lies on a way from one node to another.",
+        help="Draw only nodes on a path from the first node to the second.",
     ),
     click.option(
         "--critical",
         "is_critical",
         is_flag=True,
-        help="Mark the critical path, and say the slack of other nodes.",
+        help="Mark the critical path, and show the slack of other nodes.",
     ),
     click.option(
         "--critical-only",
@@ -193,7 +193,7 @@ _DETAIL_OPTIONS = (
         "--fold",
         "is_folded",
         is_flag=True,
-        help="Draw layers and time steps that repeat once, with how often.",
+        help="Draw repeated layers and time steps once, with their number.",
     ),
     click.option(
         "--contract",
@@ -205,7 +205,7 @@ _DETAIL_OPTIONS = (
         "--no-collapse",
         "is_whole",
         is_flag=True,
-        help="Draw every node, of however big a graph.",
+        help="Draw every node, even of a big graph.",
     ),
     click.option(
         "--limit",
@@ -215,7 +215,7 @@ _DETAIL_OPTIONS = (
         default=MAX_NODES,
         show_default=True,
         metavar="N",
-        help="Draw no more than the first N nodes, or boxes of several.",
+        help="Draw at most the first N nodes or boxes.",
     ),
     click.option(
         "--fit",

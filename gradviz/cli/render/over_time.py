@@ -27,7 +27,7 @@ width_option = click.option(
     default=WIDTH,
     show_default=True,
     metavar="PIXELS",
-    help="How wide the picture is.",
+    help="The width of the picture.",
 )
 
 #: ``--to`` is another name of ``--until`` here; of `export` it means another thing.
@@ -100,9 +100,7 @@ def over_time_command(
         ) -> PictureFile:
             begin_ns = begin_ns or 0
             if end_ns is not None and end_ns <= begin_ns:
-                raise click.UsageError(
-                    "--until is not after --from: there is nothing between"
-                )
+                raise click.UsageError("--until must be later than --from")
             return draw(
                 PictureRequest(trace, task, begin_ns, end_ns, width, format), **own
             )

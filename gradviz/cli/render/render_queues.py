@@ -20,7 +20,7 @@ NEEDED: Final = ("task_pushed", "task_popped", "queue_waited")
 
 @over_time_command("queues", then="show queues", needs=NEEDED, all_nodes=True)
 def command(request: PictureRequest) -> PictureFile:
-    """Draw how long ready queues were, what lay in them, and who slept on them."""
+    """Draw the length of ready queues, their tasks, and the threads asleep on them."""
 
     def build(task: int, begin_ns: int, end_ns: int | None) -> QueuesOverTime:
         return queues_over_time(request.trace, [task], begin_ns, end_ns)

@@ -54,7 +54,7 @@ MAX_DRAWN: Final = 150_000
             "--queues/--no-queues",
             "has_queues",
             default=True,
-            help="Whether to draw how many tasks lay in the queue of each thread.",
+            help="Draw the length of each thread's queue, or leave it out.",
         ),
         click.option(
             "--threads",
@@ -106,7 +106,7 @@ def command(
     longest = max(one.duration_ns for one in timelines)
     if request.begin_ns >= max(longest, 1):
         raise NoSuchMomentError(
-            f"there is nothing {duration(request.begin_ns)} after the begin: it ends "
+            f"there is nothing {duration(request.begin_ns)} after the start: it ends "
             f"after {duration(longest)}"
         )
     note_omitted(

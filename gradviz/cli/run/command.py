@@ -543,7 +543,7 @@ def _tell(
         note(line)
     if children is not None:
         for trace in children.traces():
-            note(f"another process has left {trace}")
+            note(f"another process wrote {trace}")
     else:
         had_others = not tasks or (others is not None and others.has_started)
         for hint in _elsewhere(recording, had_others=had_others):
@@ -566,7 +566,7 @@ def _recorded(
     if "gradviz.distributed" in sys.modules and not recording.has_ring:
         tasks = _num_passes(recording, tasks)
     if not _is_there(recording):
-        yield f"there was no reason to write {path}, and it is not there"
+        yield f"nothing triggered a dump; {path} was not written"
     elif recording.has_ring:
         yield f"{_left(recording, path)}, of {count(tasks, 'backward')} in all"
     elif tasks:
@@ -575,7 +575,7 @@ def _recorded(
             f"{count(events, 'event')} ({dropped:,} dropped) in {path}"
         )
     else:
-        yield f"no backward pass was recorded; {path} is a trace without one"
+        yield f"no backward pass was recorded; {path} is a trace without passes"
         if options.schedule:
             yield "a step of --schedule ends with the step() of an optimizer"
     if options.check_finite:
@@ -593,7 +593,7 @@ def _not_finite(recording: Recording) -> Iterator[str]:
     except UserError:  # said elsewhere
         return
     if not found:
-        yield "every value that was checked is finite"
+        yield "all checked values are finite"
     for place, one in enumerate(found):
         yield f"{'then' if place else 'not finite:'} {words.not_finite_text(one)}"
 
@@ -655,8 +655,8 @@ def _elsewhere(recording: Recording, *, had_others: bool) -> Iterator[str]:
         yield recording.problem
     if had_others and _had_children():
         yield (
-            "the program had other processes: no pass of theirs is recorded; "
-            "--follow-children does that"
+            "the program started other processes, whose passes are not recorded; "
+            "--follow-children records them"
         )
 
 

@@ -54,7 +54,7 @@ _BLOCK: Final = 1_000
 @click.command("events")
 @trace_argument
 @subject_options
-@tasks_option(None, "Only of these backward passes. [default: and of none]")
+@tasks_option(None, "Only of these backward passes. [default: all events]")
 @part_options
 @click.option(
     "--limit",
@@ -92,7 +92,7 @@ def command(  # noqa: PLR0913, PLR0917 - each of them narrows it down
     path = find_trace(trace_path)
     if is_followed:
         if task is not None:
-            raise click.UsageError("a file that grows has no last pass: leave --pass")
+            raise click.UsageError("a growing file has no last pass: leave out --pass")
         if of is not None:
             wanted = wanted._replace(subject=_by_id(of))
         _follow(path, wanted, limit, as_json=as_json)
@@ -151,7 +151,7 @@ def _by_id(text: str) -> Subject:
     subject = subject_by_id(text)
     if subject is None:
         raise click.UsageError(
-            f"in a file that grows nothing is found by its name: expected an id, such "
+            f"names cannot be looked up in a growing file: expected an id, such "
             f"as 'node 27', or 'stream sim:0/1', got --of {text!r}"
         )
     return subject

@@ -46,7 +46,7 @@ _PUSHES: Final = ("task_pushed", "task_popped")
     "--predicted",
     "is_predicted",
     is_flag=True,
-    help="Show the order in which they should run, and where and why they did not.",
+    help="Show the predicted order, and where and why nodes ran in another.",
 )
 @json_option
 def command(
@@ -72,7 +72,7 @@ def command(
     if is_predicted:
         if filters or sort != "start":
             raise click.UsageError(
-                "--predicted has an order: leave --filter and --sort"
+                "--predicted has its own order: leave out --filter and --sort"
             )
         _show_predicted(trace, tasks, limit, as_json=as_json)
         return

@@ -25,12 +25,12 @@ from gradviz.render.terminal.over_time.queues import print_queue_contents, print
 @click.command("queues")
 @trace_argument
 @task_option
-@at_option("What lay in them at that time after the pass began, such as 1.5ms.")
+@at_option("The tasks in them at that time after the pass began, such as 1.5ms.")
 @json_option
 def command(
     trace_path: Path | None, task: str, after_ns: int | None, as_json: bool
 ) -> None:
-    """Show what lay in the ready queues during a backward pass, and for how long.
+    """Show the tasks in the ready queues during a pass, and how long they waited.
 
     Example:
         gradviz show queues --at 20us first.gvt

@@ -30,11 +30,11 @@ from gradviz.render.terminal.summary import print_summary
 
 @click.command("summary")
 @trace_argument
-@tasks_option(None, "Only these backward passes. [default: all there is]")
+@tasks_option(None, "Only these backward passes. [default: all]")
 @click.option(
     "--by",
     type=Keys(LABELS, FORMER_LABELS),
-    help="Only the time of nodes, in groups of those that have this in common.",
+    help="Only the time of nodes, grouped by this column.",
 )
 @filter_option(LABELS, FORMER_LABELS)
 @sort_option(GROUP_KEYS, "total", {"nodes": "runs", "share": "total"})
@@ -55,7 +55,7 @@ def command(
         gradviz show summary --by module --limit 10 first.gvt
     """
     if by is None and (filters or limit or sort != "total"):
-        raise click.UsageError("--filter, --sort and --limit are of groups: add --by")
+        raise click.UsageError("--filter, --sort and --limit apply to groups: add --by")
     needs = () if by is None else NODE_RUNS
     trace = read_trace(find_trace(trace_path), needs=needs)
     tasks = None if task is None else select_task(trace, task)

@@ -103,7 +103,7 @@ def shown(parts: Sequence[PartOfTime]) -> str:
     if all(one.until_ns - one.from_ns == one.duration_ns for one in parts):
         return ""
     until = max(one.until_ns for one in parts)
-    return f"shown: {duration(parts[0].from_ns)} to {duration(until)} after the begin"
+    return f"shown: {duration(parts[0].from_ns)} to {duration(until)} after the start"
 
 
 def panel_head(one: PartOfTime, among: Sequence[PartOfTime], wide: float) -> PanelHead:

@@ -82,15 +82,15 @@ def _slow_hooks(one: CostlyFinding) -> str:
 
 def _needless_wait(one: CostlyFinding) -> str:
     if one.certainty == "certain":
-        return f"{clean(one.detail)} need not wait, it does already. Drop the wait"
-    return f"nothing came of the wait of {clean(one.detail)}. Drop it, or move it later"
+        return f"{clean(one.detail)} need not wait: it already does. Drop the wait"
+    return f"the wait of {clean(one.detail)} had no effect. Drop it, or move it later"
 
 
 def _accumulate_stream_mismatch(one: CostlyFinding) -> str:
     cause = (
-        "It is alive since an earlier pass: let go of that pass's loss"
+        "It is alive since an earlier pass: drop that pass's loss"
         if one.count
-        else "It was made before, under another stream: let go of earlier graphs"
+        else "It was made before, under another stream: drop earlier graphs"
     )
     waiting, _, awaited = clean(one.detail).partition(" for ")
     return (
@@ -154,15 +154,15 @@ def _graphs_pile_up(one: CostlyFinding) -> str:
 def _needless_retain_graph(one: CostlyFinding) -> str:
     del one
     return (
-        "backward keeps its graph, and no pass ran any of it again. Leave retain_graph "
-        "away"
+        "backward keeps its graph, and no pass ran any of it again. Leave out "
+        "retain_graph"
     )
 
 
 def _needless_create_graph(one: CostlyFinding) -> str:
     return (
         f"backward makes a graph of itself, of {count(one.count, 'node')} in all, and "
-        f"no pass ran any of it. Leave create_graph away"
+        f"no pass ran any of it. Leave out create_graph"
     )
 
 

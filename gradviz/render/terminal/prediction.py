@@ -120,7 +120,7 @@ def _why(one: Divergence) -> str:  # noqa: C901 - a case for each reason
         case "unfinished":
             return "the trace ends inside the pass"
         case "not run":
-            return f"{predicted} did not run, though the pass ended well"
+            return f"{predicted} did not run, though the pass completed"
         case "not foreseen":
             return "it is not in the graph of the pass, as far as the trace has it"
         case "unknown":

@@ -573,7 +573,7 @@ def test_a_moment_has_what_the_curve_has_then():
 
     for after_ns, total in memory.curves["total"]:
         assert memory_at(recording.trace, tasks, after_ns).use.total == total
-    with pytest.raises(NoSuchMomentError, match="has no moment"):
+    with pytest.raises(NoSuchMomentError, match="there is nothing"):
         memory_at(recording.trace, tasks, 10**15)
 
 

@@ -156,7 +156,7 @@ def test_a_pass_that_failed_is_told_with_its_error(call, failed_path):
 
     first, second = done.stdout.splitlines()
     assert done.exit_code == 1
-    assert first == "1 backward pass did not end well:"
+    assert first == "1 backward pass did not complete:"
     assert second.startswith("- pass ")
     assert second.endswith(" failed: ValueError: </svg> <b>boom</b>")
 
@@ -187,7 +187,7 @@ def test_what_was_not_looked_at_is_told(call, trace_path, monkeypatch):
 
     done = call("check", trace_path)
     assert done.exit_code == 1
-    assert "events were not looked at" in done.stdout
+    assert "events were not checked" in done.stdout
 
 
 def test_advice_is_told_beside_what_is_wrong_and_changes_no_exit_code(call, tmp_path):
@@ -199,7 +199,7 @@ def test_advice_is_told_beside_what_is_wrong_and_changes_no_exit_code(call, tmp_
 
     assert (plain.exit_code, advised.exit_code) == (0, 0)
     assert advised.stdout.startswith(plain.stdout)
-    assert "Leave retain_graph away" in " ".join(advised.stdout.split())
+    assert "Leave out retain_graph" in " ".join(advised.stdout.split())
     document = json.loads(call("check", "--advice", "--json").stdout)
     (found,) = document["advice"]["findings"]
     assert (found["rule"], found["cost_bytes"]) == ("needless_retain_graph", 512)

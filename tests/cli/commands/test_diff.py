@@ -75,7 +75,7 @@ def test_a_duration_counts_if_asked_for(tmp_path, call) -> None:
         (["TRACE", "TRACE", "TRACE"], "got 3"),
         (["TRACE", "--pass", "all", "TRACE"], "passes 'all', expected one"),
         (["TRACE", "--pass", "last"], "means 1"),
-        (["TRACE:last", "--pass", "1,2"], "say the same twice"),
+        (["TRACE:last", "--pass", "1,2"], "exclude each other"),
         (["TRACE", "nowhere.gvt"], "there is no trace 'nowhere.gvt'"),
         (["TRACE:99999999", "TRACE"], "no backward pass '99999999'"),
         (["TRACE", "poem.txt"], "is not a gradviz trace"),

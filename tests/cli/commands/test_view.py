@@ -88,7 +88,7 @@ def test_once_ends_it_after_a_page(started, trace_path):
 def test_without_a_browser_the_address_is_all_there_is(started, trace_path):
     process, _ = started("view", trace_path)
 
-    assert "no browser here: open the address yourself" in process.stderr.readline()
+    assert "no browser found: open the address yourself" in process.stderr.readline()
 
 
 def test_the_browser_of_the_desktop_is_opened(started, trace_path, tmp_path):

@@ -54,7 +54,7 @@ def test_a_broken_file_that_does_not_name_gradviz_is_told_and_no_more(
 
     assert result.exit_code == 0
     path = tmp_path / "pyproject.toml"
-    assert f"warning: {path}: it is no TOML: " in result.stderr
+    assert f"warning: {path}: it is not TOML: " in result.stderr
     assert "(at line 1, column 12)" in result.stderr
 
 
@@ -100,7 +100,9 @@ class TestAFolder:
         result = call(*command.split("."))
 
         assert result.exit_code == 2
-        assert f"line 2: tool.gradviz.{command}.{key}: only you may" in result.stderr
+        assert (
+            f"line 2: tool.gradviz.{command}.{key}: a project may not" in result.stderr
+        )
 
     @pytest.mark.parametrize("output", ["../x.jsonl", "{up}/x.jsonl", "link/x.jsonl"])
     def test_may_not_have_anything_written_outside_of_it(
@@ -118,7 +120,7 @@ class TestAFolder:
         result = call("export", str(trace_path))
 
         assert result.exit_code == 2
-        assert f"{output!r} is not inside of {folder}" in result.stderr
+        assert f"{output!r} is not inside {folder}" in result.stderr
         assert not (tmp_path / "x.jsonl").exists()
 
     def test_may_say_where_an_output_goes_inside_of_it(
@@ -176,7 +178,7 @@ class TestTheUser:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[tool.gradviz", "it is no TOML"),
+        ("[tool.gradviz", "it is not TOML"),
         ("tool = 7 # gradviz", "tool: expected a table of options, got 7"),
         ("tool.gradviz = 7", "tool.gradviz: expected a table of options, got 7"),
         ("tool.gradviz.paint = {}", "tool.gradviz.paint: no such command (run, attach"),
@@ -207,7 +209,7 @@ def test_a_value_is_checked_as_on_the_command_line(settings, trace_path, call) -
     result = call("show", "queues")
 
     assert result.exit_code == 2
-    assert "tool.gradviz.show.queues.at: 'noon' is no time" in result.stderr
+    assert "tool.gradviz.show.queues.at: 'noon' is not a time" in result.stderr
 
 
 def test_settings_of_other_commands_do_no_harm(settings, trace_path, call) -> None:

@@ -357,7 +357,7 @@ def test_a_part_of_the_time_is_drawn_as_wide_as_it_is_wanted(picture, trace_path
 
     root = ET.fromstring(result.stdout_bytes)
     assert root.get("width") == "500"
-    assert any("1 µs to 5 µs after the begin" in one for one in root.itertext())
+    assert any("1 µs to 5 µs after the start" in one for one in root.itertext())
 
 
 def options_of(picture: str) -> list[dict[str, object]]:
@@ -394,10 +394,10 @@ def test_a_format_that_needs_a_missing_tool_is_refused_before_anything_is_read(
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--from", "2ms", "--until", "1ms"), "--until is not after --from"),
-        (("--from", "500s"), "there is nothing 500,000,000,000 ns after the begin"),
+        (("--from", "2ms", "--until", "1ms"), "--until must be later than --from"),
+        (("--from", "500s"), "there is nothing 500,000,000,000 ns after the start"),
         (("--width", "20"), "400"),
-        (("--from", "soon"), "is no time"),
+        (("--from", "soon"), "is not a time"),
     ],
 )
 def test_a_part_that_makes_no_sense_is_a_usage_error(

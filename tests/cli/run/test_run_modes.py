@@ -131,7 +131,7 @@ class TestRing:
         done = run("train(3)", "--ring", "1MB", "--dump-on", "exception,timeout")
 
         assert done.exit_code == 0
-        assert "there was no reason to write x.gvt" in done.errors
+        assert "nothing triggered a dump; x.gvt was not written" in done.errors
         assert not (tmp_path / "x.gvt").exists()
 
     def test_a_signal_has_it_written_and_reported_where_everything_stands(
@@ -191,7 +191,7 @@ class TestChildren:
         assert self.traces(tmp_path) == [2]
         (child,) = tmp_path.glob("x.*.gvt")
         assert load_trace(child).losses.is_complete
-        assert f"another process has left {child}" in done.errors
+        assert f"another process wrote {child}" in done.errors
 
     def test_one_that_is_killed_leaves_what_it_did(self, run, tmp_path) -> None:
         source = """
@@ -350,7 +350,7 @@ def test_other_processes_are_told_of_beside_passes_of_the_programs_own(run) -> N
     done = run(source)
 
     assert "recorded 1 backward" in done.errors
-    assert "the program had other processes" in done.errors
+    assert "the program started other processes" in done.errors
 
 
 def test_a_ring_that_cannot_be_written_says_so(run_piped, tmp_path) -> None:
@@ -423,10 +423,7 @@ def test_check_finite_tells_the_first_value_that_is_not_finite(run):
 
 
 def test_check_finite_says_so_where_all_is_finite(run):
-    assert (
-        "every value that was checked is finite"
-        in run("train(2)", "--check-finite").errors
-    )
+    assert "all checked values are finite" in run("train(2)", "--check-finite").errors
 
 
 def test_a_live_program_tells_its_steps_and_quiet_ones_do_not(run) -> None:

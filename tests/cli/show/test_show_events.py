@@ -62,8 +62,8 @@ def test_what_goes_beyond_the_limit_is_counted(trace_path, call) -> None:
     [
         (["--of", "Dobule"], "Did you mean 'Double'?"),
         (["--kind", "task_poped"], "did you mean 'task_popped'"),
-        (["--follow", "--of", "Double"], "nothing is found by its name"),
-        (["--follow", "--pass", "1"], "leave --pass"),
+        (["--follow", "--of", "Double"], "names cannot be looked up"),
+        (["--follow", "--pass", "1"], "leave out --pass"),
         (["--limit", "-1"], "-1 is not in the range"),
     ],
 )

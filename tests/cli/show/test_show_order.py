@@ -27,7 +27,7 @@ def test_a_predicted_order_is_not_sorted_otherwise(options, trace_path, call) ->
     result = call("show", "order", trace_path, "--predicted", *options)
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "leave --filter and --sort" in result.stderr
+    assert "leave out --filter and --sort" in result.stderr
 
 
 def test_passes_that_are_too_large_are_counted(trace_path, call, monkeypatch) -> None:

@@ -118,7 +118,7 @@ def test_the_peak_is_marked_with_who_held_it() -> None:
             "Unknown, and not counted: the bytes saved by 2 nodes of pass 0",
         ),
         ({"is_complete": False}, "Events are missing from the trace"),
-        ({"from_ns": 250, "until_ns": 600}, "shown: 250 ns to 600 ns after the begin"),
+        ({"from_ns": 250, "until_ns": 600}, "shown: 250 ns to 600 ns after the start"),
         ({"stack": ((0, 0, 0, 0, 0, KIB),)}, "perhaps besides"),
         (
             {

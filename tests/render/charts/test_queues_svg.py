@@ -144,7 +144,7 @@ def test_of_a_long_queue_the_first_places_are_drawn() -> None:
         ({"is_complete": False}, "Events are missing from the trace"),
         ({"omitted": 3}, "3 queues more are left out"),
         ({"num_stays": 9}, "8 tasks are counted in the lengths only"),
-        ({"from_ns": 200, "until_ns": 600}, "Shown: 200 ns to 600 ns after the begin"),
+        ({"from_ns": 200, "until_ns": 600}, "Shown: 200 ns to 600 ns after the start"),
     ],
 )
 def test_what_is_left_out_is_said(changes, told) -> None:

@@ -28,7 +28,7 @@ def finding(rule, **changes):
         (finding("needless_wait", detail="a for b"), "a for b need not wait"),
         (
             finding("needless_wait", detail="a for b", certainty="likely"),
-            "nothing came of the wait of a for b",
+            "the wait of a for b had no effect",
         ),
         (
             finding("accumulate_stream_mismatch", detail="a for b"),
@@ -45,8 +45,8 @@ def finding(rule, **changes):
         (finding("graph_never_run"), "46 nodes of a graph that no pass ran"),
         (finding("graph_held_over", times=13), "over 13 passes that did not use it"),
         (finding("graph_grows"), "at last 46 nodes"),
-        (finding("needless_retain_graph"), "Leave retain_graph away"),
-        (finding("needless_create_graph"), "Leave create_graph away"),
+        (finding("needless_retain_graph"), "Leave out retain_graph"),
+        (finding("needless_create_graph"), "Leave out create_graph"),
     ],
 )
 def test_each_rule_has_a_sentence_with_its_line(one, told):

@@ -94,7 +94,7 @@ def test_another_thread_may_end_a_tuple_between_any_two_bytecodes(turns):
 
 
 def test_nobody_else_makes_a_list_of_all_objects():
-    """Who holds a graph has to be searched for: asked, or by who is `alone`."""
+    """A search for holders of a graph may: a user asked for it, or it is `alone`."""
     asks = re.compile(r"(?<!`)gc\.get_(objects|referrers)\b")
     folder = Path(gradviz.__file__).parent
 

@@ -27,7 +27,7 @@ class UserError(GradvizError):
 
 
 class TraceError(UserError):
-    """A file is no trace, or is too damaged for the request."""
+    """A file is not a trace, or is too damaged for the request."""
 
     exit_code = 3
 

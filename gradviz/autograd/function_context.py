@@ -51,7 +51,7 @@ class FunctionCtx:
         """Keep tensors for ``jvp``, which nothing calls here.
 
         Raises:
-            AssertionError: Something is no tensor.
+            AssertionError: Something is not a tensor.
         """
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Variable):

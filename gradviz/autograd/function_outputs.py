@@ -59,7 +59,7 @@ def attach(
     Raises:
         RuntimeError: A tensor marked as dirty was not returned, or is a leaf that needs
             gradients.
-        TypeError: A marked or saved value is no tensor.
+        TypeError: A marked or saved value is not a tensor.
 
     Source: torch/csrc/autograd/custom_function.cpp, _process_backward_mode_ad.
     """

@@ -49,7 +49,7 @@ def vjp(
 
     Raises:
         RuntimeError: `v` does not fit; or `strict`, and an input has no effect.
-        TypeError: A value is no tensor.
+        TypeError: A value is not a tensor.
     """
     with enable_grad():
         is_tuple, xs = leaves("inputs", inputs, "vjp", create_graph=create_graph)

@@ -43,9 +43,9 @@ class Device:
             ``backward`` (CPU, meta) instead of on a device thread.
 
     Raises:
-        RuntimeError: The text is no device name. Whether such a device exists is for
+        RuntimeError: The text is not a device name. Whether such a device exists is for
             its backend to say, once it is used.
-        TypeError: The name is no text.
+        TypeError: The name is not a string.
 
     Source: torch.device. Differs: a name without an index becomes the current device
     when the object is made, not each time it is used.

@@ -55,8 +55,8 @@ def check_is_private(folder: Path) -> None:
         raise UserError(f"cannot use {folder} for standby: {error.strerror}") from None
     if not stat.S_ISDIR(found.st_mode):
         raise UserError(
-            f"{folder} is no folder, so it cannot be used for standby: remove it, or "
-            f"name a folder in {VARIABLE}"
+            f"{folder} is not a folder, so it cannot be used for standby: remove it, "
+            f"or name a folder in {VARIABLE}"
         )
     if found.st_uid != os.getuid():
         raise UserError(

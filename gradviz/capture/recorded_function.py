@@ -18,7 +18,7 @@ def recorded_function(
     The last of them is its attribute `recording`, None before the first call.
 
     Raises:
-        TypeError: It is no function whose work is done when a call returns.
+        TypeError: It is not a function whose work is done when a call returns.
     """
     _check_is_function(function)
 

@@ -61,7 +61,7 @@ def why_none(tensor: Tensor, loss: Tensor | None = None) -> Answer:
         The reason, and a text that says what to do.
 
     Raises:
-        TypeError: It is no tensor of gradviz's, or `loss` is none.
+        TypeError: It is not a tensor of gradviz's, or `loss` is none.
     """
     for one in (tensor,) if loss is None else (tensor, loss):
         check_own_tensor(one, "why_none")
@@ -73,8 +73,8 @@ def why_none(tensor: Tensor, loss: Tensor | None = None) -> Answer:
     if node is not None and not tensor.retains_grad:
         return Answer(
             Reason.NOT_A_LEAF,
-            f"it is no leaf: {_origin(node)} made it. Backward fills .grad of leaves "
-            f"only; call .retain_grad() on it before backward, or ask "
+            f"it is not a leaf: {_origin(node)} made it. Backward fills .grad of "
+            f"leaves only; call .retain_grad() on it before backward, or ask "
             f"gv.autograd.grad(loss, tensor)",
         )
     target = node or tensor.used_accumulator()

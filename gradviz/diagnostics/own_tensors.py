@@ -15,7 +15,7 @@ _INSTEAD: Final = {
 
 
 def check_own_tensor(value: Any, function: str) -> None:  # noqa: ANN401 - unchecked
-    """Refuse any object that is no tensor of ours.
+    """Refuse any object that is not a tensor of ours.
 
     Raises:
         TypeError: It is none.

@@ -63,7 +63,7 @@ def graph_size(tensors: Variable | Iterable[Variable]) -> GraphSize:
         tensors: A loss, or several; one without a graph has none.
 
     Raises:
-        TypeError: One is no tensor of gradviz's.
+        TypeError: One is not a tensor of gradviz's.
     """
     if isinstance(tensors, Variable):
         roots = [tensors]

@@ -50,7 +50,7 @@ def backward(
         RuntimeError: There is no such context; a root needs no gradient, is a leaf or
             has several elements; something failed, on whichever worker; it took too
             long.
-        TypeError: A root is no tensor.
+        TypeError: A root is not a tensor.
 
     Source: torch.distributed.autograd.backward.
     """

@@ -112,7 +112,7 @@ def _new_local_optimizer(
 ) -> _LocalOptimizer:
     found = function_named(optimizer_class)
     if not (isinstance(found, type) and issubclass(found, optim.Optimizer)):
-        raise TypeError(f"{optimizer_class} is no class of optimizers")
+        raise TypeError(f"{optimizer_class} is not a class of optimizers")
     parameters = [one.local_value() for one in params_rref]
     optimizer = found(parameters, *args, **kwargs)
     return _LocalOptimizer(optimizer)

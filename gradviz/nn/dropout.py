@@ -15,7 +15,7 @@ class Dropout(Module):
         inplace: Whether to change the input itself.
 
     Raises:
-        ValueError: `p` is no probability.
+        ValueError: `p` is not a probability.
     """
 
     _function: ClassVar[str] = "dropout"

@@ -141,7 +141,7 @@ def load(
     else:
         where, contents = getattr(f, "name", "the file"), f.read()
     if not isinstance(contents, bytes):
-        raise TypeError(f"{where} is no binary file: open it with mode 'rb'")
+        raise TypeError(f"{where} is not a binary file: open it with mode 'rb'")
     try:
         return _decode_file(contents, map_location)
     except _DamageError as damage:
@@ -298,7 +298,7 @@ def _split(contents: bytes) -> tuple[dict[str, Any], bytes]:
         raise _DamageError(f"it claims a header of {length} bytes")
     header = _json(contents[_LENGTH.size : end])
     if not isinstance(header, dict):
-        raise _DamageError("its header is no dict")
+        raise _DamageError("its header is not a dict")
     return header, contents[end:]
 
 

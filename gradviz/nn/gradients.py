@@ -37,14 +37,14 @@ def clip_grad_norm_(
         parameters: Whose gradients, taken as one long vector.
         max_norm: The most that is left as it is.
         norm_type: Which norm: 2 is the Euclidean one, ``inf`` the largest element.
-        error_if_nonfinite: Whether a norm that is no number is an error.
+        error_if_nonfinite: Whether a norm that is not a number is an error.
         foreach: Makes no difference.
 
     Returns:
         The norm as it was before.
 
     Raises:
-        RuntimeError: The norm is no number, if that is an error.
+        RuntimeError: The norm is not a number, if that is an error.
 
     Source: torch/nn/utils/clip_grad.py.
     """
@@ -81,8 +81,8 @@ def get_total_norm(
     """The norm of several tensors, taken as one long vector, where the first one is.
 
     Raises:
-        RuntimeError: The norm is no number, if that is an error: to see it, the program
-            waits for a device.
+        RuntimeError: The norm is not a number, if that is an error: to see it, the
+            program waits for a device.
 
     Source: torch/nn/utils/clip_grad.py, _get_total_norm.
     """

@@ -85,7 +85,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """The identity matrix, as far as it fits.
 
     Raises:
-        ValueError: The tensor is no matrix.
+        ValueError: The tensor is not a matrix.
     """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -208,7 +208,7 @@ def sparse_(
         generator: Where the numbers come from.
 
     Raises:
-        ValueError: The tensor is no matrix.
+        ValueError: The tensor is not a matrix.
     """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
@@ -227,7 +227,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         param: The slope of ``leaky_relu`` below 0.
 
     Raises:
-        ValueError: It is not known, or `param` is no number.
+        ValueError: It is not known, or `param` is not a number.
     """
     match nonlinearity:
         case "tanh":

@@ -40,7 +40,7 @@ class Members:
         """Add a parameter, or None where there could be one.
 
         Raises:
-            TypeError: `param` is no Parameter, or `name` no text.
+            TypeError: `param` is no Parameter, or `name` not a string.
             KeyError: The name is taken, or not possible.
             ValueError: An op made `param`.
         """
@@ -73,7 +73,7 @@ class Members:
             persistent: Whether it is part of the ``state_dict``.
 
         Raises:
-            TypeError: `tensor` is no tensor, or `name` no text.
+            TypeError: `tensor` is not a tensor, or `name` not a string.
             KeyError: The name is taken, or not possible.
         """
         known = self._known("_buffers", "buffer")
@@ -94,7 +94,7 @@ class Members:
         """Add a module as a child.
 
         Raises:
-            TypeError: `module` is no module, or `name` no text.
+            TypeError: `module` is not a module, or `name` not a string.
             KeyError: The name is taken, or not possible.
         """
         known = self._known("_modules", "module")
@@ -138,7 +138,7 @@ class Members:
         naming.forget()
 
     def _kind_of(self, name: str) -> str | None:
-        """Among which members there is one of this name, None if it is no member."""
+        """Among which members there is one of this name, None if it is not a member."""
         for kind in _KINDS:
             if name in self.__dict__.get(kind, ()):
                 return kind

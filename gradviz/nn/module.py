@@ -43,7 +43,7 @@ class Module(Calling, Stateful):
         """Set this module and all below it to training mode, or to evaluation mode.
 
         Raises:
-            ValueError: `mode` is no bool.
+            ValueError: `mode` is not a bool.
         """
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")

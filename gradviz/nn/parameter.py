@@ -83,7 +83,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Give parameters the elements of a vector, as `parameters_to_vector` made it.
 
     Raises:
-        TypeError: `vec` is no tensor.
+        TypeError: `vec` is not a tensor.
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected gradviz.Tensor, but got: {type(vec).__name__}")

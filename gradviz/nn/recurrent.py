@@ -36,7 +36,7 @@ class Recurrent(Module):
 
     Raises:
         ValueError: A size is not positive, or `dropout` no probability.
-        TypeError: A size is no integer.
+        TypeError: A size is not an integer.
 
     Source: torch/nn/modules/rnn.py, RNNBase.
     """

@@ -140,7 +140,7 @@ class Stateful(Members):
         libraries, numbers in lists.
 
         Raises:
-            TypeError: `state_dict` is no mapping.
+            TypeError: `state_dict` is not a mapping.
             RuntimeError: Names, where it matters, or shapes are not the same. Nothing
                 has been loaded.
 

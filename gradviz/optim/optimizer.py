@@ -139,7 +139,7 @@ class Optimizer:
         """Optimize more parameters, with options of their own.
 
         Raises:
-            TypeError: `param_group` is no dict, or something in it no tensor.
+            TypeError: `param_group` is not a dict, or something in it is not a tensor.
             ValueError: An option is missing, a parameter has been given before, or an
                 op made it.
         """

@@ -58,7 +58,7 @@ def backward(
     Raises:
         RuntimeError: A tensor has no graph, several elements and no gradient, a
             gradient of another shape, or its graph was freed.
-        TypeError: Something is no tensor; `inputs` is a mapping, but no dictionary.
+        TypeError: Something is not a tensor; `inputs` is a mapping, but no dictionary.
         Exception: Whatever an op or a hook raises.
     """
     if grad_variables is not None:
@@ -158,7 +158,7 @@ def input_edges(inputs: Sequence[TensorOrEdge]) -> list[Edge]:
     """Return the edges of the gradients that the caller asks for.
 
     Raises:
-        RuntimeError: An input needs no gradient, or is no tensor.
+        RuntimeError: An input needs no gradient, or is not a tensor.
     """
     edges = []
     for one in inputs:
@@ -187,7 +187,7 @@ def first_gradients(
 
     Raises:
         RuntimeError: One is missing, superfluous, or of another shape.
-        TypeError: One is no tensor.
+        TypeError: One is not a tensor.
     """
     gradients = [None] * len(outputs) if given is None else list(as_tuple(given))
     firsts = [

@@ -62,7 +62,7 @@ def register_post_accumulate_grad_hook(
     """Call `hook` with the leaf `x` each time its ``.grad`` was updated (C13).
 
     Raises:
-        RuntimeError: `x` needs no gradient, or is no leaf.
+        RuntimeError: `x` needs no gradient, or is not a leaf.
     """
     _check_needs_grad(x)
     if x.grad_fn is not None:

@@ -184,7 +184,7 @@ def _ran(one: Pass, begin_ns: int, end_ns: int) -> bool:
 def _number(query: Mapping[str, str], name: str, default: int) -> int:
     text = query.get(name, "")
     if text and not (text.isdecimal() and text.isascii() and len(text) < 19):
-        raise UserError(f"{name} is no number: {text}")
+        raise UserError(f"{name} is not a number: {text}")
     return int(text or default)
 
 

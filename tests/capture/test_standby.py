@@ -245,7 +245,7 @@ class TestPrivateFolder:
     def test_a_link_or_file_in_its_place_is_refused(self, folder, tmp_path):
         folder.symlink_to(tmp_path)
 
-        with pytest.raises(UserError, match="is no folder"):
+        with pytest.raises(UserError, match="is not a folder"):
             make_private_folder()
 
     def test_that_of_another_user_is_refused(self, folder, monkeypatch):

@@ -180,7 +180,7 @@ def test_what_is_no_known_optimizer_is_refused(company):
     def program():
         with pytest.raises(TypeError, match=r"'.*Unknown' is not registered"):
             DistributedOptimizer(Unknown, parameters_on(1), lr=0.1)
-        with pytest.raises(TypeError, match="times is no class of optimizers"):
+        with pytest.raises(TypeError, match="times is not a class of optimizers"):
             DistributedOptimizer(times, parameters_on(1))
 
     company.run(program, idle)

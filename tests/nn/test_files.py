@@ -154,7 +154,7 @@ def entry(dtype, shape, begin, end):
 @pytest.mark.parametrize(
     ("header", "data", "words"),
     [
-        ([], b"", "its header is no dict"),
+        ([], b"", "its header is not a dict"),
         ({"x": 3}, b"", "is damaged"),
         (entry("F32", [-1], 0, 0), b"", "is damaged"),
         (entry("F32", ["1"], 0, 4), b"1234", "is damaged"),

@@ -86,8 +86,8 @@ def test_a_page_has_the_passes_that_are_asked_for(show, three, asked, shown):
         ("task=<b>", "no backward pass"),
         ("task=failed", "no backward pass of the trace failed"),
         ("from_ns=101&until_ns=999", "no backward pass ran at that time"),
-        ("from_ns=1e9", "from_ns is no number: 1e9"),
-        ("from_ns=" + "9" * 30, "from_ns is no number"),
+        ("from_ns=1e9", "from_ns is not a number: 1e9"),
+        ("from_ns=" + "9" * 30, "from_ns is not a number"),
     ],
 )
 def test_what_is_not_there_is_one_line(show, three, asked, why):

@@ -94,8 +94,8 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         num_alike: In how many passes of this one's shape it completed.
         usual_ns: How long it took there, as median (of several nodes, together); None
             if that is not known.
-        saved_by: The node that keeps it, where it is no node but a tensor that one has
-            saved; None of a node.
+        saved_by: The node that keeps it, if it stands for a saved tensor; None of a
+            node.
         nested: The graphs of passes that it called, where those are drawn inside of it;
             see `gradviz.analysis.graphs.nested_passes`.
         made_nr: Its place in the order in which forward passes made the nodes, in a

@@ -22,8 +22,8 @@ class Flags:
     Args:
         flags: The flags of the library's array.
         owns: Whether each view of the array holds a reference to it, as NumPy's do,
-            and it is no view itself. The engine overwrites a gradient that nobody else
-            has a reference to, and copies one that does not own its memory.
+            and it is not a view itself. The engine overwrites a gradient that nobody
+            else has a reference to, and copies one that does not own its memory.
 
     Attributes:
         owndata: As given.

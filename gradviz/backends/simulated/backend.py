@@ -255,7 +255,7 @@ def _environment() -> str:
 def _count_from(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise UserError(
-            f"{ENVIRONMENT_VARIABLE}={text!r} is no number of devices: "
+            f"{ENVIRONMENT_VARIABLE}={text!r} is not a number of devices: "
             f"set it to a positive integer, or to 0 for none unless the program asks"
         )
     return int(text)

@@ -27,7 +27,7 @@ def read_compared(path: Path) -> Trace:
     """Load a trace whose nodes are compared with those of another one.
 
     Raises:
-        UserError: It is no trace, or it lacks what is compared.
+        UserError: It is not a trace, or it lacks what is compared.
     """
     return read_trace(path, needs=NODE_RUNS, all_nodes=True)
 

@@ -50,7 +50,7 @@ def read_trace(
         all_nodes: Whether it would if only some nodes were recorded.
 
     Raises:
-        TraceError: It is no trace, or nothing of it can be read.
+        TraceError: It is not a trace, or nothing of it can be read.
         UserError: What the command needs was left out.
     """
     with working(f"reading {path}"):

@@ -196,7 +196,7 @@ def _path_of_command(name: str) -> str | None:
 
 
 def _interpreter_of(path: str) -> str | None:
-    """The Python that a script says it is for, None if it is no script of Python's."""
+    """The Python that a script says it is for; None if it is not a Python script."""
     with Path(path).open("rb") as file:
         head = file.read(1_000).decode(errors="replace")
     # Where the path of Python is too long for the first line, a shell finds it.

@@ -33,7 +33,7 @@ def validate_roots_and_retrieve_edges(
     Raises:
         RuntimeError: There are none; one needs no gradient, has more than one element,
             or is a leaf.
-        TypeError: One is no tensor.
+        TypeError: One is not a tensor.
     """
     if not roots:
         raise RuntimeError("No tensors provided for gradient computation.")
@@ -77,7 +77,7 @@ def prepare(
         What the walk found.
 
     Raises:
-        RuntimeError: The graph ends in something that is no leaf and came from no
+        RuntimeError: The graph ends in something that is not a leaf and came from no
             other worker.
 
     Source: torch/csrc/distributed/autograd/engine/dist_engine.cpp, computeDependencies.

@@ -268,7 +268,7 @@ def _join_cluster(ray: ModuleType, folder: Path) -> None:
     address = os.environ.get("RAY_ADDRESS")
     own = {} if address else {"include_dashboard": False}
     if not folder.is_dir():
-        raise UserError(f"{folder} is no folder that could go to the nodes of Ray")
+        raise UserError(f"{folder} is not a folder that could go to the nodes of Ray")
     folder = folder.resolve()
     sent: dict[str, Any] = {"working_dir": str(folder), "excludes": [*_NOT_SENT]}
     if _OWN_PACKAGE.is_relative_to(folder):  # each node has its own, maybe compiled

@@ -146,7 +146,7 @@ class AccumulateGrad(Node):
         holder sees the sum; with it on (``create_graph``) it is replaced.
 
         Raises:
-            RuntimeError: The leaf is no leaf any more.
+            RuntimeError: The leaf is not a leaf any more.
         """
         leaf = self.leaf
         if inputs[0] is not None and leaf is not None and leaf.requires_grad:

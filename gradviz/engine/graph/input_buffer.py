@@ -104,7 +104,7 @@ def owns_its_memory(gradient: Gradient) -> bool:
     """Return whether `gradient` is an array with memory of its own that is writable.
 
     False for views (which may alias another gradient, or repeat one element through a
-    stride of zero), for read-only arrays, and for anything that is no array.
+    stride of zero), for read-only arrays, and for anything that is not an array.
     """
     flags = getattr(gradient, "flags", None)
     return flags is not None and flags.owndata and getattr(flags, "writeable", True)

@@ -167,7 +167,7 @@ def checked_edges(
     """Return `edges` as edges, each of which leads to an existing input or nowhere.
 
     Raises:
-        TypeError: An edge leads to something that is no node.
+        TypeError: An edge leads to something that is not a node.
         IndexError: An edge leads to an input that its node does not have.
     """
     checked = []
@@ -567,7 +567,7 @@ def fill_in(
             if after is not None and after.topological_nr >= topological_nr:
                 topological_nr = after.topological_nr + 1
         if not isinstance(topological_nr, int):  # if it comes from a float, say
-            raise TypeError("topological_nr is no integer")
+            raise TypeError("topological_nr is not an integer")
     except Exception as error:  # noqa: BLE001 - of whatever the field holds
         raise _topological_nr_error(next_edges, error)  # noqa: B904 - it has its cause
     node.topological_nr = topological_nr

@@ -29,7 +29,7 @@ def validate_outputs(
 
     Raises:
         RuntimeError: Wrong number, shape, dtype or device.
-        TypeError: `gradients` is no sequence.
+        TypeError: `gradients` is not a sequence.
 
     Source: torch/csrc/autograd/engine.cpp, validate_outputs (V1-V8).
     """

@@ -43,7 +43,7 @@ def compute_dependencies(root: Node, min_topological_nr: int) -> Dependencies:
 
     Raises:
         TypeError: A field of a node was set to something odd since it was made.
-        RuntimeError: An edge leads back to `root`: the graph is no backward graph.
+        RuntimeError: An edge leads back to `root`: the graph is not a backward graph.
 
     Source: torch/csrc/autograd/engine.cpp, Engine::compute_dependencies.
     """

@@ -49,7 +49,7 @@ _default_dtype: np.dtype[Any] = _SINGLE
 
 
 class UnsupportedOperandError(TypeError):
-    """Something stands beside a tensor that is no tensor, array or number."""
+    """Something stands beside a tensor that is not a tensor, array or number."""
 
 
 def get_default_dtype() -> np.dtype[Any]:

@@ -52,7 +52,7 @@ class OpNode(Hookable):
     Attributes:
         plan: Which gradients are wanted, and how they are computed.
         saved: What `plan` kept; None once it was freed. Variables by Note [Saving],
-            raw arrays, and what is no tensor.
+            raw arrays, and what is not a tensor.
     """
 
     __slots__ = ("plan", "saved")
@@ -415,7 +415,7 @@ UNUSABLE_FIELDS[OpNode] = _unusable
 
 
 def output_nr_of(origin: int) -> int | None:
-    """Return the index of the result with this origin; None if it is no result."""
+    """Return the index of the result with this origin; None if it is not a result."""
     return RESULT - origin if origin <= RESULT else None
 
 

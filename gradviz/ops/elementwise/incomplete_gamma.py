@@ -135,7 +135,7 @@ def igamma(input: Value, other: Value) -> Value:
     Differentiable by `other` alone, as in PyTorch.
 
     Raises:
-        TypeError: One is no tensor.
+        TypeError: One is not a tensor.
     """
     check_tensors("igamma", input=input, other=other)
     return _igamma(input, other)

@@ -2,7 +2,7 @@
 
 Output *i* of *n* is made of the elements from ``floor(i * L / n)`` up to
 ``ceil((i + 1) * L / n)``: of those of a *bin*. Bins differ in length by one, and
-overlap where L is no multiple of n.
+overlap where L is not a multiple of n.
 """
 
 from collections.abc import Sequence

@@ -2,9 +2,9 @@
 
 Note [Ignored targets]
 ~~~~~~~~~~~~~~~~~~~~~~
-A target that equals `ignore_index` is no class. It counts neither in a sum nor in the
-number that a mean divides by; where an index is needed, it points to class 0, with the
-weight 0.
+A target that equals `ignore_index` is not a class. It counts neither in a sum nor in
+the number that a mean divides by; where an index is needed, it points to class 0, with
+the weight 0.
 """
 
 from math import prod
@@ -100,7 +100,7 @@ def _nll_gradient(
     if reduction == "mean":
         grad = grad / _total_weight(weights, target)
     if weights is not None:
-        # Not a mere product: without any target that counts, the mean is no number.
+        # Not a mere product: without any target that counts, the mean is not a number.
         grad = np.where(weights == 0, 0, grad * weights)
     result: Array = np.zeros_like(x, shape=shape)
     result[_at(classes, len(shape))] = grad
@@ -127,7 +127,7 @@ def _counting(
     See Note [Ignored targets].
 
     Raises:
-        IndexError: A target is no class.
+        IndexError: A target is not a class.
     """
     shape = x.shape if shape is None else shape
     num_classes = shape[1] if len(shape) > 1 else shape[0]
@@ -314,7 +314,7 @@ def nll_loss(
     Raises:
         ValueError: There is no such reduction, or the sizes of the batches differ.
         RuntimeError: Shapes or dtypes do not fit.
-        IndexError: A target is no class.
+        IndexError: A target is not a class.
 
     Source: aten/src/ATen/native/LossNLL.cpp, nll_loss_nd_symint.
     """
@@ -366,7 +366,7 @@ def cross_entropy(
     Raises:
         ValueError: There is no such reduction, or the sizes of the batches differ.
         RuntimeError: Shapes, dtypes or settings do not fit.
-        IndexError: A target is no class.
+        IndexError: A target is not a class.
 
     Source: aten/src/ATen/native/LossNLL.cpp, cross_entropy_loss_symint.
     """

@@ -133,7 +133,7 @@ def multi_margin_loss(
 
     Raises:
         ValueError: There is no such reduction or exponent.
-        RuntimeError: A target is no class.
+        RuntimeError: A target is not a class.
     """
     p = python_number(p)
     check_reduction(reduction)

@@ -173,7 +173,7 @@ def pdist(input: Value, p: float = 2.0) -> Value:
         Shape ``(N * (N - 1) / 2,)``.
 
     Raises:
-        RuntimeError: `input` is no matrix of floats, or the exponent is negative.
+        RuntimeError: `input` is not a matrix of floats, or the exponent is negative.
 
     Source: aten/src/ATen/native/Distance.cpp, pdist.
     """

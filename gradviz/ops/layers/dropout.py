@@ -30,7 +30,7 @@ def dropout(
         inplace: Change `input` itself.
 
     Raises:
-        ValueError: `p` is no probability.
+        ValueError: `p` is not a probability.
         RuntimeError: `input` does not have floats.
     """
     _check(p)

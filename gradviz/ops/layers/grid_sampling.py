@@ -167,7 +167,7 @@ def _index(axis: _Axis, shift: int, look: _Look) -> tuple[Array, Array]:
             at = sign * at + moved
         at = np.clip(at, 0, axis.length - 1)
     exists = (at >= 0) & (at <= axis.length - 1)
-    nearest = np.fmin(np.fmax(at, 0), axis.length - 1)  # also of what is no number
+    nearest = np.fmin(np.fmax(at, 0), axis.length - 1)  # also of what is not a number
     return nearest.astype(np.int64), exists
 
 

@@ -131,7 +131,7 @@ def copy_(self: Variable, other: Variable, non_blocking: bool = False) -> Variab
             until then, leave the pinned memory alone.
 
     Raises:
-        TypeError: `other` is no tensor.
+        TypeError: `other` is not a tensor.
         RuntimeError: It does not fit, or the tensor may not be changed.
     """
     if not isinstance(other, Variable):
@@ -175,7 +175,7 @@ def setitem(x: Variable, index: Value, value: Operand) -> None:
 
     Raises:
         IndexError: As `gradviz.ops.shapes.indexing.getitem`.
-        TypeError: `value` is no tensor, array or number.
+        TypeError: `value` is not a tensor, array or number.
         RuntimeError: It does not fit, or the tensor may not be changed.
 
     Source: torch/csrc/autograd/python_variable_indexing.cpp, THPVariable_setitem.

@@ -157,7 +157,7 @@ def trace(input: Value) -> Value:
     """The sum of the main diagonal of a matrix.
 
     Raises:
-        RuntimeError: `input` is no matrix.
+        RuntimeError: `input` is not a matrix.
     """
     if raw(input).ndim != 2:
         raise RuntimeError(

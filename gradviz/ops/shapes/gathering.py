@@ -234,7 +234,7 @@ def index_select(input: Value, dim: int, index: Value) -> Value:
 
     Raises:
         IndexError: There is no such dimension, or an index is out of range.
-        RuntimeError: `index` is no vector of integers.
+        RuntimeError: `index` is not a vector of integers.
     """
     x, indices = raw(input), raw(index)
     dim = wrap_dim(dim, x.ndim)
@@ -349,7 +349,7 @@ def check_index_dtype(name: str, index: Array) -> None:
 
 
 def check_index_vector(name: str, index: Array) -> None:
-    """Raise PyTorch's error if `index` is no vector of integers."""
+    """Raise PyTorch's error if `index` is not a vector of integers."""
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector")
     if index.dtype not in _INDEX_DTYPES:

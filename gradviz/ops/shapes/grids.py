@@ -62,7 +62,7 @@ def cartesian_prod(*tensors: Value) -> Value:
     """All combinations of one element of each vector, one a row.
 
     Raises:
-        RuntimeError: One is no vector.
+        RuntimeError: One is not a vector.
     """
     check_list(tensors)
     for one in tensors:
@@ -79,7 +79,7 @@ def combinations(input: Value, r: int = 2, with_replacement: bool = False) -> Va
     """All choices of `r` elements of a vector, one a row.
 
     Raises:
-        RuntimeError: `input` is no vector.
+        RuntimeError: `input` is not a vector.
     """
     x = raw(input)
     if x.ndim != 1:

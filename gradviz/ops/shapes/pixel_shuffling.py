@@ -74,7 +74,7 @@ def pixel_unshuffle(input: Value, downscale_factor: int) -> Value:
     """An image with more channels, from one with more pixels; undoes `pixel_shuffle`.
 
     Raises:
-        RuntimeError: Height or width is no multiple of the factor.
+        RuntimeError: Height or width is not a multiple of the factor.
     """
     shape = raw(input).shape
     _check_dimensions("pixel_unshuffle", len(shape))

@@ -28,7 +28,7 @@ class Hookable(Node):
             graph unless gradient mode is off.
 
         Raises:
-            TypeError: There are more or fewer, or one is no tensor.
+            TypeError: There are more or fewer, or one is not a tensor.
 
         Source: torch/csrc/autograd/python_cpp_function.cpp, THPCppFunction_call.
         """

@@ -228,7 +228,7 @@ class Variable:
         """The dtype that gradients of this leaf have; None for any (C17).
 
         Raises:
-            RuntimeError: This is no leaf; or set while there is another gradient.
+            RuntimeError: This is not a leaf; or set while there is another gradient.
         """
         if not self.is_leaf:
             raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")

@@ -249,7 +249,7 @@ class SavedStorages:
         )
 
     def _is_counted(self, one: Any) -> bool:  # noqa: ANN401 - PyTorch's
-        """Tell if one without dimensions is no number that an operator was given."""
+        """Tell if one without dimensions is not a number that an operator was given."""
         # A number of Python's gives way to any type of a tensor of its kind.
         kind, torch = one.dtype, self._torch
         narrow = _narrow.get(kind)

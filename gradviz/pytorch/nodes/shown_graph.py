@@ -40,7 +40,7 @@ def graph(outputs: Any, params: NamedLeaves = _NO_NAMES) -> Graph:  # noqa: ANN4
         params: Names for leaves.
 
     Raises:
-        TypeError: One is no tensor of PyTorch's.
+        TypeError: One is not a tensor of PyTorch's.
         UserError: PyTorch is not installed, or no output has a graph.
     """
     try:

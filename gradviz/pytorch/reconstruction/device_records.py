@@ -25,8 +25,8 @@ from typing import Any, Final, NamedTuple
 #: Calls of a runtime or driver, such as ``cudaLaunchKernel``, ``cuMemcpyAsync``.
 _CALL: Final = re.compile(r"(?:cuda|hip|cu)[A-Z]\w*")
 
-#: The scope of what is no function or range of PyTorch's. Operators have the same, and
-#: are not watched.
+#: The scope of what is not a function or range of PyTorch's. Operators have the same,
+#: and are not watched.
 _NO_SCOPE: Final = 0
 
 #: Synchronizations, as their records are called.

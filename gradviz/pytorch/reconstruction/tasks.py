@@ -330,7 +330,7 @@ def is_followed_by_callback(task: ReadyNode) -> bool:
     """Tell if the hooks of the last node of a pass let its end wait for collectives.
 
     The hook of data-parallel training queues a callback for the end of the pass, which
-    waits for the all-reduces. Nobody sees it, and it is no time of the hooks.
+    waits for the all-reduces. Nobody sees it, and it is not a time of the hooks.
     """
     return any(hook.name.function == CPP_HOOK for hook in hooks_after(task))
 

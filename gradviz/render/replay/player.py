@@ -139,14 +139,14 @@ class Player:
             self.go(round(float(percent[1]) / 100 * (len(self.replay) - 1)))
         elif text.strip():
             self.message = (
-                f"{clean(text)[:40]!r} is no time (1.5ms), event (120) or part (50%)"
+                f"{clean(text)[:40]!r} is not a time (1.5ms), event (120) or part (50%)"
             )
 
     def find(self, address: str) -> None:
         """Choose the node that an address means, and go to its next event.
 
         Of several it is the first that has events here or later; asked again, the next
-        one. What is no node is said in the message, with what may have been meant.
+        one. What is not a node is said in the message, with what may have been meant.
         """
         task = self.replay.event(self.place).task
         told = ""

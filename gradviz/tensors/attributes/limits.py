@@ -42,7 +42,7 @@ class finfo(Limits):  # noqa: N801 - PyTorch's name
         resolution: Ten to the number of exact decimal digits, negative.
 
     Raises:
-        TypeError: It is no dtype of floats.
+        TypeError: It is not a dtype of floats.
 
     Source: torch/csrc/TypeInfo.cpp.
     """
@@ -81,7 +81,7 @@ class iinfo(Limits):  # noqa: N801 - PyTorch's name
         min: The smallest number.
 
     Raises:
-        TypeError: It is no dtype of integers.
+        TypeError: It is not a dtype of integers.
 
     Source: torch/csrc/TypeInfo.cpp.
     """

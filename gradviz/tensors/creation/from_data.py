@@ -29,7 +29,7 @@ def tensor(data: Data, **options: Unpack[Options]) -> Tensor:
     Raises:
         ValueError: The lists are not rectangular.
         TypeError: An element is text.
-        RuntimeError: An element is no number.
+        RuntimeError: An element is not a number.
     """
     check_options("tensor", options, OF_DATA)
     return _copied(data, options)
@@ -105,7 +105,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor that shares the memory of `array`.
 
     Raises:
-        TypeError: It is no array.
+        TypeError: It is not an array.
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")

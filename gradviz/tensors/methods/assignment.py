@@ -38,7 +38,7 @@ class Assignment(Variable):
         Backward cannot go through here, which it says if it comes to that.
 
         Raises:
-            TypeError: `source` is no tensor.
+            TypeError: `source` is not a tensor.
             RuntimeError: The tensor is a leaf that requires gradients, or `source` has
                 another dtype or is elsewhere.
         """

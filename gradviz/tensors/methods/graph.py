@@ -93,7 +93,7 @@ class GraphPlace(Variable):
 
     @property
     def _base(self) -> Self | None:
-        """The tensor that owns the memory of this view, None if it is no view."""
+        """The tensor that owns the memory of this view, None if it is not a view."""
         base: Any = None if self.viewed is None else self.viewed.base
         return base
 
@@ -117,12 +117,12 @@ class GraphPlace(Variable):
         """Call `hook` with this leaf each time its ``.grad`` was updated.
 
         Raises:
-            RuntimeError: The tensor needs no gradient, or is no leaf.
+            RuntimeError: The tensor needs no gradient, or is not a leaf.
         """
         return register_post_accumulate_grad_hook(self, hook)
 
     def retain_grad(self) -> None:
-        """Have backward fill ``.grad``, though this is no leaf."""
+        """Have backward fill ``.grad``, though this is not a leaf."""
         retain_grad(self)
 
     @property

@@ -148,7 +148,7 @@ def _read(path: Path, name: str) -> "tuple[GoldenPass, ...]":
         ) from None
     except UnicodeDecodeError:
         raise golden_file.GoldenFileError(
-            f"{name} is no golden record of a backward: it is no text"
+            f"{name} is no golden record of a backward: it is not a string"
         ) from None
     except OSError as error:
         raise UserError(

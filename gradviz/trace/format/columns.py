@@ -108,7 +108,7 @@ def tabulate(layout: RowLayout, numbers: list[int]) -> RowTable:
     """Put rows, one after the other, into columns.
 
     Raises:
-        TypeError: One of the numbers is no integer.
+        TypeError: One of the numbers is not an integer.
         OverflowError: One of them does not fit 64 bits.
     """
     columns = []

@@ -160,7 +160,7 @@ def bytes_of(size: int | str) -> int:
     number = round(float(found[1]) * _UNITS[found[2].lower()]) if found else 0
     if not number:
         raise UserError(
-            f"{size!r} is no size in bytes such as 64MB, 512 KiB or 1000000"
+            f"{size!r} is not a size in bytes such as 64MB, 512 KiB or 1000000"
         )
     return number
 

@@ -33,7 +33,7 @@ def follow(path: Path, wait: Callable[[], None]) -> Iterator[Trace]:
         wait: Returns when it is time to look again; called when nothing is new.
 
     Raises:
-        TraceError: It is no trace, or was cut, removed or replaced meanwhile.
+        TraceError: It is not a trace, or was cut, removed or replaced meanwhile.
     """
     parser = None
     budget = Budget(0)
@@ -130,7 +130,7 @@ class _Unread:
         if pieces and isinstance(last := pieces[-1], Gap):
             end = _next_begin(data, last)
             if begin + last.offset == 0 and not last.is_tail:
-                end = len(data)  # no frame begins the file: it is no trace
+                end = len(data)  # no frame begins the file: it is not a trace
             pieces[-1:] = [last._replace(size=end - last.offset)] * (end > last.offset)
         self.end += len(new)
         self._left = data[end:]

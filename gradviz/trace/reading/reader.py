@@ -2,9 +2,9 @@
 
 Everything in a file may be wrong: it was cut by a killed process, changed by a bad
 disk, or made by somebody who wants to do harm. The reader takes every intact frame,
-reports what is missing in `Losses`, and refuses only what is no trace at all. Nothing
-is believed before its checksum, nothing allocated before its size is checked, and no
-code or type is ever taken from a file.
+reports what is missing in `Losses`, and refuses only what is not a trace at all.
+Nothing is believed before its checksum, nothing allocated before its size is checked,
+and no code or type is ever taken from a file.
 """
 
 import contextlib
@@ -87,7 +87,7 @@ def load_trace(path: str | os.PathLike[str]) -> Trace:
     """Read a trace file, as much of it as is intact.
 
     Raises:
-        TraceError: There is no such file, it cannot be read, it is no trace, it was
+        TraceError: There is no such file, it cannot be read, it is not a trace, it was
             written in a format too new for this version, or not even its first frame
             is intact. Anything less is told in `Trace.losses`.
     """

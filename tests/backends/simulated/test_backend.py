@@ -35,7 +35,7 @@ def test_the_environment_says_how_many_devices_there_are(monkeypatch):
     assert SimulatedBackend().device_count() == 4
 
     monkeypatch.setenv("GRADVIZ_SIM", "none")
-    with pytest.raises(UserError, match="GRADVIZ_SIM='none' is no number"):
+    with pytest.raises(UserError, match="GRADVIZ_SIM='none' is not a number"):
         SimulatedBackend().device_count()
 
     monkeypatch.delenv("GRADVIZ_SIM")

@@ -99,7 +99,7 @@ def test_what_is_kept_can_be_said(run, trace) -> None:
         (("--schedule", "active=x"), "'active=x' is no part of a schedule such as"),
         (("--schedule", "active=0"), "active is 0, expected an integer, at least 1"),
         (("--events", "nodes"), "no kind of event is called 'nodes'"),
-        (("--ring", "much"), "'much' is no size in bytes"),
+        (("--ring", "much"), "'much' is not a size in bytes"),
         (("--dump-on", "signal"), "only a ring is dumped"),
         (("--ring", "1MB", "--dump-on", "never"), "dump_on has 'never'"),
         (("--live", "--workers", "2"), "--live shows one trace, and --workers makes"),

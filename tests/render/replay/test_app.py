@@ -81,7 +81,7 @@ def test_a_time_is_asked_for_and_what_is_none_is_said(busy):
 
     place, foot = driven(busy, drive)
     assert place == 8
-    assert foot == "'x' is no time (1.5ms), event (120) or part (50%)"
+    assert foot == "'x' is not a time (1.5ms), event (120) or part (50%)"
 
 
 @pytest.mark.parametrize(("typed", "place"), [("g12", 11), ("/Exp", 7)])

@@ -312,7 +312,7 @@ def test_a_file_that_is_no_good_is_one_clear_line(golden, spoil, words):
 def test_a_file_of_bytes_and_a_folder_are_one_clear_line(tmp_path):
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
 
-    with pytest.raises(UserError, match="it is no text"):
+    with pytest.raises(UserError, match="it is not a string"):
         assert_same_backward(tmp_path / "bytes", step)
     with pytest.raises(UserError, match="cannot read the golden record"):
         assert_same_backward(tmp_path, step)

@@ -88,7 +88,7 @@ def _each(
 
 
 def _key(value: Any, kind: type) -> Any:
-    """Return the part of a key for a value that is no array of a device's."""
+    """Return the part of a key for a value that is not an array of a device's."""
     if kind is float or kind is complex:
         return kind
     if value is None or isinstance(value, _PLAIN):

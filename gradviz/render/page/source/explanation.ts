@@ -188,7 +188,7 @@ function arrivals(page: Page, task: number, given: readonly number[]): Facts {
   };
 }
 
-/** How long it lay in its queue, and what the thread did meanwhile that took it. */
+/** Its time in the queue, and what the thread that took it did meanwhile. */
 function queued(page: Page, task: number, stay: number, run: number): Facts {
   const { stays, header, events, runs } = page;
   const facts = {

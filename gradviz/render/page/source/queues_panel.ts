@@ -1,4 +1,4 @@
-/* How many tasks lay in each ready queue, over time. */
+/* The number of tasks in each ready queue, over time. */
 
 import { AXIS_HEIGHT, BOLD, type Context, drawAxis, FONT, fitted } from "./axis.ts";
 import { type Colors, colors } from "./colors.ts";

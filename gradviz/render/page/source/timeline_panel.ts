@@ -267,7 +267,7 @@ function about(all: Indexed, item: number): string[] {
   const status = header.statuses[runs.status[item]];
   if (status !== "completed") lines.push(status);
   if (runs.waited_ns[item] >= 0)
-    lines.push(`lay in its queue for ${duration(runs.waited_ns[item])}`);
+    lines.push(`waited in its queue for ${duration(runs.waited_ns[item])}`);
   const blocked = all.bars.blocked(item);
   if (blocked > 0.02)
     lines.push(`its thread did not run for ${Math.round(blocked * 100)} % of it`);

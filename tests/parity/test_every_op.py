@@ -8,6 +8,7 @@ import pytest
 import gradviz as gv
 from tests.ops.cases.case import tensors_in
 from tests.ops.cases.each_op import each_op, try_all
+from tests.ops.cases.elementwise import EDGES
 from tests.ops.cases.table import CASES, REFUSED
 
 torch = pytest.importorskip("torch")
@@ -25,11 +26,11 @@ COARSENESS = {"float16": 2e9, "float32": 2e6, "complex64": 2e6}
 EVERY = [(case, dtype) for case in CASES if not case.differs for dtype in case.dtypes]
 
 
-def tensors(world, case, dtype):
+def tensors(world, case, arrays):
     """Tensors for the array arguments of a case, the same numbers in both worlds."""
     return [
         make(world, array).requires_grad_(wanted and array.dtype.kind in "fc")
-        for array, wanted in zip(case.arrays(dtype), case.differentiated(), strict=True)
+        for array, wanted in zip(arrays, case.differentiated(), strict=True)
     ]
 
 
@@ -109,7 +110,8 @@ def test_an_op_does_what_it_does_in_pytorch(tries):
 
 
 def check(case, dtype):
-    inputs = {world: tensors(world, case, dtype) for world in (gv, torch)}
+    arrays = case.arrays(dtype)
+    inputs = {world: tensors(world, case, arrays) for world in (gv, torch)}
     rtol = case.rtol
 
     with warnings.catch_warnings():
@@ -132,7 +134,10 @@ def check(case, dtype):
         wanted = [one for one in inputs[world] if one.requires_grad]
         firsts[world] = gradients(world, outputs, wanted, 10, create_graph=second)
     for ours, theirs in zip(firsts[gv], firsts[torch], strict=True):
-        assert_same(ours, theirs, 10 * rtol)
+        wanted = theirs
+        if is_edges(arrays) and theirs is not None:
+            wanted = with_elements_alone(case, arrays[0], ours, theirs)
+        assert_same(ours, wanted, 10 * rtol)
 
     if second:
         seconds = {}
@@ -144,6 +149,27 @@ def check(case, dtype):
             ) or [None] * len(wanted)
         for ours, theirs in zip(seconds[gv], seconds[torch], strict=True):
             assert_same(ours, theirs, 100 * rtol)
+
+
+def is_edges(arrays):
+    """Tell if the argument is the numbers at which functions bend, jump or end."""
+    return len(arrays) == 1 and np.array_equal(arrays[0], EDGES, equal_nan=True)
+
+
+def with_elements_alone(case, array, ours, theirs):
+    """PyTorch's gradient, or that of an element alone where ours is that.
+
+    Some of its kernels treat NaN and -0.0 otherwise where they take several elements at
+    once than where they take one; which do depends on the processor.
+    """
+    weight, found = weights(torch, theirs, 10), theirs.clone()
+    for place, mine in enumerate(numbers(ours)):
+        (x,) = tensors(torch, case, [array[place : place + 1]])
+        (y,) = tensors_in(case.call(torch, [x]))
+        (alone,) = torch.autograd.grad(y, x, weight[place : place + 1])
+        if np.array_equal(numbers(alone), [mine], equal_nan=True):
+            found[place] = alone[0]
+    return found
 
 
 @each_op((one,) for one in REFUSED if one.same)

@@ -72,6 +72,21 @@ def test_a_list_of_losses_of_a_function_that_is_over_is_found():
     assert "losses" in found.detail
 
 
+def test_a_graph_that_is_kept_for_something_else_is_not_counted():
+    def main() -> None:
+        losses: list[Any] = []
+        train(lambda loss, _: losses.append(loss))
+
+    with gv.record(source="torch") as recording:
+        other = torch.ones(2, requires_grad=True).exp().sum()
+        other.backward()
+        main()
+
+    (found,) = found_in(recording)
+    assert found.times == NUM_STEPS - 1
+    assert other.grad_fn is not None
+
+
 #: Where `train` makes its losses.
 LINE_OF_LOSS = train.__code__.co_firstlineno + 4
 

@@ -40,6 +40,8 @@ class KeptGraphs:
         #: Looked for once there are so many; each time twice as many.
         self._next_look = MIN_KEPT
         self._found: list[PiledUp] = []
+        #: How many there were when these were found.
+        self._num_alive_then = 0
 
     def note_roots(self, functions: Iterable[Any], number: int) -> None:
         """Note the nodes at which a pass is about to begin.
@@ -59,6 +61,7 @@ class KeptGraphs:
         # A function of the program that keeps them may be over when recording ends.
         if self._num_alive >= self._next_look:
             self._next_look = 2 * self._num_alive
+            self._num_alive_then = self._num_alive
             self._found = self._look()
 
     def tell(self, listener: Probe, *, always: bool) -> None:
@@ -71,6 +74,8 @@ class KeptGraphs:
         """
         before = self._found if self._num_alive >= MIN_KEPT else []
         found = self._look() if always or before else []
+        # Of those found before, one was of the pass that had just begun.
+        num_later = max(self._num_alive - self._num_alive_then - 1, 0)
         for graphs, num_passes in found or before:
             is_before = not found and num_passes
             listener.graph_kept(
@@ -78,7 +83,7 @@ class KeptGraphs:
                 graphs.root,
                 graphs.location,
                 graphs.num_graphs,
-                max(num_passes, self._num_alive) if is_before else num_passes,
+                num_passes + num_later if is_before else num_passes,
                 graphs.num_nodes,
                 graphs.saved_bytes,
                 ", and by ".join(graphs.holders),

@@ -39,20 +39,20 @@ PALETTE: Final = (
 )
 REST: Final = "#9aa4ae"
 #: For leaves, where operations have colors: the same in every picture.
-LEAF: Final = "#4b5662"
+LEAF: Final = "#47525f"
 
 #: For tensors that nodes have saved.
 SAVED: Final = "#a8731c"
 #: For the families of operations, in their order: from dark to pale. In grayscale they
 #: and leaves stay apart, in nearly equal steps of lightness.
 FAMILIES: Final = (
-    "#0b3264",
-    "#702563",
-    "#b0451f",
-    "#038a6d",
-    "#4294c5",
-    "#d09617",
-    "#acb6bf",
+    "#063061",
+    "#6d2261",
+    "#aa401a",
+    "#179174",
+    "#4798c9",
+    "#d69b1e",
+    "#afb9c2",
     "#d5c8b0",
 )
 

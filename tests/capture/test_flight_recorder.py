@@ -99,7 +99,7 @@ class TestRing:
 
     @pytest.mark.parametrize("size", ["0", "x", "-1", "64 XB", 0, ""])
     def test_a_size_that_is_none_is_refused(self, size):
-        with pytest.raises(UserError, match="no size in bytes such as 64MB"):
+        with pytest.raises(UserError, match="not a size in bytes such as 64MB"):
             record(ring=size)
 
     def test_a_schedule_and_a_ring_go_together(self):

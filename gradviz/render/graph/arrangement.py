@@ -81,9 +81,11 @@ def _apart(one: _Try) -> list[tuple[int, int]]:
         members = set(frame.members)
         under = _reached(ways, members)
         over = _reached({(lower, upper) for upper, lower in ways}, members)
-        inner = {way for way in ways if members.issuperset(way)}
-        lowest = members - {upper for upper, _ in inner}
-        highest = members - {lower for _, lower in inner}
+        # Leaves stand beside the node that they belong to, wherever it is put.
+        ranked = members.difference(one.scene.aside) or members
+        inner = {way for way in ways if ranked.issuperset(way)}
+        lowest = ranked - {upper for upper, _ in inner}
+        highest = ranked - {lower for _, lower in inner}
         first = min(members)
         # What is reached from the frame and leads back to it stays where it is.
         below = {at for at in strangers - over if at in under or at > first}

@@ -41,6 +41,7 @@ class LeafChip(NamedTuple):
 
 def small_scene(scene: Scene, graph: Graph) -> Scene:
     """Return a scene whose boxes are no larger than a film needs them."""
+    scene = scene.with_frames(one for one in scene.frames if len(one.members) > 1)
     leaves = leaves_by_user(graph)
     num_given = Counter(edge.consumer for edge in graph.edges)
     drawn = drawn_nodes(graph)
@@ -54,8 +55,7 @@ def small_scene(scene: Scene, graph: Graph) -> Scene:
         is_counted = num_given[at] > 1 or bool(node.members)
         small = _small_box(boxes[index], node, chips, is_counted=is_counted)
         boxes[index] = small._replace(passes=called)
-    frames = tuple(frame for frame in scene.frames if len(frame.members) > 1)
-    return scene._replace(boxes=tuple(boxes), frames=frames)
+    return scene._replace(boxes=tuple(boxes))
 
 
 def drawn_nodes(graph: Graph) -> list[int]:
@@ -102,10 +102,10 @@ def _small_box(
 
 def _title(box: Box, node: GraphNode) -> str:
     """``Addmm`` for ``AddmmBackward0``, as in a replay."""
-    name = clean(node.name)
-    if node.is_part or not box.title.startswith(name):
-        return shorten_front(box.title, MAX_NAME)
-    return shorten(operation(name), MAX_NAME) + box.title[len(name) :]
+    name, title = clean(node.name), box.title.replace("\n", "")
+    if node.is_part or not title.startswith(name):
+        return shorten_front(title, MAX_NAME)
+    return shorten(operation(name), MAX_NAME) + title[len(name) :]
 
 
 def _leaf_name(leaf: GraphNode) -> str:

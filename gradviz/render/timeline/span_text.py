@@ -55,10 +55,9 @@ def fitting(span: Span, room: float) -> str:
     if span.kind in IDLE:
         return name if width(name, BAR_TEXT) <= room else ""
     if span.index < 0 or span.kind in _WITHIN_NODES:
-        last = name.rpartition(".")[2]
-        if width(name, BAR_TEXT) <= room:
-            return name
-        return _if_enough(fit(last, room, BAR_TEXT), last)
+        while width(name, BAR_TEXT) > room and "." in name:
+            name = name.partition(".")[2]
+        return _if_enough(fit(name, room, BAR_TEXT), name)
     number = str(span.index)
     whole = f"{number} {name}"
     text = fit(whole, room, BAR_TEXT)

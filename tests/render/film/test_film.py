@@ -5,6 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+import gradviz as gv
 from gradviz.analysis.moments.event_replay import Replay
 from gradviz.analysis.moments.node_stages import STAGES
 from gradviz.analysis.moments.story import Filter
@@ -181,6 +182,29 @@ def test_a_graph_fills_its_room_but_is_not_made_too_large(size):
     assert wide < 0.56
     assert high < 0.8
     assert scale == MAX_SCALE or wide > 0.5 or high > 0.7
+
+
+def test_a_box_in_a_frame_has_its_name_without_that_of_the_frame():
+    """Titles are those of a picture of the graph."""
+
+    class Net(gv.nn.Module):
+        def __init__(self):
+            super().__init__()
+            # No two layers are alike, or they would be drawn once.
+            layers = [gv.nn.Linear(wide, wide + 1) for wide in range(1, 19)]
+            self.first = gv.nn.Sequential(*layers[:9])
+            self.second = gv.nn.Sequential(*layers[9:])
+
+        def forward(self, x):
+            return self.second(self.first(x).exp()).exp()
+
+    with gv.record() as recording:
+        Net()(gv.ones(1, 1)).sum().backward()
+    film = film_of(replay_of(recording.trace), size=(700, 500))
+
+    rows = texts(still(film, 0))
+    assert {"Net", "first", "second"} <= {*rows}
+    assert not [row for row in rows if row.startswith("Net.")]
 
 
 def test_texts_of_a_trace_are_no_markup():

@@ -20,8 +20,10 @@ def test_a_bar_says_as_much_as_it_has_room_for(make_span, room, expected):
 def test_a_call_of_a_module_says_its_path_or_the_end_of_it(make_span):
     call = make_span(-1, 0, 1_000, kind="forward", name="Net.layers.0.norm", device="")
 
-    assert [fitting(call, room) for room in (300, 60, 5)] == [
+    assert [fitting(call, room) for room in (300, 100, 60, 40, 5)] == [
         "Net.layers.0.norm",
+        "layers.0.norm",
+        "0.norm",
         "norm",
         "",
     ]

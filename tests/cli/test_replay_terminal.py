@@ -160,7 +160,7 @@ def test_a_terminal_that_cannot_draw_is_printed_on(trace_path):
     code, output, _ = terminal.end()
 
     assert code == 0
-    assert b"it is printed, as with --plain" in output
+    assert b"no terminal to draw on: printing as with --plain" in output
     assert b"Event 1 of" in output
 
 

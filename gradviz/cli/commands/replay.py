@@ -126,7 +126,7 @@ def _print(replay: Replay, shown: range, *, plain: bool, as_json: bool) -> None:
             print_document(document_of(replay.at(one)), replay.trace)
         return
     if not plain:
-        note("not a terminal: printing as with --plain")
+        note("no terminal to draw on: printing as with --plain")
     with paged(wanted=True):
         print_replay(replay, shown)
 

@@ -347,8 +347,10 @@ class EventWords:
         if self._numbers is None or task < 0:
             return self
         if task not in self._in_passes:
-            words = EventWords(self._trace, self._origin_ns)
-            words._in_order = self._numbers.of_pass(task)
+            words, in_order = self, self._numbers.of_pass(task)
+            if in_order:  # as in few of the many passes of a trace that was damaged
+                words = EventWords(self._trace, self._origin_ns)
+                words._in_order = in_order
             self._in_passes[task] = words
         return self._in_passes[task]
 

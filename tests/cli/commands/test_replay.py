@@ -23,7 +23,7 @@ def test_without_a_terminal_it_is_printed_and_that_is_said(trace_path, call):
     done = call("replay", trace_path)
 
     assert done.stdout == call("replay", "--plain", trace_path).stdout
-    assert done.stderr == ("gradviz: not a terminal: printing as with --plain\n")
+    assert done.stderr == "gradviz: no terminal to draw on: printing as with --plain\n"
 
 
 def test_some_events_are_chosen_by_kind_thing_and_number(trace_path, call):

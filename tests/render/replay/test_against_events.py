@@ -179,15 +179,15 @@ def check_why(event, before, lines):
     else:
         (depth, number), best = rank(mine[0]), max(map(rank, others))
         words = (
-            "Of wake-ups none goes first"
+            "Wake-ups are equal in priority"
             if (depth, number) == best == WAKE_UP
             else "A wake-up goes before"
             if (depth, number) == WAKE_UP
             else "nested deeper"
             if depth > best[0]
-            else "schedule is another one"
+            else "another schedule is in force"
             if (depth, number) < best
-            else "Of equals"
+            else "At equal priority"
             if number == best[1]
             else "sequence_nr"
         )

@@ -254,7 +254,7 @@ def acts_of(
     task[rows.began[known]], node[rows.began[known]] = task[launcher], node[launcher]
     until = setter[rows.before]
     found = act[until], task[until], node[until]
-    # The set-up ends with the first push, whoever is said to have pushed.
+    # The setup ends with the first push, whoever is said to have pushed.
     is_pushed = rows.is_kind("task_pushed")[rows.before]
     found[0][is_pushed & (found[0] == Act.SETTING_UP)] = Act.ENGINE
     # What a lane did first: it is not there how it began, but perhaps what it was.

@@ -28,7 +28,7 @@ LEAST_NAME: Final = 4
 IDLE: Final[Mapping[SpanKind, str]] = {
     "wait": "asleep, its queue was empty",
     "blocked": "blocked, waits for stream",
-    "setup": "set-up of pass",
+    "setup": "setup of pass",
     "finish": "end of pass",
 }
 #: What a node calls, on whose bar the node's number would be in the way of its name.
@@ -37,7 +37,7 @@ _WITHIN_NODES: Final = frozenset({"hook", "collective"})
 _NOUNS: Final[Mapping[SpanKind, str]] = {
     "wait": "sleep",
     "blocked": "stream wait",
-    "setup": "set-up",
+    "setup": "setup",
     "finish": "end",
 }
 
@@ -47,7 +47,9 @@ def fitting(span: Span, room: float) -> str:
     room -= 2 * PADDING
     name = clean(operation(span.name))
     if span.kind in IDLE:
-        name = {"wait": "asleep", "blocked": f"waits for {name}"}.get(span.kind, name)
+        waits = f"waits for {name}"
+        said = {"wait": "asleep", "blocked": waits, "setup": "setup"}
+        name = said.get(span.kind, name)
     if span.parameters and span.kind == "node":
         return _leaf(span, room)
     if span.kind == "backward" and span.task >= 0 and width(name, BAR_TEXT) > room:

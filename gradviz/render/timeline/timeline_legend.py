@@ -24,7 +24,7 @@ MAX_ITEM: Final = 260.0
 _TEXTS: Final[dict[Look, str]] = {
     "wait": "asleep on its empty queue",
     "blocked": "stream waits for another",
-    "idle": "set-up and end of a pass",
+    "idle": "setup and end of a pass",
 }
 
 

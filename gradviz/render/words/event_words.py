@@ -29,6 +29,8 @@ from gradviz.trace.probe import Checked, Hook, How, Push, Role, Skip
 
 #: Longer errors and marks are cut.
 MAX_MESSAGE: Final = 300
+#: What follows the text of what was not seen, and the name of its queue.
+INFERRED: Final = " (inferred)"
 
 
 def _clauses(field: str, words: Mapping[enum.IntEnum, str]) -> str:
@@ -360,7 +362,7 @@ class EventWords:
         texts = _BY_KIND[type(event)].texts
         said = first_filled(texts, event_facts(event), words._forms)
         said = said or words._plainly(event)
-        return f"{said} (inferred)" if event.inferred else said
+        return said + INFERRED if event.inferred else said
 
     def _plainly(self, event: AnyEvent) -> str:
         """Return what the class of an event says, with its node and fields."""
@@ -412,7 +414,9 @@ class EventWords:
 
     def _queue(self, queue: int) -> str:
         known = self._trace.queues.get(queue)
-        name = shorten(clean(known.name), MAX_TITLE) if known else "?"
+        name = known.name if known else "?"
+        # An event of a queue that was inferred is inferred itself, and says so.
+        name = shorten(clean(name.removesuffix(INFERRED)), MAX_TITLE)
         return f"queue {queue} ({name})"
 
 

@@ -47,7 +47,7 @@ def test_a_pass_says_its_name_or_its_number(make_span):
             "waits for sim:0/1",
             "blocked, waits for stream sim:0/1: 9 ns, from 0 ns",
         ),
-        ("setup", "set-up", "set-up", "set-up of pass 4: 9 ns, from 0 ns"),
+        ("setup", "set-up", "setup", "setup of pass 4: 9 ns, from 0 ns"),
         ("finish", "end", "end", "end of pass 4: 9 ns, from 0 ns"),
     ],
 )

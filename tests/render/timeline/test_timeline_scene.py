@@ -111,7 +111,7 @@ def test_inner_passes_are_below_the_node_that_called_them():
     bars = {bar.label: bar for bar in panel.lanes[0].bars}
     assert bars["0 Inner"].y > bars["0 Outer"].y + BAR_HEIGHT
     assert bars["0 Outer"].x < bars["0 Inner"].x
-    assert "set-up" in bars
+    assert "setup" in bars
 
 
 def test_a_part_of_the_time_has_all_of_the_width(make_span, make_timeline):
@@ -237,7 +237,7 @@ def test_the_legend_has_what_is_drawn_and_nothing_else(make_span, make_timeline)
     ) == [
         "pointwise",
         "asleep on its empty queue",
-        "set-up and end of a pass",
+        "setup and end of a pass",
         "failed",
         "none of these, or unknown",
     ]

@@ -17,6 +17,7 @@ def words():
     leaf = story.node(1, name="AccumulateGrad")
     story.begin(7, [story.node(2, leaf), leaf], at=0)
     story.recorder.queue_defined(1, "device 0", 0)
+    story.recorder.queue_defined(4, "CPU of MainThread (inferred)", -1)
     return EventWords(story.trace(), 0)
 
 
@@ -69,6 +70,14 @@ def test_numbers_are_names(words):
     )
     assert "? (99)" in says(words, "NodeStarted", node=99)
     assert "queue 8 (?)" in says(words, "TaskPopped", queue=8)
+
+
+def test_an_event_says_once_that_it_and_its_queue_were_inferred(words):
+    popped = says(words, "TaskPopped", queue=4, queue_length=0, inferred=True)
+
+    assert popped == (
+        "MulBackward0 (2) left queue 4 (CPU of MainThread); 0 tasks there. (inferred)"
+    )
 
 
 @pytest.mark.parametrize(

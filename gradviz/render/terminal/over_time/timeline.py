@@ -42,8 +42,8 @@ PARTS: Final[Mapping[StepPart, str]] = {
 IDLE: Final[Mapping[SpanKind, tuple[str, str]]] = {
     "wait": ("·", "waiting for work"),
     "blocked": ("×", "waits for another stream"),  # noqa: RUF001 - a mark
-    "setup": ("╌", "set-up and end of a pass"),
-    "finish": ("╌", "set-up and end of a pass"),
+    "setup": ("╌", "setup and end of a pass"),
+    "finish": ("╌", "setup and end of a pass"),
 }
 COLORS: Final = ("blue", "yellow", "green", "magenta", "cyan", "red")
 

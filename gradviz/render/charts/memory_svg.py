@@ -22,7 +22,13 @@ from gradviz.render.charts.time_chart import (
     title_of,
 )
 from gradviz.render.markup import element, escape, number
-from gradviz.render.words.purposes import CALLED, COLORS
+from gradviz.render.words.purposes import (
+    CALLED,
+    COLORS,
+    STACKED,
+    is_partial,
+    unknown_purposes,
+)
 from gradviz.render.words.text import (
     clean,
     count,
@@ -85,11 +91,13 @@ def _words(memories: Sequence[HeldMemory]) -> str:
         return " · ".join(filter(None, ("what was held is unknown", shown(memories))))
     most = max(known, key=lambda one: one.peak.use.total or 0)
     whose = f" in pass {most.tasks[0]}" if len(memories) > 1 else ""
-    peak = (
-        f"peak {size(most.peak.use.total or 0)}{whose} after "
-        f"{duration(most.peak.after_ns)}"
-    )
-    return " · ".join(filter(None, (peak, shown(memories))))
+    return " · ".join(filter(None, (_peak_words(most, whose), shown(memories))))
+
+
+def _peak_words(memory: HeldMemory, whose: str = "") -> str:
+    peak = memory.peak
+    most = "peak at least" if is_partial(memory) else "peak"
+    return f"{most} {size(peak.use.total or 0)}{whose} after {duration(peak.after_ns)}"
 
 
 def _missing(memories: Sequence[HeldMemory]) -> Iterator[str]:
@@ -103,9 +111,7 @@ def _missing(memories: Sequence[HeldMemory]) -> Iterator[str]:
                 f"{count(one.num_unknown, 'node')} of pass {one.tasks[0]}, made before "
                 f"the recording began, or nothing that can be asked for."
             )
-        use = one.peak.use
-        unknown = [CALLED[name] for name in PURPOSES if getattr(use, name) is None]
-        if unknown:
+        if unknown := unknown_purposes(one.peak.use):
             names = ", ".join(unknown)
             yield f"Unknown, and not drawn: {names} of pass {one.tasks[0]}."
 
@@ -161,7 +167,7 @@ def _layers(
     ]
     lower = [0] * len(memory.stack)
     per_byte = PLOT_HEIGHT / most
-    for purpose in (*COLORS, "unclaimed"):
+    for purpose in STACKED:
         nr = 1 + PURPOSES.index(purpose)
         upper = [
             below + _known(point[nr])
@@ -213,7 +219,7 @@ def _peak(
         return
     x = scale.x(peak.after_ns)
     y = bottom - PLOT_HEIGHT * peak.use.total / most
-    text = f"peak {size(peak.use.total)} after {duration(peak.after_ns)}"
+    text = _peak_words(memory)
     is_left = x + width(text, style.TEXT_SIZE, bold=True) + 12 > right
     yield (
         f'<path d="M{number(x)} {number(bottom)}V{number(y)}" fill="none" '

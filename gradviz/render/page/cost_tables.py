@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gradviz.analysis.causes.critical_path import CriticalPath, SegmentKind
-from gradviz.analysis.memory.memory_use import PURPOSES, HeldMemory
+from gradviz.analysis.memory.memory_use import HeldMemory
 from gradviz.render.page.extract import Extract
 from gradviz.render.page.tables import (
     CostTable,
     MemoryTable,
     SegmentTable,
 )
-from gradviz.render.words.purposes import CALLED
+from gradviz.render.words.purposes import STACKED, unknown_purposes
 from gradviz.render.words.text import count
 
 
@@ -21,23 +21,17 @@ def memory_table(extract: Extract, held: HeldMemory) -> MemoryTable:
     shift = held.origin_ns - extract.origin_ns
     rows = [
         (number, at_ns + shift, size_bytes)
-        for number, curve in enumerate(held.curves.values())
-        for at_ns, size_bytes in curve
+        for number, name in enumerate(("total", *STACKED))
+        for at_ns, size_bytes in held.curves[name]
     ]
     purpose, at_ns, size_bytes = np.array(rows, np.int64).reshape(-1, 3).T
     shown = extract.is_shown(at_ns)
     return MemoryTable(purpose[shown], at_ns[shown], size_bytes[shown])
 
 
-def unknown_purposes(held: HeldMemory) -> tuple[str, ...]:
-    """Return the purposes for which it is unknown what was held."""
-    use = held.peak.use
-    return tuple(CALLED[name] for name in PURPOSES if getattr(use, name) is None)
-
-
 def unknown_memory(held: HeldMemory) -> Iterator[str]:
     """Say what of memory is not known."""
-    unknown = unknown_purposes(held)
+    unknown = unknown_purposes(held.peak.use)
     if unknown:
         yield f"of memory unknown: {', '.join(unknown)}"
     elif held.num_unknown:

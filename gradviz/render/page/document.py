@@ -22,7 +22,6 @@ from gradviz.render.page.cost_tables import (
     memory_table,
     segment_table,
     unknown_memory,
-    unknown_purposes,
 )
 from gradviz.render.page.drawings import Drawings, draw_passes, left_out
 from gradviz.render.page.extract import Extract
@@ -70,7 +69,7 @@ from gradviz.render.page.window import window_on
 from gradviz.render.words.event_words import EVENT_SENTENCES
 from gradviz.render.words.explanation_text import EXPLANATION, REASONS
 from gradviz.render.words.moment_text import COUNTDOWN, NODE_AT, THREAD_AT
-from gradviz.render.words.purposes import CALLED
+from gradviz.render.words.purposes import CALLED, STACKED, unknown_purposes
 from gradviz.render.words.templates import Template
 from gradviz.render.words.text import clean
 from gradviz.trace.events import label
@@ -152,7 +151,7 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
         crossing_facts: Names of facts, which are whole sentences of `crossings`.
         stages: Of nodes; the first is that of one that was not reached.
         families: Of operations, and leaves.
-        purposes: Of memory.
+        purposes: Of memory, in the order in which they are stacked.
         unknown_purposes: Those of which nothing is known.
         segment_kinds: Of segments.
         critical_task: The place of the pass that `Segments` and `Costs` are of, or -1.
@@ -185,7 +184,7 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
     crossing_facts: tuple[str, ...] = RPC_EDGE_FACTS
     stages: tuple[str, ...] = STAGES
     families: tuple[str, ...] = FAMILIES
-    purposes: tuple[str, ...] = ("total", *(CALLED[one] for one in PURPOSES))
+    purposes: tuple[str, ...] = ("total", *(CALLED[one] for one in STACKED))
     unknown_purposes: tuple[str, ...]
     segment_kinds: tuple[str, ...]
     critical_task: int
@@ -245,7 +244,7 @@ def build_page(
     else:
         known = build_memory(trace, tasks, held=held, has_savings=False)
         memory = memory_table(extract, known)
-        unknown = unknown_purposes(known)
+        unknown = unknown_purposes(known.peak.use)
         warnings += unknown_memory(known)
     segments = SegmentTable(*np.empty((7, 0), np.int64))
     costs = CostTable(*np.empty((6, 0), np.int64))

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gradviz.analysis.memory.memory_use import Purpose
+from gradviz.analysis.memory.memory_use import PURPOSES, HeldBytes, HeldMemory, Purpose
 
 CALLED: Final[dict[Purpose, str]] = {
     "buffers": "input buffers",
@@ -12,11 +12,24 @@ CALLED: Final[dict[Purpose, str]] = {
     "unclaimed": "perhaps besides",
 }
 
-#: From the bottom of a stack to its top, each darker or lighter than its neighbors.
-#: The page has the same in `shell.css`.
+#: Each is darker or lighter than its neighbors in a stack. The page has the same in
+#: `shell.css`.
 COLORS: Final[dict[Purpose, str]] = {
     "gradients": "#17406d",
     "saved": "#e39a3b",
     "buffers": "#2f7d6d",
     "results": "#ecd9a0",
 }
+
+#: From the bottom of a stack to its top.
+STACKED: Final[tuple[Purpose, ...]] = (*COLORS, "unclaimed")
+
+
+def unknown_purposes(use: HeldBytes) -> tuple[str, ...]:
+    """Return the purposes for which it is unknown what was held at a moment."""
+    return tuple(CALLED[name] for name in PURPOSES if getattr(use, name) is None)
+
+
+def is_partial(memory: HeldMemory) -> bool:
+    """Return whether more may have been held at the peak than is known."""
+    return bool(memory.num_unknown or unknown_purposes(memory.peak.use))

@@ -138,6 +138,18 @@ def test_what_the_figures_leave_out_is_said(changes, told) -> None:
     assert any(told in one for one in texts(render_memory([memory(**changes)])))
 
 
+def test_a_peak_of_which_a_part_is_unknown_is_a_least() -> None:
+    peak = MemoryMoment(
+        after_ns=0,
+        use=use(total=KIB, buffers=KIB, saved=None),
+        holders=(),
+        num_holders=0,
+    )
+    svg = render_memory([memory(peak=peak, stack=((0, KIB, None, 0, 0, 0),))])
+
+    assert texts(svg).count("peak at least 1 KiB after 0 ns") == 2
+
+
 @pytest.mark.parametrize(
     ("changes", "told"),
     [

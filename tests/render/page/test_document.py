@@ -9,9 +9,11 @@ import gradviz as gv
 from gradviz import sim
 from gradviz.analysis.graphs.backward_graph import build_graph
 from gradviz.analysis.memory.allocations import holdings
+from gradviz.analysis.memory.memory_use import build_memory
 from gradviz.render import style
 from gradviz.render.graph.coloring import coloring
 from gradviz.render.page.document import build_page, pack_page
+from gradviz.render.words.purposes import STACKED
 from gradviz.trace.events import (
     GradientBuffered,
     NodeCompleted,
@@ -324,3 +326,18 @@ def test_the_page_says_which_part_of_memory_is_unknown() -> None:
     page = build_page(trace, trace.tasks)
     assert page.header.unknown_purposes == ("saved tensors",)
     assert (page.memory.size_bytes > 0).any()
+
+
+def test_the_page_stacks_memory_in_the_order_in_which_pictures_do() -> None:
+    trace = load_trace(GALLERY / "pytorch.gvt")
+    held = build_memory(trace, trace.tasks)
+    page = build_page(trace, trace.tasks)
+
+    assert page.header.purposes == (
+        *("total", ".grad", "saved tensors", "input buffers", "captured results"),
+        "perhaps besides",
+    )
+    for number, purpose in enumerate(("total", *STACKED)):
+        rows = page.memory.purpose == number
+        told = zip(page.memory.at_ns[rows], page.memory.size_bytes[rows], strict=True)
+        assert [*told] == [*held.curves[purpose]], purpose

@@ -26,7 +26,7 @@ from gradviz.render.terminal.cells import (
 )
 from gradviz.render.terminal.over_time.curves import print_curves
 from gradviz.render.terminal.row_printer import print_rows
-from gradviz.render.words.purposes import CALLED
+from gradviz.render.words.purposes import CALLED, is_partial
 from gradviz.render.words.text import clean, count, duration, place, shorten_front, size
 
 MAX_HOLDERS: Final = 10
@@ -130,14 +130,8 @@ def _head(memory: HeldMemory) -> str:
     peak = memory.peak
     if peak.use.total is None:
         return f"{passes}: what was held is unknown"
-    most = "at least" if _is_partial(memory) else "at most"
+    most = "at least" if is_partial(memory) else "at most"
     return f"{passes}: {most} {size(peak.use.total)}, after {duration(peak.after_ns)}"
-
-
-def _is_partial(memory: HeldMemory) -> bool:
-    """Return whether more was held at the peak than is known."""
-    known = (getattr(memory.peak.use, purpose) for purpose in PURPOSES)
-    return bool(memory.num_unknown) or None in known
 
 
 def print_saved(saved: SavedTensors, console: Console) -> None:

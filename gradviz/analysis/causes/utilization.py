@@ -62,7 +62,8 @@ class ThreadUse(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         thread: Its number.
         name: Its name.
-        num_runs: Runs of nodes of the pass, and of those inside it.
+        num_runs: Runs of nodes of the pass, and of those inside it, that ended before
+            it did: where it fails, other threads and workers may still run some.
         running_ns: It ran them.
         elsewhere_ns: It ran nodes of other passes.
         engine_ns: The engine between nodes, at the start and at the end of a pass.

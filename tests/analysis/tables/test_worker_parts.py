@@ -175,7 +175,10 @@ def test_all_views_tell_the_same_of_a_pass(trace, tmp_path):
         graph = build_graph(trace, task)
         assert sum(node.order is not None for node in graph.nodes) == nodes[task]
         utilization = find_utilization(trace, task)
-        assert sum(each.num_runs for each in utilization.threads) == sum(nodes.values())
+        ended = sum(each.num_runs for each in utilization.threads)
+        # What runs on another worker may outlast a pass that fails.
+        assert ended == sum(nodes.values()) or one.status == "failed"
+        assert ended <= sum(nodes.values())
         for view in (build_queues, build_memory, queues_over_time):
             assert [*view(trace, [task]).tasks] == inside
         assert [*Replay(trace, Filter(tasks=(task,))).passes] == inside

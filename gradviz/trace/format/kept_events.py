@@ -7,6 +7,7 @@ import difflib
 import fnmatch
 import re
 from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 from gradviz.errors import UserError
@@ -207,7 +208,12 @@ def _texts(name: str, given: str | Iterable[str]) -> tuple[str, ...]:
 
 def layouts_of(scope: Scope) -> Mapping[Hashable, RowLayout]:
     """Of the rows that a thread may report, those of which something is kept."""
-    left_out = set(scope.left_out)
+    return _layouts_without(frozenset(scope.left_out))
+
+
+# A millisecond, three times at the start of each recording.
+@lru_cache(maxsize=16)
+def _layouts_without(left_out: frozenset[str]) -> Mapping[Hashable, RowLayout]:
     codes = {code for code, kind in KINDS.items() if kind_name(kind) not in left_out}
     kept = {}
     for key, layout in LAYOUTS.items():

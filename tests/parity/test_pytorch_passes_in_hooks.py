@@ -1,5 +1,6 @@
 """Passes of PyTorch's that begin inside of hooks, as they are recorded."""
 
+import os
 import random
 import threading
 from collections.abc import Callable
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.parity
 
 CHUNK = 50
 NUM_PROGRAMS = 100
-NUM_STRESS_PROGRAMS = 3000
+NUM_STRESS_PROGRAMS = 3_000 if os.environ.get("FULL") == "1" else 1_100
 
 #: PyTorch gives passes that lie deeper than 60 to another thread.
 DEEP = 70

@@ -1,5 +1,6 @@
 """PyTorch's own passes as they are recorded, against what PyTorch itself shows."""
 
+import os
 import random
 import threading
 import warnings
@@ -40,7 +41,7 @@ pytestmark = [
 
 CHUNK = 50
 NUM_GRAPHS = 300
-NUM_STRESS_GRAPHS = 3000
+NUM_STRESS_GRAPHS = 3_000 if os.environ.get("FULL") == "1" else 1_300
 
 #: What is said of a leaf where the tasks that a failed hook left are not known.
 AFTER_A_HOOK = "an earlier pass failed in a hook"

@@ -4,6 +4,7 @@ Compared are the graph that a program builds, the order in which it runs, and al
 gradients. A seed that fails is a test of its own: ``compare(seed)``.
 """
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.parity
 
 CHUNK = 50
 NUM_PROGRAMS = 300
-NUM_STRESS_PROGRAMS = 2300
+NUM_STRESS_PROGRAMS = 2_300 if os.environ.get("FULL") == "1" else 1_300
 
 
 @dataclass

@@ -19,9 +19,9 @@ _PER_PROGRAM = 500
 _NUM_INTERRUPTS = 100_000 if _IS_FULL else 2_000
 
 #: A pass runs once for each bytecode, and one program strikes every fourth. With a
-#: recording there are twice as many, and a pass takes five times as long: then it is
-#: every twelfth, and without FULL=1 a third of all.
-_STEPS = {0: 4, 1: 12}
+#: recording there are twice as many, and a pass takes five times as long: then a
+#: program strikes every twenty-fourth, and without FULL=1 a sixth of all are struck.
+_STEPS = {0: 4, 1: 24}
 _PARTS = [
     (recording, first)
     for recording, step in _STEPS.items()

@@ -139,5 +139,5 @@ def _why_pure() -> str:
 #: Reason why the hot modules do not run compiled; empty if they do.
 why_pure: Final = _why_pure()
 
-#: Whether the hot modules run compiled.
+#: True if the hot modules run compiled.
 compiled: Final = not why_pure

@@ -20,7 +20,7 @@ from gradviz.backends.third_party import load_backend, third_party_types
 _by_type: dict[str, Backend] = {}
 _by_array: dict[type, Backend] = {}
 _accelerators: dict[str, Accelerator] = {}
-#: Where all arrays of a class are, for backends that have but one device.
+#: The device of all arrays of a class, for backends that have but one.
 _only_device: dict[type, Device] = {}
 
 #: Backends that are made when a program first asks for them.

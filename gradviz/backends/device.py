@@ -9,13 +9,13 @@ from gradviz.modes import Mode
 
 _NAME: Final = re.compile(r"([a-z][a-z0-9_]*)(?::(0|[1-9]\d*))?")
 
-#: What `set_default_device` was given, then the devices whose ``with`` blocks the
+#: The device given to `set_default_device`, then the devices whose ``with`` blocks the
 #: calling context is in, the innermost last. Replaced, never mutated.
 _CHOSEN: Final[Mode[tuple["Device | None", ...]]] = Mode(
     "chosen devices", default=(None,)
 )
 
-#: Which device of a type its name without an index means, where that is not 0.
+#: The device of a type that its name without an index means, where that is not 0.
 _CURRENT: Final[ContextVar[dict[str, int]]] = ContextVar("devices", default={})  # noqa: B039
 
 

@@ -16,7 +16,7 @@ memory_ids: Final = itertools.count()
 #: Modules whose frames are never the user's.
 _NOT_THE_USERS: Final = frozenset({"gradviz", "numpy", "threading"})
 
-#: Whether the frames of a file are the user's. Any thread; both would say the same.
+#: True for files whose frames are the user's. Any thread; both would say the same.
 _is_users: dict[str, bool] = {}
 
 

@@ -21,8 +21,8 @@ from gradviz.render.words.text import count
 _TOLD: Final = 10
 _LONGEST_NAME: Final = 150
 
-#: What reports are asked for: how many passes a recording has, whether it is sound, and
-#: why it has none of PyTorch's.
+#: Facts that reports are asked for: the number of passes in a recording, its soundness,
+#: and the reason why it has none of PyTorch's.
 _PASSES: Final = "gradviz_passes"
 _UNSOUND: Final = "gradviz_unsound"
 _PROBLEM: Final = "gradviz_problem"

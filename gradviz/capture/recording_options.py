@@ -9,8 +9,8 @@ from gradviz.errors import UserError
 from gradviz.trace.format.kept_events import scope_of
 from gradviz.trace.format.scope import Scope, StepSchedule, schedule
 
-#: What the variables begin with that say what ``gradviz run`` is asked for, which hold
-#: for ``GRADVIZ_TRACE`` too.
+#: Prefix of variables that hold the options of ``gradviz run``, for ``GRADVIZ_TRACE``
+#: too.
 _PREFIX: Final = "GRADVIZ_RUN_"
 
 

@@ -56,13 +56,14 @@ __all__ = [
 #: The scope of a recording that keeps everything.
 _EVERYTHING: Final = Scope()
 
-#: What is worth a dump if it leaves a ``with`` block; SystemExit is no failure.
+#: Exceptions that are worth a dump if they leave a ``with`` block; SystemExit is no
+#: failure.
 _TELLING: Final = (Exception, KeyboardInterrupt)
 
-#: Whose passes are recorded; see `record`.
+#: Programs whose passes are recorded; see `record`.
 Source: TypeAlias = Literal["gradviz", "torch", "torch if imported"]
 
-#: What ``GRADVIZ_TRACE`` is where a program is to wait for ``gradviz attach``.
+#: Value of ``GRADVIZ_TRACE`` for a program that waits for ``gradviz attach``.
 STANDBY: Final = "standby"
 
 _NO_OPTIONS: Final = RecordingOptions()
@@ -401,7 +402,7 @@ class Recording:
             self.path.unlink(missing_ok=True)
         return recorded_function(function, self._begin_anew)
 
-    #: Whether it records a whole program, whose last step is over when it ends.
+    #: True if it records a whole program, whose last step is over when it ends.
     is_of_program = False
 
     #: The text of the RuntimeError that has left what is recorded; else empty.

@@ -46,7 +46,7 @@ class StandbyAnswer(msgspec.Struct, frozen=True):
     dropped: int = 0
 
 
-#: What errors call a message.
+#: Names of messages in errors.
 _NAMES: Final = {Request: "request", StandbyAnswer: "answer"}
 
 Message = TypeVar("Message", Request, StandbyAnswer)

@@ -191,7 +191,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
         _debug = before
 
 
-#: What the two blocks above say; None leaves it to the arguments.
+#: Setting of the two blocks above; None leaves it to the arguments.
 _early_stop: bool | None = None
 _debug: bool | None = None
 

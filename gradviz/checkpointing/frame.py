@@ -35,7 +35,7 @@ from gradviz.modes import Mode
 from gradviz.ops.variables.saved_variable import SavedVariable
 from gradviz.ops.variables.variable import Value, Variable
 
-#: What must be the same of a tensor in both runs; None if nothing need be.
+#: Properties of a tensor that must be the same in both runs; None if none must.
 Metadata = Callable[[Variable], object]
 
 TIP: Final = (

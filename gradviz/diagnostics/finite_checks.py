@@ -39,7 +39,8 @@ _FORWARD: Final = -1
 _lock = threading.Lock()
 #: One entry for each recording that wants values checked. Guarded by the lock.
 _in_use: Final[list[None]] = []
-#: What ends the checks of ops and optimizers, while there are any. Guarded by the lock.
+#: Functions that end the checks of ops and optimizers, while there are any. Guarded by
+#: the lock.
 _end: Final[list[Callable[[], None]]] = []
 
 

@@ -27,7 +27,7 @@ _OWN_REFERENCES: Final = 3
 #: Packages whose functions run here, and hold nothing for the program.
 _OWN_PACKAGES: Final = ("gradviz.diagnostics.", "gradviz.pytorch.", "torch.")
 
-#: What the variables of a module have; those that `exec` was given, the last one only.
+#: Variables that every module has; those that `exec` was given have the last one only.
 _MODULE_KEYS: Final = frozenset({"__spec__", "__builtins__"})
 
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from gradviz.ops.variables.variable import Variable
 
-#: What to do with a tensor of PyTorch's.
+#: Advice for a tensor of PyTorch's.
 _INSTEAD: Final = {
     "draw": "gv.draw(gv.pytorch.graph(tensor)) draws its graph",
     "graph_size": "gv.pytorch.graph(tensor).num_nodes counts the nodes of its graph",

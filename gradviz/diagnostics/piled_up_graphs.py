@@ -10,7 +10,8 @@ from gradviz.diagnostics.size import size_of
 from gradviz.engine.graph.node import Node
 from gradviz.trace.probe import Probe
 
-#: So many graphs that are alike, or results that were added up, pile up.
+#: Minimum number of graphs that are alike, or of results that were added up, that pile
+#: up.
 MIN_KEPT: Final = 5
 
 

@@ -28,11 +28,11 @@ from gradviz.distributed.transport.local import LocalTransport
 from gradviz.distributed.transport.rendezvous import Rendezvous
 from gradviz.engine import default_engine
 
-#: How many seconds a call may take, unless it says otherwise.
-#: Source: torch/csrc/distributed/rpc/rpc_agent.h, kDefaultRpcTimeoutSeconds.
+#: Seconds that a call may take, unless it says otherwise. Source:
+#: torch/csrc/distributed/rpc/rpc_agent.h, kDefaultRpcTimeoutSeconds.
 DEFAULT_TIMEOUT: Final = 60.0
 
-#: What `init` takes where it is given no transport: that of the worker that the calling
+#: Transport that `init` takes if it is given none: that of the worker that the calling
 #: thread was started to be.
 OFFERED: Final[ContextVar[Transport | None]] = ContextVar(
     "gradviz.distributed.transport", default=None

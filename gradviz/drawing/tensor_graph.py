@@ -26,7 +26,7 @@ from gradviz.trace.format.model import InputDefinition
 #: Names for leaves, as dicts and ``named_parameters()`` have them.
 NamedTensors: TypeAlias = Mapping[str, Variable] | Iterable[tuple[str, Variable]]
 
-#: So many names are told of those that no gradient reaches.
+#: Maximum number of names told of nodes that no gradient reaches.
 _MAX_NAMED: Final = 3
 
 

@@ -44,7 +44,7 @@ from gradviz.export.timeline.tracks import (
 )
 from gradviz.trace.format.model import Trace
 
-#: So many events become one part.
+#: Number of events in a part.
 _BATCH: Final = 1 << 10
 
 ViewerEvent: TypeAlias = dict[str, Any]

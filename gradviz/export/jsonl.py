@@ -15,7 +15,7 @@ from gradviz.trace.format.model import Trace
 SCHEMA: Final = "gradviz.events"
 VERSION: Final = 1
 
-#: So many events become one part.
+#: Number of events in a part.
 _BATCH: Final = 1 << 12
 
 

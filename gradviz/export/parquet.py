@@ -17,7 +17,7 @@ except ImportError:
 else:
     HAS_PYARROW = True
 
-#: What a field of a table is in Arrow.
+#: Types of a table's fields in Arrow.
 _TYPES: Final = {"integer": "int64", "text": "string"}
 
 

@@ -47,10 +47,10 @@ from gradviz.export.timeline.tracks import (
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
 
-#: So many packets become one part.
+#: Number of packets in a part.
 _BATCH: Final = 1 << 10
 
-#: So many words of a command line are told.
+#: Maximum number of words told of a command line.
 _MAX_WORDS: Final = 64
 
 _UNITS: Final = {"tasks": packets.COUNT, "bytes": packets.BYTES}

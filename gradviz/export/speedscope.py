@@ -26,7 +26,7 @@ from gradviz.trace.format.strings import CALLED_BY
 
 _SCHEMA: Final = "https://www.speedscope.app/file-format-schema.json"
 
-#: So many events become one part.
+#: Number of events in a part.
 _BATCH: Final = 1 << 10
 
 

@@ -11,10 +11,10 @@ from gradviz.errors import UserError
 from gradviz.export.tables import TABLES
 from gradviz.trace.format.model import Trace
 
-#: So many bytes become one part.
+#: Number of bytes in a part.
 _PIECE: Final = 1 << 20
 
-#: What joins and questions look for.
+#: Columns that joins and queries search.
 _INDICES: Final = ("runs (task, node)", "nodes (node)", "events (kind)")
 
 

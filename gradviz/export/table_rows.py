@@ -26,14 +26,14 @@ from gradviz.trace.format.strings import shortened
 #: Of a shape that has more dimensions the first are told.
 MAX_DIMENSIONS: Final = 64
 
-#: What is told of a run, as `Executions` has it.
+#: Columns of a run, as `Executions` has them.
 _OF_RUN: Final = (
     *("task", "node", "thread", "start_ns", "end_ns", "has_ended", "waited_ns"),
     *("thread_time_ns", "status", "error"),
     *("queue", "pushed_ns", "popped_ns", "was_popped"),
 )
 
-#: So many rows are made at a time.
+#: Number of rows made at a time.
 BATCH: Final = 1 << 13
 
 TableCell: TypeAlias = int | str | None

@@ -25,7 +25,7 @@ from gradviz.tensors.creation.from_data import from_numpy
 from gradviz.tensors.tensor import Tensor
 from gradviz.trace.format.atomic_file import write_whole
 
-#: Where a file is, or an open one.
+#: Path of a file, or an open one.
 FileLike = str | os.PathLike[str] | BinaryIO
 
 _Number = TypeVar("_Number", int, float)
@@ -36,12 +36,12 @@ _LENGTH: Final = struct.Struct("<Q")
 _MAX_HEADER: Final = 100_000_000
 #: NumPy knows no more.
 _MAX_DIMENSIONS: Final = 64
-#: How deep lists and dicts may lie in each other.
+#: Maximum nesting of lists and dicts.
 _MAX_DEPTH: Final = 200
 #: Of a number, its sign included. Reading longer ones takes ever longer for each digit.
 _MAX_DIGITS: Final = 1_000
 _MAX_INT: Final = 10 ** (_MAX_DIGITS - 1)
-#: How much of a name is told in an error.
+#: Maximum length of a name in an error.
 _MAX_SHOWN: Final = 100
 #: The header says twice that gradviz wrote it: no flipped bit makes it a stranger's.
 _OURS: Final = "gradviz"
@@ -63,7 +63,7 @@ _DTYPES: Final = {
     "C64": np.dtype("<c8"),
     "C128": np.dtype("<c16"),
 }
-#: How files of torch.save begin: archives, and pickles before there were any.
+#: First bytes of files of torch.save: archives, and pickles before there were any.
 _PICKLES: Final = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 _NAMES: Final = {dtype: name for name, dtype in _DTYPES.items()}
 

@@ -18,7 +18,7 @@ from gradviz.tensors.creation.factories import eye
 from gradviz.tensors.creation.from_data import from_numpy
 from gradviz.tensors.tensor import Tensor
 
-#: Whose number counts: the inputs of a layer, or its outputs.
+#: Side of a layer whose number counts: its inputs or its outputs.
 Fan = Literal["fan_in", "fan_out"]
 
 

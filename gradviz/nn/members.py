@@ -315,7 +315,8 @@ class Members:
         return getattr(module, name)
 
 
-#: Where members are kept, by kind: what one is called, and what may take its place.
+#: Places where members are kept, by kind: the name of one, and the types that may take
+#: its place.
 _KINDS: Final = {
     "_parameters": ("parameter", "gradviz.nn.Parameter or None"),
     "_buffers": ("buffer", "gradviz.nn.Buffer, gradviz.Tensor or None"),

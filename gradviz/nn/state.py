@@ -14,7 +14,7 @@ from gradviz.nn.parameter import Parameter
 from gradviz.tensors.creation.from_data import from_numpy
 from gradviz.tensors.tensor import Tensor
 
-#: What `Stateful.load_state_dict` calls the state of a module beside its tensors.
+#: Key of a module's state beside its tensors in `Stateful.load_state_dict`.
 EXTRA_STATE = "_extra_state"
 
 

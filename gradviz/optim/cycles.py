@@ -111,7 +111,7 @@ class OneCycleLR(Cycle):
         self.anneal_strategy = anneal_strategy
         up = float(pct_start * self.total_steps)
         end = self.total_steps - 1.0
-        #: Where each phase ends, and what its first and last rate and momentum are.
+        #: Ends of the phases, with the names of their first and last rate and momentum.
         self._stops = [(0.0, "initial_lr", "max_momentum")]
         self._stops.append((up - 1, "max_lr", "base_momentum"))
         if three_phase:
@@ -257,7 +257,7 @@ class CyclicLR(Cycle):
         return state
 
 
-#: What the height of a cycle depends on, by mode.
+#: Clock that the height of a cycle depends on, by mode.
 _SCALES = {"triangular": "cycle", "triangular2": "cycle", "exp_range": "iterations"}
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from gradviz.backends.base import Array
 
-#: Which part of the promised fall is enough.
+#: Share of the promised fall that is enough.
 _ENOUGH: Final = 1e-4
 
-#: Which part of the slope may be left.
+#: Share of the slope that may be left.
 _LEVEL: Final = 0.9
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from gradviz.optim.optimizer import Optimizer
 from gradviz.optim.schedule import LRScheduler
 
-#: What a rate is multiplied with in a step.
+#: Factor of a rate in a step.
 Factor = Callable[[int], float]
 
 

@@ -29,12 +29,12 @@ Parameters = Iterable[Tensor] | Iterable[tuple[str, Tensor]] | Iterable[Group]
 
 R = TypeVar("R")
 
-#: Who was told last what an optimizer holds.
+#: Listener that was told last what an optimizer holds.
 _told_to: "Final[weakref.WeakKeyDictionary[Optimizer, weakref.ref[probe.Probe]]]" = (
     weakref.WeakKeyDictionary()
 )
 
-#: What optimizers are called in traces, and how many had the name of each class.
+#: Names of optimizers in traces, and the number of those with the name of each class.
 _names: "Final[weakref.WeakKeyDictionary[Optimizer, str]]" = weakref.WeakKeyDictionary()
 _numbers: Final[dict[str, Iterator[int]]] = {}
 
@@ -102,13 +102,13 @@ class Optimizer:
     Source: torch/optim/optimizer.py.
     """
 
-    #: Whether `step` has been called and has not returned.
+    #: True while `step` has been called and has not returned.
     _is_stepping = False
 
-    #: Whether all that is kept of a parameter has its shape.
+    #: True if all that is kept of a parameter has its shape.
     _keeps_shapes: ClassVar[bool] = True
 
-    #: Which of the options of `Implementation` there are, in PyTorch's order.
+    #: Options of `Implementation` that there are, in PyTorch's order.
     _implementation: ClassVar[tuple[str, ...]] = (
         "foreach",
         "capturable",

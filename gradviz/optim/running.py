@@ -9,7 +9,7 @@ from gradviz.ops.variables.variable import variable
 from gradviz.tensors.creation.factories import zeros_like
 from gradviz.tensors.tensor import Tensor
 
-#: What the number of steps is called: a tensor of one float, on the host.
+#: Key of the number of steps: a tensor of one float, on the host.
 STEP: Final = "step"
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["graph", "live_graphs", "record"]
 
-#: Of what is loaded when it is asked for, the module.
+#: Modules of names that are loaded when they are asked for.
 _MODULES: Final = {"graph": "shown_graph", "live_graphs": "live_graphs"}
 
 

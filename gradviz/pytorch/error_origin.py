@@ -9,7 +9,7 @@ from typing import Final
 #: The name of PyTorch's function that runs a backward.
 RUN_BACKWARD: Final = "_engine_run_backward"
 
-#: What raises in this package is in here, or in PyTorch's.
+#: Folder of this package: code that raises is in here, or in PyTorch's.
 _HERE: Final = str(Path(__file__).parents[1]) + os.sep
 
 #: And of a class of one of these.

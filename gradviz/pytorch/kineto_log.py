@@ -33,7 +33,7 @@ class KinetoLog:
     def __init__(self, level: ctypes.c_int | None) -> None:
         self._level = level
         self._is_used = False
-        #: Whether Kineto was first used by gradviz, and not by the program since.
+        #: True if Kineto was first used by gradviz, and not by the program since.
         self._is_ours = False
 
     @contextmanager

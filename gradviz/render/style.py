@@ -56,7 +56,7 @@ FAMILIES: Final = (
     "#d5c8b0",
 )
 
-#: What a training step consists of.
+#: Parts of a training step.
 STEP: Final = {"forward": "#9fc5e8", "backward": PASS, "optimizer": "#e6c789"}
 
 #: The backward of a module, from its first to its last node.

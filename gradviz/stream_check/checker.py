@@ -46,10 +46,10 @@ from gradviz.trace.reporting.thread_knowledge import note_news
 
 __all__ = ["StreamCheck", "check_streams"]
 
-#: So many reports wait for somebody to look at them.
+#: Maximum number of reports that wait for somebody to look at them.
 _MANY: Final = 256
 
-#: So many nodes are remembered by name, so that a race can say which one it was.
+#: Maximum number of nodes remembered by name, so that a race can say which one it was.
 _MAX_NODES: Final = 100_000
 
 
@@ -68,10 +68,11 @@ class StreamCheck(Probe):
         self._raise_error = raise_error
         self._threads = _Threads()
         self._machine = HappensBefore(self._origin, self._stream_origin)
-        #: What the program calls its streams, and at which lines that was looked for.
+        #: Names of the program's streams, and the lines at which they were searched
+        #: for.
         self._names: dict[str, str] = {}
         self._looked_at: set[tuple[str, str]] = set()
-        #: What it calls the tensors that a line works on: the first, the second, ...
+        #: Names of the tensors that a line works on: the first, the second, ...
         self._tensors: dict[tuple[str, int], str] = {}
         self._locations: Locations[str] = Locations(str)
         self._made: OrderedDict[int, str] = OrderedDict()  # node -> where

@@ -21,10 +21,10 @@ from gradviz.stream_check import thread_handovers
 from gradviz.stream_check.stream_names import let_go_of
 from gradviz.thread_frames import outwards, variables_of
 
-#: So many values are looked at; a program with more counts as one that has a lock.
+#: Maximum number of values examined; a program with more counts as one that has a lock.
 _MAX_VALUES: Final = 50_000
 
-#: So many of one container.
+#: Maximum number of values examined of one container.
 _MAX_ITEMS: Final = 1_000
 
 #: Values that lead nowhere.
@@ -32,8 +32,8 @@ _ATOMS: Final = frozenset(
     {str, bytes, bytearray, int, float, complex, bool, type(None)}
 )
 
-#: Of whom nothing is the program's: gradviz, and what runs tests on other processes
-#: (execnet has its source executed under this name).
+#: Modules of which nothing is the program's: gradviz, and the one that runs tests on
+#: other processes (execnet has its source executed under this name).
 _OURS: Final = frozenset({"gradviz", "__channelexec__"})
 
 _STANDARD: Final = sys.stdlib_module_names - {"__main__"}

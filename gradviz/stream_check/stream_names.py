@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any, Final, TypeAlias
 
-#: So many frames of a program are looked at, and so many values of one container.
+#: Maximum number of frames of a program examined, and of values of one container.
 _MAX_FRAMES: Final = 16
 _MAX_VALUES: Final = 256
 

@@ -56,7 +56,8 @@ from gradviz.trace.reporting.thread_knowledge import (
 #: Methods by their class and their name.
 _Methods: TypeAlias = tuple[tuple[type, str], ...]
 
-#: How many listen, and what was replaced, with what was there. Guarded by `_replacing`.
+#: Number of listeners, and the replaced functions with their originals. Guarded by
+#: `_replacing`.
 _num_listeners = 0
 _replaced: Final[list[tuple[Any, str, Any]]] = []
 _replacing: Final = threading.Lock()
@@ -90,10 +91,10 @@ def replaced() -> tuple[tuple[Any, str], ...]:
     return tuple((owner, name) for owner, name, _ in _REPLACEMENTS)
 
 
-#: What hands over in C, as it was made before it was replaced.
+#: Types that hand over in C, as they were made before they were replaced.
 _SILENT: Final = (HeardLock.silent, HeardRLock.silent, queue.SimpleQueue)
 
-#: What makes them, by identity, as it was before it was replaced.
+#: Functions that make them, by identity, as they were before they were replaced.
 _MAKERS: Final = {
     id(one): one for one in (threading.Lock, threading.RLock, queue.SimpleQueue)
 }
@@ -127,7 +128,7 @@ def _replace_all() -> None:
             setattr(owner, name, replacement(original))
 
 
-#: Whoever calls these leaves something in the object.
+#: Methods whose caller leaves something in the object.
 _LEAVING: Final[_Methods] = (
     (queue.Queue, "task_done"),
     (Future, "set_result"),
@@ -135,7 +136,7 @@ _LEAVING: Final[_Methods] = (
     (pools._WorkItem, "__init__"),
 )
 
-#: Whoever calls these takes it, if they return anything but False.
+#: Methods whose caller takes it, if they return anything but False.
 _TAKING: Final[_Methods] = (
     (threading.Event, "wait"),
     (queue.Queue, "join"),
@@ -442,7 +443,7 @@ def _take_end_of(ended: threading.Thread, caller: FrameType | None) -> None:
         listener.taken_over(key)
 
 
-#: What is replaced, and by what.
+#: Functions that are replaced, and their replacements.
 _REPLACEMENTS: Final[tuple[tuple[Any, str, Callable[[Any], Any]], ...]] = (
     *((owner, name, _leaving) for owner, name in _LEAVING),
     *((owner, name, _taking) for owner, name in _TAKING),

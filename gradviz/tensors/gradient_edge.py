@@ -25,7 +25,7 @@ class GradientEdge(NamedTuple):
     ownership_token: Edge | None = None
 
 
-#: What stands for a tensor wherever only its place in the graph counts.
+#: Stand-in for a tensor wherever only its place in the graph counts.
 TensorOrEdge = Variable | GradientEdge
 
 

@@ -12,7 +12,7 @@ from typing import Final, cast
 from gradviz.trace.events import KINDS, AnyEvent, Event, NodeCreated, kind_name
 from gradviz.trace.probe import Probe
 
-#: Whose method takes the node itself, and not its id.
+#: Event whose method takes the node itself, and not its id.
 _NOT_KEPT: Final = NodeCreated
 
 #: Of each method: a kind's fields are called as the parameters of its method.

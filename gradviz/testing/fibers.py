@@ -29,10 +29,10 @@ from gradviz.testing.fiber import (
 )
 from gradviz.testing.policy import Decision, Policy
 
-#: How many switch points a run may have before it counts as endless.
+#: Maximum number of switch points of a run before it counts as endless.
 MAX_SWITCHES: Final = 20_000
 
-#: How many switch points a thread may reach while it is unwound.
+#: Maximum number of switch points that a thread reaches while it is unwound.
 MAX_CANCELLED: Final = 100
 
 #: Threads that would not be unwound; kept, for a greenlet must not die in the middle.

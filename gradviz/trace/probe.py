@@ -806,8 +806,8 @@ METHODS: Final = tuple(
     if name not in JOINED and name != "for_this_thread" and not name.startswith("_")
 )
 
-#: Whom a new GraphTask reports to; None when nobody listens. Replaced as a whole by
-#: `install` and `uninstall`, never mutated, so that reading it needs no lock.
+#: Listener to which a new GraphTask reports; None if there is none. Replaced as a whole
+#: by `install` and `uninstall`, never mutated, so that reading it needs no lock.
 current: Probe | None = None
 
 #: Everyone who listens: while it is empty, nobody need look at `current`. Changed by

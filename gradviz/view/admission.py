@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from gradviz.view.http import ViewRequest, ViewResponse, moved, refusal
 
-#: What a browser says of requests of our own pages, and of what a person typed.
+#: Values with which a browser marks requests of our own pages, and of what a person
+#: typed.
 _OWN = ("same-origin", "none")
 
 

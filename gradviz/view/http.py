@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-#: What every response says: it is looked at here, by nobody else, and not kept.
+#: Headers of every response: it is looked at here, by nobody else, and not kept.
 _ALWAYS: Final = (
     ("Cache-Control", "no-store"),
     ("Connection", "close"),
@@ -16,7 +16,7 @@ _ALWAYS: Final = (
     ("X-Content-Type-Options", "nosniff"),
 )
 
-#: What a page may do that says nothing else: nothing.
+#: Content security policy of a page that says nothing else: nothing is allowed.
 NOTHING: Final = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )

@@ -34,10 +34,11 @@ from gradviz.view.http import (
 
 LOOPBACK: Final = "127.0.0.1"
 
-#: How many connections the system hands over at once.
+#: Number of connections that the system hands over at once.
 _BACKLOG: Final = 100
 
-#: What a browser that is refused may still send before the connection is closed on it.
+#: Number of bytes that a refused browser may still send before the connection is
+#: closed.
 _TAIL_BYTES: Final = 1 << 16
 _TAIL_S: Final = 1.0
 

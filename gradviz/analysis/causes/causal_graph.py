@@ -69,7 +69,7 @@ MAX_MOMENTS: Final = 1_000_000
 
 _ENDS: Final = ("node_completed", "node_failed", "node_skipped")
 
-#: What else is read of the trace.
+#: Events that are read besides, for what they say of threads and streams.
 _LOOKED_AT: Final = ("queue_waited", "event_recorded", "stream_waited")
 
 

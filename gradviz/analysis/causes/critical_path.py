@@ -35,19 +35,20 @@ VERSION: Final = 1
 #: Of more passes than this that are asked for the first are looked at.
 MAX_TASKS: Final = 200
 
-#: So many segments are told; those in the middle of a longer path are told as one.
+#: Maximum number of segments told; those in the middle of a longer path become one.
 MAX_SEGMENTS: Final = 20_000
 
-#: So many nodes are told, those that hold up the pass most first.
+#: Maximum number of nodes told, those that hold up the pass most first.
 MAX_NODES: Final = 20_000
 
-#: What a segment of the path is: a node ran and let the next one start; a node ran, and
+#: Kinds of segments of the path: a node ran and let the next one start; a node ran, and
 #: the next one, which was ready, had to wait for its thread; a hook of a node ran, or
 #: several of which it is only known how long they took together; the engine between two
 #: nodes; the start of a pass; its final callbacks; a thread that slept had to wake up;
-#: a kernel that a thread waited for; what lies between a launch, a kernel and a thread
+#: a kernel that a thread waited for; the time between a launch, a kernel and a thread
 #: that goes on; a message on its way to another worker; a collective of ranks that the
-#: last one has begun; what the trace does not tell; segments not told one by one.
+#: last one has begun; time that the trace does not explain; segments not told one by
+#: one.
 SegmentKind: TypeAlias = Literal[
     "running",
     "occupied",

@@ -28,7 +28,7 @@ MAX_JOBS: Final = 120_000
 #: A pass, and a node of it.
 NodeKey: TypeAlias = tuple[int, int]
 
-#: What a node does: it gives a gradient to a node, calls for a pass, waits for so many
+#: Deeds of a node: it gives a gradient to a node, calls for a pass, waits for so many
 #: nanoseconds for a stream, or sends gradients to another worker: a place in
 #: `RecordedWork.deliveries`.
 Deed: TypeAlias = Literal["give", "call", "wait", "send"]

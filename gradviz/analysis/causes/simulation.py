@@ -212,7 +212,8 @@ class _Simulated:
         self._left_parts = len(self._parts)
         self._end_ns = -1
         self._serial = itertools.count()
-        #: What happens when; of one time decisions come last, so that they know all.
+        #: Things to happen, by time; of one time decisions come last, so that they know
+        #: all.
         self._plans: list[tuple[int, bool, int, Callable[[int], None]]] = []
 
     def duration_ns(self) -> int:

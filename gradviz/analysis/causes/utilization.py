@@ -28,7 +28,7 @@ VERSION: Final = 1
 #: Of more passes than this that are asked for the first are looked at.
 MAX_TASKS: Final = 200
 MAX_THREADS: Final = 250
-#: So many nodes that were waited for are named.
+#: Maximum number of nodes named that were waited for.
 MAX_NAMED: Final = 10
 
 #: Moments after which a thread is inside of a node.

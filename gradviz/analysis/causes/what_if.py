@@ -16,7 +16,7 @@ from gradviz.analysis.causes.causal_graph import Causes
 from gradviz.analysis.causes.thread_lanes import Act
 from gradviz.trace.format.table import Column
 
-#: So many stops are gone through, over all rounds,
+#: Maximum number of stops gone through, over all rounds,
 _MAX_STEPS: Final = 500_000
 #: for so many nodes at once at the most,
 _MOST_AT_ONCE: Final = 20_000

@@ -42,7 +42,7 @@ from gradviz.trace.format.model import Trace
 
 ConditionState: TypeAlias = Literal["passed", "failed", "undecided", "unknown"]
 
-#: What a number of a verdict counts.
+#: Unit of a number in a verdict.
 Unit: TypeAlias = Literal["nodes", "passes", "bytes", "ns"]
 
 #: A verdict names so many nodes.

@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-#: So many differences are looked for between what is left.
+#: Maximum number of differences searched for between the remaining nodes.
 MAX_DIFFERENCES: Final = 500
 
 #: A node of the one graph and its partner in the other.

@@ -52,7 +52,7 @@ VERSION: Final = 1
 MAX_COMPARED_NODES: Final = 50_000
 MAX_COMPARED_EDGES: Final = 200_000
 
-#: So many of each kind of difference are told; all are counted.
+#: Maximum number of differences of a kind that are told; all are counted.
 MAX_DIFFERENCES_TOLD: Final = 1_000
 
 #: Fields of which a difference is told and does not count.

@@ -14,7 +14,7 @@ from gradviz.analysis.changes.node_changes import NodeChange, PassChanges
 from gradviz.analysis.graphs.backward_graph import LEAF, Graph, GraphEdge, GraphNode
 from gradviz.analysis.graphs.forward_order import order_by_sequence
 
-#: Which of both passes has an edge.
+#: The passes, of the two compared, that have an edge.
 EdgeOwner: TypeAlias = Literal["both", "before", "after"]
 
 #: A leaf is made for its first user; see `order_by_sequence`.

@@ -34,7 +34,7 @@ from gradviz.analysis.tables.worker_parts import whole_of
 from gradviz.trace.format.kept_events import keeps_all_of_streams
 from gradviz.trace.format.model import Trace
 
-#: So many findings are told; all are counted.
+#: Maximum number of findings told; all are counted.
 MAX_FINDINGS: Final = 50
 
 _Rules: TypeAlias = tuple[Callable[[Trace], Iterator[CostlyFinding]], ...]

@@ -22,11 +22,11 @@ ONE_THREAD: Final = 0.9
 #: Passes with less work are not looked at.
 LEAST_NS: Final = 1_000_000
 
-#: What takes less time is not worth a hand-over to another thread.
+#: A node that takes less time is not worth a hand-over to another thread.
 MIN_NODE_NS: Final = 200_000
 
-#: So many passes, those with most work, and so many nodes of each are looked at for
-#: branches.
+#: Maximum number of passes, those with most work first, and of nodes in each, in which
+#: branches are searched for.
 MAX_PASSES: Final = 200
 MAX_NODES: Final = 20_000
 

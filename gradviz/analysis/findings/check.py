@@ -33,7 +33,7 @@ from gradviz.trace.format.model import Losses, Trace
 SCHEMA: Final = "gradviz.check"
 VERSION: Final = 1
 
-#: So many failed passes and unexplained events are listed; all are counted.
+#: Maximum number of failed passes and of unexplained events listed; all are counted.
 MAX_FAILED: Final = 100
 
 

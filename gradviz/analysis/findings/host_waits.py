@@ -13,7 +13,7 @@ from gradviz.trace.format.strings import shortened
 
 _MAX_STREAM: Final = 100
 
-#: What the host waits for, and the column that says for which one.
+#: Waits of the host, and the column that names what it waited for.
 _WAITS: Final = {
     "stream_synchronized": "stream",
     "device_synchronized": "device",
@@ -23,7 +23,7 @@ _WAITS: Final = {
 #: Nodes that bring a gradient to the device of a tensor: to the host that waits.
 _COPIES: Final = frozenset({"ToCopyBackward0", "CopyBackwards"})
 
-#: So many runs of nodes on a thread are looked at for the one that goes on.
+#: Maximum number of runs of nodes on a thread searched for the one that goes on.
 _MAX_LOOKS: Final = 1_000
 
 

@@ -13,7 +13,7 @@ from gradviz.analysis.tables.kernels import KernelRun, kernels
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
 
-#: So many waits of a program are looked at: for each all accesses to memory are.
+#: Maximum number of waits examined: each needs a look at all accesses to memory.
 MAX_WAITS: Final = 200
 
 _MAX_STREAM: Final = 100

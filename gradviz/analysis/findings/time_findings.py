@@ -19,8 +19,8 @@ from gradviz.trace.format.model import Trace
 from gradviz.trace.format.table import Column, Table
 from gradviz.trace.probe import Hook, How
 
-#: How deep passes may nest before an engine goes on in another thread: what
-#: `gradviz.engine.engine.MAX_DEPTH` is, unless an engine was made otherwise.
+#: Depth to which passes may nest before an engine goes on in another thread:
+#: `gradviz.engine.engine.MAX_DEPTH`, unless an engine was made otherwise.
 MAX_DEPTH: Final = 60
 
 #: Nesting is deep from this part of it on.
@@ -34,10 +34,10 @@ LEAST_LEAF: Final = 0.1
 #: A leaf is told if so many gradients came to it in one pass.
 MIN_GRADIENTS: Final = 8
 
-#: What takes less time in all is not told.
+#: Findings that cost less time in all are not told.
 LEAST_NS: Final = 1_000_000
 
-#: So many leaves, and so many groups of hooks, are told.
+#: Maximum number of leaves, and of groups of hooks, told.
 MAX_TOLD: Final = 50
 
 

@@ -20,7 +20,7 @@ from gradviz.analysis.nodes.parameters import (
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.table import different
 
-#: So many parameters are listed; all are counted.
+#: Maximum number of parameters listed; all are counted.
 MAX_LISTED: Final = 100
 
 #: Reasons that a program has on purpose.

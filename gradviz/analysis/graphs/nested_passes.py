@@ -26,9 +26,9 @@ from gradviz.trace.format.model import Trace
 MAX_NESTED: Final = 40
 #: Each pass is looked for among all events: of so many, all passes together, at most.
 MAX_EVENTS: Final = 10_000_000
-#: How a graph's note ends that says how many passes are only named.
+#: End of a graph's note that says how many passes are only named.
 NOT_DRAWN: Final = "inside not drawn"
-#: What lies deeper is only named by its caller.
+#: Passes that lie deeper are only named by their caller.
 MAX_DEPTH: Final = 8
 
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from gradviz.analysis.graphs.backward_graph import Graph
 from gradviz.analysis.graphs.modules import max_depth, module_at
 
-#: What has more inside is divided into shares, of which there are about so many.
+#: A part with more inside is divided into shares, of which there are about so many.
 MAX_INSIDE: Final = 150
 NUM_SHARES: Final = 60
 

@@ -44,7 +44,7 @@ from gradviz.analysis.graphs.simplification import (
 )
 from gradviz.trace.format.table import Column
 
-#: What comes less often is drawn as often as it comes.
+#: A part that repeats less often is drawn as often as it comes.
 MIN_REPEATS: Final = 3
 #: Layers of more nodes are not compared.
 MAX_PERIOD: Final = 1_024

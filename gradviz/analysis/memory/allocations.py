@@ -61,7 +61,7 @@ NEEDED: Final = (
     "capture_taken",
 )
 
-#: So many nodes are looked at of passes that did not end well.
+#: Maximum number of nodes examined of passes that did not end well.
 MAX_NODES: Final = 200_000
 
 _NODE: Final = ("task", "node")

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-#: What a program would gain by; each is told by a function of that name.
+#: Kinds of advice; a function of that name tells each.
 AdviceRule: TypeAlias = Literal[
     "deep_nesting",
     "branches_in_turn",
@@ -21,7 +21,7 @@ AdviceRule: TypeAlias = Literal[
     "needless_create_graph",
 ]
 
-#: Whether it follows from events, or is what they suggest.
+#: Certainty of a finding: it follows from events, or they suggest it.
 Certainty: TypeAlias = Literal["certain", "likely"]
 
 

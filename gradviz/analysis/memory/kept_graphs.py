@@ -24,8 +24,8 @@ from gradviz.trace.format.table import Column, Table
 #: Nodes that no pass reaches are told if they saved this part of all that was saved.
 LEAST_UNUSED: Final = 0.1
 
-#: So many passes in a row that do not use a graph are many. Parts of a batch, each with
-#: a pass of its own, are fewer.
+#: Minimum number of passes in a row that do not use a graph before it is reported.
+#: Parts of a batch, each with a pass of its own, are fewer.
 MIN_PASSES: Final = 12
 
 #: Passes of so many lines are looked at.

@@ -13,7 +13,7 @@ from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
 from gradviz.trace.format.table import Column
 
-#: So many devices are told.
+#: Maximum number of devices told.
 MAX_DEVICES: Final = 64
 
 

@@ -38,10 +38,10 @@ SCHEMA: Final = "gradviz.memory"
 MOMENT_SCHEMA: Final = "gradviz.memory_moment"
 VERSION: Final = 1
 
-#: So many of those who hold most are told; all are counted.
+#: Maximum number of the largest holders told; all are counted.
 MAX_HOLDERS: Final = 20
 
-#: For what memory is held, in the order of `HoldingKind`.
+#: Purposes of held memory, in the order of `HoldingKind`.
 Purpose: TypeAlias = Literal["buffers", "saved", "gradients", "results", "unclaimed"]
 
 PURPOSES: Final[tuple[Purpose, ...]] = get_args(Purpose)

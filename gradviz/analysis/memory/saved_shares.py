@@ -23,7 +23,7 @@ from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
 from gradviz.trace.format.table import Column
 
-#: So many of each are told, those that saved most.
+#: Maximum number of each told, those that saved most.
 MAX_SHARES: Final = 20
 
 #: Without these kinds of events nothing is known of a purpose.

@@ -18,16 +18,16 @@ from gradviz.trace.format.model import NodeDefinition, Trace
 from gradviz.trace.format.strings import shortened
 from gradviz.trace.format.table import Column
 
-#: What saves less than this part of all that is held is not told.
+#: Savings below this share of all that is held are not told.
 LEAST_SHARE: Final = 0.01
 
-#: So many are told.
+#: Maximum number of savings told.
 MAX_SAVINGS: Final = 6
 
 #: A checkpoint over fewer nodes than this saves nothing: it keeps what they are given.
 MIN_NODES: Final = 2
 
-#: What keeps what goes in already.
+#: Nodes that keep only their inputs already.
 _CHECKPOINTS: Final = frozenset({"CheckpointFunctionBackward"})
 
 Means: TypeAlias = Literal[

@@ -40,10 +40,10 @@ VERSION: Final = 1
 
 _NEVER_DONE: Final = Usual(0, 0, -1)
 
-#: So many of each list are told; all are counted.
+#: Maximum length of each list; all entries are counted.
 MAX_TOLD: Final = 10
 
-#: Why a node did not run.
+#: Reason why a node did not run.
 Absence: TypeAlias = Literal["failed before", "skipped", "unfinished", "not reached"]
 
 

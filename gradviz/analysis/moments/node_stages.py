@@ -30,7 +30,7 @@ NodeStage: TypeAlias = Literal[
 #: All stages, each known by its place in here, in columns and on the page.
 STAGES: Final[tuple[NodeStage, ...]] = get_args(NodeStage)
 
-#: So many neighbors of each side are told; all are counted.
+#: Maximum number of neighbors told on each side; all are counted.
 MAX_NEIGHBORS: Final = 64
 
 #: Kinds of events that change what has become of a node, and what it is then.

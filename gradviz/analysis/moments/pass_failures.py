@@ -26,10 +26,11 @@ from gradviz.trace.format.model import NodeDefinition, Trace
 from gradviz.trace.format.strings import shortened
 from gradviz.trace.probe import Tracking
 
-#: What kind of error it is.
+#: Kind of error of a failed pass.
 FailureKind: TypeAlias = Literal["released", "changed in place", "no gradient"]
 
-#: So many places where a graph was carried over are told, and steps of optimizers.
+#: Maximum number of places told where a graph was carried over, and of steps of
+#: optimizers.
 MAX_LISTED: Final = 3
 
 #: Texts of the errors, which are those of PyTorch.

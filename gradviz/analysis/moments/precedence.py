@@ -7,8 +7,8 @@ import numpy as np
 from gradviz.trace.format.table import Column, Table
 from gradviz.trace.probe import Push
 
-#: Why a task was popped first: it wakes the thread, its pass is nested deeper, the
-#: forward made its node later, or it is equal and the heap had it on top.
+#: Reason why a task was popped first: it wakes the thread, its pass is nested deeper,
+#: the forward made its node later, or it is equal and the heap had it on top.
 Precedence: TypeAlias = Literal["wake-up", "deeper", "made later", "equal"]
 
 #: All of them, each known by its place in here, in columns and on the page.

@@ -21,7 +21,7 @@ from gradviz.trace.events import KINDS, kind_name
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.table import Column, Table
 
-#: So many events are told, if nobody asks for fewer.
+#: Maximum number of events told, unless fewer are asked for.
 MAX_EVENTS: Final = 100_000
 
 _LATEST: Final = np.iinfo(np.int64).max

@@ -19,7 +19,7 @@ from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
 from gradviz.trace.format.table import different
 
-#: What every caller's queue is called besides its name.
+#: Second name of every caller's queue.
 _CPU: Final = "cpu"
 
 

@@ -40,7 +40,7 @@ from gradviz.trace.format.table import Column
 _Called: TypeAlias = Literal["name", "module", "location", "parameter"]
 _CALLED: Final[tuple[_Called, ...]] = get_args(_Called)
 
-#: So many candidates are named where an address means several nodes, or none.
+#: Maximum number of candidates named where an address means several nodes, or none.
 MAX_NAMED: Final = 5
 
 #: Of more nodes than this an address by name, line or module takes the first.

@@ -32,10 +32,10 @@ from gradviz.trace.format.table import Column
 SCHEMA: Final = "gradviz.order"
 VERSION: Final = 1
 
-#: So many rows are shown; rows beyond them are counted.
+#: Maximum number of rows shown; rows beyond them are counted.
 MAX_ROWS: Final = 100_000
 
-#: What rows can be sorted by: times, of which the longest comes first, and labels.
+#: Keys to sort rows by: times, of which the longest comes first, and labels.
 OrderKey: TypeAlias = Literal["start", "took", "running", "lost", "queued"] | Label
 
 ORDER_KEYS: Final[tuple[OrderKey, ...]] = tuple(
@@ -49,7 +49,7 @@ FORMER_ORDER_KEYS: Final[Mapping[str, OrderKey]] = {
     "wait": "queued",
 }
 
-#: So many inputs of a node are told, and so many dimensions of each.
+#: Maximum number of inputs told of a node, and of dimensions of each.
 MAX_INPUTS: Final = 8
 MAX_DIMENSIONS: Final = 16
 

@@ -38,7 +38,7 @@ from gradviz.trace.format.strings import shortened
 from gradviz.trace.format.table import different
 from gradviz.trace.probe import Tracking
 
-#: So many calls that may lie behind the end of a gradient are told.
+#: Maximum number of calls told that may lie behind the end of a gradient.
 MAX_CLUES: Final = 3
 
 #: In the path of a module that is a part of what `torch.compile` has made of one.

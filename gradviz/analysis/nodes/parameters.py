@@ -24,7 +24,7 @@ VERSION: Final = 1
 #: Kinds of events by which a pass has to do with a node.
 TELLING: Final = ("node_started", "task_pushed", "gradient_buffered", "capture_taken")
 
-#: So many passes are listed; all are counted.
+#: Maximum number of passes listed; all are counted.
 MAX_LISTED: Final = 10
 
 

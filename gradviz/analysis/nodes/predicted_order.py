@@ -35,22 +35,20 @@ VERSION: Final = 1
 MAX_PREDICTED: Final = 50_000
 MAX_PASSES_PREDICTED: Final = 1_000
 
-#: Why a node comes where it does: nothing else is ready; a leaf, which comes before all
-#: other nodes; the forward made it last of those ready.
+#: Reason why a node comes where it does: nothing else is ready; a leaf, which comes
+#: before all other nodes; the forward made it last of those ready.
 TurnReason: TypeAlias = Literal["alone", "leaf", "made last"]
 
-#: Why a queue left the predicted order.
-#: *late*: what was predicted became ready after the other one had left the queue.
-#: *early*: what ran instead was ready before its turn: another queue was faster.
-#: *crossed*: another thread pushed it, and may have done so while the queue's own was
-#: taking the next one.
-#: *shared*: they are equal, and tasks of another pass in the queue moved the heap.
-#: *tied*: they are equal, and what other threads pushed moved the heap.
-#: *policy*: both were there, and an order that is not PyTorch's chose.
-#: *failed*, *unfinished*: the pass, or the trace, ended before.
-#: *not run*: it never ran, though its pass completed.
-#: *not foreseen*: what ran is not in the graph, as far as the trace has it.
-#: *unknown*: the trace lacks the push or the pop that would tell.
+#: Reason why a queue left the predicted order. *late*: the predicted task became ready
+#: after the other one had left the queue. *early*: the other one was ready before its
+#: turn: another queue was faster. *crossed*: another thread pushed it, and may have
+#: done so while the queue's own was taking the next one. *shared*: they are equal, and
+#: tasks of another pass in the queue moved the heap. *tied*: they are equal, and tasks
+#: pushed by other threads moved the heap. *policy*: both were there, and an order that
+#: is not PyTorch's chose. *failed*, *unfinished*: the pass, or the trace, ended before.
+#: *not run*: it never ran, though its pass completed. *not foreseen*: the node that ran
+#: is not in the graph, as far as the trace has it. *unknown*: the trace lacks the push
+#: or the pop that would tell.
 Why: TypeAlias = Literal[
     "late",
     "early",
@@ -198,7 +196,7 @@ def prediction_document(order: PredictedOrder) -> dict[str, Any]:
     return {"schema": SCHEMA, "version": VERSION, **msgspec.to_builtins(order)}
 
 
-#: Of these kinds events are looked at.
+#: Kinds of events that are read.
 _KINDS: Final = (
     "task_begun",
     "task_pushed",

@@ -29,7 +29,7 @@ from gradviz.trace.format.table import Column
 LEAST_NS: Final = 2 * SHORT_NS
 LEAST_PART: Final = 10
 
-#: What a node may have waited for.
+#: Events for which a node may have waited.
 _WAITS: Final = (
     "event_synchronized",
     "stream_synchronized",

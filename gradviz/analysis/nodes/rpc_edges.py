@@ -15,7 +15,7 @@ from gradviz.analysis.tables.messages import MAX_MESSAGES, SentMessage, messages
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.table import Column
 
-#: What a node is of the message that it belongs to.
+#: The end of a message that a node stands for.
 End: TypeAlias = Literal["send", "receive"]
 
 _FORWARD: Final = -1

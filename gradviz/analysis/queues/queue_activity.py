@@ -23,13 +23,13 @@ from gradviz.trace.format.table import Column
 SCHEMA: Final = "gradviz.queues"
 VERSION: Final = 1
 
-#: So many tasks that were overtaken are told, those most often overtaken first.
+#: Maximum number of overtaken tasks told, those most often overtaken first.
 MAX_OVERTAKEN: Final = 20
 
-#: So many of those that overtook one are named.
+#: Maximum number of overtaking tasks named for each.
 MAX_NAMED: Final = 5
 
-#: So many queues are told.
+#: Maximum number of queues told.
 MAX_QUEUES: Final = 250
 
 

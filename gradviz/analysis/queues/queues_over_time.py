@@ -17,7 +17,7 @@ from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
 from gradviz.trace.format.table import Column
 
-#: So many queues are told, and of each so many stays; the lengths are of all.
+#: Maximum number of queues told, and of stays in each; lengths count all.
 MAX_QUEUES: Final = 40
 MAX_STAYS: Final = 20_000
 

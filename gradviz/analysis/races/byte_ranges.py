@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-#: How hard `overlap` tries before it says yes. Arrays of a few dimensions take a few
-#: steps. (Any number will do, although NumPy's types know only 0 and -1.)
+#: Effort of `overlap` before it says yes. Arrays of a few dimensions take a few steps.
+#: (Any number will do, although NumPy's types know only 0 and -1.)
 _MAX_WORK: Final[Any] = 10_000
 
 #: An address that the arrays made here claim to have: nobody reads what is there.

@@ -60,7 +60,7 @@ from gradviz.trace.reporting.thread_knowledge import EVERYTHING
 #: A kernel's accesses are reported right after its launch, other threads' between.
 _MAX_KERNELS: Final = 1 << 12
 
-#: So many different races and needless waits are listed.
+#: Maximum number of different races and needless waits listed.
 _MAX_FINDINGS: Final = 1000
 
 
@@ -86,15 +86,15 @@ class HappensBefore:
         self._origin = origin
         self._stream_origin = stream_origin
         self._number = number
-        #: Where the backward passes were called, that are not long gone.
+        #: Places that called backward, of passes that are not long gone.
         self._tasks: dict[int, str] = {}
         #: Of each thread the passes that it has called and is inside of.
         self._called: dict[Hashable, list[int]] = {}
-        #: Whether it hears how threads hand over; see Note [Threads of the host].
+        #: True if hand-overs between threads are heard; see Note [Threads of the host].
         self.tells_threads_apart = False
         #: Threads that were begun and have not entered yet, by their keys.
         self._begun: dict[int, str] = {}
-        #: What threads are called in clocks.
+        #: Names of threads in clocks.
         self._threads: dict[Hashable, str] = {}
         self._num_threads = 0
         #: Threads of the engine, while they are inside of nodes.

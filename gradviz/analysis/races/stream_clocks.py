@@ -21,11 +21,12 @@ VectorClock: TypeAlias = Mapping[str, int]
 #: The thread of a program of which no other is known; names of others begin so.
 HOST: Final = "host"
 
-#: So many events are remembered. Whoever waits for one that is forgotten waits for all
-#: that are.
+#: Maximum number of events remembered. A wait for one that is forgotten is a wait for
+#: all that are.
 _MAX_EVENTS: Final = 1 << 16
 
-#: So many things by which threads hand over are remembered, with the same effect.
+#: Maximum number of objects remembered by which threads hand over, with the same
+#: effect.
 _MAX_HANDOVERS: Final = 1 << 14
 
 _NOTHING: Final[VectorClock] = {}
@@ -71,7 +72,7 @@ class StreamClocks:
 
     def __init__(self) -> None:
         self._threads: dict[str, VectorClock] = {}  # of those that were begun
-        #: What some thread or other knows.
+        #: Clock of everything that any thread knows.
         self._known: VectorClock = _NOTHING
         self._clocks: dict[str, VectorClock] = {}  # of streams
         #: Of each stream: the clock of a thread that it has taken over last.

@@ -20,12 +20,12 @@ from gradviz.trace.events import (
 )
 from gradviz.trace.format.model import Trace
 
-#: How long it looks, in seconds of processor time. A program with many streams and
-#: many accesses to one allocation can take the square of its length.
+#: Time limit of the search, in seconds of processor time. A program with many streams
+#: and many accesses to one allocation can take the square of its length.
 MAX_S: Final = 2.0
 
-#: What is known of a stream, or a thread, at an event takes memory. So many pairs of
-#: both are kept.
+#: Maximum number of pairs kept of a stream or thread and an event: the knowledge of
+#: each takes memory.
 MAX_KNOWN: Final = 1_000_000
 
 #: The clock is looked at so seldom: that may take longer than an event does.

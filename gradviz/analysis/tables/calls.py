@@ -15,7 +15,7 @@ CallKind: TypeAlias = Literal["forward", "optimizer"]
 #: Calls of so many threads are told apart.
 MAX_THREADS: Final = 250
 
-#: So many calls are looked at; more are left out.
+#: Maximum number of calls read; more are left out.
 MAX_CALLS: Final = 1_000_000
 
 

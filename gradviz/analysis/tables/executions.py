@@ -26,7 +26,7 @@ MAX_NAMES: Final = 8
 
 _Truths: TypeAlias = npt.NDArray[np.bool_]
 
-#: How the evaluation of a node ended. One that was reached only for its gradient to be
+#: End of a node's evaluation. A node that was reached only for its gradient to be
 #: captured did not run; one whose end the trace does not have is unfinished.
 NodeStatus: TypeAlias = Literal["completed", "captured", "failed", "unfinished"]
 

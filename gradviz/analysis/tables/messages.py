@@ -15,7 +15,8 @@ from gradviz.trace.format.table import Table
 #: No view tells of more messages than this.
 MAX_MESSAGES: Final = 100_000
 
-#: What both ends of a message say: from whom, to whom, its number, context and pass.
+#: Facts that both ends of a message have: sender, receiver, its number, context and
+#: pass.
 _Key: TypeAlias = tuple[int, int, int, int, int]
 
 

@@ -9,7 +9,7 @@ from gradviz.analysis.tables.worker_parts import wholes_of
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.table import Column, Table
 
-#: What is in the column `status`, the worst last.
+#: Values of the column `status`, the worst last.
 COMPLETED: Final = 0
 UNFINISHED: Final = 1
 FAILED: Final = 2

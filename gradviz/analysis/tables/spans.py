@@ -28,7 +28,7 @@ _last_events: Final[weakref.WeakKeyDictionary[Trace, tuple[Column, Column]]] = (
 #: Numbers below this one fit into a product with the number of an event.
 _MOST: Final = 1 << 31
 
-#: What tells things apart, a column for each part of it.
+#: Columns that together tell things apart.
 Key: TypeAlias = Sequence[Narrow]
 
 #: A curve has no more points than this.

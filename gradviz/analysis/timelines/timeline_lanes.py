@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 SCHEMA: Final = "gradviz.timeline"
 VERSION: Final = 1
 
-#: What has a begin and perhaps an end.
+#: Type with a begin and perhaps an end.
 _Timed = TypeVar("_Timed", Pass, PassPart)
 
 #: A timeline has at most so many threads, and so many streams.

@@ -29,10 +29,11 @@ from gradviz.trace.format.table import Column
 if TYPE_CHECKING:
     from gradviz.analysis.tables.hook_calls import HookCall
 
-#: So many calls of modules inside of each other are shown, the outermost first.
+#: Maximum number of rows for calls of modules inside of each other, the outermost
+#: first.
 MAX_CALL_ROWS: Final = 3
 
-#: What a training step consists of on the thread that makes it.
+#: Parts of a training step on the thread that makes it.
 StepPart: TypeAlias = Literal["forward", "backward", "optimizer"]
 
 STEP_PARTS: Final[tuple[StepPart, ...]] = get_args(StepPart)

@@ -20,10 +20,10 @@ from gradviz.analysis.timelines.timeline_spans import Span
 from gradviz.trace.format.model import Trace
 from gradviz.trace.reading.worker_threads import owner_of
 
-#: What a thread does that says nothing of its worker.
+#: Activities of a thread that say nothing of its worker.
 _OF_THREADS: Final = frozenset({"wait", "setup", "finish"})
 
-#: What a worker does while it computes.
+#: Activities of a worker that computes.
 _WORK: Final = frozenset({"node", "hook", "kernel", "forward", "optimizer"})
 
 

@@ -18,7 +18,7 @@ from gradviz.trace.format.strings import shortened
 from gradviz.trace.format.table import Table
 from gradviz.trace.probe import Checked
 
-#: So many are told; all are counted.
+#: Maximum number told; all are counted.
 MAX_TOLD: Final = 100
 
 _MAX_TEXT: Final = 300

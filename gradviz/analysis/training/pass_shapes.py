@@ -36,7 +36,7 @@ from gradviz.analysis.tables.executions import STATUSES, Executions, execution_c
 from gradviz.trace.format.model import EdgeColumns, Trace
 from gradviz.trace.format.table import Column
 
-#: So many nodes and edges are compared; passes that come after them are left out.
+#: Maximum number of nodes and edges compared; passes after them are left out.
 MAX_COMPARED: Final = 4_000_000
 
 #: Instead of a consumer: the edge leads nowhere, or to a node that did not run.

@@ -63,7 +63,7 @@ FEW: Final = 5
 DEVIATIONS: Final = 5
 LEAST_PART: Final = 10
 
-#: What makes a step odd.
+#: Reason why a step is odd.
 Oddness: TypeAlias = Literal["slow", "fast", "failed", "unfinished"]
 
 

@@ -18,8 +18,8 @@ from gradviz.analysis.training.pass_shapes import shapes
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.table import Column
 
-#: What makes a difference significant: so many passes of each, so large a part of the
-#: smaller median, so many standard errors.
+#: Thresholds of a significant difference: so many passes of each, so large a part of
+#: the smaller median, so many standard errors.
 MIN_PASSES: Final = 3
 MIN_CHANGE: Final = 0.1
 MIN_ERRORS: Final = 5.0

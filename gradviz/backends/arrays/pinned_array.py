@@ -48,7 +48,7 @@ _READING: Final = (
 _WRITING: Final = ("byteswap", "fill", "partition", "put", "setfield", "sort")
 
 
-#: What an index names in more parts than that is taken for all from first to last.
+#: An index with more parts than that is taken for all from its first to its last.
 _MANY_PARTS: Final = 64
 
 
@@ -80,7 +80,7 @@ class PinnedArray(np.ndarray):
 
     #: None for an array that NumPy has put elsewhere.
     _memory: HostMemory | None
-    #: Whether a program got it, or what it is a view of, and has done nothing with it.
+    #: True while a program that got it, or its base, has done nothing with it.
     _is_untouched: bool
 
     def __array_finalize__(self, source: object) -> None:

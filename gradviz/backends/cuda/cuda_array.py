@@ -235,7 +235,8 @@ def _add_at(array: Any, index: Any, values: Any) -> None:
     np.add.at(array, index, values)
 
 
-#: What CuPy does not have or take as NumPy does, and how it does.
+#: Replacements for functions that CuPy lacks, or that take other arguments than
+#: NumPy's.
 _OTHER_WAYS: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
     np.max: _max,
     np.maximum.reduce: _reduction(np.max),

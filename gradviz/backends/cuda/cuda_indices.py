@@ -38,8 +38,9 @@ class IndexChecks:
         #: By index of a device and number of a stream: one number in its memory, not 0
         #: if an index was out of range. Entries are never removed.
         self._notes: dict[tuple[int, int], Any] = {}
-        #: Where a kernel has looked since the host has. A kernel is launched before it
-        #: is said here, and the host forgets it before it reads: nothing is missed.
+        #: Indices that a kernel has checked and the host has not read since. A kernel
+        #: is launched before it is noted here, and the host forgets it before it reads:
+        #: nothing is missed.
         self._unread: set[tuple[int, int]] = set()
 
     def look(self, stream: StreamLike, name: str, index: Any, size: int) -> None:

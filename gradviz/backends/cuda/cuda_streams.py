@@ -28,8 +28,8 @@ from gradviz.backends.device import Device
 from gradviz.backends.protocols import StreamLike
 from gradviz.backends.stream import Stream, default_stream, stream_at, stream_id_for
 
-#: How many streams of a device and a priority there are.
-#: Source: c10/cuda/CUDAStream.cpp, kStreamsPerPool.
+#: Number of streams of a device and a priority. Source: c10/cuda/CUDAStream.cpp,
+#: kStreamsPerPool.
 POOL_SIZE: Final = 32
 
 

@@ -17,7 +17,7 @@ from gradviz.backends.simulated.devices.machine import machine
 from gradviz.backends.simulated.devices.work import StreamQueue, Work, new_work
 from gradviz.errors import UserError
 
-#: How many simulated devices there are, unless `set_device_count` says otherwise.
+#: Number of simulated devices, unless `set_device_count` says otherwise.
 ENVIRONMENT_VARIABLE: Final = "GRADVIZ_SIM"
 DEFAULT_DEVICE_COUNT: Final = 2
 

@@ -42,7 +42,7 @@ RemoteExec: TypeAlias = Callable[[int, str], None]
 #: So long a program may take until it runs what it is told to: it may be in C code.
 _PATIENCE_SECONDS: Final = 30.0
 
-#: What a program runs that was not started in standby.
+#: Code that a program runs that was not started in standby.
 _SCRIPT: Final = """\
 try:
     from gradviz.capture.standby import start_standby

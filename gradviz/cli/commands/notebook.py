@@ -20,7 +20,7 @@ from gradviz.cli.main import gradviz
 from gradviz.drawing.page import HEIGHT, HEIGHTS
 from gradviz.errors import UserError
 
-#: What is shown where nothing is asked for.
+#: Command whose output is shown where nothing is asked for.
 _USUAL: Final = ("show", "order")
 
 

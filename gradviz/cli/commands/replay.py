@@ -35,10 +35,10 @@ from gradviz.render.replay.player import Player
 from gradviz.render.words.text import count
 from gradviz.trace.format.model import Trace
 
-#: So many events are in a film: some kilobytes each.
+#: Maximum number of events in a film: each takes some kilobytes.
 MAX_FILMED: Final = 200
 
-#: So many events are printed, unless `--limit` says otherwise.
+#: Maximum number of events printed, unless `--limit` says otherwise.
 MAX_PRINTED: Final = 500
 
 

@@ -13,7 +13,7 @@ from gradviz.trace.format.model import Trace
 
 _One = TypeVar("_One")
 
-#: So many are shown one below the other.
+#: Maximum number of timelines, one below the other.
 MAX_PANELS: Final = 16
 step_option = click.option(
     "--step",

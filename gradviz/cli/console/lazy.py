@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from gradviz.cli.console.settings import Settings, defaults_of, read_settings
 
-#: Where a context keeps the settings of the command that it is about.
+#: Key of a context's settings of its command.
 _SETTINGS: Final = "gradviz.settings"
 
 

@@ -11,7 +11,7 @@ from gradviz.cli.console.trace_argument import NODE_RUNS, read_trace
 from gradviz.errors import UserError
 from gradviz.trace.format.model import Trace
 
-#: What may follow a file, after a colon.
+#: Pass of a file, after a colon.
 _TASK: Final = re.compile(r"(.+):(\d{1,19}|last|slowest|failed)", re.DOTALL)
 
 

@@ -11,7 +11,7 @@ from gradviz.errors import UserError
 from gradviz.trace.format.model import Losses, Trace
 from gradviz.trace.reading.reader import load_trace
 
-#: What it takes to know which nodes ran, and when.
+#: Events that tell which nodes ran, and when.
 NODE_RUNS: Final = ("node_started", "node_completed")
 
 #: A warning tells so much of what is lost; ``check`` tells all.

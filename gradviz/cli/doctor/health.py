@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from gradviz._version import __version__
 
 REQUIRED: Final = ("numpy", "click", "rich", "graphviz", "msgspec")
-#: What each optional package is for; the first of several names that is installed.
+#: Optional packages and their uses; the first of several names that is installed.
 OPTIONAL: Final = (
     (("cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x", "cupy"), "arrays on a GPU"),
     (("pygraphviz",), "Graphviz in a wheel"),

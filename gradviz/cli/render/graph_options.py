@@ -21,7 +21,7 @@ from gradviz.render.graph.graph_picture import LayoutEngine
 from gradviz.render.graph.graph_scene import MAX_DETAILED
 from gradviz.trace.format.model import Trace
 
-#: What comes so often is drawn once if that is asked for.
+#: Minimum number of repeats that are drawn once if that is asked for.
 MIN_FOLDED: Final = 2
 
 

@@ -18,7 +18,7 @@ from gradviz.trace.format.model import Trace
 
 Panel = TypeVar("Panel")
 
-#: So many passes are drawn one below the other.
+#: Maximum number of passes drawn one below the other.
 MAX_PANELS: Final = 40
 
 width_option = click.option(

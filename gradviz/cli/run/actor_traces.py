@@ -24,11 +24,10 @@ from gradviz.errors import GradvizError
 from gradviz.program_hooks import around_actors
 from gradviz.trace.format.atomic_file import FOR_OWNER
 
-#: How many seconds an actor may take to close its trace: one that is stopped never
-#: does.
+#: Seconds that an actor may take to close its trace: one that is stopped never does.
 _CLOSE_SECONDS: Final = 10.0
 
-#: How many seconds traces may take on their way.
+#: Seconds that traces may take on their way.
 _BRING_SECONDS: Final = 300.0
 
 #: The recording of this process, if it is an actor.

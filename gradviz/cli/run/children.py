@@ -16,7 +16,7 @@ from gradviz.capture.recording_options import RecordingOptions
 from gradviz.capture.session import Recording
 from gradviz.posix import at_fork
 
-#: Where a Python that starts finds a module that has it recorded.
+#: Folder of a module that has a new Python process recorded.
 FOLLOWED: Final = Path(__file__).parent / "followed"
 
 

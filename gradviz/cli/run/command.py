@@ -49,16 +49,16 @@ except ModuleNotFoundError:  # on Windows
 if TYPE_CHECKING:  # loaded where it is asked for
     from gradviz.stream_check.checker import StreamCheck
 
-#: Where the context keeps the arguments.
+#: Key of the arguments in the context.
 _ARGS: Final = "gradviz.arguments"
 
 #: State of an engine that the program has not made.
 IDLE: Final = "0 passes under way\n0 queues\n"
 
-#: So many values that are not finite are told at the end.
+#: Maximum number of values told at the end that are not finite.
 _MAX_NOT_FINITE: Final = 3
 
-#: What a program exits with that ended well but for a race between its streams.
+#: Exit code of a program that ended well but for a race between its streams.
 RACE: Final = 1
 
 

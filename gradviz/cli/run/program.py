@@ -190,7 +190,7 @@ def _exit_code(error: BaseException) -> int:
             return 1
 
 
-#: Where code is that watches PyTorch from inside of the program's calls.
+#: Folder of the code that watches PyTorch from inside of the program's calls.
 _WATCHERS: Final = f"{Path(__file__).parents[2] / 'pytorch'}{os.sep}"
 
 

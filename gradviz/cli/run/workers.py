@@ -19,7 +19,7 @@ from gradviz.posix import signals
 from gradviz.render.words.text import count
 from gradviz.trace.format.model import Trace
 
-#: What ends the workers, and then this process.
+#: Signals that end the workers, and then this process.
 _ENDINGS: Final = signals("SIGINT", "SIGTERM", "SIGHUP")
 
 

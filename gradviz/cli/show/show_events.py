@@ -41,13 +41,13 @@ from gradviz.trace.events import AnyEvent
 from gradviz.trace.format.model import Trace
 from gradviz.trace.format.table import different
 
-#: How often a file that is followed is looked at.
+#: Seconds between two looks at a file that is followed.
 POLL_S: Final = 0.1
 
-#: How many columns times take in a file that grows.
+#: Width of the column of times in a file that grows.
 _TIME_COLUMNS: Final = 14
 
-#: So many lines are written at once.
+#: Number of lines written at once.
 _BLOCK: Final = 1_000
 
 

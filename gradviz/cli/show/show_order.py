@@ -32,7 +32,7 @@ from gradviz.render.terminal.order import print_order
 from gradviz.render.words.text import count
 from gradviz.trace.format.model import Trace
 
-#: What it takes besides to say why they ran in another order than predicted.
+#: Events needed besides to say why nodes ran in another order than predicted.
 _PUSHES: Final = ("task_pushed", "task_popped")
 
 

@@ -21,7 +21,7 @@ from gradviz.cli.console.trace_argument import NODE_RUNS, find_trace, read_trace
 from gradviz.errors import UserError
 from gradviz.render.terminal.parameters import print_parameters
 
-#: Of which parameters a gradient is known.
+#: Events needed to know of which parameters there is a gradient.
 _NEEDED = (*NODE_RUNS, "gradient_accumulated", "gradient_buffered", "capture_taken")
 
 

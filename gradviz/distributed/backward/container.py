@@ -10,7 +10,7 @@ from gradviz.distributed.backward.context import DistAutogradContext
 from gradviz.distributed.messaging.ids import Ids, worker_of
 from gradviz.engine.graph.sync import Sync
 
-#: How many ids of contexts that are gone a worker remembers.
+#: Number of ids that a worker remembers of contexts that are gone.
 MAX_TOMBSTONES: Final = 10_000
 
 #: The context that this thread is in, with the container that has it; None for none.

@@ -24,7 +24,7 @@ from gradviz.distributed.messaging.registry import function_named, name_of_funct
 from gradviz.distributed.messaging.values import Packed, Packer, Unpacker
 from gradviz.distributed.transport.base import Parcel, Transport
 
-#: What is called where a reference is followed; for people.
+#: Name, for people, of the call that follows a reference.
 _TO_HERE: Final = "RRef.to_here"
 
 

@@ -42,11 +42,11 @@ from gradviz.engine.graph.grad_mode import is_grad_enabled
 from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.variables.variable import Variable
 
-#: How long other workers may take to say what they wait for.
+#: Time that other workers may take to say what they wait for.
 _ASK_SECONDS: Final = 1.0
 
-#: How long a byte takes where it takes longest, a megabyte a second. What is slower is
-#: taken for lost.
+#: Time that a byte takes at most, a megabyte a second. A slower message is taken for
+#: lost.
 _SLOWEST_NS: Final = 1000
 
 

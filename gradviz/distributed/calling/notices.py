@@ -7,11 +7,11 @@ from gradviz.distributed.messaging.future import Future
 from gradviz.distributed.messaging.messages import Message, as_meta
 from gradviz.distributed.transport.base import Transport
 
-#: How often a worker is told, if it does not answer.
-#: Source: torch/csrc/distributed/autograd/context/container.cpp.
+#: Number of times that a worker is told, if it does not answer. Source:
+#: torch/csrc/distributed/autograd/context/container.cpp.
 MAX_RETRIES: Final = 20
 
-#: How long an answer may take; there is nothing to compute.
+#: Time that an answer may take; there is nothing to compute.
 ANSWER_SECONDS: Final = 5.0
 
 _FIRST_PAUSE_SECONDS: Final = 0.05

@@ -23,10 +23,10 @@ from gradviz.trace.probe import Probe
 #: So often a clock is asked for: the quickest answer says most.
 _NUM_READINGS: Final = 5
 
-#: How many seconds an answer may take; a worker is not kept waiting for a trace.
+#: Seconds that an answer may take; a worker is not kept waiting for a trace.
 _TIMEOUT: Final = 5.0
 
-#: How many seconds lie between two comparisons of clocks, which drift.
+#: Seconds between two comparisons of clocks, which drift.
 _PERIOD: Final = 10.0
 
 #: In the place of a pass, of a task, of a node.

@@ -23,13 +23,13 @@ from gradviz.distributed.transport.ray import (
 from gradviz.engine.graph.sync import THREADS, Empty
 from gradviz.program_hooks import around_actors
 
-#: How often it is asked whether those that have not ended yet ever will.
+#: Seconds between two questions whether actors that have not ended ever will.
 _LOOK_SECONDS: Final = 2.0
 
-#: How long actors may be silent, as they may be for each other.
+#: Time that actors may be silent, as they may be for each other.
 _SILENT_SECONDS: Final = 15.0
 
-#: How long what an actor prints may be on its way to this process.
+#: Time that an actor's output may be on its way to this process.
 _PRINTED_SECONDS: Final = 1.5
 
 

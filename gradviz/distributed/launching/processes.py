@@ -18,13 +18,13 @@ from gradviz.engine.graph.sync import THREADS
 #: Environment variable with what the recordings of one run have in common.
 _RUN_ID: Final = "GRADVIZ_RUN_ID"
 
-#: How many seconds are between two looks at the processes.
+#: Seconds between two looks at the processes.
 _PAUSE_SECONDS: Final = 0.02
 
-#: How many seconds a process may take to end that was asked to.
+#: Seconds that a process may take to end that was asked to.
 _GRACE_SECONDS: Final = 5.0
 
-#: How many seconds are between two looks of a worker at who has started it.
+#: Seconds between two looks of a worker at the process that started it.
 _LOOK_SECONDS: Final = 1.0
 
 #: After how many looks in a row one that is stopped, when all others have ended, is

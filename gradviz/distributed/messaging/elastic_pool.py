@@ -6,7 +6,7 @@ from typing import Final
 
 from gradviz.engine.graph.sync import Mailbox, Sync
 
-#: How many threads there are at most.
+#: Maximum number of threads.
 MAX_THREADS: Final = 512
 
 

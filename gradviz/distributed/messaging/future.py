@@ -25,7 +25,7 @@ class Future(Generic[T]):
     def __init__(self, sync: Sync) -> None:
         self._sync = sync
         self._mutex = sync.lock()
-        #: What is to be called; None once there is an answer. Guarded by `_mutex`.
+        #: Functions to be called; None once there is an answer. Guarded by `_mutex`.
         self._callbacks: list[Callable[[], object]] | None = []
         self._value: Any = None
         self._error: BaseException | None = None

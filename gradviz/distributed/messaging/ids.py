@@ -1,6 +1,6 @@
-"""Numbers that no two workers give out: 16 bits of worker, 48 of counter.
+"""Ids that are unique across workers: 16 bits of worker, 48 of counter.
 
-Contexts, the messages of a forward pass and backward passes are known by such numbers.
+Contexts, the messages of a forward pass and backward passes have such ids.
 
 Source: torch/csrc/distributed/autograd/context/container.h (D12).
 """
@@ -8,7 +8,7 @@ Source: torch/csrc/distributed/autograd/context/container.h (D12).
 import itertools
 from typing import Final
 
-#: How many bits of an id count.
+#: Number of bits of an id that count.
 COUNTER_BITS: Final = 48
 
 #: The last worker that there can be.

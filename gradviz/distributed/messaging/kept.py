@@ -6,7 +6,7 @@ from typing import Any, Final
 from gradviz.distributed.messaging.future import Future
 from gradviz.engine.graph.sync import Sync
 
-#: How many ids a worker remembers of what it no longer keeps.
+#: Number of ids that a worker remembers of values it no longer keeps.
 MAX_GONE: Final = 10_000
 
 

@@ -26,7 +26,7 @@ from gradviz.ops.variables.variable import Variable, variable
 #: See Note [Packed values].
 Packed: TypeAlias = Any
 
-#: How deep values may be nested; a value that contains itself is deeper than that.
+#: Maximum nesting of values; a value that contains itself is deeper than that.
 MAX_DEPTH: Final = 100
 
 _INT_64: Final = range(-(2**63), 2**63)

@@ -43,7 +43,7 @@ from gradviz.distributed.messaging.thread_names import thread_name
 from gradviz.distributed.messaging.timers import Timers
 from gradviz.engine.graph.sync import Sync
 
-#: What goes over: JSON, and arrays beside it.
+#: Content of a message: JSON, and arrays beside it.
 Parcel: TypeAlias = tuple[dict[str, Any], Sequence[Array]]
 
 #: Called with the sender, its JSON and its arrays; must not wait.
@@ -53,13 +53,13 @@ Handler: TypeAlias = Callable[[int, dict[str, Any], Sequence[Array]], Future[Par
 OnPeerDown: TypeAlias = Callable[[int, str], object]
 
 
-#: How often workers ask each other for a sign of life.
+#: Seconds between two requests of a worker for a sign of life.
 HEARTBEAT_SECONDS: Final = 1.0
 
 #: After how many of them without any a worker is down.
 _MISSED_HEARTBEATS: Final = 3
 
-#: How long a worker may be silent whose process runs.
+#: Time that a worker may be silent whose process runs.
 RUNNING_PATIENCE_SECONDS: Final = 300.0
 
 _PING: Final = {"type": "Ping"}

@@ -19,10 +19,12 @@ from gradviz.distributed.transport.base import (
     Transport,
 )
 
-#: What runs a user's function is delivered at most once, as every transport promises.
+#: Messages that run a user's function; they are delivered at most once, as every
+#: transport promises.
 _ONCE: Final = frozenset({"Call", "Fetch"})
 
-#: How workers meet and part is no business of faults, unless a worker is gone.
+#: Messages by which workers meet and part: faults leave them alone, unless a worker is
+#: gone.
 _SPARED: Final = frozenset({"Greet", "Leave"})
 
 #: Round what goes over the inner transport, which must not take pings for its own.

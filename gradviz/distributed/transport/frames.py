@@ -39,7 +39,7 @@ MAX_BODY_BYTES: Final = 2**32
 #: Each of them costs memory beside its bytes.
 MAX_ARRAYS: Final = 2**16
 
-#: How long each text of an error may be.
+#: Maximum length of each text of an error.
 MAX_TEXT_BYTES: Final = 2**17
 
 #: Signed and unsigned, floats, complex, booleans, bytes, texts, times; never objects.

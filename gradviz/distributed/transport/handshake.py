@@ -30,7 +30,7 @@ from gradviz.distributed.transport.frames import (
 #: A path of a Unix socket, or 127.0.0.1 and a port.
 Address: TypeAlias = str | tuple[str, int]
 
-#: How many seconds the other end may take for a step.
+#: Seconds that the other end may take for a step.
 PATIENCE_SECONDS: Final = 10
 
 

@@ -18,7 +18,7 @@ from gradviz.distributed.transport.frames import (
 from gradviz.distributed.transport.outbox import Outbox
 from gradviz.engine.graph.sync import Mailbox, Sync
 
-#: How much is read at once of something large, and how much read ahead.
+#: Number of bytes read at once of something large, and read ahead.
 _CHUNK_BYTES: Final = 2**20
 _SMALL_BYTES: Final = 2**16
 

@@ -27,16 +27,16 @@ from gradviz.distributed.transport.link import PeerLink
 from gradviz.distributed.transport.rendezvous import Rendezvous
 from gradviz.engine.graph.sync import THREADS, Empty, Mailbox, Sync
 
-#: How many seconds are between two attempts to find a worker that is yet to come.
+#: Seconds between two attempts to find a worker that is yet to come.
 _PAUSE_SECONDS: Final = 0.02
 
-#: How many seconds are between two looks for those who will never come.
+#: Seconds between two looks for workers that will never come.
 _LOOK_SECONDS: Final = 1.0
 
 #: Processes share the processors with others: they may be silent for three times that.
 _HEARTBEAT_SECONDS: Final = 2.0
 
-#: How many connections may be asked for the key at once; more are hung up on.
+#: Maximum number of connections asked for the key at once; more are hung up on.
 _MAX_STRANGERS: Final = 64
 
 #: States of a process that is stopped, by a signal or a debugger, or has ended.

@@ -9,7 +9,8 @@ from typing import Final, TypeAlias
 from gradviz.distributed.transport.frames import Encoded, pieces
 from gradviz.engine.graph.sync import Mailbox, Sync, may_be_interrupted
 
-#: What is sent at most in one piece, and by whoever has it; how much more at once.
+#: Maximum size of a frame sent in one piece, by the thread that has it; and of a piece
+#: of a larger one.
 _SMALL_BYTES: Final = 2**16
 _CHUNK_BYTES: Final = 2**20
 
@@ -44,7 +45,7 @@ class Outbox:
         #: Anybody adds to it, which is one step; only its owner takes from it. None is
         #: the end.
         self._line: deque[_Waiting | None] = deque()
-        #: How many frames have gone; its owner counts.
+        #: Number of frames that have gone; its owner counts.
         self._number = 0
         #: For the writing thread: None to see whether there is something in the line;
         #: bytes to send and to own the line from now on.

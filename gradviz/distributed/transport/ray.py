@@ -45,23 +45,23 @@ from gradviz.errors import MissingToolError, UserError
 #: many, and where they share few processors a call may take long.
 _HEARTBEAT_SECONDS: Final = 5.0
 
-#: How many methods of a box can be under way.
+#: Maximum number of methods of a box under way.
 _MAX_CALLS: Final = 10_000
 
 #: This package.
 _OWN_PACKAGE: Final = Path(__file__).resolve().parents[2]
 
-#: What stays here of the folder of a program: traces are large, and their owner's.
+#: Files of a program's folder that stay here: traces are large, and their owner's.
 _NOT_SENT: Final = ["*.gvt", "__pycache__"]
 
-#: What to do where a cluster is not joined.
+#: Advice for a cluster that cannot be joined.
 _WHERE_TOKENS_ARE: Final = (
     "write what 'ray get-auth-token' says on a node of the cluster to "
     "~/.ray/auth_token, or into RAY_AUTH_TOKEN, and have RAY_AUTH_MODE be what it is "
     "there"
 )
 
-#: Who sent a frame, and its bytes.
+#: Sender of a frame, and its bytes.
 Sent = tuple[int, bytes]
 
 
@@ -114,7 +114,7 @@ class RayTransport(FramedTransport):
         self._take = take or self._ask_own_box
         self._is_closed = THREADS.flag()
         self._ended: Mailbox[None] = THREADS.mailbox()
-        #: What is on its way; guarded by `_mutex`.
+        #: Frames on their way; guarded by `_mutex`.
         self._sent: set[Any] = set()
         for peer in self._others():
             self._follow(peer, boxes[peer].watch.remote())

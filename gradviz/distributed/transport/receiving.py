@@ -31,9 +31,9 @@ class ReceivingTransport(Transport):
         super().__init__(rank, world_size, sync, heartbeat_seconds)
         #: Guarded by `_mutex`, like what follows.
         self._handler: Handler | None = None
-        #: What came before `start`.
+        #: Handlers of frames that came before `start`.
         self._early: list[Callable[[], None]] | None = []
-        #: How many threads are in the handler, and when the last one has left it.
+        #: Number of threads in the handler, and the time when the last one left it.
         self._num_handling = 0
         self._quiet: Mailbox[None] = sync.mailbox()
 

@@ -9,12 +9,12 @@ from typing import Final
 
 from gradviz.modes import Mode
 
-#: Whether operations record nodes. Inside a backward pass it equals ``create_graph``.
+#: True if operations record nodes. Inside a backward pass it equals ``create_graph``.
 GRAD_ENABLED: Final = ContextVar("gradviz.grad_enabled", default=True)
 #: Bound once, like `silence.setting`, because every op calls it.
 grad_enabled: Final = GRAD_ENABLED.get
 
-#: Whether work for devices may leave the calling thread. Source:
+#: True if work for devices may leave the calling thread. Source:
 #: c10/core/AutogradState.h, multithreading_enabled (K5).
 MULTITHREADING_ENABLED: Final = Mode("gradviz.multithreading_enabled", default=True)
 

@@ -207,7 +207,7 @@ class Sync(Protocol):
         """Return the process id, which changes after a fork."""
 
 
-#: How long the main thread sleeps in a mailbox before it checks for signals.
+#: Seconds that the main thread sleeps in a mailbox before it checks for signals.
 _NAP_SECONDS: Final = 0.05
 
 

@@ -7,7 +7,7 @@ from gradviz.engine.graph.node import Node
 from gradviz.engine.graph.sync import Lock, Mailbox, Sync
 from gradviz.trace.probe import Probe
 
-#: How long a failed pass waits for its nodes running on other threads.
+#: Time that a failed pass waits for its nodes running on other threads.
 QUIESCE_NS: Final = 5_000_000_000
 
 

@@ -56,7 +56,7 @@ class PassStreams:
         self._probe = probe
         #: The caller's current streams, where they are not the default ones.
         self._of_caller = chosen_streams()
-        #: Whether all work on accelerators is on one stream: the caller's, which nodes
+        #: True if all work on accelerators is on one stream: the caller's, which nodes
         #: on the CPU use as well.
         self._has_one_stream = len(streams) == 1 and all(
             stream == self._callers(stream.device) for stream in streams

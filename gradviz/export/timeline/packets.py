@@ -19,7 +19,7 @@ _COUNTER: Final = 4
 COUNT: Final = 2
 BYTES: Final = 3
 
-#: Who wrote the packets: one sequence.
+#: Writer of the packets: one sequence.
 _SEQUENCE: Final = integer(10, 1)
 
 #: The largest number that a process may have.

@@ -28,7 +28,7 @@ PUSH: Final = "push"
 #: Of slices that begin and end together, the outer one first.
 _KINDS: Final = (PASS, FORWARD, OPTIMIZER, NODE, SLEEP, PUSH)
 
-#: So many are made at a time.
+#: Number of slices made at a time.
 _BATCH: Final = 1 << 12
 
 

@@ -24,7 +24,7 @@ from gradviz.ops.shapes.shape import reshape, view
 from gradviz.ops.shapes.unit_dimensions import unsqueeze
 from gradviz.ops.variables.variable import Value, Variable, raw
 
-#: What stands for the ellipsis in a list of subscripts.
+#: Stand-in for the ellipsis in a list of subscripts.
 ELLIPSIS: Final = "..."
 
 

@@ -32,10 +32,10 @@ from gradviz.ops.shapes.unit_dimensions import unsqueeze
 from gradviz.ops.variables.return_types import QR, SVD, Eigen, OlderSVD
 from gradviz.ops.variables.variable import Value, raw
 
-#: Which factors of a QR factorization are computed.
+#: Factors of a QR factorization that are computed.
 QRMode: TypeAlias = Literal["reduced", "complete", "r"]
 
-#: Which triangle of a Hermitian matrix counts.
+#: Triangle of a Hermitian matrix that counts.
 Triangle: TypeAlias = Literal["L", "U", "l", "u"]
 
 

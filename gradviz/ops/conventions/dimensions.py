@@ -12,7 +12,7 @@ Dims: TypeAlias = int | Sequence[int] | None
 #: Integers as users give them: one by one, or as one sequence.
 SizeArgs: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
 
-#: What counts as one integer.
+#: Types that count as one integer.
 INTEGERS: Final = (int, np.integer)
 
 #: A number for each spatial dimension, or one for all of them.

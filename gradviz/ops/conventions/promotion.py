@@ -20,7 +20,7 @@ from gradviz.ops.conventions.dtype_names import cpp_name
 from gradviz.ops.conventions.refusal import check_shapes
 from gradviz.ops.conventions.silence import quietly
 
-#: What is accepted as a dtype: NumPy's, its scalar types, Python's number types.
+#: Values accepted as a dtype: NumPy's, its scalar types, Python's number types.
 DTypeLike: TypeAlias = npt.DTypeLike | None
 
 #: A Python number.
@@ -42,7 +42,7 @@ _DOUBLE: Final = np.dtype(np.float64)
 #: which takes as long as to multiply a small array by it. Any thread, by atomic calls.
 _KEPT: Final[dict[np.dtype[Any], dict[float, Any]]] = {_SINGLE: {}, _DOUBLE: {}}
 
-#: So many are kept: those of a program, not those that it computes.
+#: Maximum number kept: those of a program, not those that it computes.
 _MAX_KEPT: Final = 1000
 
 _default_dtype: np.dtype[Any] = _SINGLE

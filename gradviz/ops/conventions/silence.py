@@ -63,9 +63,9 @@ def _tell(told: dict[str, Any]) -> object:
 
 _found: Final = _setting()
 
-#: What keeps NumPy silent.
+#: Setting that keeps NumPy silent.
 SILENT: Final[Any] = _found[1] if _found else dict.fromkeys(np.geterr(), "ignore")
-#: What NumPy is told in this context.
+#: Setting of NumPy in this context.
 setting: Final[Callable[[], Any]] = _found[0].get if _found else np.geterr
 #: Telling it, see Note [Silence].
 put: Final[Callable[[Any], object]] = _found[0].set if _found else _tell

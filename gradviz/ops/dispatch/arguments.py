@@ -15,7 +15,7 @@ Completion: TypeAlias = Callable[
 ]
 
 
-#: How parameters are annotated that take numbers; compiled functions have the words.
+#: Annotations of parameters that take numbers; compiled functions have the words.
 _NUMBERS: Final = {
     *(Scalar, Scalar | None, float, float | None),
     *("Scalar", "Scalar | None", "float", "float | None"),

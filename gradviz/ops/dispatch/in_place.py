@@ -50,7 +50,7 @@ V = TypeVar("V", bound=Variable)
 
 _OVERLAPPING: Final[set[Op]] = set()
 
-#: So many changes of a tensor are remembered, the last ones.
+#: Maximum number of changes of a tensor that are remembered, the last ones.
 _MAX_CHANGES: Final = 4
 
 _lines: Final[Locations[str]] = Locations(lambda text: text)

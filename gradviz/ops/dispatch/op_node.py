@@ -400,14 +400,14 @@ def _saved_kinds(node: OpNode, index: int) -> tuple[tuple[type, ...], str]:
     return (), ""
 
 
-#: What formulas raise for values that nobody has kept; `LinAlgError` is another matter.
+#: Errors of formulas for values that nobody has kept; `LinAlgError` is another matter.
 _OF_ODD_VALUES: Final = (AttributeError, TypeError, IndexError, KeyError, ValueError)
 
 #: The module that calls hooks which unpack saved tensors.
 _UNPACKING: Final = SavedVariable.__module__
 
 _TENSORS: Final = (Variable, SavedVariable)
-#: What nodes keep of arguments that may be tensors, numbers or left out.
+#: Types kept by nodes of arguments that may be tensors, numbers or left out.
 _TENSORS_OR_NUMBERS: Final = (*_TENSORS, Number, np.generic, type(None))
 
 ODD_FIELDS[OpNode] = _odd_fields

@@ -28,8 +28,8 @@ _SEARCH: Final = (
     "tensor's dtype {out} and out_int32 flag is False"
 )
 
-#: What functions say that put their result only where its own dtype is, by their names;
-#: those with several results all do.
+#: Error texts of functions that put their result only where its own dtype is, by their
+#: names; those with several results all do.
 _EXACT: Final = {
     name: words
     for words, names in {
@@ -94,7 +94,8 @@ _UNCASTABLE: Final = (
     "result type {result} can't be cast to the desired output type {out}"
 )
 
-#: What `cat` and its like say where a result would lose its kind; it is a TypeError.
+#: Error text of `cat` and its like for a result that would lose its kind; it is a
+#: TypeError.
 _JOINED: Final = (
     "torch.cat(): input types can't be cast to the desired output type {out}"
 )
@@ -104,7 +105,7 @@ _SAFELY: Final = (
     "dtype {out}"
 )
 
-#: What functions say there in words of their own.
+#: Error texts of functions that have their own for that.
 _CASTABLE: Final = {
     name: words
     for words, names in {

@@ -53,7 +53,7 @@ Formula: TypeAlias = Callable[..., Gradient]
 #: Takes some items of a sequence.
 Picker: TypeAlias = Callable[[Sequence[Any]], tuple[Any, ...]]
 
-#: Whether a formula is at work that records nodes; see Note [Formulas in a graph].
+#: True while a formula that records nodes is at work; see Note [Formulas in a graph].
 IN_FORMULA: Final = ContextVar("gradviz.in_formula", default=False)
 
 #: The origin of saved values that are not differentiated; see `Plan`.
@@ -143,7 +143,7 @@ def _is_columnwise(matrix: Array) -> bool:
     return bool(step == matrix.itemsize and next_column == step * matrix.shape[0])
 
 
-#: Of which parameter, and how it is read, for each property that formulas name.
+#: For each property that formulas name, its parameter and the function that reads it.
 Properties: TypeAlias = Sequence[tuple[int, Callable[[Array], Any]]]
 
 _PROPERTIES: Final[dict[str, Callable[[Array], Any]]] = {

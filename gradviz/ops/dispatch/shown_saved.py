@@ -73,7 +73,7 @@ class RawSaved:
         return self._node.saved[self._index].unpack(self._node)
 
 
-#: What formulas call an argument, and what PyTorch's do.
+#: Names of an argument in formulas, and in PyTorch's.
 _USUAL: Final = {
     "dims": "dim",
     "input": "self",
@@ -87,7 +87,7 @@ _NORMALIZED: Final = {"x": "input", "mean": "result1", "rstd": "result2"}
 _ON_TARGET: Final = {"y": "target"}
 _ITS_DIMS: Final = {"dims": "dims"}
 
-#: Where PyTorch's have names of their own.
+#: Nodes of PyTorch that have names of their own.
 _SPECIAL: Final[dict[str, dict[str, str]]] = {
     "AddbmmBackward0": _BATCHES,
     "AddcdivBackward0": {"y": "tensor1", "z": "tensor2"},
@@ -149,7 +149,7 @@ _SPECIAL: Final[dict[str, dict[str, str]]] = {
     "UnfoldBackward0": {"dim": "dimension"},
 }
 
-#: What PyTorch's nodes keep in place of a word.
+#: Numbers that PyTorch's nodes keep in place of a word.
 _REDUCTIONS: Final = {"none": 0, "mean": 1, "sum": 2}
 
 

@@ -32,7 +32,7 @@ from gradviz.ops.elementwise import scalar_arithmetic
 from gradviz.ops.shapes.complex_parts import conj
 from gradviz.ops.variables.variable import Value, Variable, raw, variable, zeros_like
 
-#: How a quotient becomes an integer.
+#: Rounding of a quotient to an integer.
 RoundingMode = Literal["floor", "trunc"] | None
 
 _ONE_BOOL: Final = (

@@ -17,7 +17,7 @@ from gradviz.ops.variables.variable import raw
 #: From here on the asymptotic series is exact.
 _LARGE: Final = 30
 
-#: How many terms make the series exact: of powers of x, and of 1 / x.
+#: Number of terms that make the series exact: of powers of x, and of 1 / x.
 _NUM_TERMS: Final = 64
 _NUM_ASYMPTOTIC_TERMS: Final = 24
 

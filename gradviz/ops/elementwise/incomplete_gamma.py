@@ -27,7 +27,7 @@ _EPSILON: Final = 1e-17
 #: But no more of them: enough for a of a million.
 _MOST_TERMS: Final = 10_000
 
-#: What keeps a continued fraction from dividing by 0.
+#: Least denominator, which keeps a continued fraction from dividing by 0.
 _TINY: Final = 1e-300
 
 # --- values -----------------------------------------------------------------------

@@ -16,7 +16,7 @@ from gradviz.backends.base import Array
 from gradviz.ops.conventions.promotion import as_floating
 from gradviz.ops.conventions.refusal import check_kinds
 
-#: How many elements a block has.
+#: Number of elements in a block.
 _BLOCK: Final = 1 << 15
 
 

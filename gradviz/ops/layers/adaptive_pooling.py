@@ -21,7 +21,7 @@ from gradviz.ops.reductions.reduction import mean
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 from gradviz.ops.variables.variable import Value, raw
 
-#: How many outputs: for each dimension, or for all; None for as many as inputs.
+#: Number of outputs: for each dimension, or for all; None for as many as inputs.
 Outputs: TypeAlias = int | Sequence[int | None] | None
 
 

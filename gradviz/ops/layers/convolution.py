@@ -57,7 +57,7 @@ from gradviz.ops.shapes.shape import reshape
 from gradviz.ops.shapes.unit_dimensions import squeeze, unsqueeze
 from gradviz.ops.variables.variable import Value, Variable, raw
 
-#: What a device calls `_inputs`.
+#: Name of `_inputs` on a device.
 _BACK_TO_INPUT: Final = "convolution_backward_input"
 
 # --- kernels: see Note [Convolution as products of matrices] ------------------------
@@ -168,7 +168,7 @@ class _Part(NamedTuple):
         return np.swapaxes(part, 0, 1)[None] if self.beside else part[:, :, None]
 
 
-#: How many elements the columns of a part of a batch have: 2 MB in single precision.
+#: Number of elements in the columns of a part of a batch: 2 MB in single precision.
 _PART: Final = 1 << 19
 
 #: From so many outputs on, a sample has matrices of its own.

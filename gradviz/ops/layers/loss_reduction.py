@@ -11,7 +11,7 @@ from gradviz.ops.reductions.reduction import mean, total
 from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.variables.variable import Value
 
-#: What is made of the losses of a batch.
+#: Result made of the losses of a batch.
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 
 P = ParamSpec("P")

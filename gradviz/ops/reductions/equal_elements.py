@@ -23,13 +23,13 @@ Algorithm: TypeAlias = Callable[[list[int]], list[int]]
 #: Ranks, each with its place.
 _Row: TypeAlias = list[tuple[int, int]]
 
-#: How many elements are few enough.
+#: Number of elements that are few enough.
 _FEW: Final = 16_384
 
 #: Rows of this length are sorted by insertion, which keeps the order.
 SHORT: Final = 16
 
-#: How many times as long as the choice a row must be to be searched with a heap.
+#: A row that is so many times as long as the choice is searched with a heap.
 _MUCH_LONGER: Final = 64
 
 

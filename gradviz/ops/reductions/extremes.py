@@ -29,7 +29,7 @@ from gradviz.ops.variables import return_types
 from gradviz.ops.variables.return_types import Extremes, ExtremesClass, Range
 from gradviz.ops.variables.variable import Value, Variable, raw, variable
 
-#: What numpy.max and numpy.min do, without what they check first.
+#: Parts of numpy.max and numpy.min without their first checks.
 _largest: Final[Callable[..., Array]] = np.maximum.reduce
 _smallest: Final[Callable[..., Array]] = np.minimum.reduce
 

@@ -13,7 +13,7 @@ from gradviz.ops.reductions.reduction import sum as sum_of
 from gradviz.ops.shapes.complex_parts import conj, real
 from gradviz.ops.variables.variable import Value, raw
 
-#: What PyTorch adds to a norm before it divides by it.
+#: Number that PyTorch adds to a norm before it divides by it.
 _EPSILON = 1e-7
 
 

@@ -19,7 +19,7 @@ _MANY: Final = 1024
 #: Rows that are no longer are copied.
 _SHORT: Final = 48
 
-#: What BLAS computes with.
+#: Types that BLAS computes with.
 _OF_BLAS: Final = "fdFD"
 
 

@@ -12,7 +12,7 @@ from gradviz.ops.variables.variable import Value, raw
 #: Arrays of integers or booleans, and slices of all where a dimension has none.
 Indices: TypeAlias = tuple[Any, ...]
 
-#: What stands in the brackets of ``x[...]``.
+#: Content of the brackets of ``x[...]``.
 Subscript: TypeAlias = Any
 
 _ALL: Final = slice(None)

@@ -37,7 +37,7 @@ def _squeezing(number: int) -> Op:
 _SQUEEZE: Final = (_squeezing(0), _squeezing(1), _squeezing(2))
 _SQUEEZE_IN_PLACE: Final = (_squeezing(3), _squeezing(4), _squeezing(5))
 
-#: What `matmul` of a vector and a matrix ends with: PyTorch squeezes in place there.
+#: Last step of `matmul` of a vector and a matrix: PyTorch squeezes in place there.
 squeeze_in_place = _SQUEEZE_IN_PLACE[1]
 
 

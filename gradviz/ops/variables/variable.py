@@ -37,7 +37,7 @@ from gradviz.ops.variables.grad_rules import check_grad, check_grad_dtype
 from gradviz.ops.variables.inference import INFERENCE_BLOCKS
 from gradviz.ops.variables.version import INFERENCE, Version
 
-#: What ops take and return: an array, a `Variable`, sometimes a number. From arrays
+#: Arguments and results of ops: an array, a `Variable`, sometimes a number. From arrays
 #: comes an array; if a variable is among them, a variable.
 Value: TypeAlias = Any
 

@@ -28,6 +28,6 @@ class Version:
         self.changes: tuple[tuple[int, str], ...] = ()
 
 
-#: What inference tensors have in place of a count: nobody may save them. It is never 0,
-#: so that who looks whether a variable was changed need not ask for it as well.
+#: Version of inference tensors in place of a count: no node may save them. It is never
+#: 0, so a look whether a variable was changed covers it as well.
 INFERENCE: Final = Version(-1)

@@ -116,11 +116,11 @@ class KeptLine(list[str]):
 #: its entry with it. Any thread; changed by single calls into C.
 _of_leaves: Final[dict[int, SeenNode]] = {}
 
-#: What inputs of nodes expect, by shape, type and device: the steps of a training have
+#: Shapes, types and devices that inputs of nodes expect: the steps of a training have
 #: the same. Any thread; changed by single calls into C.
 _inputs: Final[dict[object, tuple[SeenInput]]] = {}
 
-#: So many are remembered.
+#: Maximum number remembered.
 _MAX_INPUTS: Final = 1 << 12
 
 
@@ -241,7 +241,8 @@ class _Reader:
 
     def __init__(self, listeners: Listeners) -> None:
         self._listeners = listeners
-        #: What the nodes keep that not all listeners know, in the order of the forward.
+        #: Bytes saved by nodes that not all listeners know, in the order of the
+        #: forward.
         self.saved: dict[SeenNode, SavedBytes] = {}
         #: Those that were met, also if they are not new.
         self._known: dict[TorchNode, SeenNode] = {}

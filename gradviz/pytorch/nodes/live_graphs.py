@@ -30,7 +30,7 @@ _UNREADABLE: Final = (RuntimeError, AttributeError, NotImplementedError, TypeErr
 #: The index of an item, in the text of a holder.
 _INDEX: Final = re.compile(r"\[\d+\]")
 
-#: So many terms of a sum are counted.
+#: Maximum number of terms of a sum that are counted.
 _MAX_TERMS: Final = 10_000
 
 

@@ -97,7 +97,7 @@ class Models:
     ) -> None:
         self._model_of = model_of
         weak = weakref.WeakKeyDictionary
-        #: What each that has run as the outermost one is called.
+        #: Names of modules that have run as the outermost one.
         self._roots: weakref.WeakKeyDictionary[TorchModule, str] = weak()
         self._numbers: dict[str, Iterator[int]] = {}
         #: The paths below each of these, by the id of a module.
@@ -106,7 +106,7 @@ class Models:
         self._modules: weakref.WeakKeyDictionary[
             TorchModule, list[weakref.ref[TorchModule]]
         ] = weak()
-        #: Where parts of these are. A part that runs by itself, as one does that a
+        #: Places of their parts. A part that runs by itself, as one does that a
         #: checkpoint computes again, is called by that.
         self._parts: weakref.WeakKeyDictionary[TorchModule, str] = weak()
         #: The parameters of each model, until it gets other modules.
@@ -355,7 +355,7 @@ class ForwardHooks:
         torch = names.torch
         self._tensor, self._plain_parameters = torch.Tensor, {torch.nn.Parameter}
         self._is_grad_enabled: Callable[[], bool] = torch.is_grad_enabled
-        #: How many modes for functions the program is in, on the calling thread.
+        #: Number of modes for functions that the program is in, on the calling thread.
         self._num_modes: Callable[[], int] = torch._C._len_torch_function_stack
         self._compiler = Compiler(names)
         self._compiler.skips(type(self)._begins, type(self)._ends)

@@ -46,7 +46,7 @@ class Owners:
         #: id of a part or parameter -> a reference to it, and to its model.
         self._models: dict[int, tuple[weakref.ref[_Owned], weakref.ref[_Module]]] = {}
         self._is_complete = False
-        #: Whether modules that were made before the hooks are known too.
+        #: True if modules that were made before the hooks are known too.
         self._has_searched = False
 
     def install(self) -> None:

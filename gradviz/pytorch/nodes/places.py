@@ -24,14 +24,15 @@ from typing import Final, NamedTuple
 
 from gradviz.pytorch.nodes.seen_node import SeenNode
 
-#: So many changes are remembered of a thread; of more the older half is forgotten.
+#: Maximum number of changes remembered of a thread; of more the older half is
+#: forgotten.
 _MAX_CHANGES: Final = 1 << 16
 
-#: So many different places are remembered of a thread, to be shared.
+#: Maximum number of different places remembered of a thread, to be shared.
 _MAX_SHARED: Final = 1 << 12
 
-#: So many changes are remembered of all threads that have ended. Of each at least so
-#: many are counted, for a thread takes memory, too.
+#: Maximum number of changes remembered of all threads that have ended. Each counts as a
+#: minimum number, for a thread takes memory, too.
 _MAX_ENDED: Final = 1 << 16
 _LEAST_COUNTED: Final = 200
 
@@ -73,8 +74,8 @@ class ForwardPlaces:
     def __init__(self, thread: int = _NOBODY) -> None:
         self.thread: Final = thread
         self.now = OUTSIDE
-        #: Whether a recording has ended since the last change, and another one begun.
-        #: What the thread did in between nobody heard.
+        #: True if a recording has ended since the last change, and another one begun:
+        #: no listener heard what the thread did in between.
         self.is_interrupted = False
         # Replaced together when the older half is forgotten, for other threads ask.
         self._changes: tuple[array[int], list[ForwardPlace]] = array("q"), []

@@ -33,16 +33,16 @@ _SAVED: Final = "_raw_saved_"
 #: storage, such as a sparse one, the others.
 _NOT_THERE: Final = (RuntimeError, NotImplementedError, AttributeError)
 
-#: Where torch has its devices and types.
+#: Module of torch's devices and types.
 _KEEPS_NONE: Final = "torch"
 
-#: Where it has what a checkpoint puts in the place of a tensor.
+#: Module of the stand-ins of a checkpoint for tensors.
 _CHECKPOINTS: Final = "torch.utils.checkpoint"
 
-#: Of these a pack hook's result may consist without keeping a tensor alive.
+#: Types that a pack hook's result may consist of without keeping a tensor alive.
 _PLAIN: Final = (int, float, complex, str, bytes, type(None))
 
-#: What a sparse tensor is made of, by its layout. None of these has a storage itself.
+#: Parts of a sparse tensor, by its layout. None of these has a storage itself.
 _PARTS: Final = {
     "sparse_coo": ("_indices", "_values"),
     **dict.fromkeys(

@@ -15,7 +15,7 @@ from gradviz.trace.recording.pending_graph import NUM_BEFORE_EDGES
 if TYPE_CHECKING:
     from gradviz.trace.reporting.hook_names import HookName
 
-#: What a node's name begins with if it is one of the engine's own.
+#: Prefix of the names of the engine's own nodes.
 _NAMESPACE: Final = "torch::autograd::"
 
 #: The root of a pass that begins at several nodes, as the profiler calls it.
@@ -25,7 +25,7 @@ GRAPH_ROOT: Final = f"{_NAMESPACE}GraphRoot"
 #: Returns a tensor of PyTorch's, or None if it is gone.
 TensorReference: TypeAlias = Callable[[], Any]
 
-#: Whom nodes are told to: the recordings that go on.
+#: Listeners to nodes: the recordings that go on.
 Listeners: TypeAlias = "tuple[weakref.ref[Probe], ...]"
 
 
@@ -121,7 +121,7 @@ class SeenNode(msgspec.Struct, eq=False, gc=False):
         hooks: Where its hooks are, as far as that is known.
     """
 
-    #: What its methods raise comes from a signal handler and belongs to the program.
+    #: True: errors of its methods come from a signal handler and belong to the program.
     runs_no_code_of_programs: ClassVar[bool] = True
 
     id: int

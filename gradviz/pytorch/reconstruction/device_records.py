@@ -34,7 +34,7 @@ _SYNCHRONIZATIONS: Final = frozenset(
     {"Stream Wait Event", "Event Sync", "Stream Sync", "Context Sync"}
 )
 
-#: What is shown beside work, and is none.
+#: Records that are shown beside work, and are none.
 _NO_WORK: Final = ("gpu_user_annotation",)
 
 

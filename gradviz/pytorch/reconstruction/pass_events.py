@@ -88,7 +88,7 @@ from gradviz.trace.events import (
 )
 from gradviz.trace.probe import Push, Role
 
-#: What happens to a pass; of what happens at one time the first comes first.
+#: Moments of a pass; of those at one time the first comes first.
 _RETURNS, _BEGINS = range(2)
 
 #: When something happens to a pass, what, and to which one.

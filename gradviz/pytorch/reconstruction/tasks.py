@@ -37,7 +37,7 @@ from gradviz.trace.events import (
 )
 from gradviz.trace.probe import How, Probe, Push
 
-#: So many values say that a hook was called, and that one returned.
+#: Number of values that say that a hook was called, and that one returned.
 _CALL_WIDTH: Final = 9
 _WIDTH: Final = 5
 

@@ -7,7 +7,7 @@ from gradviz.pytorch.nodes.seen_node import SeenNode
 from gradviz.pytorch.reconstruction.seen_queues import ReplayedPass, SeenThread
 from gradviz.trace.events import Unexplained
 
-#: So many names are told of nodes that did not run.
+#: Maximum number of names told of nodes that did not run.
 _MAX_NAMED: Final = 3
 
 

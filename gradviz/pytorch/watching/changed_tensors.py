@@ -12,7 +12,7 @@ from gradviz.live_objects import instances_of
 from gradviz.pytorch.nodes.graph_reader import line_of_node
 from gradviz.pytorch.torch_names import PyTorch
 
-#: So many changes are told.
+#: Maximum number of changes told.
 _MAX_CHANGES: Final = 3
 
 #: Source: torch/csrc/autograd/saved_variable.cpp, SavedVariable::unpack.

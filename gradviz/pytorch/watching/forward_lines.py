@@ -61,7 +61,7 @@ _IS_ENABLED: Final = "is_anomaly_enabled"
 _CHECKS_NAN: Final = "is_anomaly_check_nan_enabled"
 _SET_ENABLED: Final = "set_anomaly_enabled"
 
-#: So many lines are remembered.
+#: Maximum number of lines remembered.
 _MAX_KNOWN: Final = 100_000
 
 #: A line, and the code that it is in.
@@ -90,8 +90,8 @@ class ForwardLines:
         self._replaced: dict[str, Any] = {}
         # Whoever holds it may run finalizers, which may end a recording.
         self._lock = threading.RLock()
-        #: Whether the program wants anomaly mode, and its check for NaN. Guarded by the
-        #: lock, as is what follows.
+        #: Program's wish for anomaly mode, and for its check for NaN. Guarded by the
+        #: lock, as are the fields that follow.
         self._wanted = False, True
         #: ``none``, ``leaf`` or ``full``; see `Scope.stacks`.
         self._level = "none"

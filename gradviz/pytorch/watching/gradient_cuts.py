@@ -14,7 +14,7 @@ from gradviz.trace.reporting.location import Locations
 #: Functions whose results are numbers, or arrays of NumPy's.
 _TO_THE_HOST: Final = frozenset({"item", "tolist", "numpy", "__array__", "__float__"})
 
-#: So many different ones of a forward are told, and so many arguments looked at.
+#: Maximum number of different cuts of a forward told, and of arguments examined.
 _MAX_CUTS: Final = 32
 _MAX_TENSORS: Final = 32
 

@@ -31,7 +31,8 @@ from gradviz.pytorch.torch_names import PyTorch
 from gradviz.trace.probe import Hook
 from gradviz.trace.reporting.location import Locations
 
-#: What nodes are asked to register; see Note [Hooks of nodes].
+#: Object that nodes are asked to register in place of a hook; see Note [Hooks of
+#: nodes].
 _QUESTION: Final = object()
 
 #: Variables of PyTorch's functions that register hooks on a node: that node.
@@ -89,8 +90,8 @@ class HookRegistrations:
             of_modules.register_module_full_backward_hook: None,
             of_modules.register_module_full_backward_pre_hook: None,
         }
-        #: What places a dict that one of these functions has registered in, by the id
-        #: of its code.
+        #: Functions that place in a dict what one of these functions has registered, by
+        #: the id of its code.
         self._registering: dict[int, Callable[[FrameType, Any], None] | None] = {
             id(function.__code__): place for function, place in functions.items()
         }

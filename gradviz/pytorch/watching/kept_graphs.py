@@ -18,7 +18,7 @@ from gradviz.trace.recording.recorder import alone
 if TYPE_CHECKING:
     from gradviz.pytorch.nodes.live_graphs import PiledUp
 
-#: So many passes are told apart, the last ones.
+#: Maximum number of passes told apart, the last ones.
 _MAX_PASSES: Final = 1 << 16
 
 
@@ -35,12 +35,12 @@ class KeptGraphs:
         self._alive: set[weakref.ref[_Mark]] = set()
         #: The number that the next node had as each pass began.
         self._passes = array("q")
-        #: How many graphs of earlier passes were alive when the last one began.
+        #: Number of graphs of earlier passes that were alive when the last one began.
         self._num_alive = 0
         #: Looked for once there are so many; each time twice as many.
         self._next_look = MIN_KEPT
         self._found: list[PiledUp] = []
-        #: How many there were when these were found.
+        #: Number of them when these were found.
         self._num_alive_then = 0
 
     def note_roots(self, functions: Iterable[Any], number: int) -> None:

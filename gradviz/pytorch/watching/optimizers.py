@@ -32,7 +32,7 @@ class OptimizerHooks:
         self._names = names
         self._meet, self._ended = meet, ended
         self._met: weakref.WeakSet[object] = weakref.WeakSet()
-        #: What optimizers are called, and how many had the name of each class.
+        #: Names of optimizers, and the number of those with the name of each class.
         self._called: weakref.WeakKeyDictionary[object, str] = (
             weakref.WeakKeyDictionary()
         )

@@ -33,7 +33,7 @@ from gradviz.pytorch.watching.other_profilers import OtherProfilers
 #: So long the program's profiler waits for passes of other threads.
 _PATIENCE_S: Final = 10.0
 
-#: Why passes are not seen.
+#: Reason why passes are not seen.
 _ANOTHER: Final = "another profiler runs"
 _AT_WORK: Final = "it began inside of what gradviz does"
 _OTHER_BEGAN: Final = "the program began a profiler"

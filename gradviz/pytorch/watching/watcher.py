@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from gradviz.pytorch.reconstruction.seen_collectives import SeenCollective
     from gradviz.pytorch.watching.finite_checks import FiniteChecks
 
-#: What PyTorch's function takes, after the tensors.
+#: Parameters of PyTorch's function, after the tensors.
 _PARAMETERS: Final = (
     *("grad_tensors", "keep_graph", "create_graph", "inputs", "allow_unreachable"),
     "accumulate_grad",

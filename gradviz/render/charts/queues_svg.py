@@ -29,7 +29,8 @@ from gradviz.render.words.text import (
     width,
 )
 
-#: So many places of a queue are drawn one above the other; its length tells the rest.
+#: Maximum number of places of a queue drawn one above the other; its length tells the
+#: rest.
 MAX_SLOTS: Final = 12
 SLOT_HEIGHT: Final = 15.0
 LENGTH_HEIGHT: Final = 34.0

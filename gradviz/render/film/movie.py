@@ -25,7 +25,7 @@ FILM_FORMATS: Final[tuple[FilmFormat, ...]] = ("svg", "mp4", "gif")
 MP4_WIDTH: Final = 1_920
 #: Players want so many frames a second at least: each of the film's is repeated.
 MP4_SPEED: Final = 12
-#: So many frames are made by one run of Typst.
+#: Number of frames made by one run of Typst.
 BATCH: Final = 25
 #: ffmpeg may take so long after it has got the last frame.
 TIMEOUT_S: Final = 120.0

@@ -23,7 +23,7 @@ PlaceBoxes: TypeAlias = Callable[[Scene, Stacked], BoxLayout]
 #: In larger pictures those frames are drawn for which there happens to be room.
 MAX_BOXES: Final = 200
 MAX_TRIES: Final = 4
-#: So many pairs of boxes are kept apart for one frame.
+#: Maximum number of pairs of boxes kept apart for one frame.
 MAX_PAIRS: Final = 5_000
 
 

@@ -21,7 +21,7 @@ from gradviz.render.layout.routing import Point
 LANE_GAP: Final = 9.0
 #: Between a lane and the border of a frame that it is in.
 BORDER_GAP: Final = 4.0
-#: How far a way stays from the boxes of a row that it passes.
+#: Distance of an edge from the boxes of a row that it passes.
 ROW_GAP: Final = 3.5
 #: Frames reach so far beyond the boxes in them, up and down.
 FRAME_REACH: Final = 60.0

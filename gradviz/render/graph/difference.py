@@ -36,7 +36,7 @@ from gradviz.render.words.change_text import (
 )
 from gradviz.render.words.text import clean, count, place
 
-#: What each kind of difference is drawn with, besides its color.
+#: Outline of each kind of difference, besides its color.
 OUTLINES: Mapping[ChangeKind, Outline] = {"vanished": "dashed", "appeared": "bold"}
 
 

@@ -19,10 +19,10 @@ from gradviz.render.style import Outline
 
 #: DOT measures boxes in inches and places in points.
 POINTS: Final = 72.0
-#: How much more than others the edges of a backbone want to be straight.
+#: Weight of a backbone's edges, which want to be straight, beside others.
 SPINE_WEIGHT: Final = 20
 
-#: What ends a line of a label: centered, or aligned to the left.
+#: End of a line of a label: centered, or aligned to the left.
 CENTERED: Final = "\\n"
 LEFT: Final = "\\l"
 

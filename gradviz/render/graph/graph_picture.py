@@ -29,8 +29,8 @@ LayoutEngine: TypeAlias = Literal["auto", "dot", "own"]
 
 FORMATS: Final[tuple[Format, ...]] = ("svg", "png", "pdf", "dot")
 
-#: What ``dot`` is given at most when nobody asked for it. Its time grows with the
-#: edges that run past many ranks far more than with the nodes.
+#: Maximum size of a graph given to ``dot`` unasked. Its time grows with the edges that
+#: run past many ranks far more than with the nodes.
 MAX_DOT_NODES: Final = 1_500
 MAX_DOT_COST: Final = 3_000
 LONG_SPAN: Final = 12

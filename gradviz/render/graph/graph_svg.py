@@ -33,7 +33,7 @@ INDENT: Final = 6.0
 BOLD: Final = ' class="bold"'
 GONE: Final = ' class="gone"'
 NEW: Final = ' class="new"'
-#: How long a dash and the gap behind it are together.
+#: Length of a dash and the gap behind it together.
 DASHES: Final = 8.0
 
 _STYLE: Final = f"""\

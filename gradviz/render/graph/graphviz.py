@@ -25,7 +25,7 @@ graph = pygraphviz.AGraph(string=sys.stdin.buffer.read().decode())
 sys.stdout.buffer.write(graph.draw(None, sys.argv[1], "dot"))
 """
 
-#: So many bytes can be a picture; of what prints without end no more is read.
+#: Maximum size of a picture; of a program that prints without end no more is read.
 MAX_ANSWER: Final = 128 << 20
 
 #: Graphviz takes itself for a web server's: it opens no file that a graph names.

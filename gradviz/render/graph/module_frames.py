@@ -26,7 +26,7 @@ LABEL_HEIGHT: Final = SMALL_SIZE + 6.0
 CLEARANCE: Final = 5.0
 #: By how much dot's curves may miss the boxes that they lead to.
 TOLERANCE: Final = 1.5
-#: How far letters reach below the line that they stand on.
+#: Depth that letters reach below the line that they stand on.
 BASELINE: Final = 3.0
 #: Around a frame that lies in no other one.
 _NO_FRAME: Final = ModuleFrame("", ())

@@ -12,12 +12,12 @@ from gradviz.render.layout.packing import Coordinates, Packing, flat, owners
 MIN_LAYER_GAP: Final = 30.0
 MAX_LAYER_GAP: Final = 60.0
 
-#: How long blocks may be, first those that are preferred, and how much wider than with
-#: the best of these the picture may get. Of large ones only two are tried.
+#: Maximum lengths of blocks, first those that are preferred, and how much wider than
+#: with the best of these the picture may get. Of large ones only two are tried.
 MAX_LENGTHS: Final = (1 << 30, 16, 4, 1)
 MAX_WIDENING: Final = 1.1
-#: How often blocks move towards what they are joined to: of small graphs, of larger and
-#: of large ones, whose edges a second move makes shorter by one in a hundred.
+#: Number of moves of blocks towards their neighbors: in small graphs, in larger and in
+#: large ones, whose edges a second move makes shorter by one in a hundred.
 MOVES: Final = (8, 2, 1)
 
 Layers = Sequence[Sequence[int]]

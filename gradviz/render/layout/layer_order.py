@@ -6,9 +6,9 @@ from typing import Final
 
 from gradviz.render.layout.layers import LARGE, SMALL, Skeleton
 
-#: How often small graphs are swept from top to bottom and back; others once.
+#: Number of sweeps of small graphs from top to bottom and back; others have one.
 SWEEPS: Final = 6
-#: How often neighbors are swapped, but in large graphs.
+#: Number of swaps of neighbors, but in large graphs.
 SWAPS: Final = 4
 #: Pairs of edges that are compared before two neighbors are swapped; hubs stay.
 MAX_COMPARED: Final = 1_000

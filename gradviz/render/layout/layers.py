@@ -10,8 +10,8 @@ from gradviz.analysis.graphs.ranks import longest_path_ranks
 
 #: Bends that the edges of one picture may have in total. Each costs as much as a node.
 MAX_BENDS: Final = 12_000
-#: How much work is spent: most on graphs of up to so many boxes and bends, and least on
-#: those of more than `LARGE`.
+#: Sizes that set the effort: most on graphs of up to so many boxes and bends, and least
+#: on those of more than `LARGE`.
 SMALL: Final = 2_000
 LARGE: Final = 20_000
 

@@ -19,7 +19,8 @@ from gradviz.render.layout.layer_order import ordered
 from gradviz.render.layout.layers import LARGE, BoxSize, Skeleton
 from gradviz.render.layout.routing import Point, routes
 
-#: How far from the left the first box may be: a picture opens at its left upper corner.
+#: Maximum distance of the first box from the left: a picture opens at its left upper
+#: corner.
 FIRST_SCREEN: Final = 800.0
 #: Between a box and what stands on its right.
 SIDE_GAP: Final = 24.0

@@ -54,14 +54,14 @@ MAX_BOXES: Final = 20_000
 #: The graph of a pass has no more nodes: those that ran first.
 MAX_NODES: Final = 40_000
 
-#: So many passes have drawings.
+#: Maximum number of passes with drawings.
 MAX_DRAWN: Final = 8
 
 #: More ways across the borders of a part do not all go between its boxes.
 MAX_CROSSING: Final = 8
 LANE_GAP: Final = 14.0
 
-#: So many layouts are kept for parts that are alike.
+#: Maximum number of layouts kept for parts that are alike.
 MAX_ALIKE: Final = 64
 
 #: The border of a part, as an end of ways.

@@ -15,7 +15,7 @@ from gradviz.trace.format.model import Trace
 from gradviz.trace.format.strings import shortened
 from gradviz.trace.format.table import Column, Table, narrow
 
-#: So many nodes that did not run are in the graph.
+#: Maximum number of nodes in the graph that did not run.
 MAX_REACHED: Final = 20_000
 
 

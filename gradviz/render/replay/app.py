@@ -23,13 +23,13 @@ from gradviz.render.replay.player import Player
 from gradviz.render.replay.screen import screen
 from gradviz.render.replay.words import ReplayWords
 
-#: How often the screen is drawn while it plays.
+#: Seconds between two drawings of the screen while it plays.
 _TICK_S: Final = 1 / 20
 
-#: How many events a page is.
+#: Number of events in a page.
 _PAGE: Final = 20
 
-#: How many rows lists are scrolled by.
+#: Number of rows by which lists are scrolled.
 _ROWS: Final = 5
 
 

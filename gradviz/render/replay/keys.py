@@ -2,7 +2,7 @@
 
 from typing import Final
 
-#: What the bottom line tells, as far as there is room: key, what it does.
+#: Content of the bottom line, as far as there is room: key, and its effect.
 SHORT: Final = (
     ("?", "keys"),
     ("q", "quit"),

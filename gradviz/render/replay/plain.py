@@ -11,7 +11,7 @@ from gradviz.render.replay.words import ReplayWords, clean_name
 from gradviz.render.terminal.cells import make_console
 from gradviz.render.words.text import count, duration
 
-#: So many tasks of a queue, waiting nodes, threads and passes are told.
+#: Maximum number of tasks of a queue, waiting nodes, threads and passes told.
 MOST: Final = 10
 
 

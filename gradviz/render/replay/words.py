@@ -29,7 +29,7 @@ from gradviz.render.words.text import (
     shorten,
 )
 
-#: What cannot be told without some kinds of events.
+#: Facts that cannot be told without some kinds of events.
 _NEEDED: Final = {
     "queues": ("task_pushed", "task_popped"),
     "workers": ("node_started", "node_completed"),
@@ -39,7 +39,7 @@ _NEEDED: Final = {
 #: Of nodes inside of each other so many are told.
 MAX_NESTED: Final = 8
 
-#: So many sentences about what a trace lacks are told.
+#: Maximum number of sentences about what a trace lacks.
 _MAX_TOLD: Final = 4
 
 

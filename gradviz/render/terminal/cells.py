@@ -14,7 +14,7 @@ from rich.text import Text
 from gradviz.render.words.text import clean, duration, shorten
 
 MAX_NAME: Final = 40
-#: What stands for something that is not known.
+#: Stand-in for a value that is not known.
 NOTHING: Final = "-"
 #: Blocks that fill a cell from the left, by eighths.
 EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
@@ -27,7 +27,7 @@ PATH_COLUMNS: Final = frozenset(
 )
 #: Texts that are too important to be cut: they go on in the next line.
 WRAPPED: Final = frozenset({"status", "error", "case", "why none", "workers"})
-#: What may be shown in part. All else is numbers, which may not.
+#: Columns that may be shown in part. All others are numbers, which may not.
 TEXT_COLUMNS: Final = (
     PATH_COLUMNS
     | WRAPPED

@@ -31,7 +31,7 @@ from gradviz.render.terminal.row_printer import print_rows
 from gradviz.render.words.text import clean, count, duration, place, shorten
 from gradviz.render.words.verdict_text import verdict_text
 
-#: So many of each kind of difference are printed, and so many of durations.
+#: Maximum number of differences of a kind printed, and of durations.
 SHOWN: Final = 50
 TIMES_SHOWN: Final = 8
 

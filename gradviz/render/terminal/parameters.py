@@ -16,7 +16,7 @@ from gradviz.render.terminal.row_printer import print_rows
 from gradviz.render.words.missing_gradient_text import missing_text
 from gradviz.render.words.text import clean, count, shape
 
-#: So many names are listed beside the table.
+#: Maximum number of names listed beside the table.
 _MAX_LISTED: Final = 20
 
 

@@ -29,7 +29,7 @@ from gradviz.render.terminal.cells import (
     wrapped,
 )
 
-#: How many rows are measured, and written, at once.
+#: Number of rows measured, and written, at once.
 BLOCK: Final = 1_000
 GAP: Final = 2
 #: No text is cut below this many columns.

@@ -19,19 +19,19 @@ from gradviz.trace.format.clock import SHORT_NS
 BAR_TEXT: Final = 11.0
 #: Between a text and the ends of its bar.
 PADDING: Final = 3.0
-#: So many names of what is one bar are told, those of most time.
+#: Maximum number of names told of spans that are one bar, those of most time.
 MAX_NAMED: Final = 5
 #: Less of a name than that says nothing.
 LEAST_NAME: Final = 4
 
-#: What spans are called that are no node, kernel or call.
+#: Names of spans that are no node, kernel or call.
 IDLE: Final[Mapping[SpanKind, str]] = {
     "wait": "asleep, its queue was empty",
     "blocked": "blocked, waits for stream",
     "setup": "setup of pass",
     "finish": "end of pass",
 }
-#: What a node calls, on whose bar the node's number would be in the way of its name.
+#: Calls within a node, on whose bar the node's number would be in the way of its name.
 _WITHIN_NODES: Final = frozenset({"hook", "collective"})
 #: And when they are counted.
 _NOUNS: Final[Mapping[SpanKind, str]] = {

@@ -12,7 +12,7 @@ from gradviz.render.words.text import clean, duration, numbered, size
 
 #: More would hide the bars, and each other.
 MAX_ARROWS: Final = 300
-#: Where there are more, those whose ends are in the same cells are one.
+#: Least size of a cell: of many arrows, those whose ends are in the same cells are one.
 LEAST_CELL: Final = 3.0
 
 ArrowKind: TypeAlias = Literal["push", "await", "send"]

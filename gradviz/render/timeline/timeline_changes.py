@@ -25,7 +25,7 @@ from gradviz.render.words.change_text import (
 )
 from gradviz.render.words.text import clean, operation
 
-#: So many nodes that are slower or faster are named above the picture.
+#: Maximum number of slower and faster nodes named above the picture.
 MAX_NAMED: Final = 4
 
 #: Looks of nodes that only one of the two passes has.

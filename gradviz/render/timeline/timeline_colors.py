@@ -27,7 +27,7 @@ TimelineColor: TypeAlias = Literal[
     "device",
 ]
 
-#: How a rectangle is drawn, besides its color.
+#: Look of a rectangle, besides its color.
 Look: TypeAlias = Literal[
     "bar",
     "failed",

@@ -25,9 +25,9 @@ STRIP_HEIGHT: Final = 13.0
 STRIP_GAP: Final = 4.0
 NOTE_HEIGHT: Final = 16.0
 
-#: So many errors are written below their bars, of each lane.
+#: Maximum number of errors written below the bars of a lane.
 MAX_NOTES: Final = 3
-#: So many queues of one thread are drawn.
+#: Maximum number of queues of one thread drawn.
 MAX_STRIPS: Final = 3
 
 #: Colors of bars, whatever the colors of nodes and kernels stand for.

@@ -55,7 +55,7 @@ AXIS_HEIGHT: Final = 22.0
 HEADING_HEIGHT: Final = 20.0
 LANE_GAP: Final = 7.0
 PANEL_GAP: Final = 16.0
-#: What is drawn where there is no lane.
+#: Height of the message drawn where there is no lane.
 EMPTY_HEIGHT: Final = 30.0
 
 #: The names of lanes take no more than this part of the width.

@@ -154,7 +154,7 @@ def _legend(placed: PlacedItem) -> Iterator[str]:
     yield element("text", item.text, class_="key", x=text_x, y=y + 11.5)
 
 
-#: What its class says all of.
+#: Looks whose class says everything.
 _HATCHED: Final[frozenset[Look]] = frozenset(
     {"wait", "blocked", "idle", "queue", "blank"}
 )

@@ -29,7 +29,7 @@ from gradviz.trace.probe import Checked, Hook, How, Push, Role, Skip
 
 #: Longer errors and marks are cut.
 MAX_MESSAGE: Final = 300
-#: What follows the text of what was not seen, and the name of its queue.
+#: Suffix of the text of an event that was not seen, and of the name of its queue.
 INFERRED: Final = " (inferred)"
 
 
@@ -480,7 +480,7 @@ _COUNTED: Final = ("edge", "gradient", "node", "root", "task", "thread")
 #: The same few sizes, numbers and names come again and again.
 _remembered: Final = lru_cache(maxsize=1 << 12)
 
-#: How facts are written; nodes, passes and queues have names of the trace.
+#: Forms of facts; nodes, passes and queues have names of the trace.
 _FORMS: Final[Forms] = {
     **{f"{noun}s": _remembered(partial(count, noun=noun)) for noun in _COUNTED},
     "bytes": _remembered(

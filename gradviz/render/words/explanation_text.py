@@ -17,7 +17,7 @@ from gradviz.trace.format.clock import SHORT_NS
 
 _QUEUED: Final = "It was pushed to the queue of {queue:text}[ by {pushed_by:node}]"
 
-#: What `gradviz explain` says above the sentences.
+#: Heading of `gradviz explain` above the sentences.
 HEAD: Final = (
     "{number:order}{name:name}, node {node:id} of pass {pass:id}[ ({called_at:text})]"
     "[, of {parameters:text}][, on {device:text}][, made at {location:text}]"
@@ -124,7 +124,8 @@ EXPLANATION: Final = (
     ),
 )
 
-#: Why another task left a queue first; "none" stands for no reason of the order.
+#: Reasons why another task left a queue first; "none" stands for no reason of the
+#: order.
 REASONS: Final = {
     "wake-up": "a wake-up goes first",
     "deeper": "pass {pass:id} is nested deeper",

@@ -19,7 +19,7 @@ _GIVEN: Final = {
 }
 
 
-#: What is said of each reason.
+#: Sentence for each reason.
 _TEXTS: Final[Mapping[NoGradient, str]] = {
     NoGradient.FROZEN: "it was frozen: requires_grad was False",
     NoGradient.NOT_ASKED: "the pass was asked for the gradients of other tensors",

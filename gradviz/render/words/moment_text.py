@@ -14,7 +14,7 @@ from gradviz.render.words.templates import Forms, first_filled
 from gradviz.render.words.text import count, size
 from gradviz.trace.probe import Push
 
-#: What has become of a node: its stage, and how many gradients it waits for, if any.
+#: State of a node: its stage, and the number of gradients it waits for, if any.
 NODE_AT: Final = (
     "{stage=not reached}not reached yet",
     "{stage=waiting}waits for {remaining:number} more",
@@ -23,12 +23,12 @@ NODE_AT: Final = (
     "{stage:text}",
 )
 
-#: What a thread does that runs no node.
+#: State of a thread that runs no node.
 THREAD_AT: Final = ("sleeps on queue {queue:text}", "between nodes")
 
 _HAS: Final = "; {has:size} from {givers:text}[ and {more:number} more]"
 
-#: What a node waits for that has got gradients, and from which nodes they are.
+#: Countdown of a node that has got gradients, and the nodes that gave them.
 COUNTDOWN: Final = (
     "waits for {remaining:number} of {total:gradients}" + _HAS,
     "has all of {several:gradients}" + _HAS,
@@ -37,7 +37,7 @@ COUNTDOWN: Final = (
 
 _BEST: Final = "[the best of {several:number} others, ]{other:text}"
 
-#: Why a task was the next to be popped; see `Choice`.
+#: Reason why a task was the next to be popped; see `Choice`.
 CHOSEN: Final = (
     "{why=alone}Nothing else was in the queue.",
     "{why=wake-up}A wake-up goes before every node: before " + _BEST + ".",

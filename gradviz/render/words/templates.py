@@ -17,17 +17,17 @@ from typing import Any, Final, NamedTuple, TypeAlias
 #: Names of facts, and what is known; what is not known is not there.
 Facts: TypeAlias = Mapping[str, object]
 
-#: How facts are written, by the name that stands behind the colon of a place.
+#: Forms of facts, by the name that stands behind the colon of a place.
 Forms: TypeAlias = Mapping[str, Callable[[Any], str]]
 
 _CLAUSE: Final = re.compile(r"\[([^]]*)\]")
 _PLACE: Final = re.compile(r"\{(\w+)([:=])([^}]*)\}")
 
 
-#: What a template writes at one point: the text before it, then the name of a fact and
-#: a form (a place), or its text by the value of that fact (a choice), or else the value
-#: that the fact must have (a condition); or, without a fact, a clause. A plain tuple,
-#: which is unpacked faster than one with names: each event in words takes some steps.
+#: Step of a template: the text before it, then the name of a fact and a form (a place),
+#: or its text by the value of that fact (a choice), or else the value that the fact
+#: must have (a condition); or, without a fact, a clause. A plain tuple, which is
+#: unpacked faster than one with names: each event in words takes some steps.
 _TemplateStep: TypeAlias = tuple[
     str, str, str | None, Mapping[object, str] | None, "_TemplateSteps | None", str
 ]

@@ -25,7 +25,7 @@ _BROAD: Final = frozenset("mwMWOQ@%—→")
 
 #: Longer names are cut, where they are shown.
 MAX_TITLE: Final = 44
-#: What runs the cells of notebooks.
+#: Program that runs the cells of notebooks.
 _NOTEBOOK: Final = "ipykernel_launcher.py"
 #: More are not written out.
 MAX_DIMENSIONS: Final = 12

@@ -18,7 +18,7 @@ from gradviz.render.words.text import (
 
 #: Errors told below a timeline; a trace may hold any number.
 MAX_ERRORS: Final = 5
-#: What a trace lacks, told in a picture.
+#: Maximum number of losses of a trace told in a picture.
 MAX_LOST: Final = 3
 
 

@@ -47,13 +47,13 @@ OF_DATA: Final = frozenset({"dtype", "device", "requires_grad", "pin_memory"})
 #: Of most functions.
 USUAL: Final = OF_DATA | {"layout"}
 
-#: Of those whose elements do not matter, or that are like another tensor.
+#: Options of tensors whose elements do not matter, or that are like another tensor.
 FORMATTED: Final = USUAL | {"memory_format"}
 
-#: Of those that draw random numbers.
+#: Options of tensors that draw random numbers.
 RANDOM: Final = USUAL | {"generator"}
 
-#: What options are, and what users call it. The others are looked at where they count.
+#: Types of options, and their names for users. The others are checked where they count.
 _CLASSES: Final[dict[str, tuple[Any, str]]] = {
     "device": ((Device, str), "gradviz.device"),
     "requires_grad": (bool, "bool"),

@@ -25,7 +25,7 @@ from gradviz.tensors.creation.factories import make_default, make_like
 from gradviz.tensors.creation.out_variants import fills_out
 from gradviz.tensors.tensor import Tensor
 
-#: What those take that are like another tensor.
+#: Options of functions that make a tensor like another one.
 _LIKE: Final = FORMATTED | RANDOM
 
 

@@ -18,7 +18,7 @@ from gradviz.ops.table import public
 from gradviz.ops.variables.variable import Value, Variable, variable
 from gradviz.tensors.methods.conversion import Conversion
 
-#: What does the same as a ufunc: operators, and ops that say so themselves.
+#: Functions that do the same as a ufunc: operators, and ops that say so themselves.
 _UFUNCS: Final[Mapping[str, Callable[..., Any]]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -156,7 +156,8 @@ def _transposed(x: Value, axes: Sequence[int] | None = None) -> Value:
     return x.permute(*(reversed(range(x.ndim)) if axes is None else axes))
 
 
-#: What takes arguments in other ways than ours, and the ops that say so themselves.
+#: Functions that take arguments in other ways than ours, and the ops that say so
+#: themselves.
 _FUNCTIONS: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
     np.shape: lambda x: x.shape,
     np.ndim: lambda x: x.ndim,

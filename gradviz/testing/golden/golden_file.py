@@ -31,7 +31,7 @@ from gradviz.testing.golden.backward_record import (
 
 VERSION: Final = 1
 
-#: How to write a golden file anew.
+#: Advice to write a golden file anew.
 ACCEPT: Final = "pytest --gradviz-update, or GRADVIZ_UPDATE=1 in the environment"
 
 _TITLE: Final = "gradviz golden backward"
@@ -46,7 +46,7 @@ _END: Final = "end"
 #: Stands for the module of the line, where a gradient stays in it.
 _SAME: Final = "~"
 
-#: What git leaves at the start of a line where branches collide.
+#: Marks that git leaves at the start of a line where branches collide.
 _CONFLICT: Final = re.compile(r"(<{7}|={7}|>{7}|\|{7})( |$)")
 _PASS: Final = re.compile(r"pass(?: x([1-9][0-9]{0,5}))?((?: \S+)*)")
 _EDGE: Final = re.compile(r"(.*?)(?::([0-9]{1,9}))?")

@@ -85,11 +85,11 @@ from gradviz.trace.format.table import Table
 from gradviz.trace.probe import Push, Role
 from gradviz.trace.rules import RULES, NodeState, TaskState, Transition
 
-#: So many violations of a trace are told; all are counted.
+#: Maximum number of violations of a trace told; all are counted.
 MAX_VIOLATIONS: Final = 100
 
-#: So many events the machine looks at, which takes it some seconds, besides those of
-#: passes by the book.
+#: Maximum number of events that the machine checks, which takes it some seconds,
+#: besides those of passes by the book.
 MAX_SEEN: Final = 500_000
 
 #: To look at so few takes less than to find those that need no look.
@@ -195,10 +195,10 @@ class _Opening(NamedTuple):
     of: int
 
 
-#: What begins a call that belongs to no task.
+#: Events that begin a call that belongs to no task.
 _CALLS: Final = (ForwardBegun, OptimizerBegun)
 
-#: What tells where the caller of a task is.
+#: Events that tell where the caller of a task is.
 _CALLERS: Final = (TaskBegun, ReentrantLeft, ThreadExited)
 
 #: The kinds that the machine looks at.

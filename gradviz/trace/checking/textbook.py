@@ -43,11 +43,11 @@ ELSE: Final = (
     ),
 )
 
-#: What opens something on a thread.
+#: Events that open something on a thread.
 _OPENING: Final = tuple(kind for kind, rule in RULES.items() if rule.opens)
 
-#: What begins something on a thread and what ends it: the step inwards, and of what
-#: (a number that leaves room for the role of a thread).
+#: Events that begin something on a thread, and that end it: the step inwards, and of
+#: what (a number that leaves room for the role of a thread).
 _BRACKETS: Final[Mapping[str, tuple[int, int]]] = {
     kind_name(kind): (1 if rule.opens else -1, 8 * _OPENING.index(rule.ends or kind))
     for kind, rule in RULES.items()

@@ -10,9 +10,9 @@ from typing import Final
 
 from gradviz import posix
 
-#: What a new file may be for others, before the umask takes its share: that with which
-#: any program makes its files, and that of traces and of what has all that is in one.
-#: These hold paths and lines of source.
+#: Permissions of a new file, before the umask takes its share: that with which any
+#: program makes its files, and that of traces and of what has all that is in one. These
+#: hold paths and lines of source.
 FOR_ALL: Final = 0o666
 FOR_OWNER: Final = 0o600
 

@@ -43,7 +43,7 @@ _FRAME: Final = struct.Struct("<IH")
 _BLOCK: Final = struct.Struct("<HHII")
 _COLUMN: Final = struct.Struct("<Bqq")
 
-#: So many numbers go into one frame: two megabytes before they are packed, if each
+#: Maximum number of numbers in one frame: two megabytes before they are packed, if each
 #: needs all of its bytes.
 _MAX_NUMBERS: Final = 1 << 18
 

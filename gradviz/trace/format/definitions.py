@@ -41,7 +41,7 @@ RUN_ID: Final = "GRADVIZ_RUN_ID"
 
 _MAX_RUN_ID: Final = 100
 
-#: Where Linux says what `Header.boot_id` is.
+#: File in which Linux says what `Header.boot_id` is.
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 

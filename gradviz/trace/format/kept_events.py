@@ -98,7 +98,7 @@ _UNITS: Final = {
 _ODD_RING: Final = "256 MB"
 _MOST_ODD: Final = 1000
 
-#: What begins a pattern of kinds that are left out.
+#: Prefix of a pattern of kinds that are left out.
 _NOT: Final = "!"
 
 

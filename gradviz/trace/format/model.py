@@ -27,7 +27,7 @@ from gradviz.trace.format.clock import ClockPair
 from gradviz.trace.format.scope import Scope
 from gradviz.trace.format.table import Column, Narrow, Table
 
-#: What a trace may hold where a number is expected.
+#: Integers that a trace may hold where a number is expected.
 Integer = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 #: Stands for a text whose definition was lost.

@@ -17,7 +17,7 @@ import msgspec
 from gradviz.errors import UserError
 from gradviz.trace.events import KINDS, kind_name
 
-#: What `Scope.stacks` may be.
+#: Values of `Scope.stacks`.
 STACKS: Final = ("none", "leaf", "full")
 
 

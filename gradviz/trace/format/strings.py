@@ -9,7 +9,7 @@ from typing import Final
 #: step with a text of its own does not fill memory. A text seen again gets a new index.
 _MAX_KNOWN: Final = 20_000
 
-#: So many definitions wait for a writer that has fallen behind.
+#: Maximum number of definitions that wait for a writer that has fallen behind.
 _MAX_PENDING: Final = 20_000
 
 #: Longer texts are cut: an error's message can be as long as its author likes.

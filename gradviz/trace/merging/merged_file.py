@@ -40,7 +40,7 @@ from gradviz.trace.merging.identities import IDENTITIES, MOMENTS, PLACES
 from gradviz.trace.merging.message_order import early_in_words
 from gradviz.trace.merging.placement import Placed
 
-#: So many nodes are defined at a time.
+#: Number of nodes defined at a time.
 _BATCH: Final = 1 << 12
 
 Value = TypeVar("Value")

@@ -9,7 +9,7 @@ from gradviz.trace.format.model import Trace
 from gradviz.trace.format.table import Column, Table
 from gradviz.trace.merging.compared_clocks import ClockMap
 
-#: What both ends of a message say, the sender first.
+#: Facts that both ends of a message have, the sender first.
 _SENT: Final = ("worker", "peer", "message", "context", "pass_id")
 _RECEIVED: Final = ("peer", "worker", "message", "context", "pass_id")
 

@@ -28,12 +28,12 @@ _FEW_ROWS: Final = 256
 #: stay between those that are kept, too small for what is made of them in the end.
 _MANY_ROWS: Final = 1 << 18
 
-#: So many numbers of small blocks wait to be put together.
+#: Maximum number of numbers of small blocks that wait to be put together.
 _MAX_WAITING: Final = 1 << 15
 
 _SEQ_BYTES: Final = 4
 
-#: How the names of columns end that are times or sizes.
+#: Suffixes of the names of columns that are times or sizes.
 _UNITS: Final = ("_ns", "_bytes")
 
 #: No time and no size of a trace is larger: nine years, or 256 PiB. So sums and
@@ -77,7 +77,7 @@ class GatheredRows:
         self._kind = kind
         self._names = _names(kind)
         self._parts: list[list[Narrow]] = []
-        #: So many of the parts, the first, are done; the rows of the others.
+        #: Number of parts, from the first, that are done; the rows of the others.
         self._num_done = 0
         self._num_recent = 0
         #: Of each block its thread, and whether it is inferred.

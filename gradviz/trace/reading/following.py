@@ -13,7 +13,7 @@ from gradviz.trace.format.frames import MAGIC, Budget, Frame, Gap, scan
 from gradviz.trace.format.model import Trace
 from gradviz.trace.reading.reader import Parser, header_of, open_trace
 
-#: So much is read at once.
+#: Number of bytes read at once.
 _CHUNK: Final = 8 << 20
 
 #: By so many bytes of its begin a file is known again: by the checksum of its header.

@@ -36,7 +36,7 @@ _SINGLE: Final = (
     "location",
 )
 
-#: So many rows wait to become columns.
+#: Maximum number of rows that wait to become columns.
 _MAX_WAITING: Final = 1 << 14
 
 #: Definitions that were made are remembered, as long as they have so many edges and
@@ -44,7 +44,7 @@ _MAX_WAITING: Final = 1 << 14
 _MAX_MADE: Final = 1 << 18
 _WEIGHT: Final = 10
 
-#: What a row takes at most, in bytes, besides its edges and inputs.
+#: Maximum size of a row, in bytes, besides its edges and inputs.
 _ROW_BYTES: Final = 8 * len(_SINGLE) + 16
 _LIST_BYTES: Final = 8
 

@@ -79,7 +79,7 @@ _MAX_TEXT: Final = 4_000
 #: becomes an object of some hundred bytes.
 _MAX_LISTS: Final = 1 << 19
 
-#: What a definition takes besides its text, in bytes.
+#: Size of a definition besides its text, in bytes.
 _DEFINITION_BYTES: Final = 250
 
 

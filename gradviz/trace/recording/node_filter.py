@@ -10,10 +10,10 @@ from gradviz.trace.format.row_layouts import Inferred
 from gradviz.trace.format.scope import Scope
 from gradviz.trace.node_like import NodeLike
 
-#: So many nodes are known before those of earlier passes are forgotten.
+#: Maximum number of nodes known before those of earlier passes are forgotten.
 _MAX_KNOWN: Final = 200_000
 
-#: Where in the places of an event's columns its node is.
+#: Index of an event's node among its columns.
 _NODE: Final = 2
 
 

@@ -22,8 +22,8 @@ from gradviz.trace.recording.pending_models import PendingModels
 _MAX_KNOWN: Final = 1 << 16
 _MAX_SHARED: Final = 1 << 13
 
-#: So many chunks of definitions wait for a writer that has fallen behind; more are left
-#: out.
+#: Maximum number of chunks of definitions that wait for a writer that has fallen
+#: behind; more are left out.
 _MAX_PENDING: Final = 10_000
 
 #: A chunk that has so much of nodes, some hundred of them, is complete.
@@ -32,9 +32,9 @@ _CHUNK: Final = 1_000
 #: Shape, dtype and device of what each input expects, None for anything.
 _Inputs: TypeAlias = tuple[tuple[Sequence[int], object, object] | None, ...]
 
-#: What is read of a node: how much that is, then id, sequence_nr, topological_nr, then
-#: name, device, module, names of its leaf and inputs, which many nodes share, then for
-#: each edge the id of its node and which input that is. Where in it the id is,
+#: Layout of a node's numbers: how many there are, then id, sequence_nr, topological_nr,
+#: then name, device, module, names of its leaf and inputs, which many nodes share, then
+#: for each edge the id of its node and which input that is. The index of the id,
 _NUMBER: Final = 1
 
 #: the names of its leaf,
@@ -86,8 +86,8 @@ class PendingGraph:
         #: For a node without edges, the names of its leaf, by which it may have to be
         #: defined anew.
         self._leaves: dict[int, str] = {}
-        #: What was read of several nodes each, one after the other (see
-        #: Note [Nothing for the collector]), and the lines that made nodes, by id.
+        #: Numbers of several nodes each, one after the other (see Note [Nothing for the
+        #: collector]), and the lines that made nodes, by id.
         self._chunks: list[tuple[list[Any], Mapping[int, str]]] = []
         self._known_queues: set[int] = set()
         self._queues: list[QueueRow] = []

@@ -7,10 +7,10 @@ from gradviz.trace.format.definitions import ModelRow, ParameterRow
 from gradviz.trace.format.strings import Strings, one_a_line
 from gradviz.trace.probe import MAX_PARAMETERS, Model, ModelParameter
 
-#: So many definitions are written, those of models that have changed included.
+#: Maximum number of definitions written, those of models that have changed included.
 MAX_MODELS: Final = 1_000
 
-#: So many dimensions of a shape are written.
+#: Maximum number of dimensions of a shape written.
 _MAX_DIMENSIONS: Final = 64
 
 

@@ -22,7 +22,7 @@ from typing import Final
 
 from gradviz.trace.format.clock import SHORT_NS, Clock
 
-#: What an event says whose thread's processor time nobody knows.
+#: Value for the processor time of a thread where it is not known.
 UNKNOWN_NS: Final = -1
 
 

@@ -78,10 +78,10 @@ from gradviz.trace.reporting.thread_knowledge import note_news
 if TYPE_CHECKING:
     from gradviz.trace.recording.rings.ring_writer import RingWriter, Save
 
-#: What is reported is in the sink after at most so long, unless the sink is slow.
+#: Time within which a report is in the sink, unless the sink is slow.
 _FLUSH_EVERY_S: Final = 0.05
 
-#: How long `close` waits for a sink that does not return.
+#: Time that `close` waits for a sink that does not return.
 _CLOSE_TIMEOUT_S: Final = 5.0
 
 
@@ -89,7 +89,7 @@ _CLOSE_TIMEOUT_S: Final = 5.0
 _MAX_TRIES: Final = 8
 
 
-#: What a report may leave out of a row, which then has -1 there.
+#: Columns that a report may leave out of a row, which then has -1 there.
 _COMMON: Final = ("task", "node")
 
 

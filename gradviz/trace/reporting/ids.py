@@ -1,4 +1,4 @@
-"""Numbers that no two things of one kind have in a process, whichever engine has them.
+"""Process-wide unique ids for nodes, passes, queues, steps and module calls.
 
 Each is one call into C: of two threads that ask at once one is first.
 """
@@ -6,30 +6,30 @@ Each is one call into C: of two threads that ask at once one is first.
 import itertools
 from typing import Final
 
-#: Of nodes of a graph. What makes many asks itself: `next` is faster when compiled.
+#: Ids of nodes of a graph. Code that makes many calls `next`: compiled, it is faster.
 NODE_IDS: Final = itertools.count()
 next_node_id: Final = NODE_IDS.__next__
 
-#: Of a backward pass.
+#: Ids of backward passes.
 _TASK_IDS: Final = itertools.count()
 next_task_id: Final = _TASK_IDS.__next__
 
-#: Of a ready queue.
+#: Ids of ready queues.
 next_queue_id: Final = itertools.count().__next__
 
-#: Of work that was put into a stream, and of an event that marks how far one has come.
+#: Ids of kernels put into a stream, and of events that mark how far one has come.
 KERNEL_IDS: Final = itertools.count()
 next_kernel_id: Final = KERNEL_IDS.__next__
 EVENT_IDS: Final = itertools.count()
 next_event_id: Final = EVENT_IDS.__next__
 
-#: Of a step of an optimizer.
+#: Ids of steps of optimizers.
 next_step_id: Final = itertools.count().__next__
 
-#: Of a call of a module.
+#: Ids of calls of modules.
 next_call_id: Final = itertools.count().__next__
 
-#: Of a collective operation between ranks.
+#: Ids of collective operations between ranks.
 next_collective_id: Final = itertools.count().__next__
 
 

@@ -22,10 +22,10 @@ from typing import Final, Generic, TypeVar
 
 from gradviz.trace.format.strings import CALLED_BY
 
-#: What stands for a text.
+#: Stand-in for a text.
 Text = TypeVar("Text", bound=Hashable)
 
-#: Whose a file is; see `owner_of`.
+#: Owner of a file; see `owner_of`.
 NOBODYS: Final = 0
 A_LIBRARYS: Final = 1
 THE_PROGRAMS: Final = 2

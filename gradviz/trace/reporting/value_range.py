@@ -104,5 +104,5 @@ class FirstFound:
 _INFINITY: Final = 1
 _NAN: Final = 2
 
-#: So many passes with findings are remembered.
+#: Maximum number of passes with findings that are remembered.
 _MAX_PASSES: Final = 1_000

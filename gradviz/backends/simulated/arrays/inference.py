@@ -20,7 +20,7 @@ from numpy import ufunc  # in one step: each launch asks
 from gradviz.backends.simulated.arrays.device_array import DeviceArray
 from gradviz.backends.simulated.devices.layouts import in_c_order, layout_of
 
-#: What a kernel returns: an array, nothing, or a tuple or list of such.
+#: Results of a kernel: an array, nothing, or a tuple or list of such.
 Form: TypeAlias = Any
 
 

@@ -10,7 +10,7 @@ from numpy import generic, ndarray  # in one step: each launch asks
 
 from gradviz.backends.simulated.arrays.device_array import DeviceArray
 
-#: Of what a key has the value.
+#: Types of which a key has the value.
 _PLAIN: Final = (int, str, type, np.dtype, EllipsisType)
 
 #: In a key, what is more than a key could say: it cannot be hashed.

@@ -13,7 +13,7 @@ import numpy as np
 from gradviz.backends.simulated.devices.latency import Latency
 from gradviz.backends.simulated.devices.work import HERE, StreamQueue, Work
 
-#: How long a thread sleeps before it looks whether it was forgotten: the main thread
+#: Time that a thread sleeps before it looks whether it was forgotten: the main thread
 #: hears of Ctrl-C then, a worker of the loss of its device.
 _NAP_SECONDS: Final = 0.05
 
@@ -59,11 +59,12 @@ class StreamWorker:
         #: None ends the thread. `SimpleQueue.put` is one C call that either happened
         #: or did not, whatever interrupts it.
         self._mailbox: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        #: Who takes what is in there is the worker: one thread, even if Ctrl-C made
-        #: `submit` start two, and no dead one, even if it killed the first.
+        #: Post of the worker. The thread that takes the item is the worker: one thread,
+        #: even if Ctrl-C made `submit` start two, and no dead one, even if it killed
+        #: the first.
         self._post: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._post.put(None)
-        #: Whether it was taken. Written by the worker; others may see it late.
+        #: True once the post is taken. Written by the worker; others may see it late.
         self._is_manned = False
         #: All that were started. Guarded by `LOCK`.
         self._threads: list[threading.Thread] = []

@@ -271,7 +271,7 @@ def _of_weights(arrays: list[np.ndarray], result: np.ndarray) -> int:
     return 2 * y.size * (result.size // max(result.shape[0], 1))
 
 
-#: How many operations on floats kernels do, by name.
+#: Numbers of operations on floats that kernels do, by name.
 _COUNTED: Final[dict[str, Callable[[list[Any], Any], int]]] = {
     "matmul": _of_product,
     **dict.fromkeys(("dot", "einsum", "inner", "tensordot", "vdot"), _of_contraction),

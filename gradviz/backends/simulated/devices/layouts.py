@@ -4,12 +4,13 @@ from typing import Any, Final
 
 import numpy as np
 
-#: What memory without an owner is full of: NaN as a float of any size; for others a
-#: number that is large and no index of anything.
+#: Content of memory without an owner: NaN as a float of any size; for others a number
+#: that is large and no index of anything.
 NAN_BYTE: Final = 0xFF
 LARGE_BYTE: Final = 0x7F
 
-#: So many are one object each; later ones of the same layout may be another.
+#: Maximum number of layouts that are one object each; later ones of the same layout may
+#: be another.
 _MAX_KNOWN: Final = 20_000
 
 

@@ -174,7 +174,7 @@ class Machine:
         self._devices: dict[Device, SimulatedDevice] = {}
         self._num_resets: dict[Device, int] = {}
         self._limits: dict[Device, int | None] = {}
-        #: Whether this process was forked from one that had used a device.
+        #: True if this process was forked from one that had used a device.
         self._is_forked = False
         at_fork(
             before=LOCK.acquire,

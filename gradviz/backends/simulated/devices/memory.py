@@ -18,7 +18,7 @@ from gradviz.trace.probe import LISTENERS
 #: Sizes of blocks are multiples of it, as those of PyTorch's allocator.
 _GRAIN_BYTES: Final = 512
 
-#: Who uses memory besides the stream that it was taken for, mostly.
+#: The usual streams that use memory besides the one that it was taken for: none.
 _NOBODY: Final[frozenset[StreamQueue]] = frozenset()
 
 

@@ -12,7 +12,8 @@ import numpy as np
 from gradviz.backends.simulated.devices.latency import Latency
 from gradviz.backends.simulated.devices.work import LOCK, StreamQueue, Work
 
-#: How often a stream that has just worked changes its place among the others.
+#: Frequency with which a stream that has just worked changes its place among the
+#: others.
 _CHANGES: Final = 1 / 8
 
 

@@ -25,7 +25,7 @@ from gradviz.render.terminal.cells import (
 from gradviz.render.terminal.row_printer import print_rows
 from gradviz.render.words.text import clean, count, duration, nodes_ran
 
-#: So many of the longest segments are told one by one.
+#: Maximum number of the longest segments told one by one.
 MAX_SEGMENTS: Final = 20
 MAX_NODES: Final = 10
 

@@ -17,7 +17,7 @@ from gradviz.trace.events import AnyEvent
 
 _HEAD: Final = ("ms", "thread", "pass", "what happened")
 
-#: So many threads are named.
+#: Maximum number of threads named.
 _MAX_THREADS: Final = 20
 
 

@@ -30,11 +30,11 @@ from gradviz.render.words.purposes import CALLED, is_partial
 from gradviz.render.words.text import clean, count, duration, place, shorten_front, size
 
 MAX_HOLDERS: Final = 10
-#: So many of the ops, parts of a model and lines that saved most.
+#: Maximum number of the ops, parts of a model and lines that saved most.
 _MAX_SHARES: Final = 3
 _MAX_PLACE: Final = 60
 
-#: What each purpose is called.
+#: Name of each purpose.
 _CALLED: Final[Mapping[str, str]] = {
     "total": "all of it",
     **{str(purpose): name for purpose, name in CALLED.items()},

@@ -32,13 +32,13 @@ MAX_FAILURE: Final = 200
 SPACE: Final = "   "
 #: A node that only had its gradient taken.
 CAPTURED: Final = "bright_black"
-#: What a step consists of.
+#: Parts of a step.
 PARTS: Final[Mapping[StepPart, str]] = {
     "forward": "bright_cyan",
     "backward": "white",
     "optimizer": "bright_yellow",
 }
-#: What time is drawn as in which a lane could not go on, or its pass ran no node.
+#: Drawing of the time in which a lane could not go on, or its pass ran no node.
 IDLE: Final[Mapping[SpanKind, tuple[str, str]]] = {
     "wait": ("·", "waiting for work"),
     "blocked": ("×", "waits for another stream"),  # noqa: RUF001 - a mark

@@ -43,10 +43,11 @@ from gradviz.trace.format.frames import (
 )
 from gradviz.trace.format.model import Header
 
-#: So many texts and inputs stay without a question.
+#: Maximum number of texts and inputs that stay without a question.
 _FEW: Final = 20_000
 
-#: What the ring itself has packed may take what it takes to unpack.
+#: Limit for frames that the ring itself has packed: it may take what it takes to
+#: unpack.
 _NO_LIMIT: Final = 1 << 50
 
 #: The columns before a kind's own.
@@ -57,7 +58,7 @@ NODES: Final = ("node", "producer", "pushed_by")
 
 _NO_NODE: Final = -1
 
-#: What columns are called that hold texts.
+#: Kind of columns that hold texts.
 _TEXT: Final = "text"
 
 

@@ -37,7 +37,7 @@ _NUMBERS_A_BYTE: Final = 1 / 64
 _LEAST_NUMBERS: Final = 1 << 10
 _MOST_NUMBERS: Final = 1 << 17
 
-#: Where in a row the task and the node are, and of a push what was pushed.
+#: Indices of the task and the node in a row, and of the kind of a push.
 _TASK: Final = 1
 _NODE: Final = 2
 _WHAT: Final = LAYOUTS[TaskPushed].width - 1

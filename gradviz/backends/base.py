@@ -159,7 +159,7 @@ def copy_to(array: Array, device: Device, *, non_blocking: bool = False) -> Arra
     """An array, or tensor, copied to `device`.
 
     Args:
-        array: What to copy.
+        array: Array to copy.
         device: Where to.
         non_blocking: Do not wait for a copy to the host; have one from pinned memory
             read it when the device has come so far.

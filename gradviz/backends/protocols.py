@@ -37,7 +37,7 @@ class Backend(Protocol):
         """Copy a NumPy array to `device`.
 
         Args:
-            array: What to copy.
+            array: Array to copy.
             device: Where to.
             non_blocking: `array` stays as it is until the copy is done, so there is
                 no need to keep a copy of it meanwhile.
@@ -47,7 +47,7 @@ class Backend(Protocol):
         """Copy an array of this backend into a NumPy array.
 
         Args:
-            array: What to copy.
+            array: Array to copy.
             non_blocking: Return at once; the elements are there when the stream that
                 is current now has come so far.
         """
@@ -155,7 +155,7 @@ class CopiesIntoHost(Protocol):
         """Copy an array of this backend into an array of NumPy; returns at once.
 
         Args:
-            array: What to copy.
+            array: Array to copy.
             host: Of the same shape and dtype, in C order, in pinned memory.
         """
 

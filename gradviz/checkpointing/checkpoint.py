@@ -44,7 +44,7 @@ def checkpoint(
     Trades time for memory. The function must compute the same both times.
 
     Args:
-        function: What to run.
+        function: Function to run.
         *args: What to run it with; kept.
         use_reentrant: False is recommended: the graph is recorded as ever, and only
             what it saves is computed again. True records nothing, and runs a backward
@@ -127,7 +127,7 @@ def checkpoint_sequential(
     """Run functions one after the other, in checkpointed segments but for the last.
 
     Args:
-        functions: What to run; a `gradviz.nn.Sequential` will do.
+        functions: Functions to run; a `gradviz.nn.Sequential` will do.
         segments: How many segments to make.
         input: What the first function takes.
         use_reentrant: As for `checkpoint`.

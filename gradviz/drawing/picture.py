@@ -27,7 +27,7 @@ class Picture:
     """A picture of a graph, which notebooks show.
 
     Attributes:
-        graph: What it shows, as plain values.
+        graph: Graph that it shows, as plain values.
     """
 
     def __init__(self, graph: Graph) -> None:

@@ -140,7 +140,7 @@ class ModuleList(_List):
     """A list of modules, which does not say how they are called.
 
     Args:
-        modules: What is in it.
+        modules: Modules in it.
     """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
@@ -170,7 +170,7 @@ class ModuleDict(Module):
     """A dict of modules, which does not say how they are called.
 
     Args:
-        modules: What is in it.
+        modules: Modules in it.
     """
 
     def __init__(self, modules: Mapping[str, Module] | None = None) -> None:

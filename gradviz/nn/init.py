@@ -117,7 +117,7 @@ def kaiming_uniform_(
     """Uniform, keeping the variance one way (He et al., 2015).
 
     Args:
-        tensor: What to fill.
+        tensor: Tensor to fill.
         a: The slope below 0 of a leaky ReLU that follows.
         mode: Which way: forward (``fan_in``) or backward.
         nonlinearity: What follows.
@@ -172,7 +172,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """The weight of a convolution that passes its input on, as far as it fits.
 
     Args:
-        tensor: What to fill: three to five dimensions.
+        tensor: Tensor to fill: three to five dimensions.
         groups: Those of the convolution.
 
     Raises:
@@ -202,7 +202,7 @@ def sparse_(
     """Normal, but for a part of each column, which is 0 (Martens, 2010).
 
     Args:
-        tensor: What to fill: a matrix.
+        tensor: Tensor to fill: a matrix.
         sparsity: Which part.
         std: How far elements are from 0.
         generator: Where the numbers come from.

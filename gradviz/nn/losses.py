@@ -14,7 +14,7 @@ class Loss(Module):
     """Compares with a target, by a function with the module's arguments.
 
     Args:
-        reduction: What becomes of the losses of all elements: ``mean``, ``sum`` or
+        reduction: Result made of the losses of all elements: ``mean``, ``sum`` or
             ``none``. Losses take PyTorch's older ``size_average`` and ``reduce`` too.
         **arguments: Others of the function; tensors and None become buffers.
     """

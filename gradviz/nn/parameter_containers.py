@@ -12,7 +12,7 @@ class ParameterList(Module):
     """A list of parameters; tensors become parameters, other values are just kept.
 
     Args:
-        values: What is in it.
+        values: Values in it.
 
     Source: torch/nn/modules/container.py.
     """
@@ -89,7 +89,7 @@ class ParameterDict(Module):
     """A dict of parameters; tensors become parameters, other values are just kept.
 
     Args:
-        parameters: What is in it, by names.
+        parameters: Parameters in it, by names.
 
     Source: torch/nn/modules/container.py.
     """

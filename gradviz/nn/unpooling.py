@@ -41,7 +41,7 @@ class MaxUnpool1d(Module):
         """Undo a pooling.
 
         Args:
-            input: What was largest, shape ``(N, C, ...)`` or ``(C, ...)``.
+            input: Largest elements, shape ``(N, C, ...)`` or ``(C, ...)``.
             indices: Where it was, as the pooling returned it.
             output_size: Of the result, where several are possible.
         """

@@ -11,7 +11,7 @@ class ReduceLROnPlateau(LRScheduler):
     """Times `factor` when a measure has not become better for a while.
 
     Args:
-        optimizer: Whose rates.
+        optimizer: Optimizer whose rates are set.
         mode: Whether less is better (``min``) or more (``max``).
         factor: By what to multiply.
         patience: How many steps without progress are tolerated.

@@ -11,7 +11,7 @@ class LRScheduler:
     """The base class: a subclass computes the rates in `get_lr`.
 
     Args:
-        optimizer: Whose rates.
+        optimizer: Optimizer whose rates are set.
         last_epoch: How many steps have been made, -1 for none.
 
     Attributes:

@@ -112,7 +112,7 @@ class ChainedScheduler(SeveralSchedulers):
 
     Args:
         schedulers: In their order.
-        optimizer: Whose rates; that of the first scheduler if not given.
+        optimizer: Optimizer whose rates are set; the first scheduler's if not given.
 
     Raises:
         ValueError: There are none, or one does not fit.

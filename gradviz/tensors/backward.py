@@ -46,7 +46,7 @@ def backward(
     Runs on the calling thread; work for other devices runs on theirs meanwhile.
 
     Args:
-        tensors: What to differentiate.
+        tensors: Tensors to differentiate.
         grad_tensors: The gradient of each; may be left out for a single element.
         retain_graph: Keep what was saved, for another backward; as `create_graph` if
             not given.

@@ -78,7 +78,7 @@ def explore(scenario: Scenario, policies: Iterable[Policy]) -> int:
     """Run a scenario under each policy, until one fails.
 
     Args:
-        scenario: What to run.
+        scenario: Scenario to run.
         policies: Finite; see `mixed`.
 
     Returns:

@@ -53,7 +53,7 @@ class Scheduler:
             scheduler.run(a=lambda: engine.execute(...), b=lambda: engine.execute(...))
 
     Args:
-        policy: Who runs next.
+        policy: Policy that says which fiber runs next.
 
     Attributes:
         fibers: The threads.

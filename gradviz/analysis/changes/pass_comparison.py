@@ -243,7 +243,7 @@ def compare_paired(
         task: Its pass.
         after: The other trace, or the same.
         other_task: Its pass.
-        most: So many differences of each kind are told; None: all.
+        most: Maximum number of differences of a kind; None: all.
 
     Raises:
         TooLargeError: One of them has too many nodes, or edges.

@@ -63,7 +63,7 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         device: Where it runs, such as ``cpu``.
         sequence_nr: The later a node was made, the earlier it runs.
         topological_nr: Length of its longest path to a leaf.
-        inputs: What it expects at each input, None where it accepts anything.
+        inputs: Metadata that it expects at each input, None where it accepts anything.
         location: ``path:line`` that created it, empty if unknown or several.
         order: Its place in the execution order, from 0; None if it did not run. In a
             graph that no pass ran, its place in the order that is predicted.
@@ -75,9 +75,9 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         copies: How many copies stand for it, this one included; 1 if none.
         members: The nodes that it stands for, in order; empty if it is one itself.
         module: The part of a model that made it, empty outside a model.
-        error: What it raised, empty if it did not.
+        error: Error that it raised, empty if it did not.
         omitted_edges: How many edges of its own are left out.
-        parameters: What the leaf of an AccumulateGrad is called.
+        parameters: Names of the leaf of an AccumulateGrad.
         leaves: Of several nodes the leaves that they lead to, also those that are
             members of another one, because several share them.
         repeats: How often what it stands for comes one after the other; 1 if once.
@@ -236,7 +236,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
             did not run only what is known of them.
         duration_ns: Of the pass; None if the trace does not have its end.
         omitted_edges: Edges that were left out, of nodes that are there or not.
-        program: What was recorded: the first word of its command line.
+        program: Program that was recorded: the first word of its command line.
         containers: Paths of modules that were never called and only hold others, as a
             ModuleList does.
         is_finished: Whether the pass completed, and the trace has all of it.

@@ -237,7 +237,7 @@ def as_one(
         name: What it is called.
         module: The part of a model that it is, or is of.
         leaves: Those that it leads to, besides the ones that `nodes` say.
-        parameters: What it is called, if it is a leaf.
+        parameters: Names of it, if it is a leaf.
         repeats: How often it comes, one after the other.
     """
     locations = {node.location for node in nodes}

@@ -29,7 +29,7 @@ class CostlyFinding(msgspec.Struct, frozen=True, kw_only=True):
     """Something that costs time or memory.
 
     Attributes:
-        rule: What was found.
+        rule: Rule that found it.
         certainty: How sure that is.
         location: The line of the program, empty if not known.
         cost_ns: Time that it costs at most, over all passes; None where it costs none.

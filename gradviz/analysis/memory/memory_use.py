@@ -74,9 +74,9 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """Something that was held.
 
     Attributes:
-        purpose: For what.
+        purpose: Purpose that it is held for.
         size_bytes: How much.
-        node: Who held it; of a ``.grad`` its AccumulateGrad.
+        node: Node that held it; of a ``.grad`` its AccumulateGrad.
         task: The pass, -1 for none.
         name: The node's.
         index: Its place in the execution order, as pictures number nodes; None if none
@@ -85,7 +85,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
         location: The line that made it, empty if not known.
         since_ns: From when on, counted from the start of the first pass: below zero
             if before.
-        until_ns: Until when; None if the trace does not have that.
+        until_ns: Time of its end; None if the trace does not have that.
     """
 
     purpose: Purpose

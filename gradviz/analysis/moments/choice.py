@@ -13,7 +13,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
     """A task that was popped, and the one that would have been without it.
 
     Attributes:
-        popped: What was popped.
+        popped: Task that was popped.
         other: Of what else lay in the queue that which would have been popped, if it
             was seen; None if nothing else did.
         why: Why the first went before the second. None if nothing else lay there, or

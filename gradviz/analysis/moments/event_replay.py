@@ -44,7 +44,7 @@ class ReplayedEvent(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         place: Which event of the replay it is, from 0.
         after_ns: When, from the start of the first pass.
-        event: What happened.
+        event: Event at that moment.
         choice: Of a task that was popped why it was the next; None for other events.
         moment: The state after it, of the whole engine.
     """

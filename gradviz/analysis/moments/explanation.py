@@ -117,10 +117,10 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         of_line: Which one of that line; None if the line or the pass has no other.
         called_at: The line that called the pass, empty if not known.
         module: The part of a model that made it, empty outside a model.
-        parameters: What the leaf of an AccumulateGrad is called.
+        parameters: Names of the leaf of an AccumulateGrad.
         sequence_nr: The later it was made, the earlier it runs; -1 is the largest.
         status: How it ended; None if it did not run.
-        error: What it raised, or its pass if it did not run for that.
+        error: Error that it raised, or its pass if it did not run for that.
         absence: Why it did not run; None if it did.
         arrivals: The gradients that it was given, the last ones; `num_arrivals` all.
         is_root: Whether the pass began with it.
@@ -130,7 +130,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         pushed_by: The node that made it ready; None for the caller, or if unknown.
         pushed_on: The thread that pushed it; None if it was never pushed.
         popped_on: The thread that popped it; None if it never left.
-        thread: Who ran it, -1 for nobody.
+        thread: Thread that ran it, -1 for nobody.
         thread_name: That thread's name.
         busy_ns: How long that thread ran other nodes while it lay in the queue, but
             for the one that pushed it there and was about to end.

@@ -14,13 +14,13 @@ class QueuedTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         task: The pass.
-        node: What is to run, -1 for a wake-up.
+        node: Node that is to run, -1 for a wake-up.
         what: A node, a root or a wake-up.
         reentrant_depth: Of the pass: what is nested deeper runs first.
         sequence_nr: Of two of a depth the one made later runs first; -1 is the
             largest, that of every AccumulateGrad.
         pushed_by: The node that made it ready, -1 for none.
-        thread: Who pushed it.
+        thread: Thread that pushed it.
         pushed_ns: When, on the trace's clock.
     """
 
@@ -92,7 +92,7 @@ class OpenPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         task: Its id.
         parent: The pass from inside which it was called, -1 for none.
         reentrant_depth: How many it is nested in.
-        thread: Who called.
+        thread: Thread that called.
         began_ns: When.
         status: ``unfinished`` while its nodes run; then how it ended, though its
             caller has not left yet.

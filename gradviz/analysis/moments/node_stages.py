@@ -85,8 +85,9 @@ class NodeAt(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         task: The pass.
         node: The node.
-        stage: What has become of it.
-        since_ns: Since when, on the trace's clock; None before its first event.
+        stage: Stage that it has reached.
+        since_ns: Time at which it got there, on the trace's clock; None before its
+            first event.
         thread: On which thread that happened, -1 before its first event.
         remaining: For how many gradients it waits; 0 if for none, or if it has none.
     """

@@ -86,7 +86,7 @@ def select_events(
         trace: The trace.
         wanted: Which.
         origin_ns: From when times are counted, on the trace's clock.
-        limit: So many at most.
+        limit: Maximum number.
     """
     subject, tasks, kinds, begin_ns, end_ns = wanted
     within = None if tasks is None else np.array(with_descendants(trace, tasks))

@@ -68,17 +68,17 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
         topological_nr: Length of its longest path to a leaf.
         device: Where it runs, such as ``cpu``.
         thread: The trace's number for the thread it ran on.
-        worker: Who ran it; None if the pass was not distributed.
+        worker: Worker that ran it; None if the pass was not distributed.
         start_ns: When it started, on the clock of the trace's events.
         end_ns: When it completed or raised; None if the trace ends before.
         waited_ns: From its push to its pop; None if it was never queued.
         status: How its evaluation ended.
-        error: What it raised, empty if it did not.
+        error: Error that it raised, empty if it did not.
         module: The part of a model that made it, empty outside a model.
         location: The line of the program that made it, empty if that is not known.
         shapes: Of the gradient at each of its inputs, None for any; of very many inputs
             or dimensions the first.
-        parameters: What the leaf of an AccumulateGrad is called.
+        parameters: Names of the leaf of an AccumulateGrad.
         thread_time_ns: For how long its thread was running meanwhile; None if unknown.
         processor_wait_ns: How long it was not, and nothing known says why; see
             `gradviz.analysis.nodes.processor_waits`.
@@ -114,7 +114,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
         num_nodes: How many nodes ran in it, on all workers.
         rows: Those that were asked for; of very many the first.
         omitted: How many more there are of these.
-        sort: What they are sorted by.
+        sort: Key that they are sorted by.
         is_inferred: Whether nobody saw when they were pushed and popped.
     """
 
@@ -151,7 +151,7 @@ def execution_orders(
     Args:
         trace: The trace.
         tasks: The passes.
-        sort: What the rows of a pass are sorted by, those that are equal by start.
+        sort: Key that the rows of a pass are sorted by, those that are equal by start.
         filters: Labels that nodes must have; see `labels.is_meant`.
         limit: No more rows of each pass.
     """

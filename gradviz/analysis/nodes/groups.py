@@ -38,7 +38,7 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         label: What they have in common, empty for what has none.
         runs: How often they ran; a node that ran in two passes counts twice.
-        total_ns: What they took together.
+        total_ns: Time that they took together.
         mean_ns: On average.
         median_ns: As half of them, or more.
         p90_ns: As nine of ten, or more.
@@ -61,11 +61,11 @@ class Groups(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes in groups.
 
     Attributes:
-        by: What the nodes of a group have in common.
-        sort: What the groups are sorted by.
+        by: Property that the nodes of a group share.
+        sort: Key that the groups are sorted by.
         tasks: The passes whose nodes are counted, None for all.
         num_runs: Runs in all groups, those left out too.
-        total_ns: What these took together.
+        total_ns: Time that these took together.
         groups: The groups.
         omitted: How many more there are.
         num_unfinished: Nodes that were started and whose end the trace does not have.
@@ -97,8 +97,8 @@ def group_nodes(
     Args:
         trace: The trace.
         tasks: Only those of these passes; None for all.
-        by: What the nodes of a group have in common.
-        sort: What to sort by: numbers from the largest on, labels from the first.
+        by: Property that the nodes of a group share.
+        sort: Key to sort by: numbers from the largest on, labels from the first.
         filters: Labels that nodes must have; see `labels.is_meant`.
         limit: No more groups.
     """

@@ -47,7 +47,7 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
             trace has neither.
         waited_ns: From its push to its pop; None if the trace lacks one of them.
         status: How its evaluation ended.
-        error: What it raised, empty if it did not.
+        error: Error that it raised, empty if it did not.
         thread_time_ns: For how long of it its thread was running; None if unknown.
     """
 
@@ -80,7 +80,7 @@ class Executions(NamedTuple):
         has_ended: Whether the trace has either.
         waited_ns: From its push to its pop; -1 if the trace lacks one of them.
         status: How its evaluation ended: a place in `STATUSES`.
-        error: What it raised: a place in the trace's strings, -1 if it did not.
+        error: Error that it raised: a place in the trace's strings, -1 if it did not.
         thread_time_ns: For how long of it its thread was running; -1 if unknown.
         queue: Which it was pushed to; -1 if the trace lacks its push.
         pushed_ns: When; 0 if the trace lacks it.

@@ -23,7 +23,7 @@ class _Kernel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         name: What it is called.
         stream: Such as ``sim:0/1``.
         location: ``path:line`` of the user's program that launched it, if known.
-        thread: Who launched it.
+        thread: Thread that launched it.
         launched_ns: When, on the trace's clock.
     """
 

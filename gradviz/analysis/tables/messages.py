@@ -26,8 +26,8 @@ class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
     What is known of one end only has -1, or None, where the other end would say it.
 
     Attributes:
-        worker: Who sent it.
-        peer: Whom it came to.
+        worker: Worker that sent it.
+        peer: Worker that it came to.
         message: The number that its send and its receive have.
         context: The context.
         pass_id: Of which backward pass, on all workers, it has gradients; -1 of none:
@@ -35,12 +35,12 @@ class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
         size_bytes: Of its arrays.
         task: The sender's pass.
         node: In the forward pass the send, in the backward pass the receive.
-        thread: Who sent it.
+        thread: Thread that sent it.
         sent_ns: When, on the trace's clock.
         received_ns: When it had come.
         to_node: The other end of `node`.
         to_task: The receiver's pass, in which `to_node` ran for it.
-        to_thread: Who ran that.
+        to_thread: Thread that ran that.
         start_ns: When that began.
         sent_seq: Which event says that it left,
         received_seq: and which one that it came; -1 for none.

@@ -45,7 +45,7 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
         begin_ns: When it began, on the trace's clock.
         end_ns: When it ended; None if the trace does not say.
         status: How it ended.
-        error: What it failed with, empty if it did not.
+        error: Error that it failed with, empty if it did not.
         location: The line of the program that called it, empty if unknown.
     """
 
@@ -72,7 +72,7 @@ class PassPart(_Run, frozen=True, kw_only=True):
 
     Attributes:
         whole: The number of the pass; see Note [One pass, several workers].
-        worker: Who ran it; None if the pass was not distributed.
+        worker: Worker that ran it; None if the pass was not distributed.
     """
 
     whole: int

@@ -43,7 +43,7 @@ class WorkerPart(NamedTuple):
 
     Attributes:
         whole: The number of the pass.
-        worker: Who ran the part.
+        worker: Worker that ran the part.
     """
 
     whole: int
@@ -169,7 +169,7 @@ class _Mentions(NamedTuple):
         context: The context.
         pass_id: The number that the pass has on all workers.
         task: The part.
-        worker: Who ran it.
+        worker: Worker that ran it.
         came: The `seq` with which gradients came to it, -1 where it sent them.
     """
 

@@ -22,7 +22,7 @@ class QueueLength(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         queue: Its id.
         name: Such as ``device 0``.
-        thread: Who took most tasks from it, -1 if nobody did.
+        thread: Thread that took most tasks from it, -1 if nobody did.
         longest: The most tasks that lay in it at once.
         lengths: When it got another length, and which; see `thinned`. The last one is
             what it had at the end.
@@ -94,9 +94,9 @@ class PushAcross(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         task: The pass.
         node: The node.
         pushed_by: The node that was running when it was pushed, -1 for none.
-        from_thread: Who pushed it.
+        from_thread: Thread that pushed it.
         pushed_ns: When.
-        to_thread: Who ran it.
+        to_thread: Thread that ran it.
         start_ns: When it started.
     """
 

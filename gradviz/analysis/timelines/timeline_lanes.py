@@ -116,7 +116,7 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
             because there are too many of them, of lanes, or of nodes inside of others.
         omitted_lanes: Lanes that are left out.
         step: The training step that is shown as a whole, None if none is.
-        program: What was recorded: the first word of its command line.
+        program: Program that was recorded: the first word of its command line.
         lost: What the trace lacks, a few words each.
         threads: The names of all threads that are named anywhere here, by number.
         pushes: Nodes that ran on another thread than that which pushed them, of those

@@ -73,9 +73,9 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             does not say.
         waited_ns: How long the node was queued, or the kernel; None if unknown.
         status: How the node ended.
-        error: What it raised, empty if it did not.
+        error: Error that it raised, empty if it did not.
         thread_time_ns: For how long of it a node's thread was running; None if unknown.
-        parameters: What the leaf of an AccumulateGrad is called.
+        parameters: Names of the leaf of an AccumulateGrad.
         module: The part of a model that made the node, empty outside a model; or whose
             span it is, of kind ``module``, which is inferred from nodes; see
             `gradviz.analysis.timelines.module_rows`.

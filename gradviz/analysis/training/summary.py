@@ -50,9 +50,9 @@ class PassSummary(msgspec.Struct, frozen=True, kw_only=True):
         runs: Nodes started, on all workers.
         edges: Edges counted when the graph was walked; 0 if the trace does not say.
         status: How it ended.
-        error: What it failed with, empty if it did not.
+        error: Error that it failed with, empty if it did not.
         location: The line of the program that called for it, empty if unknown.
-        workers: Who ran a part of it; none if it was not distributed.
+        workers: Workers that ran a part of it; none if it was not distributed.
     """
 
     task: int

@@ -67,7 +67,7 @@ class KernelReports:
             stream: Where it was launched, as text.
             device: Whose.
             name: Of the function.
-            reads: What it reads,
+            reads: Arrays that it reads,
             writes: and writes.
             ended: An event after it, that keeps time.
         """

@@ -87,7 +87,7 @@ class SimulatedBackend:
         """A copy in the memory of `device`; returns at once.
 
         Args:
-            array: What to copy.
+            array: Array to copy.
             device: Where to.
             non_blocking: `array` is read when the device has come so far, not now.
 
@@ -103,7 +103,7 @@ class SimulatedBackend:
         """A copy in host memory.
 
         Args:
-            array: What to copy.
+            array: Array to copy.
             non_blocking: Return at once: until the device has come so far, there are
                 NaNs or huge numbers in the copy.
 

@@ -263,8 +263,8 @@ class Node:
 
     Args:
         next_edges: One edge for each gradient that `apply` returns.
-        input_metadata: What each input expects, None for anything; its length is the
-            number of inputs.
+        input_metadata: Metadata each input expects, None for anything; as many as
+            inputs.
         device: Where the node runs: on the device's thread, or on the caller's if it
             is the CPU.
 

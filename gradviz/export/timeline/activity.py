@@ -29,7 +29,7 @@ class Queueing(NamedTuple):
         task: The pass of each.
         node: The node, -1 of a wake-up.
         queue: The queue.
-        thread: Who pushed it.
+        thread: Thread that pushed it.
         begin_ns: When.
         end_ns: When it was popped.
         run: The place of its run among the runs, -1 if it did not run.
@@ -50,7 +50,7 @@ class HandedGradients(NamedTuple):
     Attributes:
         producer: The place of the run that made each, -1 if that is not known.
         consumer: The place of the run that took it, -1 if none did.
-        thread: Who handed it on.
+        thread: Thread that handed it on.
         begin_ns: When it came.
         end_ns: When the buffer in which it lay was let go.
         size_bytes: By how much it made the buffer larger: 0 if it was added to what

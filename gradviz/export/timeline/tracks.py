@@ -21,7 +21,7 @@ class Counter(NamedTuple):
     Attributes:
         process: Whose.
         name: What it is called.
-        unit: What it counts.
+        unit: Unit of its numbers.
         steps: When it changed, and to what.
     """
 

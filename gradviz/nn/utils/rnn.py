@@ -133,9 +133,9 @@ def pad_packed_sequence(
     """Undo `pack_padded_sequence`.
 
     Args:
-        sequence: What was packed.
+        sequence: Sequence that was packed.
         batch_first: Whether sequences are to be rows.
-        padding_value: What is put behind the shorter ones.
+        padding_value: Value that is put behind the shorter ones.
         total_length: To which length; that of the longest if not given.
 
     Returns:
@@ -185,7 +185,7 @@ def pad_sequence(
     Args:
         sequences: Each of shape ``(L, *)``.
         batch_first: Whether they become rows.
-        padding_value: What is added.
+        padding_value: Value that is added.
         padding_side: Whether it is added at the ``right`` or the ``left``.
 
     Raises:

@@ -53,7 +53,7 @@ def matrix_norm(
             columns; infinities: of the sums of rows.
         dim: The two dimensions of a matrix.
         keepdim: Keep them, with length 1.
-        dtype: What to compute in.
+        dtype: Type to compute in.
 
     Raises:
         RuntimeError: There is no such norm, or shape or dtype does not fit.
@@ -103,7 +103,7 @@ def norm(
             not given.
         dim: One dimension for vectors, two for matrices; all of them if not given.
         keepdim: Keep them, with length 1.
-        dtype: What to compute in.
+        dtype: Type to compute in.
 
     Raises:
         RuntimeError: There is no such norm, or shape or dtype does not fit.
@@ -147,7 +147,7 @@ def tensor_norm(
         dim: Along which dimensions; all of them, as one vector, by default.
         keepdim: Keep them, with length 1.
         out: Not supported.
-        dtype: What to compute in.
+        dtype: Type to compute in.
 
     Source: torch/functional.py, norm.
     """

@@ -92,7 +92,7 @@ def varargs(
     """Integers that were given one by one, as one sequence, or by name.
 
     Args:
-        function: Who takes them.
+        function: Function that takes them.
         parameter: Under which name.
         arguments: What was given by position.
         named: What was given by name.

@@ -253,7 +253,7 @@ def check_changeable(
     """Raise PyTorch's error if `x` may not be changed in place.
 
     Args:
-        x: What is to be changed.
+        x: Tensor that is to be changed.
         args: What goes into it.
         kwargs: What else.
 

@@ -398,7 +398,7 @@ def div(input: Operand, other: Operand, *, rounding_mode: RoundingMode = None) -
     """Quotients; of integers they are floats, unless they are rounded.
 
     Args:
-        input: What is divided.
+        input: Tensor that is divided.
         other: The divisor, a tensor or a number.
         rounding_mode: "floor" rounds down, "trunc" towards zero.
 

@@ -137,7 +137,7 @@ def check_indices(indices: Array, table: Array, op: str) -> None:
     Args:
         indices: The numbers.
         table: What should be a table.
-        op: Who asks.
+        op: Op that asks.
 
     Raises:
         IndexError: There is no such row.

@@ -181,7 +181,7 @@ def mse_loss(
     Args:
         input: Predictions.
         target: Of the same shape.
-        reduction: What is made of the losses: their mean, their sum, or nothing.
+        reduction: Result made of the losses: their mean, their sum, or nothing.
         weight: How much each loss counts.
 
     Raises:

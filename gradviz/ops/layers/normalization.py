@@ -459,8 +459,8 @@ def layer_norm(
     Args:
         input: Floats.
         normalized_shape: The lengths of the last dimensions, which share a mean.
-        weight: What results are multiplied by, of that shape.
-        bias: What is added, of that shape.
+        weight: Factors of results, of that shape.
+        bias: Numbers added, of that shape.
         eps: Added to variances.
 
     Raises:
@@ -489,7 +489,7 @@ def rms_norm(
     Args:
         input: Floats.
         normalized_shape: The lengths of the last dimensions.
-        weight: What results are multiplied by, of that shape.
+        weight: Factors of results, of that shape.
         eps: Added to means; the precision of the dtype by default.
 
     Raises:
@@ -526,8 +526,8 @@ def batch_norm(
         input: Shape ``(N, C, ...)``.
         running_mean: The means to use, or to update in place when training.
         running_var: The variances to use, or to update in place when training.
-        weight: What channels are multiplied by.
-        bias: What is added to them.
+        weight: Factors of channels.
+        bias: Numbers added to them.
         training: Use the statistics of the batch.
         momentum: How much the running statistics move towards those of the batch.
         eps: Added to variances.
@@ -577,8 +577,8 @@ def group_norm(
     Args:
         input: Shape ``(N, C, ...)``.
         num_groups: How many groups the channels make.
-        weight: What channels are multiplied by.
-        bias: What is added to them.
+        weight: Factors of channels.
+        bias: Numbers added to them.
         eps: Added to variances.
 
     Raises:
@@ -630,8 +630,8 @@ def instance_norm(
         input: Shape ``(N, C, ...)``.
         running_mean: The means to use, or to update in place.
         running_var: The variances to use, or to update in place.
-        weight: What channels are multiplied by.
-        bias: What is added to them.
+        weight: Factors of channels.
+        bias: Numbers added to them.
         use_input_stats: Use the statistics of the input.
         momentum: How much the running statistics move towards those of the input.
         eps: Added to variances.

@@ -53,9 +53,9 @@ def cumsum(input: Value, dim: int, *, dtype: DTypeLike = None) -> Value:
     """The sum of each element and those before it along `dim`.
 
     Args:
-        input: What to sum; sums of integers and booleans are int64.
+        input: Tensor to sum; sums of integers and booleans are int64.
         dim: Along which dimension.
-        dtype: What to sum in.
+        dtype: Type to sum in.
 
     Raises:
         IndexError: There is no such dimension.
@@ -159,9 +159,9 @@ def cumprod(input: Value, dim: int, *, dtype: DTypeLike = None) -> Value:
     """The product of each element and those before it along `dim`.
 
     Args:
-        input: What to multiply; products of integers and booleans are int64.
+        input: Tensor to multiply; products of integers and booleans are int64.
         dim: Along which dimension.
-        dtype: What to multiply in.
+        dtype: Type to multiply in.
 
     Raises:
         IndexError: There is no such dimension.

@@ -136,7 +136,7 @@ def gradient(
     """The slopes along dimensions, from the neighbors on both sides.
 
     Args:
-        input: What is differentiated.
+        input: Tensor that is differentiated.
         spacing: The distance of neighbors, one for each dimension, or vectors with
             the place of each entry.
         dim: Along which dimensions; all by default.

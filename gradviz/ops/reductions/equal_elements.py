@@ -45,7 +45,7 @@ def rearranged(
     """A part of an order, with equal elements as an algorithm leaves them.
 
     Args:
-        x: What is ordered.
+        x: Tensor that is ordered.
         order: The indices that sort it along `dim`, one way or the other.
         dim: See above.
         part: Which places of the order are wanted, from a start to an end.

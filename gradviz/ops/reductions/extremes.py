@@ -198,7 +198,7 @@ def max(
     """The largest element; along a dimension with its indices; or of two tensors.
 
     Args:
-        input: What to look at.
+        input: Tensor to look at.
         dim: Along which dimension; None for the largest of all; or the other tensor.
         keepdim: Keep the dimension, with length 1; not if None.
         other: The other tensor, by name.

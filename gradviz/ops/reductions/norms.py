@@ -136,7 +136,7 @@ def vector_norm(
         ord: The exponent; 0 counts what is not 0, infinities take the extremes.
         dim: Along which dimensions; all of them, as one vector, by default.
         keepdim: Keep them, with length 1.
-        dtype: What to compute in.
+        dtype: Type to compute in.
 
     Raises:
         RuntimeError: `x` has neither floats nor complex numbers, or there are no

@@ -125,7 +125,7 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Value
     """The median, the lower of two; along a dimension with its indices.
 
     Args:
-        input: What to look at. If there is a NaN, it is the median.
+        input: Tensor to look at. If there is a NaN, it is the median.
         dim: Along which dimension; None takes all elements.
         keepdim: Keep the dimension, with length 1.
 
@@ -159,7 +159,7 @@ def kthvalue(input: Value, k: int, dim: int = -1, keepdim: bool = False) -> Extr
     """The `k`-th smallest element along `dim`, and where it was.
 
     Args:
-        input: What to look at; NaN counts as larger than any number.
+        input: Tensor to look at; NaN counts as larger than any number.
         k: 1 for the smallest.
         dim: Along which dimension.
         keepdim: Keep the dimension, with length 1.

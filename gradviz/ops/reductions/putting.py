@@ -58,7 +58,7 @@ def put(input: Value, index: Value, source: Value, accumulate: bool = False) -> 
     """`input`, with elements of `source` at flat places.
 
     Args:
-        input: What is copied first.
+        input: Tensor that is copied first.
         index: Integers, places in the flattened input.
         source: As many elements.
         accumulate: Add them to what is there.

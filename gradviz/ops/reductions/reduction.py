@@ -120,10 +120,10 @@ def sum(
     """The sum along `dim`, or of all elements.
 
     Args:
-        input: What to sum; sums of integers and booleans are int64.
+        input: Tensor to sum; sums of integers and booleans are int64.
         dim: Along which dimensions.
         keepdim: Keep them, with length 1.
-        dtype: What to sum in.
+        dtype: Type to sum in.
 
     Raises:
         IndexError: There is no such dimension.

@@ -110,7 +110,7 @@ def scatter(
     """`input`, with elements of `src` where `index` says along `dim`.
 
     Args:
-        input: What is copied first.
+        input: Tensor that is copied first.
         dim: Along which `index` says where; elsewhere an element stays in its place.
         index: Integers. If one place is named twice, one of the elements wins.
         src: A tensor of the dtype of `input`, or a number for all places.
@@ -219,7 +219,7 @@ def scatter_reduce(
     """`input`, with elements of `src` combined with it where `index` says along `dim`.
 
     Args:
-        input: What is copied first.
+        input: Tensor that is copied first.
         dim: Along which `index` says where; elsewhere an element stays in its place.
         index: Integers.
         src: A tensor of the dtype of `input`.

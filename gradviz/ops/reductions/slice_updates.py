@@ -96,11 +96,11 @@ def index_add(
     """`input`, with slices of `source` added where `index` says along `dim`.
 
     Args:
-        input: What is copied first.
+        input: Tensor that is copied first.
         dim: Along which `index` names slices.
         index: A vector of integers, as long as `source` along `dim`.
-        source: What is added.
-        alpha: What it is multiplied with.
+        source: Tensor that is added.
+        alpha: Factor of it.
 
     Raises:
         IndexError: There is no such dimension.
@@ -133,7 +133,7 @@ def index_fill(input: Value, dim: int, index: Value, value: Operand) -> Value:
     """`input`, with one number in the slices that `index` names along `dim`.
 
     Args:
-        input: What is copied first.
+        input: Tensor that is copied first.
         dim: Along which `index` names slices.
         index: A vector of integers.
         value: A number, or a tensor without dimensions.
@@ -195,10 +195,10 @@ def index_reduce(
     """`input`, with slices of `source` combined with it where `index` says.
 
     Args:
-        input: What is copied first.
+        input: Tensor that is copied first.
         dim: Along which `index` names slices.
         index: A vector of integers, as long as `source` along `dim`.
-        source: What is combined with it.
+        source: Tensor that is combined with it.
         reduce: How: ``prod``, ``mean``, ``amax`` or ``amin``.
         include_self: Combine with what was there; else it is replaced.
 

@@ -109,7 +109,7 @@ def sort(
     """The elements in order along `dim`, and where they were.
 
     Args:
-        input: What to sort; NaN counts as larger than any number.
+        input: Tensor to sort; NaN counts as larger than any number.
         dim: Along which dimension.
         descending: The largest first.
         stable: Equal elements keep their order. Without it they do in small rows and
@@ -152,7 +152,7 @@ def topk(
     """The `k` largest elements along `dim`, and where they were.
 
     Args:
-        input: What to choose from; NaN counts as larger than any number.
+        input: Tensor to choose from; NaN counts as larger than any number.
         k: How many.
         dim: Along which dimension.
         largest: The largest; else the smallest.

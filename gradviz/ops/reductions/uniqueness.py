@@ -37,7 +37,7 @@ def unique(
     """The different elements, or the different slices along a dimension.
 
     Args:
-        input: What to look at.
+        input: Tensor to look at.
         sorted: In order; here they always are.
         return_inverse: Return also which of them each element is.
         return_counts: Return also how often each is there.
@@ -63,7 +63,7 @@ def unique_consecutive(
     """The first element, or slice, of each run of equal ones.
 
     Args:
-        input: What to look at.
+        input: Tensor to look at.
         return_inverse: Return also in which run each element is.
         return_counts: Return also how long each run is.
         dim: Compare slices along this dimension; None compares elements in C order.

@@ -125,7 +125,7 @@ def copy_(self: Variable, other: Variable, non_blocking: bool = False) -> Variab
     """Set the elements to those of `other`, which is cast, moved and expanded.
 
     Args:
-        self: What to change.
+        self: Tensor to change.
         other: Where the elements come from.
         non_blocking: Return before a copy between pinned memory and a device is done:
             until then, leave the pinned memory alone.

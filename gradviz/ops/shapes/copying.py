@@ -53,7 +53,7 @@ def clone(input: Value, *, memory_format: MemoryFormat = preserve_format) -> Val
     """Return a copy with the memory order of the original.
 
     Args:
-        input: What to copy.
+        input: Tensor to copy.
         memory_format: `MemoryFormat.CONTIGUOUS` for C order.
     """
     if memory_format is MemoryFormat.PRESERVE:

@@ -377,7 +377,7 @@ def check_bounds(
     """Raise PyTorch's error for the first index that is out of range.
 
     Args:
-        op: Who asks.
+        op: Op that asks.
         index: The indices.
         dim: What they are of,
         shape: in an array of this shape.

@@ -95,10 +95,10 @@ def index_put(
     """A copy of `input` with `values` where the indices say.
 
     Args:
-        input: What is copied first.
+        input: Tensor that is copied first.
         indices: A tensor of integers or booleans for each dimension that is indexed;
             they broadcast. None stands for all of a dimension.
-        values: What is written; broadcasts to what the indices take.
+        values: Elements that are written; broadcasts to what the indices take.
         accumulate: Add to what is there, for a place named twice both.
 
     Raises:

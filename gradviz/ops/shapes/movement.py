@@ -71,7 +71,7 @@ def roll(input: Value, shifts: int | Sequence[int], dims: Dims = None) -> Value:
     """Move the elements along dimensions; those at the end come in again.
 
     Args:
-        input: What to roll.
+        input: Tensor to roll.
         shifts: How far, for each of `dims`.
         dims: Along which dimensions; None rolls the flattened elements.
 

@@ -52,7 +52,7 @@ def constant_pad_nd(input: Value, pad: Sequence[int], value: float = 0) -> Value
     """`input` with a constant around it; negative widths cut.
 
     Args:
-        input: What is in the middle.
+        input: Tensor that is in the middle.
         pad: How many elements before and after the last dimension, then before and
             after the one before it, and so on.
         value: The constant.
@@ -207,7 +207,7 @@ def pad(
     """`input` with elements around it.
 
     Args:
-        input: What is in the middle; except for constants, the first one or two
+        input: Tensor that is in the middle; except for constants, the first one or two
             dimensions stay as they are.
         pad: How many elements before and after the last dimension, then before and
             after the one before it, and so on; negative ones cut.

@@ -49,7 +49,7 @@ def reshape(input: Value, shape: Sequence[int]) -> Value:
     """The elements of `input` in C order in another shape: a view where possible.
 
     Args:
-        input: What to reshape.
+        input: Tensor to reshape.
         shape: One of the lengths may be -1, and is then inferred.
 
     Raises:

@@ -194,7 +194,7 @@ def tensor_split(
     """Return so many parts as equal as can be, or parts that end at certain indices.
 
     Args:
-        input: What is split.
+        input: Tensor that is split.
         indices_or_sections: The number of parts, or where they end.
         dim: Along which dimension.
         indices: Where they end, by name.

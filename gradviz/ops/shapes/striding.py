@@ -49,7 +49,7 @@ def unfold(input: Value, dimension: int, size: int, step: int) -> Value:
     """Windows that slide along a dimension; a new last dimension goes through one.
 
     Args:
-        input: What is looked at.
+        input: Tensor that is looked at.
         dimension: Along which dimension.
         size: How long a window is.
         step: How far it moves.

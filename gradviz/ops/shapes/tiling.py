@@ -77,7 +77,7 @@ def repeat_interleave(
     """Each element, or each entry of a dimension, so many times in a row.
 
     Args:
-        input: What to repeat; alone it is `repeats`, and its indices are repeated.
+        input: Tensor to repeat; alone it is `repeats`, and its indices are repeated.
         repeats: How often: a number, or a vector with one for each entry.
         dim: Which dimension; None takes the flattened elements.
         output_size: How many entries that makes, if it is known: nobody has to wait for

@@ -27,7 +27,7 @@ class WatchedPass:
         hooks: The hooks of its nodes, as far as they are known.
         called_ns: When PyTorch was called, on the clock of events.
         returned_ns: When PyTorch had returned; 0 before.
-        error: What it raised, empty if nothing.
+        error: Error that it raised, empty if nothing.
         fails_in_node: Whether it was a node that raised, and no hook.
         unseen: What the profiler said of it when it was counted: why it cannot see its
             nodes, empty if it can; None if it was not counted.

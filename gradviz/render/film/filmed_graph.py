@@ -80,7 +80,7 @@ class FilmedGraph(NamedTuple):
     """Everything of a graph that stands still.
 
     Attributes:
-        graph: What is drawn.
+        graph: Graph that is drawn.
         groups: Of each pass that is drawn its parts, the ids in the trace.
         boxes: Those that hold others come before these.
         edges: The ways between them.

@@ -41,7 +41,7 @@ class Rendered(NamedTuple):
 
     Attributes:
         data: The contents of the file.
-        engine: Who laid it out: ``dot``, ``own``, or ``none`` for DOT text.
+        engine: Engine that laid it out: ``dot``, ``own``, or ``none`` for DOT text.
         note: Why, as a sentence without a full stop.
     """
 

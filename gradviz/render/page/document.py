@@ -124,7 +124,7 @@ class PageHeader(msgspec.Struct, frozen=True, kw_only=True):
     """Texts of a page.
 
     Attributes:
-        schema: What this is.
+        schema: Kind of document.
         version: Of the tables; a program knows one.
         file: The name of the trace's file, empty if it has none.
         argv: The program that was recorded.

@@ -321,7 +321,7 @@ class EventWords:
     """Puts the events of a trace into words, with names for its numbers.
 
     Args:
-        trace: Whose events.
+        trace: Trace with the events.
         origin_ns: From when times are counted.
         numbers: Numbers of nodes, which are told with them; None for their ids alone.
     """

@@ -64,7 +64,7 @@ def assert_same_backward(
 
     Args:
         golden: The file; a relative path starts at the current folder.
-        function: What to run; None returns a context manager for a ``with`` block.
+        function: Function to run; None returns a context manager for a ``with`` block.
         lines: Compare the lines of the program that made the nodes, too.
 
     Returns:

@@ -26,7 +26,7 @@ def write_whole(path: Path, parts: Iterable[bytes], mode: int = FOR_ALL) -> None
 
     Args:
         path: Where it goes.
-        parts: What is in it.
+        parts: Parts of it.
         mode: The permissions of a new file.
 
     Raises:

@@ -52,7 +52,7 @@ class NodeDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """A node of the backward graph.
 
     Attributes:
-        id: What events call it by.
+        id: Number that events call it by.
         name: Such as ``MulBackward0``.
         sequence_nr: How many nodes its thread had made before; 2**64 - 1 for every
             AccumulateGrad.
@@ -60,13 +60,13 @@ class NodeDefinition(msgspec.Struct, frozen=True, kw_only=True):
         device: Where it runs, such as ``cpu`` or ``sim:0``.
         edges: For each gradient that the node returns the id of the node that gets
             it, -1 for none, and which of that node's inputs.
-        inputs: What each input expects, None for anything.
+        inputs: Metadata that each input expects, None for anything.
         location: ``path:line`` of the user's program that made the node, empty where
             that is not known. After a library's, the program's own follows; see Note
             [Two lines] in `reporting.location`.
         module: The part of a model that made it, such as ``encoder.0.linear``; empty
             outside a model.
-        parameters: What the leaf of an AccumulateGrad is called, such as
+        parameters: Names of the leaf of an AccumulateGrad, such as
             ``Net.encoder.0.weight``: all its names, if models share it.
     """
 
@@ -193,7 +193,7 @@ class QueueDefinition(msgspec.Struct, frozen=True, gc=False):
     """A ready queue.
 
     Attributes:
-        id: What events call it by.
+        id: Number that events call it by.
         name: For people.
         device: Index of the device it serves, -1 for a caller's CPU queue, -2 where
             that is not known.

@@ -126,7 +126,7 @@ class Recorder(Probe):
             starts no writer thread: everything is written by `flush` and `close`.
         describe_stream: What a stream is called in a frame that uses it, and the line
             that made it; empty where that is not known.
-        scope: What is kept; its schedule is for who installs this.
+        scope: Scope of the events that are kept; its schedule is for who installs this.
 
     Raises:
         Exception: Whatever the sink raises when the header is written.

@@ -68,7 +68,7 @@ class Writer:
     """Writes one trace. Every method may be called by any thread.
 
     Attributes:
-        header: What the trace begins with.
+        header: Header that the trace begins with.
 
     Args:
         buffers: Where events come from.
@@ -78,7 +78,7 @@ class Writer:
         clock: The clock of the events.
         interval_s: How long what is reported may stay unwritten, in seconds. None
             starts no thread: nothing is written before `flush` or `close`.
-        scope: What is kept.
+        scope: Scope of the events that are kept.
         nodes: Knows of which nodes, None for all.
 
     Raises:

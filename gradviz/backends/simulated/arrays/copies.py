@@ -28,7 +28,7 @@ def from_host(
 
     Args:
         kind: The class of the result.
-        array: What to copy.
+        array: Array to copy.
         device: Where to.
         is_pinned: The device reads `array` itself when it has come so far; else it gets
             a copy that is made now.
@@ -49,7 +49,7 @@ def to_host(array: DeviceArray, *, is_awaited: bool) -> np.ndarray:
     """A copy in the host's memory, in C order.
 
     Args:
-        array: What to copy.
+        array: Array to copy.
         is_awaited: Return when it is done; else at once: a copy in pinned memory, with
             nonsense in it until the device has come so far.
     """

@@ -36,7 +36,7 @@ def launch(
         queue: The stream's.
         name: What traces and errors call it.
         run: On any thread, later, with memory that it holds itself.
-        reads: What it reads,
+        reads: Arrays that it reads,
         writes: and writes.
         reads_from: What it reads in pinned memory of the host,
         writes_to: and writes.

@@ -162,7 +162,7 @@ class Machine:
     """All simulated devices of the process.
 
     Attributes:
-        executor: Who carries out work.
+        executor: Executor that carries out work.
         latency: How long kernels take; None for as long as they do. Replaced as a
             whole.
     """

@@ -83,7 +83,7 @@ class Work:
         size: How much a kernel does, for a latency; None if there was none at launch.
         launched_ns: When it was put into the stream; 0 for poison.
         frame: That of `carry_out` while it goes on; of its caller where it is compiled.
-        error: What it raised, or why it was dropped; written before `is_done`.
+        error: Error that it raised, or why it was dropped; written before `is_done`.
         is_poison: Whether it fills memory that is free, which no program asks for.
         is_done: Written once, by whoever carries it out; reading needs no lock.
         ended_ns: When, on `time.perf_counter_ns`.

@@ -175,7 +175,7 @@ class Ring:
         """Yield the frames of a trace of the contents; nothing is added meanwhile.
 
         Args:
-            header: What it begins with.
+            header: Header that it begins with.
             anchor: This moment.
         """
         if self._nodes_size > self._slices_size:

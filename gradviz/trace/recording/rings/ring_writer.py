@@ -206,7 +206,7 @@ def cut(
     """Cut the rows of all threads in two: those before a moment, and the others.
 
     Args:
-        taken: What the writer took.
+        taken: Rows that the writer took.
         layouts: Of the rows.
         border: The moment.
     """
@@ -233,7 +233,7 @@ def in_slices(
     to know which rows came last.
 
     Args:
-        taken: What the writer took.
+        taken: Rows that the writer took.
         layouts: Of the rows.
         most: About so many numbers are in a slice.
     """

@@ -18,8 +18,8 @@ QUICK = (
     bad_files.long_name,
 )
 
-#: A part takes less than a minute.
-NUM_PARTS = 12
+#: A part takes a minute or two, and has files enough to run all commands.
+NUM_PARTS = 5
 
 
 def outcomes(paths: Iterable[Path]) -> list[dict[str, object]]:

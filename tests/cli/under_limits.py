@@ -82,13 +82,13 @@ WRITERS = (
 
 
 def commands_for(number: int) -> tuple[tuple[str, ...], ...]:
-    """A third of all views and one of the writers for each file, in turns.
+    """A sixth of all views and one of the writers for each file, in turns.
 
     All of them with ``FULL=1``.
     """
     if os.environ.get("FULL") == "1":
         return COMMANDS + WRITERS
-    return (*COMMANDS[number % 3 :: 3], WRITERS[number % len(WRITERS)])
+    return (*COMMANDS[number % 6 :: 6], WRITERS[number % len(WRITERS)])
 
 
 def run(command: tuple[str, ...], path: Path) -> dict[str, object]:

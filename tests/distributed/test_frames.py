@@ -1,4 +1,5 @@
 import io
+import os
 
 import numpy as np
 import pytest
@@ -133,7 +134,7 @@ def test_a_damaged_frame_is_refused_or_is_another_frame(changes):
 
 
 @pytest.mark.stress
-@settings(max_examples=20_000)
+@settings(max_examples=20_000 if os.environ.get("FULL") == "1" else 5_000)
 @given(CHANGES)
 def test_a_damaged_frame_is_refused_or_is_another_frame_many_times(changes):
     check_damaged(changes)

@@ -187,7 +187,7 @@ def test_a_graph_fills_its_room_but_is_not_made_too_large(size):
 def test_a_box_in_a_frame_has_its_name_without_that_of_the_frame():
     """Titles are those of a picture of the graph."""
 
-    class Net(gv.nn.Module):
+    class Filmed(gv.nn.Module):
         def __init__(self):
             super().__init__()
             # No two layers are alike, or they would be drawn once.
@@ -199,12 +199,12 @@ def test_a_box_in_a_frame_has_its_name_without_that_of_the_frame():
             return self.second(self.first(x).exp()).exp()
 
     with gv.record() as recording:
-        Net()(gv.ones(1, 1)).sum().backward()
+        Filmed()(gv.ones(1, 1)).sum().backward()
     film = film_of(replay_of(recording.trace), size=(700, 500))
 
     rows = texts(still(film, 0))
-    assert {"Net", "first", "second"} <= {*rows}
-    assert not [row for row in rows if row.startswith("Net.")]
+    assert {"Filmed", "first", "second"} <= {*rows}
+    assert not [row for row in rows if row.startswith("Filmed.")]
 
 
 def test_texts_of_a_trace_are_no_markup():

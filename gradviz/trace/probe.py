@@ -107,6 +107,9 @@ class Tracking(enum.IntEnum):
 #: No more parameters of a model are described.
 MAX_PARAMETERS: Final = 10_000
 
+#: Suffix of the name of a queue that was inferred, and of views' texts of whatever was.
+INFERRED_SUFFIX: Final = " (inferred)"
+
 #: Of no node it is told which line made it.
 NO_LINES: Final[Mapping[int, str]] = {}
 

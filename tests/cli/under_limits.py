@@ -6,21 +6,27 @@ children are forks of one process that has loaded everything.
 
 import importlib
 import json
+import math
 import os
 import resource
 import sys
 import tempfile
+import time
+from functools import cache
 from pathlib import Path
 
 import click
 
 from gradviz.cli.console.lazy import LazyGroup
 from gradviz.cli.main import gradviz
+from tests.campaigns import IS_FULL
 
 MEMORY_BYTES = 512 << 20
 
-#: A busy machine does not come near: a view of these files takes one to five seconds.
-CPU_S = 30
+#: A view may take as much processor time as so many counts to `_COUNTED`, some eight
+#: seconds: a limit of its own on each machine. The slowest take half of that.
+_NUM_COUNTS = 30
+_COUNTED = 5_000_000
 
 #: An export leaves nothing out, a merge neither.
 EXPORT_CPU_S = 120
@@ -86,9 +92,19 @@ def commands_for(number: int) -> tuple[tuple[str, ...], ...]:
 
     All of them with ``FULL=1``.
     """
-    if os.environ.get("FULL") == "1":
+    if IS_FULL:
         return COMMANDS + WRITERS
     return (*COMMANDS[number % 6 :: 6], WRITERS[number % len(WRITERS)])
+
+
+@cache
+def view_cpu_s() -> int:
+    """Return the processor time that a view may take on this machine, in seconds."""
+    begun = time.process_time()
+    total = 0
+    for one in range(_COUNTED):
+        total += one
+    return max(5, math.ceil(_NUM_COUNTS * (time.process_time() - begun)))
 
 
 def run(command: tuple[str, ...], path: Path) -> dict[str, object]:
@@ -114,7 +130,7 @@ def _become(command: tuple[str, ...], path: Path, out: int, err: int) -> None:
     os.dup2(out, 1)
     os.dup2(err, 2)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    cpu_s = EXPORT_CPU_S if command[0] in {"export", "merge"} else CPU_S
+    cpu_s = EXPORT_CPU_S if command[0] in {"export", "merge"} else view_cpu_s()
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
     code = 99
     try:
@@ -132,6 +148,7 @@ def _become(command: tuple[str, ...], path: Path, out: int, err: int) -> None:
 def main() -> None:
     for name in ("numpy.ma", "rich.cells", "tomllib"):
         importlib.import_module(name)
+    view_cpu_s()  # here, so that no child counts
     context = click.Context(gradviz)
     for name, *words in COMMANDS + WRITERS:
         command = gradviz.get_command(context, name)

@@ -1,5 +1,4 @@
 import io
-import os
 
 import numpy as np
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import strategies as st
 
 from gradviz.distributed.transport import frames
 from gradviz.distributed.transport.frames import Ask, Bye, FrameError
+from tests.campaigns import IS_FULL
 
 ARRAYS = [
     np.arange(6, dtype="<i2").reshape(2, 3).T,
@@ -134,7 +134,7 @@ def test_a_damaged_frame_is_refused_or_is_another_frame(changes):
 
 
 @pytest.mark.stress
-@settings(max_examples=20_000 if os.environ.get("FULL") == "1" else 5_000)
+@settings(max_examples=20_000 if IS_FULL else 5_000)
 @given(CHANGES)
 def test_a_damaged_frame_is_refused_or_is_another_frame_many_times(changes):
     check_damaged(changes)

@@ -1,16 +1,14 @@
 """Every command answers of traces that no engine writes, or says what it cannot."""
 
-import os
-
 import pytest
 
 import gradviz as gv
+from tests.campaigns import IS_FULL
 from tests.hostile.mutants import EVERY, complaint, mutant
 from tests.hostile.traces import record_all
 
 #: Of each mutant so many commands, by turns; with ``-m stress`` all of them.
 FEW = 5
-FULL = os.environ.get("FULL") == "1"
 
 
 class Inner(gv.autograd.Function):
@@ -61,6 +59,6 @@ def test_some_commands_answer(seed, originals, tmp_path):
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("seed", range(100, 300 if FULL else 140))
+@pytest.mark.parametrize("seed", range(100, 300 if IS_FULL else 140))
 def test_all_commands_answer(seed, originals, tmp_path):
     assert complaints(originals, seed, EVERY, tmp_path) == []

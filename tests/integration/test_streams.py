@@ -1,6 +1,5 @@
 """Programs over devices and streams give the CPU's gradients, and no race."""
 
-import os
 from typing import NamedTuple
 
 import numpy as np
@@ -8,10 +7,11 @@ import pytest
 
 import gradviz as gv
 from gradviz.analysis.races.race_reports import Race
+from tests.campaigns import IS_FULL
 from tests.integration.streams import World, random_program, run
 
 NUM_PROGRAMS = 100
-NUM_STRESS_PROGRAMS = 50_000 if os.environ.get("FULL") == "1" else 2_000
+NUM_STRESS_PROGRAMS = 50_000 if IS_FULL else 2_000
 
 
 class Outcome(NamedTuple):

@@ -1,6 +1,5 @@
 """Passes of PyTorch's that begin inside of hooks, as they are recorded."""
 
-import os
 import random
 import threading
 from collections.abc import Callable
@@ -11,6 +10,7 @@ import pytest
 from gradviz.analysis.findings.check import check_trace
 from gradviz.pytorch.nodes.graph_reader import ID_KEY
 from gradviz.trace import events as e
+from tests.campaigns import IS_FULL
 from tests.parity.pytorch_recordings import leaf, of_kind, recorded
 
 torch = pytest.importorskip("torch")
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.parity
 
 CHUNK = 50
 NUM_PROGRAMS = 100
-NUM_STRESS_PROGRAMS = 3_000 if os.environ.get("FULL") == "1" else 1_100
+NUM_STRESS_PROGRAMS = 3_000 if IS_FULL else 1_100
 
 #: PyTorch gives passes that lie deeper than 60 to another thread.
 DEEP = 70
@@ -188,6 +188,6 @@ def test_what_one_thread_pushes_another_pops_later_though_hooks_come_first():
 
 @pytest.mark.stress
 @pytest.mark.parametrize("first", range(NUM_PROGRAMS, NUM_STRESS_PROGRAMS, 10 * CHUNK))
-def test_thousands_of_passes_in_hooks_are_recorded_as_they_are(first):
+def test_a_thousand_passes_in_hooks_are_recorded_as_they_are(first):
     for seed in range(first, min(first + 10 * CHUNK, NUM_STRESS_PROGRAMS)):
         compare_with_hooks(seed)

@@ -3,17 +3,16 @@
 A failure prints the line that repeats it under its schedule.
 """
 
-import os
-
 import pytest
 
 from gradviz.testing.exploration import explore, mixed
 from gradviz.testing.policy import DepthFirst
+from tests.campaigns import IS_FULL
 from tests.interleavings.scenarios import SCENARIOS
 
 #: Schedules in all, spread evenly over the scenarios.
 SAMPLE = 2_000
-CAMPAIGN = 1_000_000 if os.environ.get("FULL") == "1" else 20_000
+CAMPAIGN = 1_000_000 if IS_FULL else 20_000
 
 #: One test runs so many at most: it takes a minute, and has five before it is ended.
 BATCH = 5_000

@@ -4,19 +4,16 @@
 every bytecode.
 """
 
-import os
-
 import pytest
 
+from tests.campaigns import IS_FULL
 from tests.faults.programs import run_campaign
 
 pytestmark = pytest.mark.stress
 
-_IS_FULL = os.environ.get("FULL") == "1"
-
 #: Each program is given so many interrupts.
 _PER_PROGRAM = 500
-_NUM_INTERRUPTS = 100_000 if _IS_FULL else 2_000
+_NUM_INTERRUPTS = 100_000 if IS_FULL else 2_000
 
 #: A pass runs once for each bytecode, and one program strikes every fourth. With a
 #: recording there are twice as many, and a pass takes five times as long: then a
@@ -25,7 +22,7 @@ _STEPS = {0: 4, 1: 24}
 _PARTS = [
     (recording, first)
     for recording, step in _STEPS.items()
-    for first in range(1, 1 + (step if _IS_FULL else 4))
+    for first in range(1, 1 + (step if IS_FULL else 4))
 ]
 
 

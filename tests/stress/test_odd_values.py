@@ -3,17 +3,16 @@
 ``FULL=1`` tries each of them.
 """
 
-import os
-
 import pytest
 
+from tests.campaigns import IS_FULL
 from tests.faults.programs import run_campaign
 
 pytestmark = pytest.mark.stress
 
 #: Each program makes one trial of so many.
 _STEP = 400
-_PROGRAMS = range(400) if os.environ.get("FULL") == "1" else range(0, 400, 50)
+_PROGRAMS = range(400) if IS_FULL else range(0, 400, 50)
 
 
 @pytest.mark.parametrize("first", _PROGRAMS)

@@ -2,7 +2,6 @@
 
 import gc
 import math
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ import pytest
 
 from gradviz.backends.device import CPU
 from gradviz.engine import AccumulateGrad, Engine
+from tests.campaigns import IS_FULL
 from tests.faults.scene import (
     DEVICES,
     Call,
@@ -152,9 +152,7 @@ def test_an_error_at_the_bottom_of_two_thousand_backwards_reaches_the_top(
     assert [str(error) for error in errors] == ["at the bottom"] * 2
 
 
-@pytest.mark.parametrize(
-    "repetition", range(1_000 if os.environ.get("FULL") == "1" else 20)
-)
+@pytest.mark.parametrize("repetition", range(1_000 if IS_FULL else 20))
 def test_sixty_four_backwards_at_once_on_one_graph_are_exact(
     engine: Engine, repetition: int
 ):

@@ -69,6 +69,11 @@ class HeldBytes(msgspec.Struct, frozen=True, kw_only=True):
     results: int | None
     unclaimed: int
 
+    @property
+    def unknown(self) -> tuple[Purpose, ...]:
+        """Purposes of which nothing is known."""
+        return tuple(one for one in PURPOSES if getattr(self, one) is None)
+
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
     """Something that was held.
@@ -157,6 +162,11 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
     is_complete: bool
     took_ns: int | None = None
     saved: SavedTensors | None = None
+
+    @property
+    def is_partial(self) -> bool:
+        """True if more may have been held at the peak than is known."""
+        return bool(self.num_unknown or self.peak.use.unknown)
 
 
 def build_memory(

@@ -35,7 +35,7 @@ from gradviz.trace.events import (
     NodeCompleted,
     NodeStarted,
 )
-from gradviz.trace.probe import How, Probe, Push
+from gradviz.trace.probe import INFERRED_SUFFIX, How, Probe, Push
 
 #: Number of values that say that a hook was called, and that one returned.
 _CALL_WIDTH: Final = 9
@@ -277,7 +277,7 @@ def _name(queue: SeenQueue, listener: Probe, thread: SeenThread) -> None:
     else:
         name, device = f"CPU of {thread.name}", -1
     # Every view that has a queue says what it is called.
-    listener.queue_defined(queue.id, f"{name} (inferred)", device)
+    listener.queue_defined(queue.id, name + INFERRED_SUFFIX, device)
 
 
 # --- hooks, see Note [Hooks between functions] ------------------------------------

@@ -26,7 +26,6 @@ from gradviz.render.words.purposes import (
     CALLED,
     COLORS,
     STACKED,
-    is_partial,
     unknown_purposes,
 )
 from gradviz.render.words.text import (
@@ -96,7 +95,7 @@ def _words(memories: Sequence[HeldMemory]) -> str:
 
 def _peak_words(memory: HeldMemory, whose: str = "") -> str:
     peak = memory.peak
-    most = "peak at least" if is_partial(memory) else "peak"
+    most = "peak at least" if memory.is_partial else "peak"
     return f"{most} {size(peak.use.total or 0)}{whose} after {duration(peak.after_ns)}"
 
 

@@ -25,12 +25,10 @@ from gradviz.trace.events import (
     own_columns,
 )
 from gradviz.trace.format.model import Trace
-from gradviz.trace.probe import Checked, Hook, How, Push, Role, Skip
+from gradviz.trace.probe import INFERRED_SUFFIX, Checked, Hook, How, Push, Role, Skip
 
 #: Longer errors and marks are cut.
 MAX_MESSAGE: Final = 300
-#: Suffix of the text of an event that was not seen, and of the name of its queue.
-INFERRED: Final = " (inferred)"
 
 
 def _clauses(field: str, words: Mapping[enum.IntEnum, str]) -> str:
@@ -362,7 +360,7 @@ class EventWords:
         texts = _BY_KIND[type(event)].texts
         said = first_filled(texts, event_facts(event), words._forms)
         said = said or words._plainly(event)
-        return said + INFERRED if event.inferred else said
+        return said + INFERRED_SUFFIX if event.inferred else said
 
     def _plainly(self, event: AnyEvent) -> str:
         """Return what the class of an event says, with its node and fields."""
@@ -416,7 +414,7 @@ class EventWords:
         known = self._trace.queues.get(queue)
         name = known.name if known else "?"
         # An event of a queue that was inferred is inferred itself, and says so.
-        name = shorten(clean(name.removesuffix(INFERRED)), MAX_TITLE)
+        name = shorten(clean(name.removesuffix(INFERRED_SUFFIX)), MAX_TITLE)
         return f"queue {queue} ({name})"
 
 

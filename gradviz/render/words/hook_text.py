@@ -5,6 +5,7 @@ from typing import Final
 
 from gradviz.analysis.tables.hook_calls import HookCall
 from gradviz.render.words.text import MAX_TITLE, clean, duration, place, shorten
+from gradviz.trace.probe import INFERRED_SUFFIX
 
 _KINDS: Final = {
     "tensor_pre": "tensor hook",
@@ -46,7 +47,7 @@ def _kind(one: HookCall) -> str:
 
 
 def _took(one: HookCall) -> str:
-    inferred = " (inferred)" if one.inferred else ""
+    inferred = INFERRED_SUFFIX if one.inferred else ""
     if one.took_ns is not None:
         return f"{duration(one.took_ns)}{inferred}"
     if one.together_ns is not None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gradviz.analysis.memory.memory_use import PURPOSES, HeldBytes, HeldMemory, Purpose
+from gradviz.analysis.memory.memory_use import HeldBytes, Purpose
 
 CALLED: Final[dict[Purpose, str]] = {
     "buffers": "input buffers",
@@ -27,9 +27,4 @@ STACKED: Final[tuple[Purpose, ...]] = (*COLORS, "unclaimed")
 
 def unknown_purposes(use: HeldBytes) -> tuple[str, ...]:
     """Return the purposes for which it is unknown what was held at a moment."""
-    return tuple(CALLED[name] for name in PURPOSES if getattr(use, name) is None)
-
-
-def is_partial(memory: HeldMemory) -> bool:
-    """Return whether more may have been held at the peak than is known."""
-    return bool(memory.num_unknown or unknown_purposes(memory.peak.use))
+    return tuple(CALLED[purpose] for purpose in use.unknown)

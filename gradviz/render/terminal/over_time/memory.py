@@ -26,7 +26,7 @@ from gradviz.render.terminal.cells import (
 )
 from gradviz.render.terminal.over_time.curves import print_curves
 from gradviz.render.terminal.row_printer import print_rows
-from gradviz.render.words.purposes import CALLED, is_partial
+from gradviz.render.words.purposes import CALLED
 from gradviz.render.words.text import clean, count, duration, place, shorten_front, size
 
 MAX_HOLDERS: Final = 10
@@ -130,7 +130,7 @@ def _head(memory: HeldMemory) -> str:
     peak = memory.peak
     if peak.use.total is None:
         return f"{passes}: what was held is unknown"
-    most = "at least" if is_partial(memory) else "at most"
+    most = "at least" if memory.is_partial else "at most"
     return f"{passes}: {most} {size(peak.use.total)}, after {duration(peak.after_ns)}"
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import importlib
 import itertools
 import os
 import signal
@@ -52,6 +53,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "races: uses memory from two streams in no order on purpose"
     )
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Import all tests from the last to the first, in the second of two processes.
+
+    pytest keeps what it makes of their asserts, which is half a minute of work. Where
+    nothing is kept yet, two processes would do all of it at the same time. So they meet
+    in the middle: either reads what the other has made.
+    """
+    is_all = session.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if not is_all or os.environ.get("PYTEST_XDIST_WORKER") != "gw1":
+        return
+    for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
+        words = path.relative_to(session.config.rootpath).with_suffix("").parts
+        # What cannot be imported is reported when it is collected.
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(words))
 
 
 @pytest.hookimpl(trylast=True)  # once they are shuffled

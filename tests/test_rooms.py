@@ -48,7 +48,10 @@ def docstring(room: Path) -> str:
 
 
 def docstring_of(module: Path) -> str:
-    return ast.get_docstring(ast.parse(module.read_bytes())) or ""
+    """Return a module's docstring, for which its first statement is enough."""
+    source = module.read_text("utf-8")
+    opening = source.find('"""') + 3
+    return ast.get_docstring(ast.parse(source[: source.find('"""', opening) + 3])) or ""
 
 
 def members(room: Path) -> set[str]:

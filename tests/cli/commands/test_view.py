@@ -79,8 +79,9 @@ def test_it_shows_a_trace_until_ctrl_c(started, trace_path):
 def test_once_ends_it_after_a_page(started, trace_path):
     process, address = started("view", "--once", "--no-open", trace_path)
 
-    with pytest.raises(urllib.error.HTTPError, match="403"):
+    with pytest.raises(urllib.error.HTTPError, match="403") as refusal:
         Browser(address[:-1])
+    refusal.value.close()
     Browser(address)
     assert process.wait(30) == 0
 

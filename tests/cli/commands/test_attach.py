@@ -18,6 +18,18 @@ from gradviz.trace.reading.reader import load_trace
 from tests.warm_python import run_gradviz
 
 PID = os.getpid()
+REMOTE_EXEC = getattr(sys, "remote_exec", None)
+
+#: Runs backward passes until its standard input is closed.
+PROGRAM = """
+import select, sys
+import gradviz as gv
+x = gv.ones(2, requires_grad=True)
+(x * x).sum().backward()
+print("trains", flush=True)
+while not select.select([sys.stdin], [], [], 0)[0]:
+    (x * x).sum().backward()
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -185,6 +197,23 @@ class TestRemoteExec:
         for one in thread:
             one.join()
         assert list(folder.iterdir()) == []
+
+    @pytest.mark.skipif(REMOTE_EXEC is None, reason="Python before 3.14")
+    def test_a_program_that_nobody_prepared_is_recorded(
+        self, call, remote_exec, tmp_path
+    ):
+        remote_exec(REMOTE_EXEC)
+        with subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as program:
+            assert program.stdout.readline() == b"trains\n"
+            done = call("attach", program.pid, "--seconds", 0.1, "-o", "x.gvt")
+
+        assert done.exit_code == 0, done.stderr
+        assert load_trace(tmp_path / "x.gvt").tasks
+        assert program.returncode == 0
 
     def test_a_program_without_gradviz_is_told(self, call, remote_exec, monkeypatch):
         def execute(pid, script):

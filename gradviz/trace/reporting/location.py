@@ -8,8 +8,9 @@ that requested it. So a library's line is followed by the innermost line of the 
 itself: ``.../lib/layers.py:10 < /home/me/train.py:39``.
 
 A library is installed code: the files in a ``site-packages`` folder, those of Python
-and those beside its interpreter. Code under development, such as an editable install,
-is elsewhere, and so counts as the program's.
+and those beside its interpreter, and modules of its packages that it generates into
+other folders. Code under development, such as an editable install, is elsewhere, and so
+counts as the program's.
 """
 
 import os
@@ -151,15 +152,19 @@ def _frame_of(
 
 
 def owner_of(frame: FrameType) -> int:
-    """Return the owner of a frame, which depends only on its file.
+    """Return the owner of a frame, which depends only on its file and its module.
 
     Code that is in no module was generated, as `torch.compile` and `torch.fx` do, and
     nobody can open its file: its caller has the line to show.
     """
     name = frame.f_globals.get("__name__")
-    if name is None or str(name).partition(".")[0] in _HIDDEN:
+    package, dot, _ = str(name).partition(".")
+    if name is None or package in _HIDDEN:
         return NOBODYS
-    return THE_PROGRAMS if is_of_program(frame.f_code.co_filename) else A_LIBRARYS
+    # A module that a library generates, and writes elsewhere, is in its package.
+    file = getattr(sys.modules.get(package), "__file__", None) if dot else None
+    files = [frame.f_code.co_filename, *([file] if isinstance(file, str) else [])]
+    return THE_PROGRAMS if all(map(is_of_program, files)) else A_LIBRARYS
 
 
 def is_of_program(path: str) -> bool:

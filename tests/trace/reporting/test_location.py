@@ -1,6 +1,7 @@
 import contextlib
 import sys
 import threading
+import types
 from pathlib import Path
 
 import numpy as np
@@ -156,6 +157,20 @@ def test_one_line_of_a_library_is_told_apart_by_who_called_it(here, text):
     assert text(in_module("main", layer)()).endswith(
         "/layer.py:2 < /somewhere/main.py:2"
     )
+
+
+def test_a_module_that_a_library_generates_elsewhere_is_the_librarys(
+    here, text, monkeypatch
+):
+    package = types.ModuleType("layers")
+    package.__file__ = f"{INSTALLED}/__init__.py"
+    monkeypatch.setitem(sys.modules, "layers", package)
+    generated = in_module("layers.generated", here, "/tmp/layers")
+
+    line = sys._getframe().f_lineno + 1
+    index = generated()
+
+    assert text(index) == f"/tmp/layers/layers.generated.py:2 < {__file__}:{line}"
 
 
 def test_a_library_that_no_program_called_stands_alone(here, text):

@@ -16,9 +16,10 @@ from gradviz.engine.graph.node import (
     begin,
     next_sequence_nr,
 )
-from gradviz.engine.graph.protocols import Gradient, size_bytes
+from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.dispatch import creation_hooks
 from gradviz.ops.variables.node_hooks import Hookable
+from gradviz.ops.variables.saved_memory import report_saved
 from gradviz.ops.variables.saved_variable import SavedVariable
 from gradviz.ops.variables.variable import (
     Variable,
@@ -108,7 +109,7 @@ class FunctionNode(FunctionCtx, Hookable, Node):
         saved = tuple([self._kept(one, place) for place, one in enumerate(tensors)])
         self.__dict__["_saved"] = saved
         if tensors and LISTENERS and (listener := probe.current) is not None:
-            listener.tensor_saved(self.id, sum(map(size_bytes, saved)))
+            report_saved(listener, self, saved)
         if creation_hooks.CREATION_HOOKS_IN_USE:
             arrays = [one.array for one in outputs if isinstance(one, Variable)]
             creation_hooks.call(self, arrays)
@@ -196,6 +197,11 @@ class FunctionNode(FunctionCtx, Hookable, Node):
                 f"gradients (expected {num_inputs}, got {len(results)})"
             )
         return results[:num_inputs]
+
+    @property
+    def holds_saved(self) -> bool:
+        """True if its tensors were saved and not released."""
+        return bool(self._saved)
 
     def release_variables(self) -> None:
         """Release the saved tensors."""

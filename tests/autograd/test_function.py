@@ -343,7 +343,7 @@ def test_what_it_saves_is_reported(x):
             saved.append(size_bytes)
 
     with probe.installed(Listener()):
-        Cube.apply(x)
+        Cube.apply(x * 1)
 
     assert saved == [8]
 

@@ -34,8 +34,6 @@ _TELL: Final = {
     HoldingKind.RESULT: ("gradient_buffered", "task_pushed", "capture_taken"),
 }
 
-#: Nodes that save nothing.
-
 
 class SavedShare(msgspec.Struct, frozen=True, kw_only=True):
     """Saved tensors of a node, or of nodes with something in common.
@@ -57,8 +55,7 @@ class SavedTensors(msgspec.Struct, frozen=True, kw_only=True):
     """Tensors that were saved while some passes ran, or before; each memory once.
 
     Attributes:
-        size_bytes: All that only graphs hold; None if nothing is known. Gradviz's own
-            ops do not tell parameters and views apart: there each counts as a whole.
+        size_bytes: All that only graphs hold; None if nothing is known.
         parameter_bytes: Besides, what parameters, other leaves and buffers of modules
             hold anyway; None if that is not told apart.
         shared_bytes: Besides, tensors in memory that counts for another one, such as
@@ -166,9 +163,11 @@ def unknown_purposes(
 def _elsewhere(
     trace: Trace, tasks: Sequence[int], nodes: Column
 ) -> tuple[int, int] | None:
-    """Saved tensors of parameters, and those in memory that counts for others."""
-    if not np.isin(np.array(tasks, np.int64), passes_that_tell(trace)).any():
-        return None
+    """Saved tensors of parameters, and those in memory that counts for others.
+
+    Older traces of gradviz's own ops do not tell them apart: there each counts as a
+    whole, and no event says otherwise.
+    """
     started = trace.columns["node_started"]
     mine = np.isin(started.narrow("task"), np.array(tasks, np.int64))
     rows = trace.columns["saved_elsewhere"]
@@ -176,6 +175,9 @@ def _elsewhere(
         rows["node"], started["node"][mine]
     )
     meant = rows.at(is_meant)
+    is_told = np.isin(np.array(tasks, np.int64), passes_that_tell(trace)).any()
+    if not len(meant["node"]) and not is_told:
+        return None
     return int(meant["parameter_bytes"].sum()), int(meant["shared_bytes"].sum())
 
 

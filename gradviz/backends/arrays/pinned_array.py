@@ -16,7 +16,9 @@ NumPy does not report its C code's accesses to such an array: ``plain[:] = array
 ``np.array(array)``, ``np.asarray(array)``, `memoryview`. But a caller of
 ``tensor.numpy()`` wants to read it. So an array that was handed to a program
 (`handed_out`), and is dropped without any observed access, counts as read when it is
-dropped, unless the program only asked for its shape or the like.
+dropped, unless the program only asked for its shape or the like. That needs the count
+of references, which from Python 3.14 on is the same whether a local variable has the
+array or nothing has: there it counts as read.
 """
 
 import sys
@@ -390,7 +392,10 @@ class _Counted:
 
 
 def _references_if_dropped() -> int:
-    """Return the reference count of a dropped result; 0 if it cannot be told."""
+    """Return the reference count of a dropped result; 0 if it cannot be told.
+
+    It cannot where a local variable is used without a reference of its own.
+    """
     kept = _Counted()
     dropped = _Counted().references
     return dropped if dropped < kept.references else 0

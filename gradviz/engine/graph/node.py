@@ -513,6 +513,11 @@ class Node:
     def release_variables(self) -> None:
         """Release saved tensors, after a pass that does not keep the graph."""
 
+    @property
+    def holds_saved(self) -> bool:
+        """True if it has saved something that it has not released."""
+        return False
+
     def __repr__(self) -> str:
         return f"<{name_of(self)} #{self.id}>"
 

@@ -1,7 +1,6 @@
 cimport cython
 from gradviz.engine.graph.node cimport Node
 from gradviz.engine.graph.node cimport announce, fill_in, metadata_for
-from gradviz.engine.graph.protocols cimport size_bytes
 from gradviz.ops.variables.node_hooks cimport Hookable
 from gradviz.ops.dispatch.plan cimport Plan
 from gradviz.ops.variables.variable cimport Variable
@@ -21,6 +20,3 @@ cdef class OpNode(Hookable):
 
 cdef class SeveralNode(OpNode):
     cdef public object fills, takes_one
-
-@cython.locals(kept=Variable)
-cdef _sum_of_sizes(tuple saved)

@@ -29,11 +29,12 @@ from gradviz.engine.graph.odd_fields import (
     described,
     is_odd,
 )
-from gradviz.engine.graph.protocols import Gradient, size_bytes
+from gradviz.engine.graph.protocols import Gradient
 from gradviz.ops.dispatch import creation_hooks
 from gradviz.ops.dispatch.creation_hooks import CREATION_HOOKS_IN_USE
 from gradviz.ops.dispatch.plan import CONSTANT, IN_FORMULA, RESULT, Plan
 from gradviz.ops.variables.node_hooks import Hookable
+from gradviz.ops.variables.saved_memory import count_saved, report_saved
 from gradviz.ops.variables.saved_variable import (
     HOOKS_IN_USE,
     SECOND_BACKWARD,
@@ -76,16 +77,19 @@ class OpNode(Hookable):
 
         Where there are hooks, saved results may pack in between, which makes nodes.
         """
-        has_tensors = self.plan.has_tensors
-        if not HOOKS_IN_USE:
-            announce(self, _sum_of_sizes(saved) if has_tensors else -1)
+        listener = probe.current if LISTENERS and self.plan.has_tensors else None
+        if listener is not None and not HOOKS_IN_USE:
+            memory = count_saved(self, saved)
+            announce(self, memory.own or -1)
+            if memory.of_leaves or memory.shared:
+                listener.saved_elsewhere(self.id, memory.of_leaves, memory.shared)
             return
         announce(self)
-        for value in saved:
+        for value in saved if HOOKS_IN_USE else ():
             if isinstance(value, SavedVariable):
                 value.pack_result(self)
-        if has_tensors and (listener := probe.current) is not None:
-            listener.tensor_saved(self.id, _sum_of_sizes(saved))
+        if listener is not None:
+            report_saved(listener, self, saved)
 
     def call(self, inputs: list[Gradient]) -> Sequence[Gradient]:
         """The gradients of the op's inputs; see `Node.apply`.
@@ -256,6 +260,11 @@ class OpNode(Hookable):
             output_nr=output_nr_of(origin),
             was_leaf=source is None or isinstance(source, basic_nodes.AccumulateGrad),
         )
+
+    @property
+    def holds_saved(self) -> bool:
+        """True if its tensors were saved and not released."""
+        return self.saved is not None and self.plan.has_tensors
 
     def release_variables(self) -> None:
         """Release saved tensors; other saved values may be used again (N3)."""
@@ -438,15 +447,3 @@ def node_class_of(name: str, base: type[OpNode] = OpNode) -> type[Any]:
         attributes = {"__slots__": (), "__module__": __name__, "__doc__": base.__doc__}
         known = _node_classes[name, base] = type(name, (base,), attributes)
     return known
-
-
-def _sum_of_sizes(saved: tuple[Any, ...]) -> int:
-    """Return the bytes of the saved values."""
-    num_bytes = 0
-    for value in saved:
-        if isinstance(value, Variable):
-            kept = value  # when compiled: typed
-            num_bytes += size_bytes(kept.array)
-        else:
-            num_bytes += size_bytes(value)
-    return num_bytes

@@ -232,7 +232,12 @@ class SavedVariable:
     @property
     def nbytes(self) -> int:
         """Bytes held; after a pack hook those that its result reports."""
-        return size_bytes(self._data if self._hooks is None else self._packed)
+        return size_bytes(self.held)
+
+    @property
+    def held(self) -> object:
+        """The variable, or the result of a pack hook; None once it was released."""
+        return self._data if self._hooks is None else self._packed
 
     @property
     def is_begun(self) -> bool:

@@ -275,6 +275,11 @@ class Variable:
             del node  # or it would count as used
         return self.used_accumulator() or self._new_accumulator()
 
+    @property
+    def has_accumulator(self) -> bool:
+        """True if an op has led a graph to this leaf."""
+        return self._accumulator is not None
+
     def used_accumulator(self) -> "AccumulateGrad | None":
         """This leaf's node, if a graph leads there."""
         if self._accumulator is None:

@@ -1,6 +1,7 @@
 import copy
 import operator
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -261,7 +262,10 @@ def test_what_was_handed_out_and_used_is_not_read_again_as_it_goes(array):
 
 @pytest.mark.parametrize("name", ["shape", "dtype", "nbytes", "strides"])
 def test_what_was_handed_out_to_be_asked_for_its_shape_was_not_read(array, name):
-    assert not accesses(lambda: getattr(handed_out(array), name))[0]
+    heard, _ = accesses(lambda: getattr(handed_out(array), name))
+
+    # From Python 3.14 on a local variable has no reference of its own to count.
+    assert heard == ([] if sys.version_info < (3, 14) else [(WHOLE, False)])
 
 
 def test_an_assignment_of_an_op_says_what_it_has_read(array):

@@ -1,0 +1,109 @@
+"""Memory of a node's saved tensors, each memory counted once.
+
+Note [Memory that counts once]
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+Nodes often save the same memory: the result of one is the input of the next, and views
+share it. It counts for the node that saved it first, as a whole, for a view keeps all
+of it alive. What a leaf holds anyway counts for no node. `gradviz.pytorch` counts for
+the nodes of PyTorch by the same rule.
+
+Memory is known by the `id` of the array that owns it. While its node is alive and has
+not released it, no other array can have that `id`. So an entry is valid as long as its
+node holds what it saved, and no array need be kept or watched.
+"""
+
+import weakref
+from typing import Any, Final, NamedTuple
+
+from gradviz.engine.graph.node import Node
+from gradviz.engine.graph.protocols import size_bytes
+from gradviz.ops.variables.saved_variable import SavedVariable
+from gradviz.ops.variables.variable import Variable
+from gradviz.trace.probe import Probe
+
+
+class SavedMemory(NamedTuple):
+    """The memory of what a node has saved.
+
+    Attributes:
+        own: Bytes that only graphs hold and no earlier node saved.
+        of_leaves: Bytes of leaves that no earlier node saved.
+        shared: Bytes of tensors in memory that counted before.
+    """
+
+    own: int
+    of_leaves: int
+    shared: int
+
+
+#: From the `id` of an array to the node that saved it first. Any thread, one operation
+#: at a time: what is lost between two is counted twice.
+_savers: Final[dict[int, "weakref.ref[Node]"]] = {}
+
+#: Entries of dead nodes are dropped when there are twice as many as were left before.
+_FEWEST: Final = 4_096
+_limit = _FEWEST
+
+
+def count_saved(node: Node, saved: tuple[Any, ...]) -> SavedMemory:
+    """Count what a new node has saved, which it holds already.
+
+    Args:
+        node: The node.
+        saved: Variables, arrays, and what is neither.
+    """
+    own = of_leaves = shared = 0
+    for value in saved:
+        kept = value.held if isinstance(value, SavedVariable) else value
+        array = kept.array if isinstance(kept, Variable) else kept
+        size = size_bytes(array)
+        if not size:
+            continue
+        whole = array
+        while (base := getattr(whole, "base", None)) is not None:
+            whole = base
+        known = _savers.get(id(whole))
+        if known is not None and _holds_still(known(), node):
+            shared += size
+            continue
+        _savers[id(whole)] = weakref.ref(node)
+        size = size_bytes(whole) or size
+        if isinstance(kept, Variable) and _is_of_leaf(kept):
+            of_leaves += size
+        else:
+            own += size
+    if len(_savers) > _limit:
+        _drop_dead()
+    return SavedMemory(own, of_leaves, shared)
+
+
+def report_saved(listener: Probe, node: Node, saved: tuple[Any, ...]) -> None:
+    """Report what a node has saved, once the listener knows of the node."""
+    memory = count_saved(node, saved)
+    if memory.own:
+        listener.tensor_saved(node.id, memory.own)
+    if memory.of_leaves or memory.shared:
+        listener.saved_elsewhere(node.id, memory.of_leaves, memory.shared)
+
+
+def _holds_still(saver: Node | None, node: Node) -> bool:
+    """Tell if the node that saved some memory first has not released it."""
+    return saver is node or (saver is not None and saver.holds_saved)
+
+
+def _is_of_leaf(kept: Variable) -> bool:
+    """Tell if a variable is a leaf with a gradient, or a view of one.
+
+    A saved result has no edge either, but no op has led a graph to it.
+    """
+    whole = kept if kept.viewed is None else kept.viewed.base
+    return whole.has_accumulator
+
+
+def _drop_dead() -> None:
+    global _limit
+    for key, saver in list(_savers.items()):
+        node = saver()
+        if node is None or not node.holds_saved:
+            _savers.pop(key, None)
+    _limit = max(_FEWEST, 2 * len(_savers))

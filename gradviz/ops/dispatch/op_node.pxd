@@ -3,6 +3,7 @@ from gradviz.engine.graph.node cimport Node
 from gradviz.engine.graph.node cimport announce, fill_in, metadata_for
 from gradviz.ops.variables.node_hooks cimport Hookable
 from gradviz.ops.dispatch.plan cimport Plan
+from gradviz.ops.variables.saved_memory cimport count_saved
 from gradviz.ops.variables.variable cimport Variable
 
 cdef class OpNode(Hookable):

@@ -79,10 +79,10 @@ class OpNode(Hookable):
         """
         listener = probe.current if LISTENERS and self.plan.has_tensors else None
         if listener is not None and not HOOKS_IN_USE:
-            memory = count_saved(self, saved)
-            announce(self, memory.own or -1)
-            if memory.of_leaves or memory.shared:
-                listener.saved_elsewhere(self.id, memory.of_leaves, memory.shared)
+            own, of_leaves, shared = count_saved(self, saved)
+            announce(self, own or -1)
+            if of_leaves or shared:
+                listener.saved_elsewhere(self.id, of_leaves, shared)
             return
         announce(self)
         for value in saved if HOOKS_IN_USE else ():

@@ -13,28 +13,12 @@ node holds what it saved, and no array need be kept or watched.
 """
 
 import weakref
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from gradviz.engine.graph.node import Node
-from gradviz.engine.graph.protocols import size_bytes
 from gradviz.ops.variables.saved_variable import SavedVariable
 from gradviz.ops.variables.variable import Variable
 from gradviz.trace.probe import Probe
-
-
-class SavedMemory(NamedTuple):
-    """The memory of what a node has saved.
-
-    Attributes:
-        own: Bytes that only graphs hold and no earlier node saved.
-        of_leaves: Bytes of leaves that no earlier node saved.
-        shared: Bytes of tensors in memory that counted before.
-    """
-
-    own: int
-    of_leaves: int
-    shared: int
-
 
 #: From the `id` of an array to the node that saved it first. Any thread, one operation
 #: at a time: what is lost between two is counted twice.
@@ -45,50 +29,49 @@ _FEWEST: Final = 4_096
 _limit = _FEWEST
 
 
-def count_saved(node: Node, saved: tuple[Any, ...]) -> SavedMemory:
+def count_saved(node: Node, saved: tuple[Any, ...]) -> tuple[int, int, int]:
     """Count what a new node has saved, which it holds already.
+
+    Called for every node of a recorded forward, so little is called here in turn.
 
     Args:
         node: The node.
         saved: Variables, arrays, and what is neither.
+
+    Returns:
+        Bytes that only graphs hold and no earlier node saved, those of leaves that no
+        earlier node saved, and those of tensors in memory that counted before.
     """
     own = of_leaves = shared = 0
     for value in saved:
         kept = value.held if isinstance(value, SavedVariable) else value
-        array = kept.array if isinstance(kept, Variable) else kept
-        size = size_bytes(array)
+        if isinstance(kept, Variable):
+            tensor = kept  # when compiled: typed
+            array = tensor.array
+        else:
+            array = kept
+        size = getattr(array, "nbytes", 0)
         if not size:
             continue
         whole = array
         while (base := getattr(whole, "base", None)) is not None:
             whole = base
-        known = _savers.get(id(whole))
-        if known is not None and _holds_still(known(), node):
-            shared += size
-            continue
-        _savers[id(whole)] = weakref.ref(node)
-        size = size_bytes(whole) or size
+        key = id(whole)
+        if key in _savers:
+            saver = _savers[key]()
+            if saver is node or (saver is not None and saver.holds_saved):
+                shared += size
+                continue
+        _savers[key] = weakref.ref(node)
+        if whole is not array:
+            size = getattr(whole, "nbytes", size)
         if isinstance(kept, Variable) and _is_of_leaf(kept):
             of_leaves += size
         else:
             own += size
     if len(_savers) > _limit:
         _drop_dead()
-    return SavedMemory(own, of_leaves, shared)
-
-
-def report_saved(listener: Probe, node: Node, saved: tuple[Any, ...]) -> None:
-    """Report what a node has saved, once the listener knows of the node."""
-    memory = count_saved(node, saved)
-    if memory.own:
-        listener.tensor_saved(node.id, memory.own)
-    if memory.of_leaves or memory.shared:
-        listener.saved_elsewhere(node.id, memory.of_leaves, memory.shared)
-
-
-def _holds_still(saver: Node | None, node: Node) -> bool:
-    """Tell if the node that saved some memory first has not released it."""
-    return saver is node or (saver is not None and saver.holds_saved)
+    return own, of_leaves, shared
 
 
 def _is_of_leaf(kept: Variable) -> bool:
@@ -98,6 +81,15 @@ def _is_of_leaf(kept: Variable) -> bool:
     """
     whole = kept if kept.viewed is None else kept.viewed.base
     return whole.has_accumulator
+
+
+def report_saved(listener: Probe, node: Node, saved: tuple[Any, ...]) -> None:
+    """Report what a node has saved, once the listener knows of the node."""
+    own, of_leaves, shared = count_saved(node, saved)
+    if own:
+        listener.tensor_saved(node.id, own)
+    if of_leaves or shared:
+        listener.saved_elsewhere(node.id, of_leaves, shared)
 
 
 def _drop_dead() -> None:

@@ -1,11 +1,11 @@
 """One hook for the gradients of several tensors."""
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 from gradviz.autograd.current_pass import current_graph_task_id, will_execute_node
+from gradviz.locks import SafeLock
 from gradviz.ops.variables.variable import Variable, gradient_edge
 from gradviz.tensors.hooks import RemovableHandle, register_hook
 
@@ -63,7 +63,7 @@ def _all(
 ) -> list[RemovableHandle]:
     nodes = [gradient_edge(one).node for one in tensors]
     passes: dict[int, _Gathered] = {}
-    mutex = threading.Lock()  # tensors may be on devices with threads of their own
+    mutex = SafeLock()  # tensors may be on devices with threads of their own
 
     def gather(index: int, gradient: Any) -> None:  # noqa: ANN401 - a tensor or None
         task = current_graph_task_id()
@@ -93,7 +93,7 @@ def _any(
     tensors: Sequence[Variable], fn: Callable[[Any], object]
 ) -> list[RemovableHandle]:
     called: set[int] = set()
-    mutex = threading.Lock()
+    mutex = SafeLock()
 
     @functools.wraps(fn)
     def call_once(gradient: Any) -> None:  # noqa: ANN401 - a tensor or None

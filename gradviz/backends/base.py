@@ -1,6 +1,5 @@
 """The table of backends: which there are, and where arrays are and go."""
 
-import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -16,6 +15,7 @@ from gradviz.backends.protocols import (
     StreamLike,
 )
 from gradviz.backends.third_party import load_backend, third_party_types
+from gradviz.locks import SafeRLock
 
 _by_type: dict[str, Backend] = {}
 _by_array: dict[type, Backend] = {}
@@ -30,7 +30,7 @@ _makers: dict[str, Callable[[], Backend]] = {}
 _stand_ins: dict[str, Callable[[], bool]] = {}
 
 #: Held while a backend is made, which may ask for another: so that each is made once.
-_making: Final = threading.RLock()
+_making: Final = SafeRLock()
 
 #: The device of all arrays of a class, None if they may be on several.
 only_device = _only_device.get

@@ -10,7 +10,6 @@ more is looked at.
 
 import functools
 import math
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from gradviz.engine.graph.anomaly import GRADIENT_CHECKS
 from gradviz.engine.graph.basic_nodes import AccumulateGrad
 from gradviz.engine.graph.node import Node
 from gradviz.engine.graph.protocols import Gradient
+from gradviz.locks import SafeLock
 from gradviz.ops.dispatch import creation_hooks
 from gradviz.ops.variables.variable import Variable, gradient_edge, raw
 from gradviz.program_hooks import after_step
@@ -36,7 +36,7 @@ from gradviz.trace.reporting.value_range import (
 #: The key of the forward among those of passes.
 _FORWARD: Final = -1
 
-_lock = threading.Lock()
+_lock = SafeLock()
 #: One entry for each recording that wants values checked. Guarded by the lock.
 _in_use: Final[list[None]] = []
 #: Functions that end the checks of ops and optimizers, while there are any. Guarded by

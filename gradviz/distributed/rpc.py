@@ -5,7 +5,6 @@ Values are copied: arguments on their way there, results on their way back. Insi
 """
 
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Final
@@ -27,6 +26,7 @@ from gradviz.distributed.transport.base import Transport
 from gradviz.distributed.transport.local import LocalTransport
 from gradviz.distributed.transport.rendezvous import Rendezvous
 from gradviz.engine import default_engine
+from gradviz.locks import SafeLock
 
 #: Seconds that a call may take, unless it says otherwise. Source:
 #: torch/csrc/distributed/rpc/rpc_agent.h, kDefaultRpcTimeoutSeconds.
@@ -40,7 +40,7 @@ OFFERED: Final[ContextVar[Transport | None]] = ContextVar(
 
 #: All workers of this process, in order of `init`. Guarded by the lock.
 _WORKERS: Final[list[RpcWorker]] = []
-_LOCK: Final = threading.Lock()
+_LOCK: Final = SafeLock()
 
 
 def init(

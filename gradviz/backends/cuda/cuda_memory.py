@@ -1,7 +1,6 @@
 """The memory of CUDA devices: places of arrays, and their lifetimes."""
 
 import contextlib
-import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -11,6 +10,7 @@ import numpy as np
 from gradviz.backends.device import Device
 from gradviz.backends.protocols import StreamLike
 from gradviz.backends.reports import memory_ids
+from gradviz.locks import SafeRLock
 from gradviz.trace import probe
 
 
@@ -102,7 +102,7 @@ class Account:
     def __init__(self, record: Callable[[StreamLike], Any]) -> None:
         self._record = record
         # An RLock, because memory is freed by finalizers, in the midst of anything.
-        self._lock = threading.RLock()
+        self._lock = SafeRLock()
         self._allocated: Counter[Device] = Counter()  # guarded by _lock
         self._peak: Counter[Device] = Counter()  # guarded by _lock
         #: By index of a device and number of a stream: what must live until an event

@@ -15,7 +15,6 @@ stream. So all code leaves CuPy's state as the code around it needs it, by two r
 * Code that changes the current device restores it.
 """
 
-import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -27,6 +26,7 @@ from gradviz.backends.cuda.cuda_reports import KernelReports
 from gradviz.backends.device import Device
 from gradviz.backends.protocols import StreamLike
 from gradviz.backends.stream import Stream, default_stream, stream_at, stream_id_for
+from gradviz.locks import SafeRLock
 
 #: Number of streams of a device and a priority. Source: c10/cuda/CUDAStream.cpp,
 #: kStreamsPerPool.
@@ -44,7 +44,7 @@ class CudaStreams:
         self._cupy = cupy
         self._runtime = cupy.cuda.runtime
         # An RLock, because a finalizer may make a stream while its thread makes one.
-        self._lock = threading.RLock()
+        self._lock = SafeRLock()
         #: Those besides the default one, from number 1. Appended to under _lock.
         self._streams: defaultdict[Device, list[Any]] = defaultdict(list)
         #: The numbers of those of a priority, the next one first. Guarded by _lock.

@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Final, Generic, Protocol, TypeVar
 
 from gradviz.errors import EngineError
+from gradviz.locks import SafeLock, SafeRLock
 
 T = TypeVar("T")
 
@@ -76,9 +77,8 @@ ThreadLocal = threading.local
 
 #: The lock of a leaf, which belongs to no engine either. The engine does nothing while
 #: it is held, so a test's scheduler has nothing to interleave here. Every leaf of every
-#: step makes one, so this is the class itself: `threading.RLock` is a function around
-#: it.
-LeafLock: Final[Callable[[], Lock]] = type(threading.RLock())
+#: step makes one, so this is a class: `threading.RLock` is a function around one.
+LeafLock: Final[Callable[[], Lock]] = SafeRLock
 
 
 def out_of_memory(error: RuntimeError) -> BaseException:
@@ -241,9 +241,9 @@ class Threads:
     # macOS); the engine never recurses with the depth of a graph.
 
     def lock(self) -> Lock:
-        """Return a `threading.Lock`."""
+        """Return a lock; see Note [Interrupts and locks]."""
         try:
-            return threading.Lock()
+            return SafeLock()
         except RuntimeError as error:
             raise out_of_memory(error) from None
 

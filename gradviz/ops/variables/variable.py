@@ -6,7 +6,6 @@ sees are in `gradviz.tensors`, whose Tensor is the class that ops return.
 
 import enum
 import sys
-import threading
 import warnings
 import weakref
 from collections.abc import Callable
@@ -31,6 +30,7 @@ from gradviz.engine.graph.node import (
     metadata_for,
 )
 from gradviz.engine.graph.protocols import Gradient
+from gradviz.locks import SafeLock
 from gradviz.ops.conventions.memory_layout import is_dense, is_laid_out_as
 from gradviz.ops.variables import inference
 from gradviz.ops.variables.grad_rules import check_grad, check_grad_dtype
@@ -339,7 +339,7 @@ _OWN_REFERENCES: Final = _own_references()
 
 V = TypeVar("V", bound=Variable)
 
-_publishing: Final = threading.Lock()
+_publishing: Final = SafeLock()
 
 _new_args: tuple[type[Variable]] = (Variable,)
 _new_result: Callable[..., Any] = Variable.__new__  # found in one step: each op asks

@@ -17,12 +17,12 @@ Source: torch/csrc/autograd/variable.h, Note [View + Inplace update for base ten
 """
 
 import enum
-import threading
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
 from gradviz.engine.graph.grad_mode import grad_enabled
 from gradviz.engine.graph.node import Edge
+from gradviz.locks import SafeRLock
 from gradviz.modes import Mode
 from gradviz.ops.variables import inference
 from gradviz.ops.variables.inference import INFERENCE_BLOCKS
@@ -137,7 +137,7 @@ def replay(steps: Iterable[ViewStep], base: Value) -> Value:
 
 
 # Held while a view gets its new node, so that of two threads both see the same one.
-_refreshing: Final = threading.RLock()
+_refreshing: Final = SafeRLock()
 
 
 def record_view(source: Variable, result: Variable, step: ViewStep) -> None:

@@ -22,6 +22,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from gradviz.locks import SafeRLock
 from gradviz.pytorch.nodes.seen_node import SeenNode
 
 #: Maximum number of changes remembered of a thread; of more the older half is
@@ -142,7 +143,7 @@ class ThreadPlaces:
         self._thread_number = thread_number
         self._of_caller = _OfCaller()
         # Whoever holds it may run finalizers, which may run modules.
-        self._lock = threading.RLock()
+        self._lock = SafeRLock()
         #: By the thread's number; with each, a reference to what lives as long as its
         #: thread. Changed with the lock held, read by single calls into C.
         self._all: dict[int, tuple[ForwardPlaces, weakref.ref[_LifeOfThread]]] = {}

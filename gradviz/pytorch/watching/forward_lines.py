@@ -28,13 +28,13 @@ GraphTask::set_exception_without_signal; python_anomaly_mode.cpp,
 PyAnomalyMetadata::store_stack.
 """
 
-import threading
 from collections.abc import Callable, Hashable
 from pathlib import Path
 from sys import _getframe
 from types import CodeType, FrameType
 from typing import Any, Final, TypeAlias
 
+from gradviz.locks import SafeRLock
 from gradviz.pytorch.compiler import Compiler
 from gradviz.pytorch.nodes.graph_reader import KeptLine
 from gradviz.trace.reporting.location import (
@@ -89,7 +89,7 @@ class ForwardLines:
         self._original = {name: getattr(torch, name) for name in names}
         self._replaced: dict[str, Any] = {}
         # Whoever holds it may run finalizers, which may end a recording.
-        self._lock = threading.RLock()
+        self._lock = SafeRLock()
         #: Program's wish for anomaly mode, and for its check for NaN. Guarded by the
         #: lock, as are the fields that follow.
         self._wanted = False, True

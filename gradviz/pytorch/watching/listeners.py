@@ -1,8 +1,8 @@
 """Listeners to PyTorch, from its import until the last one stops."""
 
 import sys
-import threading
 
+from gradviz.locks import SafeRLock
 from gradviz.posix import at_fork
 from gradviz.pytorch.compiler import Compiler
 from gradviz.pytorch.torch_names import names_of
@@ -10,7 +10,7 @@ from gradviz.pytorch.watching.other_profilers import OtherProfilers
 from gradviz.pytorch.watching.watcher import Watcher
 from gradviz.trace.probe import Probe
 
-_lock = threading.RLock()
+_lock = SafeRLock()
 _watcher: Watcher | None = None  # guarded by the lock, as is the next
 #: Of each that watches, what it keeps of lines; see `Scope.stacks`.
 _watching: list[str] = []
@@ -79,7 +79,7 @@ def tell_kept(listener: Probe, *, always: bool) -> None:
 def _after_fork() -> None:
     """In the child of a fork: passes of other threads go on elsewhere, not here."""
     global _lock, _watcher
-    _lock = threading.RLock()
+    _lock = SafeRLock()
     before = _watcher
     if before is None:
         return

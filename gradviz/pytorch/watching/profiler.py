@@ -22,6 +22,7 @@ that begins beside passes on other threads waits until these are over.
 import threading
 from typing import Any, Final
 
+from gradviz.locks import SafeRLock
 from gradviz.pytorch.reconstruction.clocks import offset_ns
 from gradviz.pytorch.reconstruction.session import Session, runs_of
 from gradviz.pytorch.reconstruction.watched_pass import WatchedPass
@@ -61,7 +62,7 @@ class Profile:
         # A finalizer, or the handler of a signal, may run a pass of its own inside of
         # what is done under the lock: `_is_busy` says so. Whoever takes it does so by
         # `with` alone, for in code of Python's round that an interrupt may keep it.
-        self._lock = threading.RLock()
+        self._lock = SafeRLock()
         self._changed = threading.Condition(self._lock)
         self._passes = CountedPasses()  # guarded by it, as is all below
         self._is_on = self._is_busy = self._is_warm = False
@@ -94,7 +95,7 @@ class Profile:
 
     def renewed(self, uncounted: UncountedPasses) -> "Profile":
         """Return a replacement with a free lock, after a fork."""
-        self._lock = threading.RLock()
+        self._lock = SafeRLock()
         self._changed = threading.Condition(self._lock)
         other = Profile(self._names, self._other_profilers, uncounted)
         other._is_warm = True

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+from gradviz.locks import SafeRLock
 from gradviz.pytorch.compiler import Compiler
 from gradviz.pytorch.error_origin import (
     RUN_BACKWARD,
@@ -112,7 +113,7 @@ class Watcher:
         self._kept = KeptGraphs()
         self._locations: Locations[str] = Locations(lambda text: text)
         # Whoever holds it may run finalizers, which may end a recording.
-        self._lock = threading.RLock()
+        self._lock = SafeRLock()
         self._engine = Inference()  # guarded by the lock, as is what follows
         #: Passes that go on, in the order in which they began. Changed by single calls
         #: into C, so that whoever only looks needs no lock.
@@ -188,7 +189,7 @@ class Watcher:
 
         A pass that this thread is inside of still ends here.
         """
-        self._lock = threading.RLock()
+        self._lock = SafeRLock()
         self._registrations.remove()
         self._forward.remove()
         self._optimizers.remove()

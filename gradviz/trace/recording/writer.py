@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from gradviz.locks import SafeRLock
 from gradviz.trace.events import TaskBegun
 from gradviz.trace.format.clock import Clock, read_pair
 from gradviz.trace.format.columns import encode_events, tabulate
@@ -107,7 +108,7 @@ class Writer:
         self._counts = Counts(0, 0, 0, 0)
         self._failure: Exception | None = None
         self._is_ending = False
-        self._lock = threading.RLock()  # held by whoever writes; guards all above
+        self._lock = SafeRLock()  # held by whoever writes; guards all above
         self._is_called_back = False  # see Note [Inside a write]
         # A mailbox and no Condition: a signal handler may call in the middle of a call.
         self._calls: queue.SimpleQueue[bool] = queue.SimpleQueue()
@@ -202,7 +203,7 @@ class Writer:
         Takes no lock: the thread that held it does not exist here.
         """
         self._sink = None
-        self._lock = threading.RLock()
+        self._lock = SafeRLock()
         self._buffers.close()
 
     def _is_inside(self) -> bool:

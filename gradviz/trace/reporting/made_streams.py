@@ -4,10 +4,11 @@ Backends report them here, below themselves, so that a recording can ask for the
 any backend is loaded. A program of PyTorch's loads none.
 """
 
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Final
+
+from gradviz.locks import SafeRLock
 
 #: The line at which each stream was made, by its text; the latest, as streams come from
 #: a pool. Objects that become text when asked. Any thread: one store each.
@@ -16,7 +17,7 @@ _made_at: Final[dict[str, object]] = {}
 #: Methods to call for the first stream that is not a default one; None once there is
 #: one. Guarded by `_first_lock`, with which nothing is called.
 _waiting_for_first: list[weakref.WeakMethod[Callable[[], None]]] | None = []
-_first_lock: Final = threading.RLock()  # a finalizer may come in between
+_first_lock: Final = SafeRLock()  # a finalizer may come in between
 
 
 def stream_made(stream: str, line: object) -> None:

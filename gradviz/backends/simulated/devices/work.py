@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 from gradviz.backends.reports import UsersLine, users_line
 from gradviz.backends.simulated.devices.latency import Kernel, Latency
+from gradviz.locks import SafeRLock
 from gradviz.trace import probe
 from gradviz.trace.probe import LISTENERS
 
@@ -22,7 +23,7 @@ from gradviz.trace.probe import LISTENERS
 #: may launch and wait, on any stream of any device. So the lock is reentrant; and there
 #: is only one, because two would be taken in one order here and in the other by a
 #: finalizer. It costs nothing: it guards Python code, which one thread runs at a time.
-LOCK: Final = threading.RLock()
+LOCK: Final = SafeRLock()
 
 
 #: Until when the host has waited for devices, in modeled time. Any thread writes; one

@@ -110,7 +110,7 @@ def test_what_a_page_points_to_is_there(page: Path):
 
 
 #: Tables and lists that are looked things up in, and are not read through.
-LOOKED_UP = {"cli.md", "ops.md", "parity.md", "promises.md", "trace-format.md"}
+LOOKED_UP = {"cli.md", "ops.md", "parity.md", "trace-format.md"}
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)

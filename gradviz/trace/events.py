@@ -870,10 +870,10 @@ class EventColumn(msgspec.Struct, frozen=True):
 
     Attributes:
         name: The field's name.
-        type: What the integers stand for: ``int`` and ``bool`` themselves, ``str`` an
-            index into the trace's strings, an enum its values.
-        absent: What stands for it in traces of versions that did not have it.
-        may_be_unknown: Whether -1 stands for None, of which it is not known.
+        type: Meaning of the integers: ``int`` and ``bool`` themselves, ``str`` an index
+            into the trace's strings, an enum its values.
+        absent: Its value in traces of versions that did not have it.
+        may_be_unknown: True if -1 stands for None, which means that it is not known.
     """
 
     name: str

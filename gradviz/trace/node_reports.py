@@ -82,7 +82,7 @@ class NodeReports:
                 another thread pops at the same time.
             outstanding: Tasks of the GraphTask queued or running, this one included.
             pushed_by: The node whose evaluation made it ready, -1 for none.
-            what: What kind of task.
+            what: Kind of the task.
         """
 
     def node_completed(self, task: int, node: int) -> None:

@@ -123,7 +123,7 @@ class ModelParameter(NamedTuple):
         shape: Its shape, None if it has none yet.
         dtype: Its dtype, as text.
         device: The device it is on, as text.
-        requires_grad: Whether it requires a gradient.
+        requires_grad: True if it requires a gradient.
     """
 
     names: tuple[str, ...]
@@ -139,7 +139,7 @@ class Model(NamedTuple):
     Attributes:
         name: The first part of the paths of its modules.
         parameters: Its parameters; of more than `MAX_PARAMETERS` the first.
-        num_parameters: How many it has.
+        num_parameters: Number of all its parameters.
     """
 
     name: str
@@ -297,7 +297,7 @@ class Probe(NodeReports):
             task: The pass; -1 in the forward.
             node: The node that made it, was given it, or belongs to the op.
             what: Kind of value.
-            index: Which result, gradient or root.
+            index: Index of the result, gradient or root.
             is_nan: Tells a NaN from an infinity.
             given_infinity: True if the inputs had an infinity.
             smallest: The least magnitude among the finite, nonzero elements of the
@@ -351,12 +351,12 @@ class Probe(NodeReports):
         """`kernel` reads, or writes, elements of an array.
 
         Args:
-            kernel: Which.
+            kernel: Kernel that reads or writes.
             memory: The allocation; each has an id of its own, memory that is used
                 again too.
-            layout: Which bytes of it, as ``offset;shape;strides;itemsize`` with commas
-                between the numbers of a shape: ``0;2,3;24,8;8``.
-            writes: Whether it writes.
+            layout: Bytes of it that are accessed, as ``offset;shape;strides;itemsize``
+                with commas between the numbers of a shape: ``0;2,3;24,8;8``.
+            writes: True if it writes.
         """
 
     def host_accessed(self, memory: int, layout: str, writes: bool) -> None:
@@ -408,7 +408,7 @@ class Probe(NodeReports):
 
         Args:
             thread: The operating system's number of the thread on which it happened.
-            name: What that is called, if it has reported nothing itself.
+            name: Name for that thread, if it has reported nothing itself.
             rows: Rows of the layouts of `joined`, one after the other: ``t_ns``, on the
                 clock of events, ``task``, ``node``, and the columns of the kind.
         """
@@ -489,7 +489,8 @@ class Probe(NodeReports):
             call: Unique in the process.
             module: Its path in the model that runs, such as ``Net.layers.0``.
             name: Of its class.
-            arguments: Whether a gradient can leave it through its arguments.
+            arguments: Tracking of its arguments: if a gradient can leave it through
+                them.
             location: The line that called it; empty where `arguments` require a
                 gradient, or it is not known.
         """
@@ -501,8 +502,9 @@ class Probe(NodeReports):
 
         Args:
             call: The number of the call.
-            failed: Whether it raises.
-            results: Whether a gradient can come into it through its results.
+            failed: True if it raises.
+            results: Tracking of its results: if a gradient can come into it through
+                them.
         """
 
     def tensor_changed(
@@ -554,8 +556,8 @@ class Probe(NodeReports):
             node: The node at which a backward through one of them would begin.
             root: The name of that node.
             location: The line that made it; empty if unknown, or told already.
-            num_graphs: How many graphs there are.
-            num_passes: How many passes began at a node of them.
+            num_graphs: Number of these graphs.
+            num_passes: Number of passes that began at a node of them.
             num_nodes: Their nodes, those that they share counted once.
             size_bytes: The memory that they save for a backward.
             holders: The variables that hold the first one, as text; empty if unknown.
@@ -568,7 +570,7 @@ class Probe(NodeReports):
 
         Args:
             parameter: Its path in the model.
-            requires_grad: Whether it requires one from now on.
+            requires_grad: True if it requires one from now on.
         """
 
     def parameter_held(self, optimizer: str, parameter: str, shape: str) -> None:
@@ -594,8 +596,8 @@ class Probe(NodeReports):
 
         Args:
             worker: Its rank.
-            world_size: How many there are.
-            name: How others may call it.
+            world_size: Number of workers.
+            name: Name by which others may call it.
         """
 
     def worker_ended(self, worker: int) -> None:
@@ -607,10 +609,10 @@ class Probe(NodeReports):
         """A worker has received a reading of another one's clock.
 
         Args:
-            worker: Which one asked.
-            peer: Which one answered.
-            peer_ns: What its clock said, some time within the round trip.
-            round_trip_ns: How long the answer took.
+            worker: Rank of the worker that asked.
+            peer: Rank of the worker that answered.
+            peer_ns: Reading of that one's clock, at some time within the round trip.
+            round_trip_ns: Time that the answer took.
         """
 
     def message_sent(
@@ -629,10 +631,10 @@ class Probe(NodeReports):
         Args:
             task: The pass whose gradients it has, -1 in the forward pass.
             node: The send, or the receive from which gradients go back; -1 for none.
-            worker: From where it goes.
-            peer: Where to.
+            worker: Worker that it goes from.
+            peer: Worker that it goes to.
             message: The number that the send and the receive have, wherever they are.
-            context: In which context; the same on all workers.
+            context: The context; the same on all workers.
             pass_id: The number of the pass that is the same on all workers, or -1.
             size_bytes: Of its arrays.
         """

@@ -132,7 +132,7 @@ class Rule(NamedTuple):
         task: Transition of its task, None for none.
         node: Transition of its node in that task, None for none.
         things: The fields that name a thing on a device, and its stage.
-        opens: Whether its thread is inside of something from then on.
+        opens: True if its thread is inside of something from then on.
         ends: The kind that opened what its thread now leaves.
     """
 

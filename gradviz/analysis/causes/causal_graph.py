@@ -80,26 +80,26 @@ class Causes(NamedTuple):
         task: The pass.
         tasks: Its parts, and those of passes called from inside of it.
         parts: Of those that are parts of distributed passes, which.
-        sent: What workers sent each other meanwhile.
-        status: How it ended, at the last moment; if it is unfinished, that is the last
+        sent: Messages that workers sent each other meanwhile.
+        status: Its ending, at the last moment; if it is unfinished, that is the last
             event that the trace has of it.
         streams: Those that are lanes, as texts: `streams[-1 - lane]`.
-        t_ns: When each was, on the trace's clock.
+        t_ns: Time of each, on the trace's clock.
         lane: The number of its thread; below 0 that of a stream.
         kind: See `is_kind`.
         of_task: Its pass, -1 for none.
         of_node: Its node, or -1.
         before: The moment before it on its lane; 0, the start, for the first of a lane.
-        act: What its lane did until then: an `Act`,
-        act_task: for which pass, or -1,
-        act_node: and for which node, or -1.
+        act: Activity of its lane until then: an `Act`.
+        act_task: Pass that this activity was for, or -1.
+        act_node: Node that it was for, or -1.
         cause: The moment of another lane that it waited for, where that came later
             than the one before it on its own; -1 where it did not.
-        woke_ns: When its thread woke up and went there; 0 where it had not slept.
+        woke_ns: Time of its thread waking up to go there; 0 where it had not slept.
         source: Of each way from lane to lane the moment where it begins,
         target: and where it leads.
-        by: Of what was pushed or popped the node that pushed it, of a gradient the node
-            that gave it; -1 for others.
+        by: Node that pushed what was pushed or popped, or that gave a gradient; -1 for
+            others.
     """
 
     task: int

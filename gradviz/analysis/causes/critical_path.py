@@ -92,11 +92,11 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A piece of the path. Times are counted from the start of the pass.
 
     Attributes:
-        kind: What it was.
-        begin_ns: When it began.
-        end_ns: When it ended, and the next one began.
-        thread: Where, -1 on a stream.
-        stream: Where, empty on a thread.
+        kind: Kind of the piece.
+        begin_ns: Time of its start.
+        end_ns: Time of its end, and of the next one's start.
+        thread: Its thread, -1 on a stream.
+        stream: Its stream, empty on a thread.
         task: The pass of the node that ran, -1 if none did; of a kernel that of the
             node which launched it.
         node: That node, -1 for none.
@@ -133,8 +133,8 @@ class NodeCost(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         own_ns: Self time, with its hooks: without passes that it called for, and
             without waiting for a stream.
         on_path_ns: Its share of the path, kernels that it launched included.
-        slack_ns: How much longer it could have run without making the pass longer; None
-            if nothing waited for it.
+        slack_ns: Time that it could have run longer without making the pass longer;
+            None if nothing waited for it.
         if_free_ns: Duration of the pass if it and its kernels took no time; None if
             that was not computed.
         usual_ns: Its median duration in the passes of the same shape, from its start to
@@ -160,7 +160,7 @@ class CriticalPath(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         task: The pass.
         status: Its ending.
-        is_whole: Whether nothing of the trace is lost; else all this describes the
+        is_whole: True if nothing of the trace is lost; else all this describes the
             rest.
         origin_ns: Its start, on the trace's clock.
         duration_ns: Time to its end, or to its last event in the trace.

@@ -25,7 +25,7 @@ class DeviceTime(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         device: Such as ``sim:0``.
-        num_kernels: How many kernels it ran then.
+        num_kernels: Number of kernels that it ran then.
         busy_ns: At least one of its streams ran a kernel.
         stream_ns: None did, and what had been launched waited for another stream.
         starting_ns: None did, and what had been launched waited for nothing else.

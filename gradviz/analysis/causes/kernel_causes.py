@@ -38,8 +38,8 @@ class KernelCauses(NamedTuple):
     Attributes:
         launch: The `seq` of each launch.
         stream: The stream of each, a place in the trace's strings.
-        began_ns: When it began.
-        ended_ns: When it was done.
+        began_ns: Start of each.
+        ended_ns: End of each.
         pairs: Kernels, and others that had to wait for them, by their places here.
         waits: Kernels by their places here, and the `seq` of a thread's wait for them.
     """

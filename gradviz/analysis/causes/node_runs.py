@@ -28,7 +28,7 @@ class NodeRuns(NamedTuple):
             start, or when it came back from a pass that it had called for.
         owner: Of each moment the number of the node that ran until then, or whose
             kernel did; -1 for none of these.
-        own_ns: How long each ran itself.
+        own_ns: Time that each ran itself.
         so_far_ns: Of each moment how long the node that ran until then had run itself.
     """
 

@@ -71,7 +71,7 @@ class Delivery(NamedTuple):
 
     Attributes:
         receiver: The node that is pushed there for them.
-        took_ns: From when they left to that push.
+        took_ns: Time from their departure to that push.
     """
 
     receiver: NodeKey
@@ -86,7 +86,7 @@ class PassWork(NamedTuple):
         setup_ns: From its begin to the push of these.
         ending_ns: From the end of its last node to its own.
         leaving_ns: From there to when its caller goes on.
-        num_nodes: How many nodes run.
+        num_nodes: Number of nodes that run.
     """
 
     roots: tuple[NodeKey, ...]
@@ -101,9 +101,9 @@ class RecordedWork(NamedTuple):
 
     Attributes:
         task: The pass.
-        duration_ns: How long it took.
+        duration_ns: Its duration.
         jobs: Its nodes, and those of passes that they called for.
-        awaited: How many gradients each of them is given.
+        awaited: Number of gradients that each of them is given.
         passes: These passes, by id.
         device_queues: Queues that a device's thread serves.
         others: The parts of the pass that other workers ran.

@@ -51,10 +51,10 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         task: The pass.
-        is_whole: Whether nothing of the trace is lost.
+        is_whole: True if nothing of the trace is lost.
         policy: Order in which nodes leave their queues.
         device_threads: Number of threads of each device.
-        infinite_streams: Whether no kernel waits for that of another node.
+        infinite_streams: True if no kernel waits for that of another node.
         faster: Nodes that run faster.
         measured_ns: Measured duration.
         unchanged_ns: Duration by the same model with nothing changed: in PyTorch's
@@ -93,7 +93,7 @@ def simulate(
         policy: Name of `schedule`.
         schedule: Makes the policy that decides which ready node of a queue runs next.
         device_threads: Number of threads that take nodes from each device's queue.
-        infinite_streams: Whether kernels wait for no kernel of another node: a wait for
+        infinite_streams: True if kernels wait for no kernel of another node: a wait for
             a stream is then at most one for the node's own kernels.
         faster: Nodes of the pass, and the factor by which each is faster.
 
@@ -163,10 +163,10 @@ class _SimulatedThread:
     """One that takes nodes from a queue.
 
     Attributes:
-        queue: Which.
+        queue: Queue that it takes nodes from.
         calls: Nodes inside of which it has called for a pass: which node, how many of
             its steps were done, and for which pass; the innermost last.
-        is_idle: Whether it sleeps, or is about to wake up.
+        is_idle: True if it sleeps, or is about to wake up.
         turn: Counts its decisions: what was planned before the last one is void.
     """
 

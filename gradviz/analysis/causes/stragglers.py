@@ -34,13 +34,13 @@ class Straggler(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         rank: The rank; None if unknown.
-        late_ns: How long after the first one it began.
+        late_ns: Time from the first one's start to its own.
         cause: ``node`` if one of its nodes took longer than on the first rank,
             ``begin`` if its pass began later; None if neither is known.
         node: That node.
         index: Its place in the execution order of the pass; None if unknown.
         name: Its name.
-        longer_ns: How much longer that took, or how much later the pass began.
+        longer_ns: Time by which that took longer, or the pass began later.
     """
 
     rank: int | None
@@ -62,10 +62,10 @@ class RankRow(msgspec.Struct, frozen=True, kw_only=True):
         index: Its place in the execution order of the pass; None if unknown.
         name: The name of that.
         module: The module that made it.
-        began_ns: When it began to run.
-        ended_ns: When it had finished; None if the trace lacks that.
-        exposed_ns: For how long of that no node ran; None if unknown.
-        gradients: What filled its bucket, in that order.
+        began_ns: Time of its start.
+        ended_ns: Time of its end; None if the trace lacks that.
+        exposed_ns: Part of its duration in which no node ran; None if unknown.
+        gradients: Gradients that filled its bucket, in that order.
     """
 
     rank: int | None
@@ -84,7 +84,7 @@ class CollectiveRow(CollectiveFacts, frozen=True, kw_only=True):
     """A collective with each rank's part.
 
     Attributes:
-        ranks: What ranks did, by their numbers.
+        ranks: Parts of the ranks, by their numbers.
         straggler: The rank that began last; None if the trace has only one.
     """
 
@@ -97,11 +97,11 @@ class RankTotal(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         rank: The rank; None if unknown.
-        num_collectives: How many ended.
-        took_ns: For how long at least one of them ran.
-        exposed_ns: For how long of that no node ran; None if unknown.
-        num_last: How many it was the last to begin,
-        late_ns: and how long after the first rank, together.
+        num_collectives: Number of those that ended.
+        took_ns: Time that at least one of them ran.
+        exposed_ns: Part of that time in which no node ran; None if unknown.
+        num_last: Number of those that it was the last to begin,
+        late_ns: and its delays after the first rank, together.
     """
 
     rank: int | None
@@ -264,9 +264,10 @@ class _Steps(NamedTuple):
     """The nodes of a pass, in the order they began, passes inside of it included.
 
     Attributes:
-        begun_ns: When the pass began.
+        begun_ns: Start of the pass.
         nodes: The nodes.
-        took_ns: How long after the node before each ended, or the pass began.
+        took_ns: Time to the end of each from the end of the node before, or from the
+            start of the pass.
     """
 
     begun_ns: int

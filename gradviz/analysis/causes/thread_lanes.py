@@ -96,19 +96,18 @@ class LaneMoments(NamedTuple):
     """The moments before their dependencies are known; see `Causes`.
 
     Attributes:
-        t_ns: When each was.
+        t_ns: Time of each.
         lane: Its thread or stream.
         kind: Its kind.
         task: Its pass.
         node: Its node.
         by: The node that pushed what was pushed, or gave what was given; or -1.
-        what: Of what was pushed: a `Push`.
+        what: Kind of task that was pushed: a `Push`.
         before: The moment before it on its lane, 0 for the first of each lane.
-        is_first: Whether it is the first of its lane.
+        is_first: True if it is the first of its lane.
         in_lanes: All moments lane by lane.
-        place: Where each of them is among those.
         seqs: The `seq` of all that are events, sorted.
-        places: Which moments these are.
+        places: Moment of each of these events.
         launched: Of each kernel the moment of its launch,
         began: that of its start,
         ended: and of its end; -1 where they are no moments.

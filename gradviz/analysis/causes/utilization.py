@@ -45,7 +45,7 @@ class WaitedFor(msgspec.Struct, frozen=True, gc=False):
         task: Its pass.
         node: Its id.
         name: Its class.
-        waited_ns: How long.
+        waited_ns: Time that they waited for it.
         index: Its place in the execution order of its pass.
     """
 
@@ -71,8 +71,8 @@ class ThreadUse(msgspec.Struct, frozen=True, kw_only=True):
         dependency_ns: Idle; the next node that it ran was not ready.
         no_work_ns: Idle, and no node of the pass was to come for it.
         stream_ns: It waited for a device, inside of a node.
-        unknown_ns: What the trace does not tell.
-        waited_for: Who made ready what it was idle for, the longest first.
+        unknown_ns: Time of which the trace does not tell.
+        waited_for: Nodes that made ready what it was idle for, the longest wait first.
     """
 
     thread: int
@@ -94,14 +94,14 @@ class Utilization(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         task: The pass.
-        status: How it ended.
-        is_whole: Whether nothing of the trace is lost.
-        origin_ns: When it began, on the trace's clock.
+        status: Outcome of the pass.
+        is_whole: True if nothing of the trace is lost.
+        origin_ns: Time of its start, on the trace's clock.
         duration_ns: To its end, or to the last event of it that the trace has.
         threads: Its caller first, then those that ran nodes of it.
         devices: Those whose kernels the trace has the times of, by name.
         waited_for: The nodes that threads waited for, all of them together.
-        work_ns: How long all nodes ran, each for itself.
+        work_ns: Time that all nodes ran, each for itself.
         span_ns: The longest chain of nodes: the nodes alone take no less, however many
             threads there are. See `longest_chain`.
         parallelism: Work over duration.

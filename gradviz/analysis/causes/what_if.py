@@ -34,7 +34,7 @@ class Stops(NamedTuple):
         moment: Each of them, the first the start of the pass and the last its end.
         before: The stop before it on its lane, by its place here; 0 for none.
         gap_ns: From that one to the last moment before this one on its lane.
-        took_ns: How long after all that it waits for it is.
+        took_ns: Time between all that it waits for and itself.
         of: Of every moment the next stop on its lane, itself included; -1 for none.
         ways: Of each stop from which others it is reached.
     """

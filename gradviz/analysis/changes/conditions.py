@@ -100,7 +100,7 @@ class Condition(NamedTuple):
     Attributes:
         text: As it was written.
         name: One of `CONDITIONS`.
-        limit: By how large a part it may grow; None if it must not differ at all.
+        limit: Part by which it may grow; None if it must not differ at all.
     """
 
     text: str
@@ -114,8 +114,9 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         before: The node in the first pass; None if only the second has it.
         after: The node in the second pass; None if only the first has it.
-        was: What it was there, if the node changed in a field; of a time nanoseconds.
-        now: What it is.
+        was: Value in the first pass, if the node changed in a field; of a time
+            nanoseconds.
+        now: Value in the second pass.
     """
 
     before: PlacedNode | None
@@ -130,14 +131,14 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         condition: The condition, as it was written.
         name: Its name.
-        limit: By how large a part something may grow; None if it must not differ.
+        limit: Part by which something may grow; None if it must not differ.
         state: See Note [Noise and missing data].
-        reason: Why it is undecided or unknown; empty otherwise.
-        unit: What `before` and `after` count.
+        reason: Reason that it is undecided or unknown; empty otherwise.
+        unit: Unit of `before` and `after`.
         before: Figure of the first pass; None if unknown.
         after: Figure of the second pass; of a condition on nodes, how many differ.
-        noise: By how much the figures may differ by chance; None if that is unknown,
-            or there is no noise.
+        noise: Amount by which the figures may differ by chance; None if that is
+            unknown, or there is no noise.
         examples: Some of the nodes in which the passes differ.
     """
 

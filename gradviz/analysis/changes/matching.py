@@ -126,7 +126,8 @@ class _Matching:
         Args:
             one: A key of each node of the one graph.
             other: And of the other.
-            is_alike: Whether to match several of a key, in the order of their making.
+            is_alike: True if several of a key are matched, in the order of their
+                making.
         """
         here, there = defaultdict(list), defaultdict(list)
         for node in self._left():

@@ -46,7 +46,7 @@ class NodeChange(msgspec.Struct, frozen=True, kw_only=True):
         after: The node in the other pass, None if only the one has it.
         kinds: Its differences, the gravest first; ``same`` alone if there is none.
         differences: The fields that differ, those that do not count included.
-        took_before_ns: How long it usually takes in the one pass; None if unknown.
+        took_before_ns: Its usual duration in the one pass; None if unknown.
         took_after_ns: The same of the other pass.
     """
 
@@ -64,7 +64,7 @@ class PassChanges(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         comparison: The comparison, with all differences.
         nodes: Each node of either pass once, those of the one pass first.
-        is_by_chance: Whether either pass has too few alike to tell a slower node from
+        is_by_chance: True if either pass has too few alike to tell a slower node from
             chance; see Note [Slower in one pass].
     """
 

@@ -78,7 +78,7 @@ class PlacedNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         node: Its id there.
         name: Its class.
-        device: Where it runs.
+        device: Device that it runs on.
         line: ``file:line`` that made it, empty if not known.
         module: The part of a model that made it, empty outside a model.
         place: Its place in the order in which its device ran, from 0; None if not run.
@@ -125,7 +125,7 @@ class TimeDifference(msgspec.Struct, frozen=True, kw_only=True):
         after: Its partner.
         usual_before: Its usual duration there.
         usual_after: Its usual duration here.
-        is_significant: Whether they differ by more than they vary.
+        is_significant: True if they differ by more than they vary.
     """
 
     before: PlacedNode | None
@@ -141,11 +141,11 @@ class ComparedPass(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         trace: The file it is from, empty for a recording in memory.
         task: Its id.
-        status: How it ended.
-        num_nodes: How many nodes it has, those that did not run included.
-        num_edges: How many edges between them.
-        num_lost: How many definitions of nodes are lost.
-        is_complete: Whether no event is missing from its trace.
+        status: Outcome of the pass.
+        num_nodes: Number of its nodes, those that did not run included.
+        num_edges: Number of edges between them.
+        num_lost: Number of definitions of nodes that are lost.
+        is_complete: True if no event is missing from its trace.
     """
 
     trace: str
@@ -163,20 +163,20 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         before: The one.
         after: The other.
-        num_matched: How many nodes both have.
-        num_same_edges: How many edges between these both have.
-        is_related: Whether they have enough in common; if not, nothing else is told.
+        num_matched: Number of nodes that both have.
+        num_same_edges: Number of edges between these that both have.
+        is_related: True if they have enough in common; if not, nothing else is told.
         vanished: Nodes that only the one has; `num_vanished` all.
         appeared: Nodes that only the other has; `num_appeared` all.
         changed: Nodes that differ; `num_changed` those that do in what counts.
-        num_by_field: How many nodes differ in each field, in any gradient that they
-            hand on as ``gradient``.
-        passes_differ: What differs of the passes themselves, outside of any node.
+        num_by_field: Number of nodes that differ in each field, in any gradient that
+            they hand on as ``gradient``.
+        passes_differ: Differences of the passes themselves, outside of any node.
         moved: Nodes that are not in the longest common order of their queue, if that
             chose differently; `num_moved` all.
         duration: Of the passes; None if one never ended.
         times: Of the nodes, significant ones first, then the largest differences.
-        num_significant: How many of them differ significantly.
+        num_significant: Number of them that differ significantly.
     """
 
     before: ComparedPass

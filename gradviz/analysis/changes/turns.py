@@ -35,11 +35,11 @@ class Turns(NamedTuple):
     """Times that the nodes of a pass waited in their queues, as columns.
 
     Attributes:
-        queue: Where each was pushed; -1 if it never left a queue.
+        queue: Queue to which each was pushed; -1 if it never left a queue.
         ready: The `seq` of the event after which it surely lay there.
         popped: The `seq` of its pop.
-        depth: How deeply its pass is nested,
-        sequence_nr: and when it was made: together its priority.
+        depth: Nesting depth of its pass.
+        sequence_nr: Sequence number of its creation; with the depth its priority.
         is_shared: 1 if other threads than the one that takes them push to its queue.
     """
 

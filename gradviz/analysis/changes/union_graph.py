@@ -29,7 +29,7 @@ class UnionGraph(NamedTuple):
         changes: Of each node, by its id in `graph`.
         ids: Of each node that only the other pass has, its id there, by that in
             `graph`.
-        edges: Which passes have an edge, by the ids of its ends in `graph`.
+        edges: Passes that have an edge, by the ids of its ends in `graph`.
     """
 
     graph: Graph

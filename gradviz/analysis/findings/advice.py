@@ -80,7 +80,7 @@ def build_advice(trace: Trace, streams: Findings) -> Advice:
 
     Args:
         trace: The trace.
-        streams: What was found about the order of its streams (`stream_order`).
+        streams: Findings about the order of its streams (`stream_order`).
     """
     scope = trace.header.scope
     is_complete = trace.losses.is_complete and scope.has_whole_passes

@@ -61,11 +61,11 @@ class Check(NamedTuple):
         num_unexplained: Number of those.
         num_parts_apart: Parts of distributed passes that are shown as passes of their
             own, since their pass has too many.
-        judges_streams: Whether nothing is left out that orders work on streams; else
+        judges_streams: True if nothing is left out that orders work on streams; else
             that was not checked.
         not_finite: The first values that are not finite.
         num_not_finite: Number of those.
-        checks_finite: Whether the recording checked results and gradients; else only
+        checks_finite: True if the recording checked results and gradients; else only
             losses are known.
         parameters: Parameters that no pass reached, or only those of some ranks; they
             make no trace wrong.

@@ -28,7 +28,7 @@ def needless_wait(trace: Trace, streams: Findings) -> Iterator[CostlyFinding]:
 
     Args:
         trace: The trace.
-        streams: What was found wrong with the order of its streams.
+        streams: Findings about the order of its streams.
     """
     told = set()
     for wait, times in streams.needless_waits:

@@ -35,7 +35,7 @@ class UnreachedFinding(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: Its first name.
         optimizers: The optimizers that hold it.
-        missing: Why the last pass did not reach it.
+        missing: Reason why the last pass did not reach it.
     """
 
     name: str
@@ -48,10 +48,10 @@ class UnreachedParameters(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         listed: The first ones that no pass reached.
-        num_found: How many there are.
+        num_found: Number of all that no pass reached.
         differing: The first ones that passes of some ranks reached, and of others did
             not.
-        num_differing: How many there are.
+        num_differing: Number of all that differ.
     """
 
     listed: tuple[UnreachedFinding, ...] = ()

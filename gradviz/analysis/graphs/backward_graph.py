@@ -60,40 +60,41 @@ class GraphNode(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         id: The trace's id of the node.
         name: Its class, such as ``MulBackward0``; of several, what they are called.
-        device: Where it runs, such as ``cpu``.
+        device: Device on which it runs, such as ``cpu``.
         sequence_nr: The later a node was made, the earlier it runs.
         topological_nr: Length of its longest path to a leaf.
         inputs: Metadata that it expects at each input, None where it accepts anything.
         location: ``path:line`` that created it, empty if unknown or several.
         order: Its place in the execution order, from 0; None if it did not run. In a
             graph that no pass ran, its place in the order that is predicted.
-        thread: Where it ran, None if it did not.
+        thread: Thread on which it ran, None if it did not.
         start_ns: Relative to the start of the pass's first node; None if not run.
-        end_ns: When it completed or raised; None if it did neither.
-        waited_ns: How long it was queued, None if unknown.
-        status: How its evaluation ended, None if it never began.
-        copies: How many copies stand for it, this one included; 1 if none.
+        end_ns: Time at which it completed or raised; None if it did neither.
+        waited_ns: Queue wait, None if unknown.
+        status: Outcome of its evaluation, None if it never began.
+        copies: Number of copies that stand for it, this one included; 1 if none.
         members: The nodes that it stands for, in order; empty if it is one itself.
         module: The part of a model that made it, empty outside a model.
         error: Error that it raised, empty if it did not.
-        omitted_edges: How many edges of its own are left out.
+        omitted_edges: Number of its own edges that are left out.
         parameters: Names of the leaf of an AccumulateGrad.
         leaves: Of several nodes the leaves that they lead to, also those that are
             members of another one, because several share them.
-        repeats: How often what it stands for comes one after the other; 1 if once.
-        saved_bytes: How large the tensors are that it kept for the backward pass; None
-            if that is not known. Of several nodes that of the first.
+        repeats: Number of times that what it stands for comes, one after the other; 1
+            if once.
+        saved_bytes: Size of the tensors that it kept for the backward pass; None if
+            that is not known. Of several nodes that of the first.
         calls: The backward passes that it called while it ran, the first ones.
-        is_critical: Whether it is on the critical path, as far as that was looked for;
+        is_critical: True if it is on the critical path, as far as that was looked for;
             see `gradviz.analysis.graphs.neighborhood.mark_critical`.
-        slack_ns: How much longer it could have run without making the pass longer;
-            None if that is not known.
-        thread_time_ns: For how long its thread was running; None if unknown.
-        processor_wait_ns: How long it was not, and nothing known says why; see
-            `gradviz.analysis.nodes.processor_waits`.
-        num_alike: In how many passes of this one's shape it completed.
-        usual_ns: How long it took there, as median (of several nodes, together); None
-            if that is not known.
+        slack_ns: Slack: the time that it could have run longer without making the pass
+            longer; None if that is not known.
+        thread_time_ns: Time that its thread was running; None if unknown.
+        processor_wait_ns: Time that its thread was not running, for no known reason;
+            see `gradviz.analysis.nodes.processor_waits`.
+        num_alike: Number of passes of this one's shape in which it completed.
+        usual_ns: Median of its duration there (of several nodes, together); None if
+            that is not known.
         saved_by: The node that keeps it, if it stands for a saved tensor; None of a
             node.
         nested: The graphs of passes that it called, where those are drawn inside of it;
@@ -202,7 +203,7 @@ class GraphEdge(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         producer: Position in `Graph.nodes` of the node that returns it.
         consumer: Position in `Graph.nodes` of the node that receives it.
-        input_nr: Which input of the consumer.
+        input_nr: Index of the consumer's input.
     """
 
     producer: int
@@ -217,7 +218,7 @@ class CarriedEdge(msgspec.Struct, frozen=True, gc=False):
         producer: The id of a node in the first of the repeats.
         consumer: The id of the node that stands, in that first repeat, where the edge
             leads to in the next one.
-        input_nr: Which input of the consumer.
+        input_nr: Index of the consumer's input.
     """
 
     producer: int
@@ -239,11 +240,11 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
         program: Program that was recorded: the first word of its command line.
         containers: Paths of modules that were never called and only hold others, as a
             ModuleList does.
-        is_finished: Whether the pass completed, and the trace has all of it.
-        is_failed: Whether it raised an error.
-        notes: What else is to be said: what was done to show less, what is not there.
+        is_finished: True if the pass completed, and the trace has all of it.
+        is_failed: True if it raised an error.
+        notes: Further remarks: what was done to show less, what is not there.
         carried: Edges to the next repeat, of what is drawn once.
-        num_calls: How often each module was called in the forward before this pass; a
+        num_calls: Number of calls of each module in the forward before this pass; a
             module is not among them if that is not known.
     """
 
@@ -285,7 +286,7 @@ def build_graph(
         task: The pass.
         max_nodes: Of more the graph has those that ran first. It has twice as many
             edges at most.
-        has_others: Whether it has what other workers ran.
+        has_others: True if it has what other workers ran.
     """
     parts = worker_parts(trace) if has_others else {}
     tasks = with_parts(trace, [task]) if has_others else {task}

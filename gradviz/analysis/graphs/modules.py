@@ -49,8 +49,8 @@ class Stretch(NamedTuple):
     Attributes:
         module: The path of the part, such as ``Model.encoder.0``.
         members: Positions in `Graph.nodes`, at least two.
-        number: Which of the part's stretches it is, from 1, as the forward made them.
-        of: How many the part has, those of a single node included.
+        number: Position among the part's stretches, from 1, as the forward made them.
+        of: Number of the part's stretches, those of a single node included.
     """
 
     module: str
@@ -64,8 +64,8 @@ def stretches(graph: Graph, depth: int | None = None) -> tuple[Stretch, ...]:
 
     Args:
         graph: The graph.
-        depth: How many names below the model's own count, those of containers aside;
-            all if not given.
+        depth: Number of names below the model's own that count, those of containers
+            aside; all if not given.
     """
     found = _in_a_row(graph, depth)
     home = {member: number for number, (_, own) in enumerate(found) for member in own}
@@ -96,8 +96,8 @@ def collapse_modules(graph: Graph, depth: int) -> Graph:
 
     Args:
         graph: The graph.
-        depth: How many names below the model's own count, those of containers aside:
-            0 draws each model as one node, 1 its own parts.
+        depth: Number of names below the model's own that count, those of containers
+            aside: 0 draws each model as one node, 1 its own parts.
     """
     found = _in_a_row(graph, depth)
     home = {member: number for number, (_, own) in enumerate(found) for member in own}
@@ -139,7 +139,7 @@ def module_at(path: str, depth: int | None, containers: frozenset[str]) -> str:
 
     Args:
         path: The other module.
-        depth: How many names below the model's own count; all if not given.
+        depth: Number of names below the model's own that count; all if not given.
         containers: Paths of modules whose names do not; see `Graph.containers`.
     """
     if depth is None:

@@ -46,10 +46,10 @@ def nest_passes(
 
     Args:
         graph: The graph of a pass, simplified already.
-        trace: Where the passes are.
-        simplified: What is to be done to their graphs.
-        max_nodes: How many nodes there may be. Where those of one depth together are
-            more, each pass of that depth is drawn as one node, if there is room for it.
+        trace: Trace that has the passes.
+        simplified: Function that simplifies their graphs.
+        max_nodes: Maximum number of nodes. Where those of one depth together are more,
+            each pass of that depth is drawn as one node, if there is room for it.
         are_boxes: Draw each as one node, however small.
     """
     if not any(node.calls for node in graph.nodes):

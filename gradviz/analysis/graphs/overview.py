@@ -36,8 +36,8 @@ def overview(graph: Graph, is_large: Callable[[Graph], bool] = _is_long) -> Grap
 
     Args:
         graph: The graph.
-        is_large: Whether a graph of few nodes needs too much room nevertheless; if not
-            given, one with a path of more than `MAX_PATH` does.
+        is_large: Test for a graph of few nodes that needs too much room nevertheless;
+            if not given, one with a path of more than `MAX_PATH` does.
     """
 
     def is_big(one: Graph) -> bool:
@@ -65,7 +65,7 @@ def _best_depth(sizes: Sequence[int]) -> int:
     """Return the depth of an overview, 0 if all leave more boxes than it may have.
 
     Args:
-        sizes: How many boxes each depth leaves.
+        sizes: Number of boxes that each depth leaves.
     """
     few = max((size for size in sizes if size <= MAX_BOXES), default=0)
     more = min((size for size in sizes if MAX_BOXES < size <= MOST_BOXES), default=0)

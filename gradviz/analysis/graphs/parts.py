@@ -27,10 +27,9 @@ class GraphPart(NamedTuple):
     """Nodes that belong together.
 
     Attributes:
-        name: What it is called; empty of the whole graph.
+        name: Its name; empty for the whole graph.
         module: The path of the module that it is, or is a share of.
-        inside: What it is made of, in order: parts, and nodes as positions in
-            `Graph.nodes`.
+        inside: Its contents, in order: parts, and nodes as positions in `Graph.nodes`.
     """
 
     name: str

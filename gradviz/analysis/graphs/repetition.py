@@ -60,8 +60,8 @@ class _Repeat(NamedTuple):
 
     Attributes:
         start: The first place.
-        period: How many places a stretch has.
-        times: How many stretches there are.
+        period: Number of places in a stretch.
+        times: Number of stretches.
         to_next: Edges of the first stretch to the next ones: the place in it, that from
             its begin on to which they lead, and the number of the input.
     """

@@ -233,12 +233,12 @@ def as_one(
     """One node for several: its times are from the first start to the last end.
 
     Args:
-        nodes: What it stands for, at least one.
-        name: What it is called.
+        nodes: Nodes that it stands for, at least one.
+        name: Its name.
         module: The part of a model that it is, or is of.
         leaves: Those that it leads to, besides the ones that `nodes` say.
         parameters: Names of it, if it is a leaf.
-        repeats: How often it comes, one after the other.
+        repeats: Number of times that it comes, one after the other.
     """
     locations = {node.location for node in nodes}
     used = {leaf.id: leaf for node in nodes for leaf in node.leaves}

@@ -30,19 +30,19 @@ class CostlyFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         rule: Rule that found it.
-        certainty: How sure that is.
+        certainty: Certainty of the finding.
         location: The line of the program, empty if not known.
         cost_ns: Time that it costs at most, over all passes; None where it costs none.
         cost_bytes: Memory that it costs at most; None where it costs none.
-        times: In how many passes, or how often.
+        times: Number of passes that have it, or of its occurrences.
         task: The last pass, -1 for none.
         node: The node it is about, -1 for none.
         name: The node's.
         index: The place of that node in the execution order of `task`; None if it did
             not run there.
         module: The part of a model that made the node, empty outside a model.
-        count: How deep, how many nodes, gradients, hooks or passes: see the rule.
-        detail: Which streams, which kind of hook, or which variables.
+        count: Depth, or number of nodes, gradients, hooks or passes: see the rule.
+        detail: Streams, kind of hook, or variables.
     """
 
     rule: AdviceRule

@@ -22,10 +22,10 @@ class DeviceMemory(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         device: Such as ``sim:0``.
-        begin_bytes: When the first pass began.
+        begin_bytes: Bytes at the start of the first pass.
         peak_bytes: The most.
-        peak_ns: When that was first, after the first pass began.
-        end_bytes: When the last pass ended.
+        peak_ns: First time of that peak, from the start of the first pass.
+        end_bytes: Bytes at the end of the last pass.
         curve: Bytes over time.
     """
 

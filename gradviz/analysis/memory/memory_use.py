@@ -80,7 +80,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         purpose: Purpose that it is held for.
-        size_bytes: How much.
+        size_bytes: Its size.
         node: Node that held it; of a ``.grad`` its AccumulateGrad.
         task: The pass, -1 for none.
         name: The node's.
@@ -88,8 +88,8 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
             of the passes asked for ran it.
         module: The part of a model that made it, empty outside a model.
         location: The line that made it, empty if not known.
-        since_ns: From when on, counted from the start of the first pass: below zero
-            if before.
+        since_ns: Time of its start, counted from the start of the first pass: below
+            zero if before.
         until_ns: Time of its end; None if the trace does not have that.
     """
 
@@ -143,7 +143,7 @@ class HeldMemory(msgspec.Struct, frozen=True, kw_only=True):
         devices: Bytes given by allocators of devices, by device.
         saved: Saved bytes, by the node that saved them.
         num_unknown: Nodes that ran in these passes and whose saved bytes are not known.
-        is_complete: Whether no event is missing from the trace.
+        is_complete: True if no event is missing from the trace.
     """
 
     tasks: tuple[int, ...]
@@ -186,7 +186,7 @@ def build_memory(
         from_ns: Start of the part, after the start of the first of them.
         until_ns: End of the part; None for their end.
         held: The `holdings` of the trace, for callers that ask about several passes.
-        has_savings: Whether to look for ways to lower the peak, which takes long.
+        has_savings: True if ways to lower the peak are looked for, which takes long.
 
     Raises:
         NoSuchMomentError: All of it ends before.

@@ -41,8 +41,8 @@ class SavedShare(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: The node's name, its op, part of a model or line; empty if not known.
         node: The node, None for several that have the name in common.
-        size_bytes: How much they saved.
-        num_nodes: How many nodes that was.
+        size_bytes: Number of bytes that they saved.
+        num_nodes: Number of these nodes.
     """
 
     name: str

@@ -39,11 +39,11 @@ class Saving(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that would lower the peak.
 
     Attributes:
-        means: What to do: a checkpoint around what is called `where`; see that the
-            gradient from `other` comes earlier; call backward at `where` without
+        means: Remedy: a checkpoint around what is called `where`; see that the gradient
+            from `other` comes earlier; call backward at `where` without
             ``retain_graph``; drop the last reference to a graph that was made there.
-        size_bytes: How much it saves at most.
-        num_nodes: How many nodes hold that.
+        size_bytes: Most bytes that it saves.
+        num_nodes: Number of nodes that hold these.
         where: A part of a model, or a line of the program; empty if not known.
         node: The one that holds it longest, or that waits.
         name: Its name.
@@ -51,7 +51,7 @@ class Saving(msgspec.Struct, frozen=True, kw_only=True):
         other_name: Its name.
         index: The place of `node` in the execution order; None if it did not run.
         other_index: That of `other`.
-        after_ns: How long after the peak `node` lets go, or `other` is done; None if
+        after_ns: Time from the peak until `node` lets go, or `other` is done; None if
             the trace does not have that.
     """
 

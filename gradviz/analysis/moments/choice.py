@@ -14,12 +14,12 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         popped: Task that was popped.
-        other: Of what else lay in the queue that which would have been popped, if it
-            was seen; None if nothing else did.
-        why: Why the first went before the second. None if nothing else lay there, or
-            if the second goes first in PyTorch's order: then another thread pushed it
-            too late to be seen, or the pass ran under another schedule.
-        num_others: How much else lay in the queue.
+        other: Task that would have been popped of what else lay in the queue, if it was
+            seen; None if nothing else did.
+        why: Reason that the first went before the second. None if nothing else lay
+            there, or if the second goes first in PyTorch's order: then another thread
+            pushed it too late to be seen, or the pass ran under another schedule.
+        num_others: Number of other tasks that lay in the queue.
     """
 
     popped: QueuedTask

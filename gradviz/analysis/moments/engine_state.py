@@ -311,7 +311,7 @@ def sleep_spans(rows: Table, t_ns: Column) -> Spans:
 
     Args:
         rows: The events of waking.
-        t_ns: When each event of the trace happened.
+        t_ns: Time of each event of the trace.
     """
     began = np.searchsorted(t_ns, rows["t_ns"] - rows["waited_ns"], side="right")
     order = np.argsort(began, kind="stable")

@@ -42,8 +42,8 @@ class ReplayedEvent(msgspec.Struct, frozen=True, kw_only=True):
     """One event, and the engine right after it.
 
     Attributes:
-        place: Which event of the replay it is, from 0.
-        after_ns: When, from the start of the first pass.
+        place: Index of the event in the replay, from 0.
+        after_ns: Time from the start of the first pass.
         event: Event at that moment.
         choice: Of a task that was popped why it was the next; None for other events.
         moment: The state after it, of the whole engine.
@@ -64,7 +64,7 @@ class Replay:
 
     Args:
         trace: The trace.
-        wanted: Which of its events. Those of passes called from inside of the ones it
+        wanted: Filter for its events. Those of passes called from inside of the ones it
             names are meant too.
 
     Raises:
@@ -75,7 +75,7 @@ class Replay:
         tasks: The parts of its passes, in the order of their start.
         passes: The numbers of these passes.
         history: The state of the engine at any moment.
-        origin_ns: When the first of the passes began.
+        origin_ns: Start of the first of the passes.
     """
 
     def __init__(self, trace: Trace, wanted: Filter) -> None:
@@ -132,7 +132,7 @@ class Replay:
         """An event, and the engine right after it.
 
         Args:
-            place: Which.
+            place: Index of the event.
             most: Of so many tasks of each queue and so many waiting nodes at most, but
                 at least of one, it is told what they are.
 

@@ -62,7 +62,7 @@ class OfLine(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         number: From 1, in the order in which the forward made them.
-        count: How many of them ran.
+        count: Number of them that ran.
     """
 
     number: int
@@ -91,7 +91,7 @@ class Ahead(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         node: Its node, -1 for a wake-up.
         name: The node's.
         task: Its pass.
-        why: Why it was the first of both; None if the order is not PyTorch's.
+        why: Reason that it went before the node; None if the order is not PyTorch's.
         sequence_nr: Of its node; -1 is the largest.
         index: Its place in the execution order of its pass; -1 if it did not run.
     """
@@ -112,50 +112,52 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
         node: The node.
         index: Its place in the execution order of the pass; -1 if it did not run.
         name: Its class.
-        device: Where it runs.
+        device: Device that it runs on.
         location: The line that made it, empty if not known.
-        of_line: Which one of that line; None if the line or the pass has no other.
+        of_line: Its place among the nodes that this line made; None if the line or the
+            pass has no other.
         called_at: The line that called the pass, empty if not known.
         module: The part of a model that made it, empty outside a model.
         parameters: Names of the leaf of an AccumulateGrad.
         sequence_nr: The later it was made, the earlier it runs; -1 is the largest.
-        status: How it ended; None if it did not run.
+        status: Outcome of its run; None if it did not run.
         error: Error that it raised, or its pass if it did not run for that.
-        absence: Why it did not run; None if it did.
+        absence: Reason that it did not run; None if it did.
         arrivals: The gradients that it was given, the last ones; `num_arrivals` all.
-        is_root: Whether the pass began with it.
+        is_root: True if the pass began with it.
         queue: The name of its ready queue, None if it was never pushed.
-        pushed_ns: When it came there; None if it did not.
-        popped_ns: When it left it.
+        pushed_ns: Time at which it came there; None if it did not.
+        popped_ns: Time at which it left the queue.
         pushed_by: The node that made it ready; None for the caller, or if unknown.
         pushed_on: The thread that pushed it; None if it was never pushed.
         popped_on: The thread that popped it; None if it never left.
         thread: Thread that ran it, -1 for nobody.
         thread_name: That thread's name.
-        busy_ns: How long that thread ran other nodes while it lay in the queue, but
+        busy_ns: Time that this thread ran other nodes while it lay in the queue, but
             for the one that pushed it there and was about to end.
-        slept_ns: How long that thread slept on the empty queue before it noticed.
-        ahead: What left the queue meanwhile, the first ones; `num_ahead` all.
-        started_ns: When it was started.
-        ended_ns: When it was done.
-        thread_time_ns: For how long of that its thread was running; None if unknown.
-        processor_wait_ns: How long it was not, and nothing known says why; see
-            `gradviz.analysis.nodes.processor_waits`.
-        num_alike: In how many passes of the shape of this one, which counts too, the
-            node completed.
-        usual_ns: How long it took there, as median; None if it never completed.
-        usual_thread_time_ns: For how long of that its thread was running, as median;
+        slept_ns: Time that this thread slept on the empty queue before it noticed.
+        ahead: Tasks that left the queue meanwhile, the first ones; `num_ahead` all.
+        started_ns: Time of its start.
+        ended_ns: Time of its end.
+        thread_time_ns: Time between these that its thread was running; None if unknown.
+        processor_wait_ns: Time that the thread was not running, and nothing known says
+            why; see `gradviz.analysis.nodes.processor_waits`.
+        num_alike: Number of passes of the shape of this one, which counts too, in which
+            the node completed.
+        usual_ns: Median time that it took there; None if it never completed.
+        usual_thread_time_ns: Median time that its thread was running meanwhile;
             None if unknown.
         calls: The passes that it called while it ran, the first ones; `num_calls` all.
-        num_calls: How many there are.
-        calls_ns: How long they took together.
+        num_calls: Number of these passes.
+        calls_ns: Time that they took together.
         hooks: The hooks that were called for it, the first ones in the order in which
             they ran; `num_hooks` all.
-        stream_waits: Of whose work its stream was made to wait.
+        stream_waits: Nodes for whose work its stream was made to wait.
         let_start: Nodes to which it gave the last gradient; `num_let_start` all.
-        crossing: From which worker its gradient came, or to which it sent one; None of
-            all but send and receive functions.
-        not_finite: What is not finite of the op that made it, or of its gradients.
+        crossing: Edge from the worker that its gradient came from, or to the one that
+            it sent one to; None of all but send and receive functions.
+        not_finite: Values that are not finite of the op that made it, or of its
+            gradients.
         gradient_norm: Of an AccumulateGrad the norm of its leaf's ``.grad`` after the
             pass, as `repr` writes a float; None if it was not measured.
     """

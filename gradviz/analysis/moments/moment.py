@@ -21,7 +21,7 @@ class QueuedTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             largest, that of every AccumulateGrad.
         pushed_by: The node that made it ready, -1 for none.
         thread: Thread that pushed it.
-        pushed_ns: When, on the trace's clock.
+        pushed_ns: Time of the push, on the trace's clock.
     """
 
     task: int
@@ -47,7 +47,7 @@ class WorkingThread(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         thread: The trace's number for it.
-        roles: What it does for the engine, the innermost last; a thread that called
+        roles: Its roles for the engine, the innermost last; a thread that called
             backward is a caller for so long. Empty where its beginning was not seen.
         running: The nodes it is inside of, the innermost last: several where a node
             calls backward.
@@ -91,13 +91,13 @@ class OpenPass(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         task: Its id.
         parent: The pass from inside which it was called, -1 for none.
-        reentrant_depth: How many it is nested in.
+        reentrant_depth: Number of passes that it is nested in.
         thread: Thread that called.
-        began_ns: When.
+        began_ns: Time of its start.
         status: ``unfinished`` while its nodes run; then how it ended, though its
             caller has not left yet.
-        num_nodes: How many nodes take part, -1 before they are counted.
-        num_started: How many of them were started so far.
+        num_nodes: Number of nodes that take part, -1 before they are counted.
+        num_started: Number of them that were started so far.
     """
 
     task: int
@@ -138,21 +138,21 @@ class Moment(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         seq: The event.
-        t_ns: When that was, on the trace's clock.
+        t_ns: Time of that event, on the trace's clock.
         passes: That are open, in the order of their start. Of more than were asked
             for, the last.
-        num_passes: How many are open.
+        num_passes: Number of open passes.
         queues: Queue -> what is in it, in the order in which it would be popped if
             nothing else came; queues that are empty are not there. Of more than were
             asked for, the first.
         num_queued: Queue -> how many tasks are in it.
         workers: In the order of their numbers. Of more than were asked for, the first.
-        num_workers: How many there are.
+        num_workers: Number of workers.
         countdowns: Nodes that have got a gradient: first those that wait for more,
             then those that have all, each in the order in which they got the first.
             Of more than were asked for, the first.
-        num_countdowns: How many such nodes there are.
-        num_waiting: How many of them wait for more.
+        num_countdowns: Number of such nodes.
+        num_waiting: Number of them that wait for more.
         streams: That have something to do or to wait for, by name.
     """
 

@@ -60,10 +60,10 @@ class StageChanges(NamedTuple):
         task: The pass.
         node: The node.
         seq: The event.
-        t_ns: When, on the trace's clock.
-        thread: On which thread.
-        stage: What the node is from then on: a place in `STAGES`.
-        remaining: For how many gradients it waits from then on.
+        t_ns: Time of the event, on the trace's clock.
+        thread: Thread on which it happened.
+        stage: Stage of the node from then on: a place in `STAGES`.
+        remaining: Number of gradients that it waits for from then on.
     """
 
     task: Column
@@ -88,8 +88,9 @@ class NodeAt(msgspec.Struct, frozen=True, kw_only=True):
         stage: Stage that it has reached.
         since_ns: Time at which it got there, on the trace's clock; None before its
             first event.
-        thread: On which thread that happened, -1 before its first event.
-        remaining: For how many gradients it waits; 0 if for none, or if it has none.
+        thread: Thread on which that happened, -1 before its first event.
+        remaining: Number of gradients that it waits for; 0 if for none, or if it has
+            none.
     """
 
     task: int
@@ -188,8 +189,8 @@ def _seen_before(
     """Tell of each row if something happens in one before it of the same group.
 
     Args:
-        happens: In which rows it does.
-        first: Which rows are the first of their group.
+        happens: Mask of the rows in which it happens.
+        first: Mask of the rows that are the first of their group.
     """
     before: Column = np.cumsum(happens) - happens
     begin = np.maximum.accumulate(np.where(first, np.arange(len(first)), 0))

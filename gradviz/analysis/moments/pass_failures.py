@@ -110,15 +110,15 @@ class PassFailure(msgspec.Struct, frozen=True, kw_only=True):
     """The reason for which a pass failed.
 
     Attributes:
-        kind: Which error it is.
+        kind: Kind of the error.
         task: The pass.
         called_at: The line that called it; empty if unknown.
         node: The node that raised; None if none did, or it is unknown.
         released_by: The pass that released the node's saved tensors; None if the error
             is another one, or the trace has no such pass.
         released_at: The line that called that pass.
-        is_same_graph: Whether this pass began with nodes of that one.
-        carriers: Where the graph was carried over, the first ones.
+        is_same_graph: True if this pass began with nodes of that one.
+        carriers: Nodes at which the graph was carried over, the first ones.
         changes: Lines that changed the tensor in place, or may have.
         steps: Steps of optimizers that changed their parameters in place meanwhile.
         result: The outermost module that was called last, and what it returned, as
@@ -127,8 +127,8 @@ class PassFailure(msgspec.Struct, frozen=True, kw_only=True):
         module: The last module inside of that whose result required a gradient.
         disabled: The first one inside of that which ran under ``no_grad``.
         location: The line that called what ran under ``no_grad``; empty if unknown.
-        num_parameters: How many parameters `result_of` has.
-        num_frozen: How many of these required no gradient.
+        num_parameters: Number of parameters of `result_of`.
+        num_frozen: Number of these that required no gradient.
     """
 
     kind: FailureKind

@@ -28,7 +28,7 @@ class Overtakings(NamedTuple):
     Attributes:
         wait: The task that lay there: a place among those asked for.
         ahead: The one that left first: a place among all waits.
-        why: Why that was the first of both: a place in `PRECEDENCES`, or -1.
+        why: Reason that it was the first of both: a place in `PRECEDENCES`, or -1.
     """
 
     wait: Column
@@ -40,11 +40,11 @@ class QueueDelays(NamedTuple):
     """Events while tasks waited in queues, as columns.
 
     Attributes:
-        busy_ns: How long the thread that ran the task ran other nodes meanwhile that
-            were done by then, but for the one that pushed the task and was about to
-            end.
-        slept_ns: How long after its push that thread woke up which slept by then.
-        num_ahead: How many tasks left the queue first.
+        busy_ns: Time that the thread that ran the task meanwhile spent on other nodes
+            that were done by then, but for the one that pushed the task and was about
+            to end.
+        slept_ns: Time from its push until that thread, which slept by then, woke up.
+        num_ahead: Number of tasks that left the queue first.
         overtakings: The first ones of these.
     """
 
@@ -61,9 +61,9 @@ def queue_delays(
 
     Args:
         trace: The trace.
-        runs: What threads ran, in the order of start.
+        runs: Nodes that threads ran, in the order of start.
         waits: Tasks in queues.
-        places: Which of them are asked for; of all it is told that they went first.
+        places: Indices of those asked for; of all it is told that they went first.
     """
     pushes = waits.pushes.at(places)
     run = _first_runs(runs, pushes["task"], pushes["node"])
@@ -144,10 +144,10 @@ def _busy_ns(
     them is all that is needed.
 
     Args:
-        runs: What that thread ran.
+        runs: Nodes that the thread ran.
         begin_ns: The begins.
         end_ns: The ends.
-        pushers: Which of the runs pushed each task, -1 for none: it does not count.
+        pushers: Index of the run that pushed each task, -1 for none: it does not count.
     """
     order = np.argsort(runs.end_ns, kind="stable")
     starts, ends = runs.start_ns[order], runs.end_ns[order]

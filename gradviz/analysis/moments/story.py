@@ -68,8 +68,8 @@ class Story(NamedTuple):
 
     Attributes:
         tables: Kind of event -> the rows that are meant.
-        num_events: How many they are.
-        omitted: How many more there would be without a limit.
+        num_events: Number of these events.
+        omitted: Number of further events that there would be without a limit.
     """
 
     tables: Mapping[str, Table]
@@ -84,8 +84,8 @@ def select_events(
 
     Args:
         trace: The trace.
-        wanted: Which.
-        origin_ns: From when times are counted, on the trace's clock.
+        wanted: Filter for the events.
+        origin_ns: Time from which times are counted, on the trace's clock.
         limit: Maximum number.
     """
     subject, tasks, kinds, begin_ns, end_ns = wanted

@@ -34,8 +34,8 @@ def find_subject(trace: Trace, text: str, task: str = "last") -> Subject:
 
     Args:
         trace: The trace to look in.
-        text: What somebody wrote.
-        task: In which pass to look for a node that is not called by its id.
+        text: Text that somebody wrote.
+        task: Pass in which to look for a node that is not called by its id.
 
     Raises:
         UserError: It means nothing in this trace, or several things.

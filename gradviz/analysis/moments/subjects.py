@@ -19,9 +19,9 @@ class Subject(msgspec.Struct, frozen=True):
     """A thing with events.
 
     Attributes:
-        kind: What it is.
+        kind: Its kind.
         number: Its id; -1 of a stream, which has a name only.
-        name: What it is called.
+        name: Its name.
     """
 
     kind: SubjectKind

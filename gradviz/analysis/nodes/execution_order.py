@@ -66,22 +66,22 @@ class OrderRow(msgspec.Struct, frozen=True, kw_only=True):
         name: Its class, such as ``MulBackward0``.
         sequence_nr: The later a node was made, the earlier it runs.
         topological_nr: Length of its longest path to a leaf.
-        device: Where it runs, such as ``cpu``.
+        device: Device that it runs on, such as ``cpu``.
         thread: The trace's number for the thread it ran on.
         worker: Worker that ran it; None if the pass was not distributed.
-        start_ns: When it started, on the clock of the trace's events.
-        end_ns: When it completed or raised; None if the trace ends before.
+        start_ns: Time of its start, on the clock of the trace's events.
+        end_ns: Time at which it completed or raised; None if the trace ends before.
         waited_ns: From its push to its pop; None if it was never queued.
-        status: How its evaluation ended.
+        status: Outcome of its evaluation.
         error: Error that it raised, empty if it did not.
         module: The part of a model that made it, empty outside a model.
         location: The line of the program that made it, empty if that is not known.
         shapes: Of the gradient at each of its inputs, None for any; of very many inputs
             or dimensions the first.
         parameters: Names of the leaf of an AccumulateGrad.
-        thread_time_ns: For how long its thread was running meanwhile; None if unknown.
-        processor_wait_ns: How long it was not, and nothing known says why; see
-            `gradviz.analysis.nodes.processor_waits`.
+        thread_time_ns: Time that its thread was running meanwhile; None if unknown.
+        processor_wait_ns: Time that the thread was not running, and nothing known says
+            why; see `gradviz.analysis.nodes.processor_waits`.
     """
 
     index: int
@@ -110,12 +110,12 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         task: The pass.
-        begin_ns: When it began, on the clock of the trace's events.
-        num_nodes: How many nodes ran in it, on all workers.
+        begin_ns: Time of its start, on the clock of the trace's events.
+        num_nodes: Number of nodes that ran in it, on all workers.
         rows: Those that were asked for; of very many the first.
-        omitted: How many more there are of these.
+        omitted: Number of these that are left out.
         sort: Key that they are sorted by.
-        is_inferred: Whether nobody saw when they were pushed and popped.
+        is_inferred: True if nobody saw when they were pushed and popped.
     """
 
     task: int

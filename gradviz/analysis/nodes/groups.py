@@ -36,14 +36,14 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
     """The nodes of one label that ran to their end; see Note [Percentiles].
 
     Attributes:
-        label: What they have in common, empty for what has none.
-        runs: How often they ran; a node that ran in two passes counts twice.
+        label: Label that they have in common, empty for nodes that have none.
+        runs: Number of runs; a node that ran in two passes counts twice.
         total_ns: Time that they took together.
         mean_ns: On average.
         median_ns: As half of them, or more.
         p90_ns: As nine of ten, or more.
         longest_ns: The longest.
-        running_ns: For how much of `total_ns` their threads were running; None where
+        running_ns: Part of `total_ns` in which their threads were running; None where
             that is not known of all of them.
     """
 
@@ -67,9 +67,9 @@ class Groups(msgspec.Struct, frozen=True, kw_only=True):
         num_runs: Runs in all groups, those left out too.
         total_ns: Time that these took together.
         groups: The groups.
-        omitted: How many more there are.
+        omitted: Number of groups left out.
         num_unfinished: Nodes that were started and whose end the trace does not have.
-        is_complete: Whether no event is missing, as far as that can be known.
+        is_complete: True if no event is missing, as far as that can be known.
     """
 
     by: Label

@@ -16,7 +16,7 @@ class UnexplainedEvent(NamedTuple):
     Attributes:
         task: The pass.
         node: The node it is about, -1 for none.
-        text: What it is.
+        text: Description of the event.
     """
 
     task: int

@@ -99,7 +99,7 @@ class MissingGradient(msgspec.Struct, frozen=True, kw_only=True):
         inside: The module around it whose result required no gradient; of a module that
             was not called, the one around it that was.
         location: The line that called the module; empty if unknown.
-        num_calls: How often the module was called for the pass.
+        num_calls: Number of calls of the module for the pass.
         clues: Calls after that of the module whose arguments required no gradient, the
             first ones: what they were given may have been made of its result.
         cuts: Operations where the gradient may have ended, the first ones. All such

@@ -44,14 +44,14 @@ class ParameterUse(msgspec.Struct, frozen=True, kw_only=True):
         shape: Its shape; None if unknown.
         dtype: Its dtype, None if unknown.
         optimizers: The optimizers that hold it; None if none made a step.
-        has_gradient: Whether a chosen pass brought it a gradient.
-        num_uses: How many gradients came to it, one for each use in the graph.
-        num_accumulated: How many times a gradient went into its ``.grad``.
+        has_gradient: True if a chosen pass brought it a gradient.
+        num_uses: Number of gradients that came to it, one for each use in the graph.
+        num_accumulated: Number of times that a gradient went into its ``.grad``.
         task: The last chosen pass that brought it one, or did not.
         node: Its AccumulateGrad, on the first of the ranks; None without one.
         number: The number of that node in the pass, as ``gradviz explain`` takes it.
-        missing: Why it has none; None if it has one.
-        num_other_passes: How many other passes of the trace reached it.
+        missing: Reason that it has none; None if it has one.
+        num_other_passes: Number of other passes of the trace that reached it.
         gradient_norm: The Euclidean norm of its ``.grad`` after `task`, as `repr`
             writes a float; None if it was not measured, as it is where values were
             checked while the program was recorded.
@@ -79,8 +79,8 @@ class ParameterGradients(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         tasks: The passes that were looked at, of all ranks.
         rows: The parameters, in the order of their models, or some of them.
-        num_rows: How many rows there are for all parameters.
-        num_with_gradient: How many of all rows have a gradient.
+        num_rows: Number of rows for all parameters.
+        num_with_gradient: Number of all rows with a gradient.
         differing: Names of parameters that have a gradient on some ranks only.
         strangers: Tensors that an optimizer holds and no module that is known has: the
             optimizer and the shape of each.
@@ -128,8 +128,8 @@ class _RankStep(NamedTuple):
         rank: Its number, -1 if there is only one process.
         tasks: The passes that were called for, then those inside of them.
         last: The last of those that were called for.
-        uses: How many gradients came to each node.
-        accumulated: How many went into ``.grad`` there.
+        uses: Number of gradients that came to each node.
+        accumulated: Number of gradients that went into ``.grad`` there.
         captured: Nodes whose gradient became a result.
         ran: The last pass that had to do with each node.
         norms: The norm of the ``.grad`` of each node's leaf, as it was measured last.

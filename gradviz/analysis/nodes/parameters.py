@@ -52,10 +52,10 @@ class UnreachedParameter(msgspec.Struct, frozen=True, kw_only=True):
         definition: Its shape, and whether it required a gradient, when its model was
             first seen; None if the recorder did not define the model.
         reached_by: The passes that did reach it, the first ones; `num_reached_by` all.
-        num_reached_by: How many passes did.
-        num_passes: How many passes the trace has.
-        num_unseen: How many of these have no nodes in the trace.
-        missing: Why the pass did not reach it.
+        num_reached_by: Number of passes that did.
+        num_passes: Number of passes in the trace.
+        num_unseen: Number of these that have no nodes in the trace.
+        missing: Reason that the pass did not reach it.
     """
 
     task: int

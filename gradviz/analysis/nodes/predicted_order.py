@@ -71,10 +71,10 @@ class PredictedRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         index: Its place in that order, from 0.
         node: Its id.
         name: Its class.
-        device: Where it runs.
+        device: Device on which it runs.
         queue: Its ready queue, -1 if it was never pushed.
-        reason: Why it comes here.
-        num_ready: How many were ready, itself included.
+        reason: Reason for its place in that order.
+        num_ready: Number of nodes that were ready, itself included.
         ran: Its place in the order in which the pass ran, on all workers; None if it
             did not.
     """
@@ -104,8 +104,8 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
         by: The node that made the late, early or crossed one ready; -1 for none.
         by_name: Its class.
         thread: The thread that did; -1 where that is not the reason.
-        off_ns: How much later than the pop of the other one the late one became ready;
-            how much before that a crossed one did; else None.
+        off_ns: Time by which the late one became ready after the pop of the other one,
+            or a crossed one before it; else None.
         error: The error of the pass.
         predicted_ran: The index of `predicted` in the order in which the pass ran, on
             all workers; None if it did not run.
@@ -136,12 +136,12 @@ class PredictedOrder(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         task: The pass.
-        worker: Whose part of it this is; None if it was not distributed.
+        worker: Worker whose part of it this is; None if it was not distributed.
         rows: Its nodes, in the predicted order.
         divergences: Of each queue that left it the first one.
-        num_predicted: How many nodes there are; `rows` may be fewer.
-        num_queues: In how many queues.
-        num_ran: How many nodes ran.
+        num_predicted: Number of nodes; `rows` may be fewer.
+        num_queues: Number of queues that these nodes are in.
+        num_ran: Number of nodes that ran.
         num_lost: Nodes whose definitions are lost: where they lead to is not known.
         is_too_large: There are too many nodes, nothing is predicted.
     """

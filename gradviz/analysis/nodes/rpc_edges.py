@@ -37,7 +37,7 @@ class RpcEdge(msgspec.Struct, frozen=True, kw_only=True):
         sent_ns: Departure.
         received_ns: Arrival.
         start_ns: Start of the node that they are for.
-        contradicts: Whether they arrived before they left, by clocks that disagree.
+        contradicts: True if they arrived before they left, by clocks that disagree.
         index: The index of that function in the execution order; -1 if unknown.
     """
 

@@ -43,11 +43,12 @@ class QueueSummary(msgspec.Struct, frozen=True, kw_only=True):
         num_popped: Tasks that left it.
         longest: The most tasks that lay in it at once.
         mean_length: Over the time from the first event of the passes to the last.
-        asleep_ns: How long threads slept on it while it was empty.
-        num_sleeps: How often.
+        asleep_ns: Time that threads slept on it while it was empty.
+        num_sleeps: Number of these sleeps.
         num_overtaken: Tasks that another one overtook.
-        lengths: When it got another length, from the start of the first pass, and
-            which. Of more than `MAX_POINTS` the longest in each slice of the time.
+        lengths: Changes of its length: the time, from the start of the first pass, and
+            the new length. Of more than `MAX_POINTS` the longest in each slice of the
+            time.
     """
 
     queue: int
@@ -77,9 +78,9 @@ class Overtaken(msgspec.Struct, frozen=True, kw_only=True):
         task: Its pass.
         node: Its node.
         name: The node's.
-        queue: Where it lay.
-        waited_ns: How long.
-        num_by: How many tasks overtook it.
+        queue: Queue that it lay in.
+        waited_ns: Queue wait.
+        num_by: Number of tasks that overtook it.
         by: Their nodes, the first `MAX_NAMED`, in the order in which they left.
         index: The place of `node` in the execution order of its pass; None if it did
             not run, and of a wake-up.

@@ -36,7 +36,7 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True):
     """Contents of the ready queues at one moment.
 
     Attributes:
-        t_ns: When, on the trace's clock.
+        t_ns: Time of that moment, on the trace's clock.
         after_ns: That is so long after the first event of the passes asked for.
         queues: By id, each with its tasks in the order in which they would be popped.
         names: Of queues, by id, and of nodes, by id.

@@ -30,9 +30,10 @@ class Stay(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         node: Its node, -1 for a wake-up.
         name: The node's.
         index: The place of the node in the order of its pass; None if it did not run.
-        slot: Which place it took: the lowest that was free when it came, from 0.
-        pushed_ns: When it came, after the start of the pass.
-        popped_ns: When it left; None if it was left there, or the trace does not say.
+        slot: Slot that it took: the lowest that was free when it came, from 0.
+        pushed_ns: Time of its push, after the start of the pass.
+        popped_ns: Time of its pop; None if it was left there, or the trace does not
+            say.
         pushed_by: The thread that pushed it.
         popped_by: The one that popped it, -1 if nobody did.
     """
@@ -59,12 +60,12 @@ class QueueStays(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         queue: Its id.
         name: Such as ``device 0``.
-        stays: What lay in it, in the order of time; of very many the first.
-        num_stays: How many there were.
-        num_handed_over: How many of them another thread took.
+        stays: Tasks that lay in it, in the order of time; of very many the first.
+        num_stays: Number of all stays.
+        num_handed_over: Number of these tasks that another thread took.
         longest: The most tasks that lay in it at once.
-        lengths: When it got another length, and which.
-        sleeps: From when to when a thread slept on it while it was empty.
+        lengths: Times at which its length changed, and the new lengths.
+        sleeps: Start and end of each sleep of a thread on it while it was empty.
     """
 
     queue: int
@@ -87,15 +88,15 @@ class QueuesOverTime(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         tasks: The passes, those called from inside the others included.
-        took_ns: How long the first of them took, by its own begin and end; None if the
+        took_ns: Duration of the first of them, by its own start and end; None if the
             trace does not have its end.
         duration_ns: From the start of the first to their last event.
-        from_ns: Where the part begins.
-        until_ns: Where it ends.
+        from_ns: Start of the part.
+        until_ns: End of the part.
         queues: By id.
         threads: The names of threads that handed tasks over, by number.
         omitted: Queues that are left out, because there are too many.
-        is_complete: Whether no event is missing from the trace.
+        is_complete: True if no event is missing from the trace.
     """
 
     tasks: tuple[int, ...]
@@ -244,11 +245,11 @@ def _lengths(
     """Return the maximum length of a queue, and the times of its lengths.
 
     Args:
-        begun: When tasks came, in the order in which they did.
-        ended: When they left.
+        begun: Times at which tasks came, in that order.
+        ended: Times at which they left.
         begin: The events with which they came.
         end: Those with which they left.
-        part: When the part begins and ends.
+        part: Start and end of the part.
     """
     from_ns, until_ns = part
     steps = np.repeat((1, -1), (len(begun), len(ended)))

@@ -24,7 +24,7 @@ class Extent(NamedTuple):
     Attributes:
         low: The first byte.
         high: The byte after the last, `low` if there are none.
-        is_dense: Whether each byte between belongs to it.
+        is_dense: True if each byte between belongs to it.
         layout: As it was reported.
     """
 

@@ -71,8 +71,8 @@ class HappensBefore:
     thread at a time. What a thread reports while it evaluates a node is the node's.
 
     Args:
-        origin: What is known of a node; asked when a race is found.
-        stream_origin: What is known of a stream; asked when a race is found.
+        origin: Facts known of a node; asked when a race is found.
+        stream_origin: Facts known of a stream; asked when a race is found.
         number: The number of a node of a pass in the order of execution, None if it is
             not known; asked when a race is found.
     """

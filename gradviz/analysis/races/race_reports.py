@@ -30,18 +30,19 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     """Work on a stream that reads or writes memory, or the program itself.
 
     Attributes:
-        action: What it is: the name of a kernel, ``allocation``, ``free`` or ``host``.
-        stream: Where it was put; the thread if it is the program's.
-        writes: Whether it writes.
-        layout: Which bytes, as ``offset;shape;strides;itemsize``.
+        action: Kind of work: the name of a kernel, ``allocation``, ``free`` or
+            ``host``.
+        stream: Stream that it was put on; the thread if it is the program's.
+        writes: True if it writes.
+        layout: Bytes that it uses, as ``offset;shape;strides;itemsize``.
         location: ``path:line`` of the user's program that launched it, if known.
         task: The backward pass it belongs to, -1 for none.
         node: The node that ran, -1 outside of a backward.
         index: Its place in the execution order of its pass; None where that is not
             known, as in a check of a program that still runs.
-        origin: What is known of that node.
+        origin: Origin of that node, as far as it is known.
         backward: ``path:line`` of the user's program that called that backward pass.
-        stream_origin: What is known of the stream.
+        stream_origin: Origin of the stream, as far as it is known.
         tensor: The expression that has the tensor in the program, if it is known.
     """
 

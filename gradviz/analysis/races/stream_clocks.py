@@ -38,7 +38,7 @@ class StreamPoint(NamedTuple):
     Attributes:
         stream: The stream, or the thread.
         number: So many of its works are done then.
-        clock: How far the others have come at least.
+        clock: Number of works that each of the others has done at least.
     """
 
     stream: str

@@ -23,11 +23,12 @@ class Calls(NamedTuple):
     """Calls of one kind, in the order in which they began, as columns.
 
     Attributes:
-        thread: Where each was made.
-        begin_ns: When it began, on the trace's clock.
-        end_ns: When it returned or raised; where the trace does not say, its end.
-        has_ended: Whether it says.
-        failed: Whether it raised.
+        thread: Thread that made each.
+        begin_ns: Time of its start, on the trace's clock.
+        end_ns: Time at which it returned or raised; where the trace does not say, its
+            end.
+        has_ended: True if the trace says that.
+        failed: True if it raised.
         name: The class of what was called: a place in the trace's strings.
         module: Of a module its path, the same way; else `name` again.
     """

@@ -21,8 +21,8 @@ class BucketedGradient(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         node: The node that accumulated it.
         parameters: The names of its parameter.
-        ready_ns: When it was accumulated, on the trace's clock.
-        size_bytes: How large it is; None if unknown.
+        ready_ns: Time of its accumulation, on the trace's clock.
+        size_bytes: Size of the gradient; None if unknown.
     """
 
     node: int
@@ -41,9 +41,9 @@ class CollectivePart(msgspec.Struct, frozen=True, kw_only=True):
         thread: The thread of the backend that ran it.
         task: The pass that launched it; None if unknown.
         node: The node that launched it; None if unknown.
-        began_ns: When it began to run, on the trace's clock.
-        ended_ns: When it had finished on this rank; None if the trace lacks that.
-        gradients: What filled its bucket, in that order.
+        began_ns: Time of its start, on the trace's clock.
+        ended_ns: Time of its end on this rank; None if the trace lacks that.
+        gradients: Gradients that filled its bucket, in that order.
         began_seq: The event of its start.
         ended_seq: The event of its end, -1 if the trace lacks it.
     """
@@ -71,7 +71,7 @@ class CollectiveFacts(msgspec.Struct, frozen=True, kw_only=True):
         world_size: The number of ranks in that; None if unknown.
         model: The data-parallel model whose bucket it reduces; None if unknown.
         bucket: The index of that bucket; None if unknown.
-        size_bytes: How much it reduces; None if unknown.
+        size_bytes: Size of the data that it reduces; None if unknown.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Collective(CollectiveFacts, frozen=True, kw_only=True):
     """A collective of several ranks.
 
     Attributes:
-        parts: What ranks did, by their numbers; only those that the trace has.
+        parts: Parts of the ranks, by their numbers; only those that the trace has.
     """
 
     parts: tuple[CollectivePart, ...]

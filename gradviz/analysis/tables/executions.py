@@ -41,14 +41,14 @@ class Execution(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         task: The pass.
         node: The node.
-        thread: Where it ran.
-        start_ns: When, on the trace's clock.
-        end_ns: When its gradients had been handed on, or when it raised; None if the
-            trace has neither.
+        thread: Thread on which it ran.
+        start_ns: Start time, on the trace's clock.
+        end_ns: Time at which its gradients had been handed on, or at which it raised;
+            None if the trace has neither.
         waited_ns: From its push to its pop; None if the trace lacks one of them.
-        status: How its evaluation ended.
+        status: Outcome of its evaluation.
         error: Error that it raised, empty if it did not.
-        thread_time_ns: For how long of it its thread was running; None if unknown.
+        thread_time_ns: Time of it that its thread was running; None if unknown.
     """
 
     task: int
@@ -73,19 +73,19 @@ class Executions(NamedTuple):
     Attributes:
         task: The pass of each.
         node: The node.
-        thread: Where it ran.
-        start_ns: When, on the trace's clock.
-        end_ns: When its gradients had been handed on, or when it raised; where the
-            trace has neither, when it started.
-        has_ended: Whether the trace has either.
+        thread: Thread on which it ran.
+        start_ns: Start time, on the trace's clock.
+        end_ns: Time at which its gradients had been handed on, or at which it raised;
+            where the trace has neither, its start time.
+        has_ended: True if the trace has either.
         waited_ns: From its push to its pop; -1 if the trace lacks one of them.
-        status: How its evaluation ended: a place in `STATUSES`.
+        status: Outcome of its evaluation: a place in `STATUSES`.
         error: Error that it raised: a place in the trace's strings, -1 if it did not.
-        thread_time_ns: For how long of it its thread was running; -1 if unknown.
-        queue: Which it was pushed to; -1 if the trace lacks its push.
-        pushed_ns: When; 0 if the trace lacks it.
-        popped_ns: When it left that queue; 0 if the trace lacks it.
-        was_popped: Whether the trace has that.
+        thread_time_ns: Time of it that its thread was running; -1 if unknown.
+        queue: Queue to which it was pushed; -1 if the trace lacks its push.
+        pushed_ns: Time of that push; 0 if the trace lacks it.
+        popped_ns: Time at which it left that queue; 0 if the trace lacks it.
+        was_popped: True if the trace has that.
         seq: The event that it was started with, or captured.
     """
 
@@ -303,7 +303,7 @@ class _StartedRows(NamedTuple):
     Attributes:
         rows: The events that began them.
         key: Of each pair of task and node its number.
-        is_capture: Which of them are captures.
+        is_capture: True for each event that is a capture.
         number: Gives these numbers.
     """
 

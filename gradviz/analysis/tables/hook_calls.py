@@ -37,9 +37,9 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         thread: The thread that called it.
         began_ns: The time of the call, on the trace's clock. Where several hooks were
             called with nothing seen between them, that of the first.
-        took_ns: How long it took; None if that is not known.
-        together_ns: How long such hooks took together; None of others.
-        inferred: Whether the call was not seen, but follows from what was.
+        took_ns: Duration of the call; None if that is not known.
+        together_ns: Duration of such hooks together; None of others.
+        inferred: True if the call was not seen, but follows from what was.
     """
 
     kind: str

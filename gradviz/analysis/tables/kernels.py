@@ -20,11 +20,11 @@ class _Kernel(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         kernel: Its id.
-        name: What it is called.
+        name: Its name.
         stream: Such as ``sim:0/1``.
         location: ``path:line`` of the user's program that launched it, if known.
         thread: Thread that launched it.
-        launched_ns: When, on the trace's clock.
+        launched_ns: Time of its launch, on the trace's clock.
     """
 
     kernel: int
@@ -44,8 +44,8 @@ class KernelRun(_Kernel, frozen=True, kw_only=True, gc=False):
     """Work that a stream has done.
 
     Attributes:
-        start_ns: When the device began it.
-        end_ns: When it was done.
+        start_ns: Time of its start on the device.
+        end_ns: Time of its end.
     """
 
     start_ns: int
@@ -56,8 +56,8 @@ class Launch(_Kernel, frozen=True, kw_only=True, gc=False):
     """Work that a stream was given, whether or not it is known when it was done.
 
     Attributes:
-        start_ns: When the device began it; None if the trace does not say.
-        end_ns: When it was done; None if the trace does not say.
+        start_ns: Time of its start on the device; None if the trace does not say.
+        end_ns: Time of its end; None if the trace does not say.
     """
 
     start_ns: int | None

@@ -30,20 +30,20 @@ class SentMessage(msgspec.Struct, frozen=True, kw_only=True):
         peer: Worker that it came to.
         message: The number that its send and its receive have.
         context: The context.
-        pass_id: Of which backward pass, on all workers, it has gradients; -1 of none:
-            it went in the forward pass.
+        pass_id: Number, on all workers, of the backward pass whose gradients it has; -1
+            for none: it went in the forward pass.
         size_bytes: Of its arrays.
         task: The sender's pass.
         node: In the forward pass the send, in the backward pass the receive.
         thread: Thread that sent it.
-        sent_ns: When, on the trace's clock.
-        received_ns: When it had come.
+        sent_ns: Time at which it was sent, on the trace's clock.
+        received_ns: Time at which it had arrived.
         to_node: The other end of `node`.
         to_task: The receiver's pass, in which `to_node` ran for it.
         to_thread: Thread that ran that.
-        start_ns: When that began.
-        sent_seq: Which event says that it left,
-        received_seq: and which one that it came; -1 for none.
+        start_ns: Start time of that.
+        sent_seq: Number of the event that says that it left; -1 for none.
+        received_seq: Number of the event that says that it came; -1 for none.
     """
 
     worker: int

@@ -22,9 +22,9 @@ class Outcomes(NamedTuple):
 
     Attributes:
         task: The number of each pass.
-        is_outermost: Whether it was not called from inside another pass.
+        is_outermost: True if it was not called from inside another pass.
         status: `COMPLETED`, `UNFINISHED` or `FAILED`.
-        has_ended: Whether the trace says when it ended.
+        has_ended: True if the trace has its end.
         duration_ns: Duration; 0 if it does not.
     """
 

@@ -40,11 +40,11 @@ class _Run(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         task: The id of its GraphTask, or of its first.
         parent: The one from inside which it was called, -1 for none.
-        depth: How many it is nested in.
+        depth: Number of runs that it is nested in.
         thread: The thread that called it.
-        begin_ns: When it began, on the trace's clock.
-        end_ns: When it ended; None if the trace does not say.
-        status: How it ended.
+        begin_ns: Start time, on the trace's clock.
+        end_ns: End time; None if the trace does not say.
+        status: Its outcome.
         error: Error that it failed with, empty if it did not.
         location: The line of the program that called it, empty if unknown.
     """

@@ -40,9 +40,9 @@ def event_at(t_ns: Column, origin: int, after_ns: int, task: int) -> int:
     """Return the last event that happened `after_ns` after a pass began, or before.
 
     Args:
-        t_ns: When each event of the trace happened.
-        origin: When the pass began.
-        after_ns: How long after that.
+        t_ns: Time of each event of the trace.
+        origin: Start of the pass.
+        after_ns: Time after that.
         task: The pass.
 
     Raises:

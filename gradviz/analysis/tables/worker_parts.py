@@ -165,7 +165,7 @@ class _Mentions(NamedTuple):
     """Each part that sent gradients or got them, as columns.
 
     Attributes:
-        start: Which start of the workers: this and the next two tell passes apart.
+        start: Start of the workers, by number: this and the next two tell passes apart.
         context: The context.
         pass_id: The number that the pass has on all workers.
         task: The part.

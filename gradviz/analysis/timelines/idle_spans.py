@@ -40,14 +40,14 @@ class StreamWait(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     Of several of one stream, which are done in order, the last is told.
 
     Attributes:
-        stream: Which waited.
+        stream: Stream that waited.
         kernel: The first one after the wait, of that stream.
         node: The node that asked for the wait, -1 if none did.
-        begin_ns: When `kernel` began.
+        begin_ns: Start of `kernel`.
         awaited_stream: The other stream.
         awaited_kernel: The last one before the event, of that stream.
         producer: The node whose gradient is waited for, -1 if none is.
-        ready_ns: When `awaited_kernel` was done.
+        ready_ns: End of `awaited_kernel`.
     """
 
     stream: str

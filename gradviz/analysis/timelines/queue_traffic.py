@@ -24,8 +24,8 @@ class QueueLength(msgspec.Struct, frozen=True, kw_only=True):
         name: Such as ``device 0``.
         thread: Thread that took most tasks from it, -1 if nobody did.
         longest: The most tasks that lay in it at once.
-        lengths: When it got another length, and which; see `thinned`. The last one is
-            what it had at the end.
+        lengths: Times at which its length changed, and the new lengths; see `thinned`.
+            The last one is its length at the end.
     """
 
     queue: int
@@ -95,9 +95,9 @@ class PushAcross(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         node: The node.
         pushed_by: The node that was running when it was pushed, -1 for none.
         from_thread: Thread that pushed it.
-        pushed_ns: When.
+        pushed_ns: Time of the push.
         to_thread: Thread that ran it.
-        start_ns: When it started.
+        start_ns: Time of its start.
     """
 
     task: int

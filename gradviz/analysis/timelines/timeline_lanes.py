@@ -110,22 +110,22 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
         lanes: One for each thread that evaluated a node, called for a pass or ran a
             collective, those of one worker together, then one for each stream that ran
             a kernel meanwhile.
-        waits: Which kernel of a stream waited for which one of another, of those that
-            the lanes have; their times too are counted from the start.
+        waits: Waits of kernels of a stream for kernels of another, of those that the
+            lanes have; their times too are counted from the start.
         omitted: Nodes, hooks, collectives, sleeps and kernels that are left out,
             because there are too many of them, of lanes, or of nodes inside of others.
         omitted_lanes: Lanes that are left out.
         step: The training step that is shown as a whole, None if none is.
         program: Program that was recorded: the first word of its command line.
-        lost: What the trace lacks, a few words each.
+        lost: Parts that the trace lacks, a few words each.
         threads: The names of all threads that are named anywhere here, by number.
         pushes: Nodes that ran on another thread than that which pushed them, of those
             shown; their times too are counted from the start.
-        omitted_pushes: How many more there are of these.
+        omitted_pushes: Number of further ones, which are left out.
         queues: The ready queues in which anything lay meanwhile.
         messages: Gradients that went from worker to worker in these passes, and what
             ran for them; their times too are counted from the start.
-        parts: What each worker did for the passes, the same way.
+        parts: Part of each worker in the passes, the same way.
     """
 
     tasks: tuple[int, ...]

@@ -50,12 +50,12 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A node being evaluated, a thread asleep on its empty queue, a kernel, a call.
 
     Attributes:
-        kind: Which of these. ``blocked`` is a stream that has work and waits for
-            another one; ``setup`` the start of a pass until its first node is queued or
-            runs, ``finish`` its end after its last node, both on the thread that called
-            for it. ``hook`` is a call of a hook, or of several of which it is only
-            known how long they took together. A call is one of a module, of
-            ``backward``, or of ``step`` of an optimizer.
+        kind: One of these. ``blocked`` is a stream that has work and waits for another
+            one; ``setup`` the start of a pass until its first node is queued or runs,
+            ``finish`` its end after its last node, both on the thread that called for
+            it. ``hook`` is a call of a hook, or of several of which it is only known
+            how long they took together. A call is one of a module, of ``backward``, or
+            of ``step`` of an optimizer.
         task: The pass, -1 for a sleep, a call of something else, and for a kernel that
             no node launched.
         node: The node, or the one that launched the kernel or the collective; -1 where
@@ -67,14 +67,15 @@ class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             optimizer, ``backward``, ``waiting``, the stream that is waited for,
             ``set-up``, or ``end``.
         device: The node's device, the kernel's, else empty.
-        row: How many spans of its lane it is nested in.
+        row: Number of spans of its lane that it is nested in.
         start_ns: From the start of the timeline.
         end_ns: From the start of the timeline; that of the timeline where the trace
             does not say.
-        waited_ns: How long the node was queued, or the kernel; None if unknown.
-        status: How the node ended.
+        waited_ns: Queue wait of the node, or of the kernel; None if unknown.
+        status: Status with which the node ended.
         error: Error that it raised, empty if it did not.
-        thread_time_ns: For how long of it a node's thread was running; None if unknown.
+        thread_time_ns: Time of it in which a node's thread was running; None if
+            unknown.
         parameters: Names of the leaf of an AccumulateGrad.
         module: The part of a model that made the node, empty outside a model; or whose
             span it is, of kind ``module``, which is inferred from nodes; see

@@ -33,7 +33,7 @@ class NotFiniteValue(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         what: Kind of value.
         value: ``nan`` or ``infinity``.
-        position: Which result, gradient or loss, from 0.
+        position: Index of the result, gradient or loss, from 0.
         step: The training step; None if it is in none.
         task: The pass, -1 in the forward.
         node: The node, -1 if none is known.

@@ -53,7 +53,7 @@ class PassShapes(NamedTuple):
         begins: Of each pass the first row of its nodes in `runs`, and at last their
             number.
         runs: The nodes, pass by pass, within each by place.
-        omitted: How many passes more there are.
+        omitted: Number of passes beyond these.
     """
 
     tasks: Column
@@ -193,7 +193,7 @@ class _UsualOfMany(NamedTuple):
 
     Attributes:
         asked: The passes.
-        is_whole: Whether there were few enough of them.
+        is_whole: True if there were few enough of them.
         tasks: The passes in the result.
         begins: For each the first of its nodes, and at last their number.
         node: The nodes.
@@ -231,8 +231,8 @@ class _Handed(NamedTuple):
 
     Attributes:
         sizes: Of each node how many.
-        consumer: Where among the nodes the one is that each is for.
-        input_nr: Which of its inputs.
+        consumer: Index among the nodes of the one that each is for.
+        input_nr: Number of the input of that node.
     """
 
     sizes: Column
@@ -260,8 +260,8 @@ def _handed(nodes: Column, edges: EdgeColumns, which: Column, row: Column) -> _H
     Args:
         nodes: Different nodes, sorted.
         edges: Theirs.
-        which: Which of `nodes` each is.
-        row: In which pass each ran.
+        which: Index of each in `nodes`.
+        row: Index of the pass in which each ran.
     """
     many = np.diff(edges.ends, prepend=0)
     sizes = many[which]

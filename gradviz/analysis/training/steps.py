@@ -87,10 +87,10 @@ class TrainingStep(msgspec.Struct, frozen=True, kw_only=True):
     """One step of a training.
 
     Attributes:
-        number: What the program calls it, or its place on its thread, from 0.
+        number: Number that the program gives it, or its place on its thread, from 0.
         thread: The thread that made it.
-        begin_ns: When it began, on the trace's clock.
-        parts: How long it took.
+        begin_ns: Time of its start, on the trace's clock.
+        parts: Its duration and its parts.
         tasks: The passes that it called, those inside of others left out.
         status: Failed if one of these has, unfinished if the trace does not have all.
     """
@@ -119,11 +119,11 @@ class Steps(msgspec.Struct, frozen=True, kw_only=True):
     """The steps of a trace.
 
     Attributes:
-        found_by: Whether the program said where they begin, or the shapes of passes.
+        found_by: Source of their starts: the program, or the shapes of passes.
         steps: All, thread by thread, in the order of their start.
-        median: What is usual: of each part the median over the completed ones; None if
+        median: Usual times: the median of each part over the completed ones; None if
             there is none.
-        slowest: Where in `steps` the completed one is that took longest, -1 for none.
+        slowest: Index in `steps` of the completed one that took longest, -1 for none.
         odd: Those that are not like the others; see Note [Odd steps].
         num_outside: Passes that belong to none of them.
         num_unseen: Passes beyond the first `MAX_PASSES`, which alone are looked at.

@@ -49,7 +49,7 @@ class PassSummary(msgspec.Struct, frozen=True, kw_only=True):
         duration_ns: None if the trace does not say when it ended.
         runs: Nodes started, on all workers.
         edges: Edges counted when the graph was walked; 0 if the trace does not say.
-        status: How it ended.
+        status: Outcome of the pass.
         error: Error that it failed with, empty if it did not.
         location: The line of the program that called for it, empty if unknown.
         workers: Workers that ran a part of it; none if it was not distributed.
@@ -121,13 +121,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         names: Each name of nodes, those that took most time first.
         longest: The nodes that took longest, the longest first.
         failed: The nodes that raised, in order.
-        losses: What of the trace is missing.
-        left_out: What the recording left out on purpose, a few words each.
-        omitted_passes: How many passes more there are than are told of.
+        losses: Parts of the trace that are missing.
+        left_out: Parts that the recording left out on purpose, a few words each.
+        omitted_passes: Number of further passes, which are not told of.
         steps: The steps of the training; None of a part of a trace.
         processes: Those that a trace was merged of; none of a single one.
         not_finite: The first values that are not finite, of a whole trace.
-        num_not_finite: How many there are.
+        num_not_finite: Number of all such values.
     """
 
     path: str

@@ -103,7 +103,7 @@ class Violation(NamedTuple):
 
     Attributes:
         event: The event.
-        reason: What is wrong with it, a sentence without a full stop.
+        reason: Description of what is wrong with it, a sentence without a full stop.
     """
 
     event: AnyEvent
@@ -152,7 +152,7 @@ def check_events(
 
     Args:
         events: All events of a recording.
-        is_complete: Whether none is missing.
+        is_complete: True if none is missing.
     """
     checker = _Checker(is_complete=is_complete)
     for event in events:

@@ -62,7 +62,7 @@ class _Rows(NamedTuple):
     """Rows of one kind that belong to nodes of candidates.
 
     Attributes:
-        task: Which of the candidates.
+        task: Index of the candidate.
         key: The task and the node as one number.
         seq: Place in the trace.
         row: Place in the table.

@@ -25,7 +25,7 @@ def write_whole(path: Path, parts: Iterable[bytes], mode: int = FOR_ALL) -> None
     permissions of a file that is replaced stay. Devices and pipes are written to.
 
     Args:
-        path: Where it goes.
+        path: Path of the file.
         parts: Parts of it.
         mode: The permissions of a new file.
 

@@ -57,8 +57,8 @@ class Part(NamedTuple):
 
     Attributes:
         code: The kind's code in `events.KINDS`.
-        delay_ns: How long after the row's time it is said to have happened.
-        places: Where in the row its columns are.
+        delay_ns: Delay after the row's time at which it is said to have happened.
+        places: Indices of its columns in the row.
     """
 
     code: int

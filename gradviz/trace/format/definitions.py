@@ -106,7 +106,7 @@ class ParameterRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
         shape: None where it has none yet.
         dtype: Index into the strings.
         device: Index into the strings.
-        requires_grad: Whether it required a gradient when its model was first seen.
+        requires_grad: True if it required a gradient when its model was first seen.
     """
 
     names: Integer
@@ -121,7 +121,8 @@ class ModelRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Attributes:
         name: Index into the strings.
-        num_parameters: How many it has; more than are listed if a recorder cut them.
+        num_parameters: Number of its parameters; more than are listed if a recorder cut
+            them.
         parameters: The parameters, in the order of the model.
     """
 

@@ -62,7 +62,7 @@ class Frame(NamedTuple):
     """An intact frame.
 
     Attributes:
-        offset: Where in the file it begins.
+        offset: Offset of its start in the file.
         type: A `FrameType`, or a number that this version does not know.
         payload: Its bytes.
     """
@@ -76,10 +76,10 @@ class Gap(NamedTuple):
     """Bytes that belong to no intact frame.
 
     Attributes:
-        offset: Where in the file they begin.
-        size: How many.
-        is_tail: Whether they are the beginning of a frame that the end of the file
-            cuts off, as a killed writer leaves it.
+        offset: Offset of their start in the file.
+        size: Number of bytes.
+        is_tail: True if they are the beginning of a frame that the end of the file cuts
+            off, as a killed writer leaves it.
     """
 
     offset: int
@@ -164,8 +164,8 @@ class Numbering:
     """Numbers of a file's frames, as far as they are known.
 
     Args:
-        recording: What the header says; -1 for an older trace, whose frames have no
-            numbers.
+        recording: Recording that the header names; -1 for an older trace, whose frames
+            have no numbers.
     """
 
     def __init__(self, recording: int) -> None:

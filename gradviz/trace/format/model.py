@@ -54,10 +54,10 @@ class NodeDefinition(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         id: Number that events call it by.
         name: Such as ``MulBackward0``.
-        sequence_nr: How many nodes its thread had made before; 2**64 - 1 for every
-            AccumulateGrad.
+        sequence_nr: Number of nodes that its thread had made before; 2**64 - 1 for
+            every AccumulateGrad.
         topological_nr: Length of the longest path to a leaf.
-        device: Where it runs, such as ``cpu`` or ``sim:0``.
+        device: Device on which it runs, such as ``cpu`` or ``sim:0``.
         edges: For each gradient that the node returns the id of the node that gets
             it, -1 for none, and which of that node's inputs.
         inputs: Metadata that each input expects, None for anything.
@@ -88,7 +88,7 @@ class EdgeColumns(NamedTuple):
     Attributes:
         ends: Of each node, how many there are of it and of those before it.
         consumer: The node that each leads to, -1 for none.
-        input_nr: Which of its inputs.
+        input_nr: Index of that node's input.
     """
 
     ends: Column
@@ -137,7 +137,7 @@ class ParameterDefinition(msgspec.Struct, frozen=True, gc=False):
         shape: Its shape, None if it had none yet.
         dtype: Its dtype, as text.
         device: The device it was on, as text.
-        requires_grad: Whether it required a gradient.
+        requires_grad: True if it required a gradient.
     """
 
     names: tuple[str, ...]
@@ -152,7 +152,7 @@ class ModelDefinition(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         name: The first part of the paths of its modules.
-        num_parameters: How many parameters it has.
+        num_parameters: Number of its parameters.
         parameters: These parameters; of very many the first.
     """
 
@@ -176,9 +176,9 @@ class ProcessDefinition(msgspec.Struct, frozen=True):
         rank: Its number in a distributed run, -1 outside one.
         host: Name of the machine.
         argv: The program and its arguments.
-        threads: Which of the trace's threads are its own.
-        clock_uncertainty_ns: By how much its times may be wrong beside those of the
-            first process, whose clock the trace has.
+        threads: Numbers of those of the trace's threads that are its own.
+        clock_uncertainty_ns: Amount by which its times may be wrong beside those of
+            the first process, whose clock the trace has.
     """
 
     pid: int

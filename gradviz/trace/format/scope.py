@@ -114,8 +114,8 @@ class KeptSteps(msgspec.Struct, frozen=True, kw_only=True):
     """Steps that a recording keeps of many, with ``--keep-odd``.
 
     Attributes:
-        keep: How many are wanted of those farthest from the median duration; as many
-            go into a sample of all.
+        keep: Number of steps that are wanted of those farthest from the median
+            duration; as many go into a sample of all.
         total: Steps that had ended when the file was written.
         kept: Steps of them that are in the file.
         median_ns: The median duration of a step, without the first; 0 if not known.

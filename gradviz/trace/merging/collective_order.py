@@ -28,8 +28,8 @@ class ClockBounds(NamedTuple):
     """Bounds that one collective sets on the offset of two clocks.
 
     Attributes:
-        at_ns: When it ran, on the second clock.
-        least_ns: What has to be added to that for the first clock, at least,
+        at_ns: Time at which it ran, on the second clock.
+        least_ns: Time to add to that for the first clock, at least,
         most_ns: and at most.
     """
 

@@ -18,8 +18,8 @@ class EarlyMessages(NamedTuple):
     """Messages that came before they left: clocks do not agree.
 
     Attributes:
-        num_messages: How many.
-        most_ns: By how much at most.
+        num_messages: Number of these messages.
+        most_ns: Longest time by which one came too early.
     """
 
     num_messages: int

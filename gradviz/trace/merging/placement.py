@@ -21,12 +21,12 @@ class Placed(NamedTuple):
 
     Attributes:
         trace: The trace.
-        label: What its threads, queues and streams are called after; empty if it is
+        label: Prefix of the names of its threads, queues and streams; empty if it is
             alone.
-        first: What its identities are counted from, by what they are of.
-        clock: What brings its times to the clock of the whole.
-        doubt: Why its times may be wrong beside those of the others, if they may.
-        problems: What is missing from it, and that doubt.
+        first: Number from which its identities are counted, by what they are of.
+        clock: Map from its times to the clock of the whole.
+        doubt: Reason that its times may be wrong beside those of others, if they may.
+        problems: Losses of the trace, and that doubt.
     """
 
     trace: Trace

@@ -56,7 +56,7 @@ class GatheredNodes:
     """Rows of nodes, as they are read frame by frame.
 
     Attributes:
-        num_rows: How many there were, those defined again included.
+        num_rows: Number of rows, those defined again included.
     """
 
     def __init__(self) -> None:

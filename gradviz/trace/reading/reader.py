@@ -103,8 +103,8 @@ def parse_trace(data: bytes, *, path: Path | None = None) -> Trace:
     """Read a trace from its bytes; see `load_trace`.
 
     Args:
-        data: What a recorder wrote.
-        path: Where it came from, for messages.
+        data: Bytes that a recorder wrote.
+        path: File that they came from, for messages.
     """
     return _taken(data, path).trace(path)
 
@@ -196,7 +196,7 @@ class Parser:
     Args:
         header: The header from the first frame.
         budget: Limits on the cost of the file.
-        keeps: Whether events are returned again.
+        keeps: True if events are returned again.
     """
 
     def __init__(self, header: Header, budget: Budget, *, keeps: bool = False) -> None:

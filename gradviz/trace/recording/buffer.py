@@ -121,7 +121,7 @@ class Buffers:
         local: `threading.local`, or what stands for it under another scheduler: a
             subclass's ``__init__`` runs anew in each thread.
         thread_name: The name of the calling thread.
-        thread_clock: How long the calling thread has been running; None: not known.
+        thread_clock: Time that the calling thread has been running; None: not known.
         reports: Given a thread's rows and time, makes what it reports its nodes to.
         layouts: Of those rows that are kept.
 
@@ -201,7 +201,7 @@ class Buffers:
 
         Args:
             thread: The operating system's number of it.
-            name: What it is called, if it has reported nothing itself.
+            name: Its name, if it has reported nothing itself.
             rows: Rows of the layouts, one after the other; of none that is kept whole.
 
         Returns:
@@ -231,7 +231,7 @@ class Buffers:
 
         Args:
             life: Of the thread.
-            name: What it is called, if it is not the calling one.
+            name: Name of the thread, if it is not the calling one.
             number: The thread's, if it has had a buffer before.
         """
         if number < 0:
@@ -339,7 +339,7 @@ class _Dropped:
     """Stands for a list of a thread with dropped events.
 
     Args:
-        num_parts: How many events are in a row.
+        num_parts: Number of events in a row.
     """
 
     def __init__(self, num_parts: int) -> None:

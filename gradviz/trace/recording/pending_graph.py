@@ -51,8 +51,8 @@ class PendingGraph:
     """Filled by any thread, emptied by the writer; takes no lock (see `Strings`).
 
     Args:
-        strings: Where texts are kept.
-        defines_again: Whether every pass defines its nodes, those too that an earlier
+        strings: Table that keeps texts.
+        defines_again: True if every pass defines its nodes, those too that an earlier
             one has defined.
 
     Attributes:

@@ -21,7 +21,7 @@ class PendingModels:
     a model that is first seen later, only the number of its parameters is written.
 
     Args:
-        strings: Where texts are kept.
+        strings: Strings in which texts are kept.
     """
 
     def __init__(self, strings: Strings) -> None:

@@ -117,15 +117,15 @@ class Recorder(Probe):
         sink: Receives the trace; a header is written to it at once. A flight recorder
             (a scope with a ring) keeps it and leaves the sink alone.
         clock: Monotonic nanoseconds.
-        thread_clock: How long the calling thread has been running, in nanoseconds; None
-            is the operating system's with its own clock, and with any other nobody
-            knows.
+        thread_clock: Running time of the calling thread, in nanoseconds; None is the
+            operating system's with its own clock, and with any other nobody knows.
         local: The class of thread-local storage; see `Buffers`.
         thread_name: The name of the calling thread.
-        flush_every_s: After how many seconds at most an event is in the sink. None
-            starts no writer thread: everything is written by `flush` and `close`.
-        describe_stream: What a stream is called in a frame that uses it, and the line
-            that made it; empty where that is not known.
+        flush_every_s: Number of seconds after which an event is in the sink at the
+            latest. None starts no writer thread: everything is written by `flush` and
+            `close`.
+        describe_stream: Name of a stream in a frame that uses it, and the line that
+            made it; empty where that is not known.
         scope: Scope of the events that are kept; its schedule is for who installs this.
 
     Raises:

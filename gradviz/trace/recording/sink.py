@@ -50,7 +50,7 @@ class FileSink:
     lost: the next call says so.
 
     Args:
-        path: Where the file shall be.
+        path: Path of the new file.
         force: Replace a file that is there. A symbolic link is replaced, not followed.
 
     Raises:

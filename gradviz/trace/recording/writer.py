@@ -72,13 +72,13 @@ class Writer:
         header: Header that the trace begins with.
 
     Args:
-        buffers: Where events come from.
-        strings: Where texts come from.
-        graph: Where nodes, queues and models come from.
-        sink: Where frames go.
+        buffers: Source of events.
+        strings: Source of texts.
+        graph: Source of nodes, queues and models.
+        sink: Destination of frames.
         clock: The clock of the events.
-        interval_s: How long what is reported may stay unwritten, in seconds. None
-            starts no thread: nothing is written before `flush` or `close`.
+        interval_s: Time that reports may stay unwritten, in seconds. None starts no
+            thread: nothing is written before `flush` or `close`.
         scope: Scope of the events that are kept.
         nodes: Knows of which nodes, None for all.
 

@@ -60,7 +60,7 @@ class Locations(Generic[Text]):
     The code object is remembered with it: while it lives nothing else has its id.
 
     Args:
-        intern: What stands for a text, such as `Strings.intern`.
+        intern: Function that returns what stands for a text, such as `Strings.intern`.
     """
 
     def __init__(self, intern: Callable[[str], Text]) -> None:
@@ -137,7 +137,7 @@ def _frame_of(
 
     Args:
         frame: The innermost of all.
-        owners: Whose files are that were looked at.
+        owners: Owner of each file that was looked at.
         least: `A_LIBRARYS` or `THE_PROGRAMS`.
     """
     while frame is not None:

@@ -107,7 +107,7 @@ class MeetingPlace:
     `left_version` is its own, `leave` does nothing, and with `taken_version`, `take`.
 
     Attributes:
-        key: What reports call it.
+        key: Key that reports use for it.
         left_version: The version of the thread that left something last.
         taken_version: The version of a thread that has taken over all there is.
     """

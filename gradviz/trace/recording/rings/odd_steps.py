@@ -26,7 +26,7 @@ class OddSteps(Generic[Kept]):
     """Decides which steps are kept. One thread at a time.
 
     Args:
-        keep: How many odd ones are wanted, and how many of the sample.
+        keep: Number of odd steps that are wanted, and of those in the sample.
 
     Attributes:
         total: Steps so far.

@@ -35,7 +35,7 @@ class StepRing(Ring):
     Args:
         limit: Half of it is for the step that goes on, half for those that are kept.
         known: See `Ring`.
-        keep: How many odd steps are wanted; see `OddSteps`.
+        keep: Number of odd steps that are wanted; see `OddSteps`.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class StepRing(Ring):
 
         Args:
             duration: Of the step.
-            has_open: Whether a pass is under way.
+            has_open: True if a pass is under way.
         """
         self._num_steps += 1
         self._held.append(duration)
